@@ -4,6 +4,7 @@ Shared by IncrementalAlterConfigs (KIP-339), the older AlterConfigs (KIP-133), a
 Nothing here answers: problems leave as Refusals.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Final, NamedTuple
@@ -186,18 +187,28 @@ def _operated(resource_type: int, change: ConfigChange, present: str | None) -> 
         words = f"Can't {operation.name} to key {change.name} because its type is not LIST."
         raise Refusal(ErrorCode.INVALID_CONFIG, words)
     assert operation in (ConfigOperation.APPEND, ConfigOperation.SUBTRACT), operation
-    members = _members(default_text(key) if present is None else present)
-    asked = _members(change.value)
+    members = [each for each in _split(default_text(key) if present is None else present) if each]
+    asked, known = _split(change.value), Counter(members)
     if operation is ConfigOperation.APPEND:
-        return ",".join(dict.fromkeys([*members, *asked]))
-    removed = set(asked)
-    kept = [member for member in members if member not in removed]
-    assert len(kept) <= len(members), (kept, members)
-    return ",".join(kept)
+        new = [each for each in dict.fromkeys(asked) if each not in known]
+        return ",".join([*members, *new])
+    left = known - Counter(asked)
+    kept: list[str] = []
+    for each in reversed(members):  # of one that stands there twice the first goes
+        if left[each]:
+            left[each] -= 1
+            kept.append(each)
+    return ",".join(reversed(kept))
 
 
-def _members(text: str | None) -> list[str]:
-    return [member.strip() for member in text.split(",")] if text else []
+def _split(text: str | None) -> list[str]:
+    """Return the members of a list as Java splits it: blanks stay, empty ones at the end go."""
+    if not text:
+        return [] if text is None else [""]
+    members = text.split(",")
+    while members and not members[-1]:
+        members.pop()
+    return members
 
 
 def _check_is_changeable(change: ConfigChange) -> None:

@@ -166,6 +166,38 @@ def test_member_of_a_list_is_appended_once() -> None:
     assert values == {"cleanup.policy": "delete,compact"}
 
 
+@pytest.mark.parametrize(
+    ("present", "operation", "asked", "left"),
+    [
+        ("delete", 2, "compact,compact", "delete,compact"),
+        ("delete", 2, " compact", "delete, compact"),
+        ("delete", 2, "delete,", "delete"),
+        (None, 2, "compact", "delete,compact"),
+        ("delete, compact", 3, "compact", "delete, compact"),
+        ("delete,compact", 3, "compact, delete", "delete"),
+        ("compact,delete,compact", 3, "compact", "delete,compact"),
+    ],
+)
+def test_members_of_a_list_are_what_stands_between_its_commas(
+    present: str | None, operation: int, asked: str, left: str
+) -> None:
+    """As Apache's own controller wrote them, blanks and all."""
+    cluster = OneNodeCluster()
+    create(cluster, CreatableTopic(name="t", num_partitions=1, replication_factor=1))
+    if present is not None:
+        before = ConfigRecord(
+            resource_type=TOPIC_RESOURCE, resource_name="t", name="cleanup.policy", value=present
+        )
+        cluster.commit([VersionedRecord(before)])
+    change = AlterableConfig(name="cleanup.policy", config_operation=operation, value=asked)
+    resource = AlterConfigsResource(resource_type=2, resource_name="t", configs=[change])
+    response = cluster.ask(IncrementalAlterConfigsRequest(resources=[resource]), 1)
+    assert isinstance(response, IncrementalAlterConfigsResponse)
+    assert response.responses[0].error_code == ErrorCode.NONE
+    values = cluster.controller.image.config(TOPIC_RESOURCE, "t")
+    assert values.get("cleanup.policy") == left
+
+
 def test_topic_that_is_named_twice_is_refused_once_and_not_created() -> None:
     cluster = OneNodeCluster()
     before = len(cluster.committed)
