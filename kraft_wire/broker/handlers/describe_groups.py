@@ -9,6 +9,7 @@ Left out:    groups of KIP-848 and KIP-932: they count as not found
 
 from typing import TYPE_CHECKING, Final
 
+from kraft_wire.broker.answer_room import AnswerRoom
 from kraft_wire.broker.context import RequestContext
 from kraft_wire.broker.groups.admin import describe_group
 from kraft_wire.broker.groups.shard import GroupShard
@@ -29,17 +30,24 @@ VERSIONS: Final = (0, 6)
 
 _ALL_GROUP_OPERATIONS: Final = sum(1 << operation for operation in (3, 6, 8, 10, 11))
 """READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS: all of them without an authorizer."""
+_FLAT_BYTES: Final = 64
+"""Of a group and of each member, beside what clients chose the size of."""
 
 
 def handle(
     broker: "Broker", context: RequestContext, request: DescribeGroupsRequest
 ) -> DescribeGroupsResponse:
-    """Describe classic groups.
+    """Describe classic groups; an answer beyond its room ends the connection.
 
     Errors per group, first match wins: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS,
     GROUP_ID_NOT_FOUND (v6+).
     """
-    described = [_describe(broker, group_id, context.api_version) for group_id in request.groups]
+    room = AnswerRoom(broker.settings, "groups", context.api_version)
+    described = []
+    for group_id in request.groups:
+        group = _describe(broker, group_id, context.api_version)
+        room.take(_size_bytes(group))
+        described.append(group)
     if request.include_authorized_operations:
         for group in described:
             if group.error_code == ErrorCode.NONE:
@@ -52,3 +60,11 @@ def _describe(broker: "Broker", group_id: str, version: int) -> DescribedGroup:
     if isinstance(shard, GroupShard):
         return describe_group(shard, group_id, version)
     return DescribedGroup(group_id=group_id, error_code=shard)
+
+
+def _size_bytes(group: DescribedGroup) -> int:
+    """Return about what a group takes of the answer."""
+    return _FLAT_BYTES + sum(
+        _FLAT_BYTES + len(each.client_id) + len(each.member_metadata) + len(each.member_assignment)
+        for each in group.members
+    )

@@ -8,6 +8,7 @@ Left out:    nothing
 
 from typing import Final
 
+from kraft_wire.broker.answer_room import AnswerRoom
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import RequestContext
 from kraft_wire.broker.partition import Partition
@@ -27,27 +28,28 @@ API_KEY: Final = 61
 VERSIONS: Final = (0, 0)
 
 _NONE: Final = -1
+_PRODUCER_BYTES: Final = 64
+"""A little more than a producer takes of the answer."""
 
 
 def handle(
     broker: Broker, context: RequestContext, request: DescribeProducersRequest
 ) -> DescribeProducersResponse:
-    """List the active producers of partitions (KIP-664).
+    """List the active producers of partitions (KIP-664), as many as an answer has room for.
 
     Errors per partition, first match wins: INVALID_TOPIC_EXCEPTION,
     UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR, NOT_LEADER_OR_FOLLOWER.
     """
-    return DescribeProducersResponse(
-        topics=[
-            TopicResponse(
-                name=topic.name,
-                partitions=[
-                    _describe(broker, topic.name, index) for index in topic.partition_indexes
-                ],
-            )
-            for topic in request.topics
-        ]
-    )
+    room = AnswerRoom(broker.settings, "topics", context.api_version)
+    response = DescribeProducersResponse()
+    for topic in request.topics:
+        answer = TopicResponse(name=topic.name)
+        for index in topic.partition_indexes:
+            partition = _describe(broker, topic.name, index)
+            room.take(_PRODUCER_BYTES * len(partition.active_producers))
+            answer.partitions.append(partition)
+        response.topics.append(answer)
+    return response
 
 
 def _describe(broker: Broker, topic: str, index: int) -> PartitionResponse:

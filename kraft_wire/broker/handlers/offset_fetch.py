@@ -10,6 +10,7 @@ Left out:    member id and epoch are not checked, they matter to groups of KIP-8
 
 from typing import TYPE_CHECKING, Final
 
+from kraft_wire.broker.answer_room import AnswerRoom
 from kraft_wire.broker.context import RequestContext
 from kraft_wire.broker.groups.commit import fetch_all_offsets, fetch_offsets
 from kraft_wire.broker.groups.shard import GroupShard
@@ -36,24 +37,39 @@ VERSIONS: Final = (1, 10)
 _TOP_LEVEL_ERROR_FROM: Final = 2
 _SEVERAL_GROUPS_FROM: Final = 8
 _TOPIC_IDS_FROM: Final = 10
+_FLAT_BYTES: Final = 64
+"""Of a group and of each partition, beside the metadata."""
 
 
 def handle(
     broker: "Broker", context: RequestContext, request: OffsetFetchRequest
 ) -> OffsetFetchResponse:
-    """Return committed offsets.
+    """Return committed offsets; an answer beyond its room ends the connection.
 
     Errors per group, first match wins: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS (in every
     partition before v2). Errors per partition: UNKNOWN_TOPIC_ID (v10+), UNSTABLE_OFFSET_COMMIT.
     """
     version = context.api_version
-    if version >= _SEVERAL_GROUPS_FROM:
-        groups = [
-            _fetch(broker, group, version, request.require_stable) for group in request.groups
-        ]
-        return OffsetFetchResponse(groups=groups)
-    answer = _fetch(broker, _only_group(request), version, request.require_stable)
+    is_of_one = version < _SEVERAL_GROUPS_FROM
+    room = AnswerRoom(broker.settings, "topics" if is_of_one else "groups", version)
+    answers = []
+    for group in [_only_group(request)] if is_of_one else request.groups:
+        answer = _fetch(broker, group, version, request.require_stable)
+        room.take(_size_bytes(answer))
+        answers.append(answer)
+    if not is_of_one:
+        return OffsetFetchResponse(groups=answers)
+    (answer,) = answers
     return OffsetFetchResponse(error_code=answer.error_code, topics=_before_v8(answer))
+
+
+def _size_bytes(answer: OffsetFetchResponseGroup) -> int:
+    """Return about what a group takes of the answer."""
+    return _FLAT_BYTES + sum(
+        _FLAT_BYTES + len(partition.metadata or "")
+        for topic in answer.topics
+        for partition in topic.partitions
+    )
 
 
 def _fetch(
