@@ -33,7 +33,7 @@ def unpacked_bytes(batch: RecordBatch) -> int:
 
 
 def split(batch: RecordBatch, bytes_max: int) -> list[bytearray]:
-    """Return two batches or more: each of that size at most, before compression, or of one record."""
+    """Return two batches or more: each of that size at most, unpacked, or of one record."""
     count = batch.records_count
     assert count > 1, batch
     assert bytes_max < unpacked_bytes(batch), (bytes_max, batch)

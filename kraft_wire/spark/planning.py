@@ -244,9 +244,10 @@ def _stretches(
     step = -(-(end - start) // count)
     for _ in range(1, count):
         cut = cuts.near_position(start + step)
-        if start < cut < end:
-            yield Stretch(segment.file, start, cut, False)
-            start = cut
+        if not start < cut < end:
+            break  # asked again, it would say the same
+        yield Stretch(segment.file, start, cut, False)
+        start = cut
     if start < end:
         yield Stretch(segment.file, start, end, end == size)
 

@@ -6,11 +6,14 @@ not have. All other keys of Kafka's clients are accepted; those that tune what i
 groups, metrics) have no effect.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from typing import Final
 
+from kraft_wire.client import CannotTalk
 from kraft_wire.client.cluster import ClusterSettings
+from kraft_wire.client.connection import split_address
 from kraft_wire.client.fetching import FetchSettings
 from kraft_wire.spark.failure import PipelineError
 from kraft_wire.spark.given import parse_not_negative, parse_positive
@@ -99,6 +102,7 @@ _UNHONOURABLE: Final = {
 }
 _NUMBER_MAX: Final = 0x7FFFFFFF
 """All numbers that have an effect are of 32 bits in Kafka's clients."""
+_HOST_AND_PORT: Final = re.compile(r"([\w.%-]+|\[[\w.:%-]+\])(:\d+)?", re.ASCII)
 _SECURITY: Final = ("sasl.", "ssl.", "security.protocol")
 
 
@@ -116,6 +120,11 @@ class KafkaKeys:
         bootstrap = tuple(each.strip() for each in text.split(",") if each.strip())
         if not bootstrap:
             raise PipelineError("option kafka.bootstrap.servers is missing: give host:port,…")
+        for each in bootstrap:
+            if not _is_address(each):
+                raise PipelineError(
+                    f"option kafka.bootstrap.servers: {each!r} is no address host:port"
+                )
         defaults = ClusterSettings(bootstrap)
         return ClusterSettings(
             bootstrap,
@@ -162,6 +171,17 @@ class KafkaKeys:
 
     def _seconds(self, name: str, default: float) -> float:
         return self.number(name, round(default * 1000), parse_positive) / 1000
+
+
+def _is_address(text: str) -> bool:
+    """Tell whether a broker may be there; an address of IPv6 stands in brackets."""
+    if _HOST_AND_PORT.fullmatch(text) is None:
+        return False
+    try:
+        split_address(text)
+    except CannotTalk:
+        return False
+    return True
 
 
 def _check(name: str, value: str) -> None:

@@ -7,7 +7,7 @@ split the larger ones by the connector's own arithmetic, so that the tasks are t
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kraft_wire.client import CannotTalk
 from kraft_wire.client.cluster import (
@@ -29,6 +29,10 @@ __all__ = [
     "split_ranges",
     "subscribed",
 ]
+
+
+_TASKS_MAX: Final = 1_000_000
+"""Of one query or micro-batch: more fit neither into a driver nor into a day."""
 
 
 class PartitionRange(NamedTuple):
@@ -128,24 +132,45 @@ def _resolved(
 def split_ranges(
     ranges: Sequence[PartitionRange], partitions_min: int | None, records_max: int | None
 ) -> list[PartitionRange]:
-    """Return the tasks: ranges that hold anything, the larger ones in parts."""
+    """Return the tasks: ranges that hold anything, the larger ones in parts.
+
+    PipelineError where an option makes more of them than can be run.
+    """
     full = [each for each in ranges if each.end > each.start]
     if records_max is not None:
-        full = [
-            part
-            for each in full
-            for part in _divided(each, -(-(each.end - each.start) // records_max))
-        ]
+        counts = [-(-(each.end - each.start) // records_max) for each in full]
+        full = _all_divided(full, counts, f"maxRecordsPerPartition: {records_max}")
     if partitions_min is None or partitions_min <= len(full):
         return full
     total = sum(each.end - each.start for each in full)
-    whole = [each for each in full if _share(each, total, partitions_min) == 1]
+    are_whole = [_share(each, total, partitions_min) == 1 for each in full]
+    whole = [each for each, is_whole in zip(full, are_whole, strict=True) if is_whole]
     rest = total - sum(each.end - each.start for each in whole)
     left = max(partitions_min - len(whole), 1)
-    parts: list[PartitionRange] = []
-    for each in full:
-        parts += [each] if each in whole else _divided(each, _share(each, rest, left))
-    return [part for part in parts if part.end > part.start]
+    counts = [
+        1 if is_whole else _share(each, rest, left)
+        for each, is_whole in zip(full, are_whole, strict=True)
+    ]
+    return _all_divided(full, counts, f"minPartitions: {partitions_min}")
+
+
+def _all_divided(
+    ranges: Sequence[PartitionRange], counts: Sequence[int], option: str
+) -> list[PartitionRange]:
+    """Divide each range into so many parts, or one for each offset."""
+    bounded_counts = [
+        min(count, each.end - each.start) for each, count in zip(ranges, counts, strict=True)
+    ]
+    tasks = sum(bounded_counts)
+    if tasks > _TASKS_MAX:
+        raise PipelineError(
+            f"option {option} makes {tasks} tasks of what is read, at most {_TASKS_MAX} are made"
+        )
+    return [
+        part
+        for each, count in zip(ranges, bounded_counts, strict=True)
+        for part in _divided(each, count)
+    ]
 
 
 def _share(each: PartitionRange, total: int, parts: int) -> int:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.sql.types import IntegerType, LongType, StringType, StructType
@@ -15,6 +17,8 @@ from kraft_wire.spark import PipelineError, parse_log_options, read_view
 from kraft_wire.spark.log_source import KraftLogSource
 from kraft_wire.spark.options import LogOptions
 from kraft_wire.spark.schemas import chosen_schema, ddl_of, view_schema
+from kraft_wire.spark.views import plan_view
+from kraft_wire.storage.os_files import OsFileSystem
 from tests.spark.log_directories import WrittenLogs
 
 WRONG = [
@@ -73,6 +77,31 @@ def test_several_paths_of_load_are_a_list() -> None:
 
 def test_opening_a_file_may_cost_nothing(written: WrittenLogs) -> None:
     assert read(written.path, openCostInBytes="0") == read(written.path)
+
+
+def test_no_more_places_are_looked_at_than_an_index_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many tasks are asked for: one for each byte is hours of work for the driver."""
+    logs = WrittenLogs(tmp_path / "node-1", 1)
+    logs.log("t", 0, segment_bytes=1 << 20)
+    for _ in range(200):
+        logs.append("t", 0, 3)
+    logs.close()
+    segment = logs.path / "t-0" / f"{0:020d}.log"
+    entries = segment.with_suffix(".index").stat().st_size // 8
+    assert 10 < entries < segment.stat().st_size // 100
+    searched, real = [0], np.searchsorted
+
+    def counted(*given: Any, **named: Any) -> Any:
+        searched[0] += 1
+        return real(*given, **named)
+
+    monkeypatch.setattr(np, "searchsorted", counted)
+    given = {"path": str(logs.path), "minPartitions": str(10**12), "openCostInBytes": "0"}
+    tasks = plan_view(OsFileSystem(), parse_log_options(given), 1)
+    assert len(tasks) == entries + 1
+    assert searched[0] <= entries + 10
 
 
 def test_defaults_are_those_of_the_format() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql.types import BinaryType, StructField, StructType
 
 from kraft_wire.client.connection import BrokerConnection, CannotTalk
 from kraft_wire.columnar import records_schema
@@ -15,6 +17,7 @@ from kraft_wire.model import TopicPartition
 from kraft_wire.spark import PipelineError
 from kraft_wire.spark.wire_offsets import PartitionRange, split_ranges
 from kraft_wire.spark.wire_options import parse_wire_options
+from kraft_wire.spark.wire_sink import parse_sink
 from kraft_wire.spark.wire_tasks import WireReader, read_range
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import FetchRequest, FetchResponse
@@ -190,6 +193,27 @@ def test_tasks_are_split_as_the_connector_splits_them() -> None:
     assert [each.end - each.start for each in by_size[1:]] == [25, 25, 25, 25]
 
 
+def test_no_more_tasks_are_made_than_there_are_records() -> None:
+    wanted = [PartitionRange(TopicPartition("t", 0), at, at + 1) for at in range(5, 12)]
+    whole = PartitionRange(TopicPartition("t", 0), 5, 12)
+    assert split_ranges([whole], 10**12, None) == wanted
+    assert split_ranges([whole], None, 1) == wanted
+
+
+@pytest.mark.parametrize(
+    ("given", "option"),
+    [((10**12, None), "minPartitions: 1000000000000"), ((None, 1), "maxRecordsPerPartition: 1")],
+)
+def test_more_tasks_than_anybody_can_run_are_refused_in_one_line(
+    given: tuple[int | None, int | None], option: str
+) -> None:
+    """They would be made on the driver, one by one."""
+    large = [PartitionRange(TopicPartition("t", n), 0, 10**9) for n in range(3)]
+    message = f"^option {option} makes 3000000000 tasks of what is read, at most 1000000 are made$"
+    with pytest.raises(PipelineError, match=message):
+        split_ranges(large, *given)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -221,6 +245,30 @@ def test_wrong_option_is_refused_in_one_line_that_names_it(
     with pytest.raises(PipelineError, match=message) as caught:
         parse_wire_options({"kafka.bootstrap.servers": "h:1", **options}, streaming=False)
     assert "\n" not in str(caught.value)
+
+
+WRONG_ADDRESSES = ["h:", "h:none", "h:0", "h:65536", "h:1;i:2", "h:1 i:2", "x://h:1", "[::1"]
+
+
+@pytest.mark.parametrize("address", WRONG_ADDRESSES)
+@pytest.mark.parametrize("others", ["{}", "good:9092,{}", "{} , good:9092"])
+def test_malformed_broker_is_refused_at_once_by_who_reads_and_who_writes(
+    address: str, others: str
+) -> None:
+    """It was asked for until a deadline of a minute, and that of a write of two."""
+    given = {"kafka.bootstrap.servers": others.format(address)}
+    message = rf"^option kafka.bootstrap.servers: '{re.escape(address)}' is no address host:port$"
+    with pytest.raises(PipelineError, match=message):
+        parse_wire_options({**given, "subscribe": "a"}, streaming=False)
+    with pytest.raises(PipelineError, match=message):
+        parse_sink({**given, "topic": "a"}, StructType([StructField("value", BinaryType())]))
+
+
+def test_every_form_of_address_is_taken() -> None:
+    text = "h, a-b.example:1,my_host:9092,127.0.0.1:65535,[::1]:9092,[fe80::1%eth0]:1"
+    given = {"kafka.bootstrap.servers": text, "subscribe": "a"}
+    parsed = parse_wire_options(given, streaming=False)
+    assert parsed.cluster.bootstrap == tuple(each.strip() for each in text.split(","))
 
 
 def test_what_the_connector_refuses_for_streams_is_refused() -> None:

@@ -215,10 +215,9 @@ def test_what_cannot_be_written_is_named(server_process: ServerProcess) -> None:
     topics = LiveTopics(server_process.bootstrap)
     topic = topics.create("named", 2)
     large = batch(value=[bytes(2_000_000)])
-    with pytest.raises(
-        PipelineError,
-        match=rf"^{topic}-\d: a record of 20000\d\d bytes is larger than max.request.size, 1048576$",
-    ):
+    limit = "max.request.size, 1048576"
+    message = rf"^{topic}-\d: a record of 20000\d\d bytes is larger than {limit}$"
+    with pytest.raises(PipelineError, match=message):
         write(topics, "value binary", large, topic=topic)
     several = batch(value=[b"small"] * 20 + [bytes(2_000_000)])
     for rows in (large, several):
