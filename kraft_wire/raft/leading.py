@@ -4,6 +4,8 @@ KIP-595: LeaderChange as the first record of an epoch, commitment by majority, c
 KIP-853: KRaftVersion and KRaftVoters in the same batch where they are due.
 """
 
+from typing import Final
+
 from kraft_wire.model import Offset, ReplicaId, ReplicaKey
 from kraft_wire.raft.effects import (
     AppendControlRecords,
@@ -34,6 +36,9 @@ __all__ = [
     "take_office",
     "update_high_watermark",
 ]
+
+_REPLICAS_MAX: Final = 10_000
+"""Replicas whose progress a leader remembers: more than a cluster has."""
 
 
 def take_office(quorum: Quorum) -> None:
@@ -119,7 +124,10 @@ def count_fetch(quorum: Quorum, leader: Leader, key: ReplicaKey, fetch_offset: O
     assert fetch_offset <= quorum.log.log_end_offset, (key, fetch_offset)
     now_ms, log_end_offset = quorum.now_ms, quorum.log.log_end_offset
     key = _key_in_force(quorum, key)
-    progress = leader.progress.setdefault(key, ReplicaProgress(key))
+    progress = leader.progress.get(key)
+    if progress is None:
+        _make_room(quorum, leader)
+        progress = leader.progress[key] = ReplicaProgress(key)
     if progress.end_offset is not None and fetch_offset < progress.end_offset:
         quorum.ignored.count(Ignored.FETCH_OFFSET_FELL)  # a lost disk must be able to come back
     if fetch_offset >= log_end_offset:
@@ -133,6 +141,21 @@ def count_fetch(quorum: Quorum, leader: Leader, key: ReplicaKey, fetch_offset: O
         leader.endorsements[key.id] = True
         note_contact(quorum, leader, key)
         update_high_watermark(quorum, leader)
+
+
+def _make_room(quorum: Quorum, leader: Leader) -> None:
+    """Forget the observer that came first where there are too many: if it lives it comes again.
+
+    Whoever can connect may fetch, as any replica and from any directory.
+    """
+    if len(leader.progress) < _REPLICAS_MAX:
+        return
+    voters = quorum.voters.latest
+    observers = (key for key in leader.progress if not voters.is_voter(key))
+    first = next(observers, None)
+    if first is not None:
+        del leader.progress[first]
+    assert len(leader.progress) <= max(_REPLICAS_MAX, len(voters)), len(leader.progress)
 
 
 def _key_in_force(quorum: Quorum, key: ReplicaKey) -> ReplicaKey:

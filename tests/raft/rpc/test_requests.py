@@ -304,6 +304,18 @@ def test_describe_quorum_is_the_leaders() -> None:
     assert partition.high_watermark == 3
 
 
+def test_observers_that_nobody_knows_fill_no_memory_and_keep_no_voter_from_counting() -> None:
+    small = Small((1, 2)).established()
+    for node_id in range(10, 10_110):
+        small.ask(fetch_request(2, 2, 1, node_id=node_id))
+    small.ask(fetch_request(2, 3, 2, node_id=3))
+    partition = small.reply(described()).topics[0].partitions[0]
+    assert [v.log_end_offset for v in partition.current_voters] == [3, 3, 3]
+    observers = [each.replica_id for each in partition.observers]
+    assert len(observers) < 10_000
+    assert (min(observers), max(observers)) == (112, 10_109), "who came first went first"
+
+
 LEADER_ONLY = [
     AddRaftVoterRequest(cluster_id=None),
     RemoveRaftVoterRequest(cluster_id=None),
