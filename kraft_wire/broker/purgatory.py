@@ -31,6 +31,8 @@ class ParkedFetch:
     """The partitions whose growth is a reason to run again."""
     is_follower: bool = False
     """Whether what counts is the end of the log, not what is committed of it."""
+    partitions_count: int = 0
+    """How many partitions it names, there or not: what its memory grows with."""
 
 
 @slotted(eq=False)
@@ -59,6 +61,8 @@ class FetchPurgatory:
         """Start empty."""
         self._parked: dict[int, ParkedFetch] = {}
         self._deadlines: Deadlines[ParkedFetch] = Deadlines(self._is_parked)
+        self.partitions_count = 0
+        """Partitions that the waiting fetches name, all together."""
         self.woken: dict[ReplyTo, ParkedFetch] = {}
         """Fetches of partitions that changed since `run_woken`."""
 
@@ -70,6 +74,7 @@ class FetchPurgatory:
         connection_id = fetch.reply_to.connection_id
         assert connection_id not in self._parked, fetch.reply_to
         self._parked[connection_id] = fetch
+        self.partitions_count += fetch.partitions_count
         self._deadlines.add(fetch.deadline_ms, fetch, len(self._parked))
         for partition in fetch.watched:
             watchers = partition.follower_watchers if fetch.is_follower else partition.watchers
@@ -126,6 +131,8 @@ class FetchPurgatory:
 
     def _remove(self, fetch: ParkedFetch) -> None:
         del self._parked[fetch.reply_to.connection_id]
+        self.partitions_count -= fetch.partitions_count
+        assert self.partitions_count >= 0, fetch.reply_to
         for partition in fetch.watched:
             watchers = partition.follower_watchers if fetch.is_follower else partition.watchers
             watchers.pop(fetch.reply_to, None)

@@ -59,6 +59,7 @@ class BrokerSettings:
     max_decompressed_message_bytes: int = 67_108_864
     decompression_ratio_max: int = 1_000
     connection_write_buffer_max_bytes: int = 58_720_256
+    purgatory_max_partitions: int = 500_000
     decompression: DecompressionLimits = field(default=DEFAULT_LIMITS, compare=False, repr=False)
     """The two values above, as the codecs take them."""
     source: NodeSettings = field(default_factory=NodeSettings, compare=False, repr=False)

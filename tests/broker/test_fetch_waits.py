@@ -87,3 +87,21 @@ def test_a_place_that_never_was_ends_no_wait_for_others() -> None:
     assert waiting.is_parked
     leading.produce()
     assert not waiting.is_parked
+
+
+def test_a_fetch_that_names_too_much_beside_those_that_wait_is_answered_at_once() -> None:
+    """Each takes memory per partition, there or not, for as long as its client likes."""
+    leading = Leading(partition_image(0), purgatory_max_partitions=5)
+    purgatory = leading.broker.fetch_purgatory
+    waiting = asked(leading, 0, 7, 8, min_bytes=1)
+    assert waiting.is_parked
+    beyond = asked(leading, 0, 7, 8, min_bytes=1)
+    assert size(beyond.fetched) == 0
+    assert asked(leading, 0, 7, min_bytes=1).is_parked, "there is room for two"
+    assert (len(purgatory), purgatory.partitions_count) == (2, 5)
+    leading.produce()
+    assert not waiting.is_parked
+    assert purgatory.partitions_count == 0
+    assert asked(leading, 0, 7, 8, offset=1, min_bytes=1).is_parked
+    purgatory.forget(leading.context(VERSION).connection_id - 1)
+    assert purgatory.partitions_count == 0

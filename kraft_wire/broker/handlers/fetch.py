@@ -78,12 +78,14 @@ def handle(
     results = run.read()
     if run.is_satisfied() or request.max_wait_ms <= 0 or broker.is_stopping:
         return run.response(results, context.now_ms)
-    watched = run.watched()
+    purgatory, count = broker.fetch_purgatory, len(begun.partitions())
+    has_room = purgatory.partitions_count + count <= broker.settings.purgatory_max_partitions
+    watched = run.watched() if has_room else []
     if not watched:
         return run.response(results, context.now_ms)
     deadline_ms = context.now_ms + request.max_wait_ms
-    broker.fetch_purgatory.park(
-        ParkedFetch(context.reply_to, deadline_ms, run.run_again, watched, is_follower)
+    purgatory.park(
+        ParkedFetch(context.reply_to, deadline_ms, run.run_again, watched, is_follower, count)
     )
     return PARKED
 
