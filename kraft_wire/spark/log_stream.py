@@ -7,6 +7,8 @@ planned and read again by a process that knows nothing.
 
 Partitions that appear later begin at their earliest offset. One that is gone, or whose beginning
 was deleted before it was read, is data loss, which `failOnDataLoss` judges.
+
+The first micro-batch of a query that begins at an end is empty, for the reasons of `wire_stream`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,7 +27,7 @@ from kraft_wire.columnar import PartitionFiles
 from kraft_wire.model import TopicPartition
 from kraft_wire.spark.failure import PipelineError, line_first
 from kraft_wire.spark.offset_ranges import offset_range
-from kraft_wire.spark.offsets import from_nested, to_nested
+from kraft_wire.spark.offsets import LATEST, from_nested, to_nested
 from kraft_wire.spark.options import LogOptions
 from kraft_wire.spark.planning import OffsetRange, plan_log_parts
 from kraft_wire.spark.replicas import list_replicas, log_end, one_of_each
@@ -50,11 +52,17 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.parallelism = parallelism
         self._target: Offsets | None = None
         """Where a query ends that reads what is available now."""
+        self._initial: Nested | None = None
+        self._is_first = True
+        """Whether no micro-batch was asked for yet."""
         self._committed = CommittedLogs(OsFileSystem())
 
     def initialOffset(self) -> Nested:
-        """Return where a new query begins."""
-        return to_nested({key: self._start(files) for key, files in self._logs().items()})
+        """Return where a new query begins; an end is the same each time, though it has moved."""
+        if self._initial is None or not self._wants_an_end:
+            logs = self._logs()
+            self._initial = to_nested({key: self._start(key, files) for key, files in logs.items()})
+        return self._initial
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """Return what `maxOffsetsPerTrigger` allows."""
@@ -63,11 +71,14 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: Nested, limit: ReadLimit) -> Nested:
         """Return where the next micro-batch ends; `start` where there is nothing new."""
+        is_first, self._is_first = self._is_first, False
+        if is_first and self._wants_an_end and start == self._initial:
+            return start
         began, logs = from_nested(start), self._logs()
         ends = self._ends(logs) if self._target is None else self._target
         for key, end in ends.items():
             if key not in began:
-                began[key] = min(self._start(logs[key]), end) if key in logs else end
+                began[key] = min(_earliest(logs[key], self.options), end) if key in logs else end
         reached = {key: max(offset, ends.get(key, offset)) for key, offset in began.items()}
         if isinstance(limit, ReadMaxRows):
             reached = limited(began, reached, limit.max_rows)
@@ -90,8 +101,8 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if files is None:
                 self._lose(f"{key} is in none of {', '.join(self.options.paths)} any more")
                 continue
-            first = began.get(key, min(self._start(files), stop))
             earliest = _earliest(files, self.options)
+            first = began.get(key, min(earliest, stop))
             if first < earliest and first < stop:
                 self._lose(f"{key}: offsets from {first} on were deleted, it begins at {earliest}")
             if first < stop:
@@ -116,9 +127,16 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         fs = OsFileSystem()
         return {each.key: each.files for each in one_of_each(fs, list_replicas(fs, self.options))}
 
-    def _start(self, files: PartitionFiles) -> int:
+    @property
+    def _wants_an_end(self) -> bool:
+        return LATEST in (self.options.starting_offsets or {}).values()
+
+    def _start(self, key: TopicPartition, files: PartitionFiles) -> int:
         """Return where a query begins in a log, as it can stand in a checkpoint."""
-        start = offset_range(OsFileSystem(), files, self.options).start
+        if (self.options.starting_offsets or {}).get(key) == LATEST:
+            start = self._ends({key: files})[key]
+        else:
+            start = offset_range(OsFileSystem(), files, self.options).start
         return max(start, _earliest(files, self.options))
 
     def _ends(self, logs: Mapping[TopicPartition, PartitionFiles]) -> Offsets:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -68,6 +69,70 @@ def test_each_trigger_reads_what_was_appended_since(growing: WrittenLogs) -> Non
     assert sorted(more) == [("late", each) for each in range(5)] + [
         ("plain", each) for each in range(200, 207)
     ]
+
+
+def test_stream_from_the_end_begins_where_its_first_micro_batch_ends(
+    growing: WrittenLogs,
+) -> None:
+    """Spark asks for the beginning twice, and again after a crash in the first micro-batch."""
+    at_the_end = {"startingOffsets": '{"plain":{"0":-1}}'}
+    reader = reader_of(growing, **at_the_end)
+    start = reader.initialOffset()
+    growing.append("plain", 0, 10)
+    first = reader.latestOffset(start=start, limit=ReadAllAvailable())
+    assert first == start == reader.initialOffset() == {"plain": {"0": 200}}
+    second = reader.latestOffset(start=first, limit=ReadAllAvailable())
+    assert offsets_between(reader, first, second) == [("plain", 200 + n) for n in range(10)]
+
+    killed_in_the_first = reader_of(growing, **at_the_end)
+    anew = killed_in_the_first.initialOffset()
+    assert anew == {"plain": {"0": 210}}
+    assert killed_in_the_first.partitions(start=anew, end=first) == []
+    assert killed_in_the_first.latestOffset(start=first, limit=ReadAllAvailable()) == second
+
+
+@pytest.mark.parametrize("late", [-2, -1, 3])
+def test_partition_that_appears_later_is_read_from_its_beginning_whatever_a_restart_says(
+    growing: WrittenLogs, late: int
+) -> None:
+    """As with Spark's own connector: where a query begins does not matter to one that goes on."""
+    reader = reader_of(growing, startingOffsets='{"plain":{"0":-1}}')
+    start = reader.latestOffset(start=reader.initialOffset(), limit=ReadAllAvailable())
+    growing.append("late", 3, 5)
+    end = reader.latestOffset(start=start, limit=ReadAllAvailable())
+    growing.append("late", 3, 5)
+    named = json.dumps({"plain": {"0": -1}, "late": {"3": late}})
+    restarted = reader_of(growing, startingOffsets=named)
+    for each in (reader, restarted):
+        assert offsets_between(each, start, end) == [("late", n) for n in range(5)]
+    assert restarted.latestOffset(start=start, limit=ReadMaxRows(2))["late"] == {"3": 2}
+
+
+def test_end_of_who_reads_what_is_committed_is_where_the_oldest_open_transaction_begins(
+    growing: WrittenLogs,
+) -> None:
+    """As ListOffsets answers it (KIP-98): the transaction may be committed after the start."""
+    growing.append("money", 0, 2)
+    growing.append("money", 0, 4, producer_id=1, sequence=0, is_transactional=True)
+    reader = reader_of(
+        growing,
+        topics="money",
+        isolationLevel="read_committed",
+        startingOffsets='{"money":{"0":-1}}',
+    )
+    start = reader.latestOffset(start=reader.initialOffset(), limit=ReadAllAvailable())
+    growing.mark("money", 0, 1, abort=False)
+    end = reader.latestOffset(start=start, limit=ReadAllAvailable())
+    assert [offset for _, offset in offsets_between(reader, start, end)] == [2, 3, 4, 5]
+
+
+def test_query_from_the_end_finds_nothing_available_now(growing: WrittenLogs) -> None:
+    reader = reader_of(growing, startingOffsets='{"plain":{"0":-1}}')
+    reader.prepareForTriggerAvailableNow()
+    growing.append("plain", 0, 10)
+    start = reader.initialOffset()
+    for _ in range(2):
+        assert reader.latestOffset(start=start, limit=ReadAllAvailable()) == start
 
 
 def test_limit_is_shared_out_and_may_end_inside_a_batch(growing: WrittenLogs) -> None:
