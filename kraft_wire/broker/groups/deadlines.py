@@ -35,10 +35,11 @@ class Timer(NamedTuple):
 class Deadlines:
     """The deadlines of one coordinator partition, in milliseconds of the monotonic clock."""
 
-    __slots__ = ("_deadlines", "_heap", "_sequence")
+    __slots__ = ("_deadlines", "_heap", "_of_group", "_sequence")
 
     def __init__(self) -> None:
         self._deadlines: dict[Timer, int] = {}
+        self._of_group: dict[str, dict[Timer, None]] = {}
         # The sequence number keeps timers of equal deadline in the order in which they were set.
         self._heap: list[tuple[int, int, Timer]] = []
         self._sequence = 0
@@ -53,18 +54,20 @@ class Deadlines:
         """Set the timer's deadline, in place of any that it had."""
         before_ms = self._deadlines.get(timer)
         self._deadlines[timer] = deadline_ms
+        if before_ms is None:
+            self._of_group.setdefault(timer.group_id, {})[timer] = None
         if before_ms is None or deadline_ms < before_ms:
             self._push(timer, deadline_ms)
             self._shrink()
 
     def cancel(self, timer: Timer) -> None:
         """Forget the timer; its heap entry is dropped when it comes up."""
-        self._deadlines.pop(timer, None)
+        self._forget(timer)
         self._shrink()
 
     def cancel_group(self, group_id: str) -> None:
         """Forget every timer of a group that is going away."""
-        for timer in [timer for timer in self._deadlines if timer.group_id == group_id]:
+        for timer in list(self._of_group.get(group_id, ())):
             self.cancel(timer)
 
     def pop_due(self, now_ms: int) -> Timer | None:
@@ -75,7 +78,7 @@ class Deadlines:
             if deadline_ms is None:
                 continue
             if deadline_ms <= now_ms:
-                del self._deadlines[timer]
+                self._forget(timer)
                 return timer
             self._push(timer, deadline_ms)
         return None
@@ -83,6 +86,13 @@ class Deadlines:
     def deadline_ms(self) -> int | None:
         """Return when to look again: never later than the earliest deadline, None for never."""
         return self._heap[0][0] if self._deadlines else None
+
+    def _forget(self, timer: Timer) -> None:
+        if self._deadlines.pop(timer, None) is not None:
+            timers = self._of_group[timer.group_id]
+            del timers[timer]
+            if not timers:
+                del self._of_group[timer.group_id]
 
     def _push(self, timer: Timer, deadline_ms: int) -> None:
         self._sequence += 1

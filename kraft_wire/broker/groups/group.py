@@ -300,7 +300,7 @@ class ClassicGroup:
         Each member votes for its first choice; of equal votes the one voted for first wins.
         """
         assert self.members, self.group_id
-        candidates = [name for name, n in self._support.items() if n == len(self.members)]
+        candidates = {name: None for name, n in self._support.items() if n == len(self.members)}
         votes: dict[str, int] = {}
         for member in self.members.values():
             choice = member.vote(candidates)

@@ -1,6 +1,6 @@
 """One member of a classic group, as its JoinGroup requests describe it (KIP-62, KIP-345)."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -68,7 +68,7 @@ class Member:
         """Whether a JoinGroup request says what the member already said, order included."""
         return list(self.protocols.items()) == list(protocols.items())
 
-    def vote(self, candidates: Collection[str]) -> str:
+    def vote(self, candidates: Mapping[str, None]) -> str:
         """Return the candidate that the member prefers; it supports at least one of them."""
         for name in self.protocols:
             if name in candidates:
