@@ -5,6 +5,7 @@ A few hundred seeds here; `python -m tests.audit` runs as many as wanted, on rea
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from kraft_wire.audit.collector import plan_audit, run_audit
 from kraft_wire.wire.memory_records import iter_batches
 from tests.audit.campaign import Campaign, Verdict
 from tests.audit.clean_set import write_clean_set
+from tests.audit.faults import FAULTS, METADATA, Replicas, damaged, forge_snapshot
 
 SEEDS = 225
 PARTS = 5
@@ -33,6 +35,22 @@ def test_each_fault_is_found_and_named_once(campaign: Campaign, part: int) -> No
     for seed in range(part * share, (part + 1) * share):
         damage, verdict, findings = campaign.run(seed)
         assert verdict is Verdict.NAMED, (seed, damage.kind, damage.detail, findings)
+
+
+def test_fault_that_finds_nothing_to_break_leaves_its_turn_to_the_next(nodes: list[Path]) -> None:
+    """Directories of brokers alone have no snapshots; those of nobody yet have nothing at all."""
+    for node in nodes:
+        for snapshot in node.glob(f"{METADATA}-0/*.checkpoint"):
+            snapshot.unlink()
+    replicas = Replicas.of(nodes, frozenset())
+    turn = FAULTS.index(forge_snapshot)
+    assert damaged(replicas, turn).kind == "stale index"
+    for node in nodes:
+        for partition in node.glob("*-[0-9]"):
+            shutil.rmtree(partition)
+    for seed in range(len(FAULTS)):
+        with pytest.raises(LookupError, match="nothing in these directories"):
+            damaged(replicas, seed)
 
 
 @pytest.fixture
