@@ -7,7 +7,7 @@ ids (Fetch up to 12, Produce up to 11), as a reader of names expects.
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Self, TypeVar
 
@@ -143,9 +143,14 @@ class Cluster:
         unknown = Patience(min(_UNKNOWN_TOPIC_SECONDS, self.settings.deadline_seconds))
         while True:
             answer = self._metadata(wanted, create=create)
-            wrong = {t.name or "": t.error_code for t in answer.topics if t.error_code}
+            told = {t.name: t for t in answer.topics}
+            unknown_code = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            codes = {
+                name: told[name].error_code if name in told else unknown_code for name in wanted
+            }
+            wrong = {name: code for name, code in codes.items() if code}
             if not wrong:
-                return {t.name or "": len(t.partitions) for t in answer.topics}
+                return {name: len(told[name].partitions) for name in wanted}
             name, code = min(wrong.items())
             waiting = unknown if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION else patience
             if code not in PASSING_ERRORS or waiting.is_over:
@@ -168,7 +173,7 @@ class Cluster:
             for address, keys in self._by_leader(missing).items():
                 request = _list_offsets({key: missing[key] for key in keys}, read_committed)
                 answer = self._connection(address).send(request, ListOffsetsResponse)
-                problem = _take_offsets(answer, address, found) or problem
+                problem = _take_offsets(answer, address, missing, found) or problem
             if problem is None and len(found) < len(wanted):
                 absent = next(key for key in wanted if key not in found)
                 problem = f"{absent}: no broker leads it"
@@ -294,13 +299,18 @@ def _list_offsets(wanted: Mapping[TopicPartition, int], read_committed: bool) ->
 
 
 def _take_offsets(
-    answer: ListOffsetsResponse, address: str, found: dict[TopicPartition, int]
+    answer: ListOffsetsResponse,
+    address: str,
+    wanted: Collection[TopicPartition],
+    found: dict[TopicPartition, int],
 ) -> str | None:
-    """Take the offsets of an answer; return what is wrong with one that has none yet."""
+    """Take the wanted offsets of an answer; return what is wrong with one that has none yet."""
     problem: str | None = None
     for topic in answer.topics:
         for each in topic.partitions:
             key = TopicPartition(topic.name, each.partition_index)
+            if key not in wanted:
+                continue
             if not each.error_code:
                 found[key] = each.offset
             elif each.error_code in PASSING_ERRORS:

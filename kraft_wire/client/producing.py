@@ -187,13 +187,17 @@ class IdempotentProducer:
     def _collect(self) -> None:
         under_way, self._under_way = self._under_way, []
         for connection, batches in under_way:
-            sent = {batch.key for batch in batches}
+            unanswered = dict.fromkeys(batch.key for batch in batches)
             try:
                 for key, each in _results(connection.answer(ProduceResponse)):
-                    if key in sent:
+                    if key in unanswered:
+                        del unanswered[key]
                         self._judge(key, each)
             except CannotTalk as error:
                 self._problem = str(error)
+            else:
+                for key in unanswered:
+                    self._problem = f"{self._cluster.leader_address(key)} answered without {key}"
 
     def _judge(self, key: TopicPartition, result: PartitionProduceResponse) -> None:
         """Drop a batch that is stored, keep one that may be sent again, refuse the others."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 from collections.abc import Iterator
@@ -21,6 +22,8 @@ from kraft_wire.spark.wire_sink import parse_sink
 from kraft_wire.spark.wire_tasks import WireReader, read_range
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import FetchRequest, FetchResponse
+from kraft_wire.wire.generated.list_offsets import ListOffsetsResponse
+from kraft_wire.wire.generated.metadata import MetadataResponse
 from kraft_wire.wire.message import Message
 from tests.apache.node import ApacheNode
 from tests.server_process import ServerProcess
@@ -321,6 +324,30 @@ def test_answer_counts_although_the_next_request_cannot_go_out(
     found = read(topics, subscribe=topic, **{"kafka.max.partition.fetch.bytes": "100"})
     assert fetches > 10
     assert [row[2] for row in found] == list(range(100))
+
+
+def test_what_was_not_asked_for_is_no_answer_and_what_is_left_out_is_asked_for_again(
+    topics: LiveTopics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic, answer = topics.create("strange", 1), BrokerConnection.answer
+    topics.write(topic, 10, partitions=1)
+    lacking = {ListOffsetsResponse: 2, MetadataResponse: 2}
+
+    def strange(self: BrokerConnection, response: type[Message]) -> Message:
+        given = answer(self, response)
+        if isinstance(given, (ListOffsetsResponse, MetadataResponse)) and given.topics:
+            lacking[response] -= 1
+            kept = given.topics if lacking[response] < 0 else []
+            twin = copy.copy(given.topics[0])
+            twin.name = "other"
+            given.topics = [twin, *kept]
+        return given
+
+    monkeypatch.setattr(BrokerConnection, "answer", strange)
+    assert len(read(topics, subscribe=topic)) == 10
+    lacking[MetadataResponse] = 10_000
+    with pytest.raises(PipelineError, match=f"^topic '{topic}' does not exist at"):
+        read(topics, subscribe=topic)
 
 
 def test_broker_that_restarts_while_it_is_read_costs_nothing(

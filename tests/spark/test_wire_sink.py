@@ -23,9 +23,12 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from kraft_wire.client.connection import BrokerConnection
 from kraft_wire.columnar.schemas import HEADERS_TYPE
 from kraft_wire.spark import PipelineError
 from kraft_wire.spark.wire_sink import parse_sink, write_batches
+from kraft_wire.wire.generated.produce import ProduceResponse
+from kraft_wire.wire.message import Message
 from tests.server_process import ServerProcess
 from tests.spark.topics_written import CODECS, LiveTopics
 
@@ -186,6 +189,50 @@ def test_broker_that_restarts_meanwhile_stores_every_record_once(
     assert write_batches(sink, batches()) == 3000
     found = [(each.key(), each.value()) for each in arrived(topics, topic, 2, 3000)]
     assert len(set(found)) == 3000
+
+
+@pytest.mark.parametrize("acks", ["all", "1"])
+def test_answer_that_names_a_partition_twice_acknowledges_one_batch(
+    topics: LiveTopics, monkeypatch: pytest.MonkeyPatch, acks: str
+) -> None:
+    """Or the next batch would count as stored, which nobody has."""
+    real = BrokerConnection.answer
+
+    def doubled(self: BrokerConnection, response: type[Message]) -> Message:
+        answer = real(self, response)
+        if isinstance(answer, ProduceResponse):
+            return ProduceResponse(responses=answer.responses * 2)
+        return answer
+
+    monkeypatch.setattr(BrokerConnection, "answer", doubled)
+    topic = topics.create("doubled", 1)
+    rows = batch(value=[b"%d" % n for n in range(500)])
+    options = {"topic": topic, "kafka.batch.size": "1000", "kafka.acks": acks}
+    assert write(topics, "value binary", rows, **options) == 500
+    found = arrived(topics, topic, 1, 500)
+    assert [each.value() for each in found] == [b"%d" % n for n in range(500)]
+
+
+def test_answer_that_leaves_a_partition_out_is_a_problem_that_may_pass(
+    topics: LiveTopics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, answers = BrokerConnection.answer, 0
+
+    def silent(self: BrokerConnection, response: type[Message]) -> Message:
+        nonlocal answers
+        answer = real(self, response)
+        if isinstance(answer, ProduceResponse):
+            answers += 1
+            assert answers < 100, "it asks again without a pause"
+            return ProduceResponse(responses=[])
+        return answer
+
+    monkeypatch.setattr(BrokerConnection, "answer", silent)
+    topic = topics.create("silent", 1)
+    options = {"topic": topic, "kafka.delivery.timeout.ms": "1000"}
+    with pytest.raises(PipelineError, match=f"answered without {topic}-0; nothing was written for"):
+        write(topics, "value binary", batch(value=[b"x"]), **options)
+    assert answers > 2
 
 
 @pytest.mark.parametrize(
