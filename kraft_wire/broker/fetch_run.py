@@ -63,8 +63,8 @@ class FetchRun:
     read_bytes: int = 0
     unfit_bytes: int = 0
     """Room that was left for batches that are there and larger."""
-    nowhere: dict[PartitionKey, None] = field(default_factory=dict)
-    """Places that did not exist at the first reading."""
+    nowhere: dict[PartitionKey, ReadResult] = field(default_factory=dict)
+    """Places that did not exist at the first reading; as in Kafka nobody looks again."""
     must_answer: bool = False
     """Whether a partition has something to tell that is not records, or that no more can join."""
 
@@ -96,34 +96,30 @@ class FetchRun:
         return [partition for partition in found if partition is not None]
 
     def read(self) -> list[ReadResult]:
-        """Read the partitions in order, spending the byte limit of the request."""
+        """Read the partitions in order, spending the byte limit of the request.
+
+        Without those that are nowhere, which `response` adds.
+        """
         left = self._max_bytes
         self.read_bytes = self.unfit_bytes = 0
         self.must_answer = False
         results: list[ReadResult] = []
-        unknown: list[ReadResult] = []
+        nowhere = self.nowhere
         is_settled = self._is_settled_follower if self.is_follower else WantedPartition.is_settled
         for wanted in self.fetch.to_read(is_settled):
+            if nowhere and wanted.key in nowhere:
+                continue
             data = self._read_partition(wanted, left)
-            if data.error_code in _UNKNOWN_ERRORS and self._is_nowhere(wanted):
-                unknown.append((wanted, data))
+            if self.is_first and data.error_code in _UNKNOWN_ERRORS:
+                nowhere[wanted.key] = wanted, data
                 continue
             results.append((wanted, data))
             if data.records is not _NO_RECORDS:
                 size = records_size_bytes(data)
                 self.read_bytes += size
                 left = max(0, left - size)
-        if unknown:
-            unknown.sort(key=_is_unknown_partition)
-            results += unknown
-        if self.is_first:
-            self.nowhere = dict.fromkeys(wanted.key for wanted, _ in unknown)
         self.is_first = False
         return results
-
-    def _is_nowhere(self, wanted: WantedPartition) -> bool:
-        """Whether a place was never there; one that was deleted meanwhile ends the wait for it."""
-        return self.is_first or wanted.key in self.nowhere
 
     def _read_partition(self, wanted: WantedPartition, left: int) -> PartitionData:
         params = wanted.params
@@ -311,8 +307,9 @@ class FetchRun:
         )
 
     def _error(self, wanted: WantedPartition, error: ErrorCode) -> PartitionData:
-        # As in Kafka, a place that does not exist keeps nobody from waiting at those that do.
-        is_nowhere = error in _UNKNOWN_ERRORS and self._is_nowhere(wanted)
+        # As in Kafka, a place that does not exist keeps nobody from waiting at those that do; one
+        # that was deleted meanwhile does.
+        is_nowhere = self.is_first and error in _UNKNOWN_ERRORS
         self.must_answer |= not is_nowhere
         return PartitionData(
             partition_index=wanted.partition,
@@ -326,6 +323,8 @@ class FetchRun:
 
     def response(self, results: list[ReadResult], now_ms: int) -> FetchResponse:
         """Make the answer, with the leaders that a client in the wrong place needs."""
+        if self.nowhere:
+            results = results + sorted(self.nowhere.values(), key=_is_unknown_partition)
         response = self.fetch.finish(results, now_ms)
         if self.must_answer and self.context.api_version >= _FIRST_LEADER_VERSION:
             self._name_leaders(response, results)

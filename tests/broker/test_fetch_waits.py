@@ -2,10 +2,19 @@
 
 from typing import Any
 
+import pytest
+
+from kraft_wire.broker import fetch_run
 from kraft_wire.broker.handlers import fetch
 from kraft_wire.model import FileSlice
 from kraft_wire.wire.generated.error_code import ErrorCode
-from kraft_wire.wire.generated.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
+from kraft_wire.wire.generated.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    PartitionData,
+)
 from tests.broker.replication.leading import TOPIC, Leading, Waiting, batch
 from tests.broker.small_broker import partition_image
 
@@ -31,6 +40,12 @@ def size(data: PartitionData) -> int:
     return records.size_bytes if isinstance(records, FileSlice) else len(records or b"")
 
 
+def partitions(waiting: Waiting) -> list[PartitionData]:
+    """The answer for each."""
+    assert isinstance(waiting.answer, FetchResponse), waiting.answer
+    return waiting.answer.responses[0].partitions
+
+
 def test_a_fetch_waits_for_no_more_bytes_than_it_takes() -> None:
     """Its MinBytes counts as MaxBytes at most, and as the broker's `fetch.max.bytes`."""
     leading = Leading(partition_image(0))
@@ -52,7 +67,7 @@ def test_a_batch_that_has_no_room_left_is_no_reason_to_wait() -> None:
     max_bytes = 2 * BATCH_BYTES
     both = asked(leading, 0, 1, min_bytes=max_bytes, max_bytes=max_bytes)
     assert not both.is_parked
-    sizes = [size(data) for data in both.answer.responses[0].partitions]  # type: ignore[union-attr]  # answered
+    sizes = [size(data) for data in partitions(both)]
     assert sizes == [BATCH_BYTES, 0]
 
 
@@ -105,3 +120,23 @@ def test_a_fetch_that_names_too_much_beside_those_that_wait_is_answered_at_once(
     assert asked(leading, 0, 7, 8, offset=1, min_bytes=1).is_parked
     purgatory.forget(leading.context(VERSION).connection_id - 1)
     assert purgatory.partitions_count == 0
+
+
+def test_places_that_never_were_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fetch of 190,000 of them made each produce to the one that is there take half a second."""
+    leading = Leading(partition_image(0))
+    looks: list[int] = []
+    monkeypatch.setattr(
+        fetch_run,
+        "no_replica_error",
+        lambda image, topic, partition: (
+            looks.append(partition) or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        ),
+    )
+    waiting = asked(leading, 0, *range(1, 50), min_bytes=3 * BATCH_BYTES)
+    for _ in range(2):
+        leading.produce()
+        assert waiting.is_parked
+    assert looks == list(range(1, 50))
+    leading.produce()
+    assert [data.partition_index for data in partitions(waiting)] == list(range(50))
