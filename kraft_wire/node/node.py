@@ -391,6 +391,9 @@ class Node:
             broker.after(self.outputs, self._flush_ids, self._now_ms)
         if was_touched:
             self._answer_waiting()
+            while quorum.raft.news:  # who writes too late has resigned, and knows it at once
+                quorum.obey(self._now_ms)
+                self._answer_waiting()
         if broker is not None and broker.broker.completions:
             completions, broker.broker.completions = broker.broker.completions, []
             for reply_to, response in completions:

@@ -21,8 +21,10 @@ from kraft_wire.sim.setup import CLUSTER_ID, CONTROLLER_PORT, LISTENER, director
 from kraft_wire.sim.world import World
 from kraft_wire.wire.generated.add_raft_voter import AddRaftVoterRequest
 from kraft_wire.wire.generated.add_raft_voter import Listener as AddListener
+from kraft_wire.wire.generated.fetch import FetchRequest
 from kraft_wire.wire.generated.remove_raft_voter import RemoveRaftVoterRequest
-from kraft_wire.wire.message import Message
+from kraft_wire.wire.header import parse_request_header
+from kraft_wire.wire.message import MalformedMessage, Message
 
 __all__ = ["Misfortune", "add_request", "remove_request"]
 
@@ -308,11 +310,30 @@ class Misfortune:
             draw = stream(self.world.seed, "garble", fault.at_us)
             for _ in range(draw.randrange(1, 4)):
                 data[draw.randrange(4, len(data))] ^= 1 << draw.randrange(8)
+            if self._lies(bytes(data[4:])):
+                return False
         self._hostile += 1
         Stranger(self.world.network, STRANGERS - self._hostile, bytes(data)).dial(
             host_of(machine.id), port
         )
         return True
+
+    def _lies(self, frame: bytes) -> bool:
+        """Whether a request tells of a voter's log what it does not hold.
+
+        A leader has to count what a fetch says that its voter has: no Raft bears a voter that lies.
+        """
+        try:
+            header, at = parse_request_header(frame)
+            if header.api_key != FetchRequest.API_KEY:
+                return False
+            request, _ = FetchRequest.decode(frame, header.api_version, at)
+        except MalformedMessage:
+            return False
+        state = request.replica_state
+        watch = self.world.judge.watches.get(state.replica_id if state else request.replica_id)
+        ends = [each.fetch_offset for topic in request.topics for each in topic.partitions]
+        return watch is not None and max(ends, default=0) > watch.log.durable_end
 
     def _may_be_garbled(self, data: bytes) -> bool:
         """Whether a request may be sent with bits turned."""

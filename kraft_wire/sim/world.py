@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from kraft_wire.model import ZERO_UUID, ReplicaId, ReplicaKey
+from kraft_wire.model import NO_REPLICA, ZERO_UUID, ReplicaId, ReplicaKey
 from kraft_wire.raft.roles import Follower, Leader
 from kraft_wire.raft.voters import Address, VersionRange, VoterNode, VoterSet
 from kraft_wire.sim.clients import Admin, Client
@@ -116,15 +116,19 @@ class World:
         return True
 
     def is_astray(self, machine: Machine) -> bool:
-        """Whether a turned bit took an observer into an epoch that the quorum has not reached.
+        """Whether a turned bit took a node where it can only wait until the quorum comes by.
 
-        It may not go back to a lower epoch, and as an observer it cannot raise the others to its
-        own: it waits until they get there. Connections that check what they carry do not do this.
+        An observer in an epoch that the quorum has not reached may not go back to a lower one, and
+        cannot raise the others to its own. Who was named a leader that does not exist takes no
+        other in the same epoch. Connections that check what they carry do neither.
         """
         leader = self.leader()
-        own = machine.quorum
-        is_ahead = leader is not None and own.epoch > leader.quorum.epoch
-        return self.is_garbled and is_ahead and not own.is_voter
+        if leader is None or not self.is_garbled:
+            return False
+        own, epoch = machine.quorum, leader.quorum.epoch
+        if own.epoch > epoch:
+            return not own.is_voter
+        return own.epoch == epoch and own.leader_id not in (NO_REPLICA, *self.machines)
 
 
 def _first_voters(setup: Setup) -> VoterSet:
