@@ -113,7 +113,7 @@ class FollowedPartition:
             case ErrorCode.NONE:
                 diverging = data.diverging_epoch
                 if diverging is not None and diverging.epoch >= 0:
-                    return self._guarded(lambda: self._diverged(diverging))
+                    return self._guarded(lambda: self._diverged(diverging, data))
                 return self._guarded(lambda: self._append(data, now_ms, wall_ms))
             case ErrorCode.OFFSET_OUT_OF_RANGE:
                 return Next.LOCATE
@@ -170,13 +170,18 @@ class FollowedPartition:
             if not batches:
                 return Next.REST  # only of epochs that this leader did not have
             self._write(batches, now_ms, wall_ms)
+        self._take_bounds(data)
+        return Next.FETCH
+
+    def _take_bounds(self, data: PartitionData) -> None:
+        """Follow the leader's high watermark and log start, as far as our log reaches."""
+        partition, log = self.partition, self.partition.log
         high_watermark = Offset(min(data.high_watermark, log.log_end_offset))
         if high_watermark > log.high_watermark:
             log.high_watermark = high_watermark
             self._env.grew(partition)
         if log.log_start_offset < data.log_start_offset <= log.high_watermark:
             log.advance_log_start_offset(Offset(data.log_start_offset))
-        return Next.FETCH
 
     def _batches(self, records: memoryview) -> list[RecordBatch]:
         """Look at the records; a log without any may begin with a batch that lies around its start.
@@ -224,27 +229,30 @@ class FollowedPartition:
 
     # -- truncation ------------------------------------------------------------------------------
 
-    def _diverged(self, diverging: EpochEndOffset) -> Next:
+    def _diverged(self, diverging: EpochEndOffset, data: PartitionData) -> Next:
         """Cut the log where it parts from the leader's, or nearer to that place (KIP-279).
 
         The leader names the largest epoch that it has up to our last one, and where that ends. If
         we do not have that epoch, ours ends where the next smaller one does, and is asked about
-        again.
+        again. If we do, what is left is the leader's too, and its bounds count for it: the session
+        has told them now, and does not say them again before they change.
         """
         log = self.partition.log
         before = (log.log_end_offset, log.epochs.latest)
         if diverging.end_offset < 0:
             return Next.REST
-        target = diverging.end_offset
+        target, is_found = diverging.end_offset, False
         if log.epochs.latest is not None and diverging.epoch <= log.epochs.latest:
             ours = log.end_offset_for_epoch(LeaderEpoch(diverging.epoch))
-            if ours.epoch == diverging.epoch:
-                target = min(target, ours.offset)
-            else:
-                target = ours.offset
+            is_found = ours.epoch == diverging.epoch
+            target = min(target, ours.offset) if is_found else ours.offset
         self._truncate(Offset(min(target, log.log_end_offset)))
         # A leader that disagrees with what it has just named is wrong; not asked again at once.
-        return Next.REST if (log.log_end_offset, log.epochs.latest) == before else Next.FETCH
+        if (log.log_end_offset, log.epochs.latest) == before:
+            return Next.REST
+        if is_found:
+            self._take_bounds(data)
+        return Next.FETCH
 
     def _truncate(self, offset: Offset) -> Next:
         """Cut the log at an offset; below the high watermark that is told, as it loses records."""

@@ -289,6 +289,29 @@ def test_a_diverging_log_is_cut_where_the_epoch_ended_at_the_leader() -> None:
     assert follower.lines == []
 
 
+def test_the_high_watermark_of_an_answer_that_cuts_is_taken_with_the_cut() -> None:
+    """Incremental sessions say it once (KIP-227), and nothing more may ever be written."""
+    follower = Follower()
+    kept = batch_bytes(0, count=3, epoch=2)
+    log = follower.make(batches=[kept, batch_bytes(3, count=4, epoch=2)], high_watermark=2)
+    follower.follow(epoch=5)
+    follower.request()
+    follower.answer(data(diverging=(2, 3), high_watermark=3))
+    assert content(log) == kept
+    assert log.high_watermark == 3
+
+
+def test_the_high_watermark_of_an_answer_that_does_not_find_the_epoch_waits() -> None:
+    """What is left may still be another than the leader's: the next answer says."""
+    follower = Follower()
+    first = [batch_bytes(0, count=2, epoch=1), batch_bytes(2, count=2, epoch=2)]
+    log = follower.make(batches=[*first, batch_bytes(4, epoch=5)], high_watermark=1)
+    follower.follow(epoch=6)
+    follower.request()
+    follower.answer(data(diverging=(3, 5), high_watermark=4))
+    assert (log.log_end_offset, log.high_watermark) == (4, 1)
+
+
 def test_an_epoch_that_the_follower_lacks_is_looked_for_further_down() -> None:
     """KIP-279: ours are 1, 2, 5; the leader's 1, 3: it names 3, which we lack."""
     follower = Follower()
