@@ -162,7 +162,6 @@ class FollowedPartition:
 
     def _append(self, data: PartitionData, now_ms: int, wall_ms: int) -> Next:
         """Append what may be appended, then follow the leader's bounds."""
-        partition, log = self.partition, self.partition.log
         records = data.records
         assert not isinstance(records, FileSlice), "an answer that came over a link is bytes"
         if records is not None and len(records) > 0:
