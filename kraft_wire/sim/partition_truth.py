@@ -59,6 +59,8 @@ class PartitionTruth:
     leader_epoch: int = 0
     is_moving: bool = False
     """Whether a reassignment is under way."""
+    adding: tuple[int, ...] = ()
+    """Replicas that it brings."""
     is_deleted: bool = False
     leaders: dict[int, int] = field(default_factory=dict)
     """Leader epoch -> who was elected."""
@@ -225,6 +227,8 @@ class Truth:
             partition.elr = tuple(record.eligible_leader_replicas)
         if record.adding_replicas is not None or record.removing_replicas is not None:
             partition.is_moving = bool(record.adding_replicas or record.removing_replicas)
+        if record.adding_replicas is not None:
+            partition.adding = tuple(record.adding_replicas)
 
     # -- groups ----------------------------------------------------------------------------------
 
@@ -250,8 +254,11 @@ def _is_unclean(before: PartitionTruth, record: PartitionChangeRecord) -> bool:
     """Tell whether somebody is to lead who may lack what is committed.
 
     Who is uncleanly elected is alone in the new ISR. Beside others it has just joined them, with
-    the change that ends a reassignment, and is judged by what it has.
+    the change that ends a reassignment, and is judged by what it has. So it is where such a change
+    takes away all others: it does not come before the new replicas are in sync.
     """
     if record.leader in (*before.isr, *before.elr):
+        return False
+    if record.replicas is not None and record.leader in before.adding:
         return False
     return record.isr is None or list(record.isr) == [record.leader]
