@@ -169,15 +169,18 @@ class PartitionChange:
     def _complete_reassignment(self) -> None:
         """End a reassignment once the ISR has everybody who is new (KIP-455).
 
-        Where more go than come it must have everybody who stays.
+        Where more go than come it must have everybody who stays. A second reassignment can take
+        away who was to come by the first, and is still named as new: nobody waits for that one,
+        while release 4.3.1 waits for ever.
         """
         if not self.removing_replicas and not self.adding_replicas:
             return
         assert self.replicas, self.before
         isr = _without(self.isr, self.removing_replicas)
         replicas = _without(self.replicas, self.removing_replicas)
-        is_smaller = len(self.adding_replicas) < len(self.removing_replicas)
-        needed = {*self.adding_replicas, *(replicas if is_smaller else ())}
+        adding = _without(self.adding_replicas, self.removing_replicas)
+        is_smaller = len(adding) < len(self.removing_replicas)
+        needed = {*adding, *(replicas if is_smaller else ())}
         if not isr or not replicas or not needed <= set(isr):
             return
         self.isr, self.replicas = isr, replicas

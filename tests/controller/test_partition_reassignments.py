@@ -105,6 +105,16 @@ def test_other_order_of_the_same_replicas_is_done_at_once() -> None:
     assert cluster.written(since) == []
 
 
+def test_replica_that_was_to_come_and_is_to_go_is_not_waited_for() -> None:
+    """Release 4.3.1 still names it as new, waits for it, and for ever."""
+    cluster = cluster_of_four()
+    reassign(cluster, [4, 2])
+    assert reassign(cluster, [2, 3]) == E.NONE
+    after = cluster.partition()
+    assert (after.replicas, after.isr, after.leader) == ((2, 3), (2, 3), 2)
+    assert ongoing(cluster) == {}
+
+
 def test_replica_that_only_goes_is_removed_at_once_under_a_new_leader_epoch() -> None:
     cluster = cluster_of_four()
     assert reassign(cluster, [2]) == E.NONE
