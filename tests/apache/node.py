@@ -87,6 +87,8 @@ class ApacheNode:
             "transaction.state.log.min.isr": "1",
             "share.coordinator.state.topic.min.isr": "1",
             "group.initial.rebalance.delay.ms": "0",
+            # Or every ten minutes empty groups go, wherever a test has got to.
+            "offsets.retention.check.interval.ms": "86400000",
             **internal,
             **self._overrides,
         }

@@ -12,7 +12,11 @@ from tests.server_process import ServerProcess
 
 pytestmark = pytest.mark.java
 
-SETTINGS = {"num.partitions": "4", "group.initial.rebalance.delay.ms": "0"}
+SETTINGS = {
+    "num.partitions": "4",
+    "group.initial.rebalance.delay.ms": "0",
+    "offsets.retention.check.interval.ms": "86400000",
+}
 """Those of `ApacheNode`."""
 
 
