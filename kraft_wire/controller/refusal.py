@@ -57,7 +57,6 @@ def is_too_large(records_count: int) -> bool:
 
 def check_room(records_count: int, what: str = "changes") -> None:
     """Refuse what would make a batch larger than one atomic change may be: POLICY_VIOLATION."""
-    assert records_count >= 0, records_count
-    if records_count > BATCH_RECORDS_MAX:
+    if is_too_large(records_count):
         words = f"Excessively large number of {what} per request."
         raise Refusal(ErrorCode.POLICY_VIOLATION, words)
