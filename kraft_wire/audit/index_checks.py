@@ -7,7 +7,7 @@ place where the log itself is damaged are not judged: what happened there is tol
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -33,6 +33,8 @@ class SegmentIndexes:
 
     segment: int
     """Base offset in the name."""
+    log_bytes: int
+    """How long the log file was when they had been read, -1 where it was gone."""
     relative_offsets: Int64s
     positions: Int64s
     timestamps: Int64s
@@ -57,10 +59,17 @@ class _Segment:
 def check_index(
     layout: Layout, indexes: SegmentIndexes, faults: Iterable[Fault]
 ) -> Iterator[Finding]:
-    """Judge the indexes of one segment, one finding a file; `faults` are those of the replica."""
-    if indexes.segment in layout.misplaced:
+    """Judge the indexes of one segment, one finding a file; `faults` are those of the replica.
+
+    Its owner may have appended to the log since it was read, or put a compacted one in its place.
+    """
+    batches = layout.replica.batches
+    read_bytes = int(batches.size_bytes[batches.segment == indexes.segment].sum())
+    if indexes.segment in layout.misplaced or indexes.log_bytes < read_bytes:
         return
     segment = _judged(layout, indexes.segment, faults)
+    if indexes.log_bytes > read_bytes:
+        segment = _as_far_as_read(segment)
     replica = layout.replica
     offset_fault = _offset_fault(segment, indexes)
     if offset_fault is not None:
@@ -96,6 +105,17 @@ def _judged(layout: Layout, base_offset: int, faults: Iterable[Fault]) -> _Segme
         batches.max_timestamp[rows],
         end_position,
         end_offset,
+    )
+
+
+def _as_far_as_read(segment: _Segment) -> _Segment:
+    """Return a segment that says nothing of what came behind its last batch since."""
+    last = segment.positions.max(initial=-1) + 1
+    end_offset = segment.last_offsets.max(initial=-1) + 1
+    return replace(
+        segment,
+        end_position=min(segment.end_position, int(last)),
+        end_offset=min(segment.end_offset, int(end_offset)),
     )
 
 

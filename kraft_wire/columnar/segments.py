@@ -37,7 +37,8 @@ NO_OFFSET: Final = -1
 _NAME_DIGITS: Final = 20
 _PARTITION_MAX: Final = (1 << 31) - 1
 _OFFSET_MAX: Final = (1 << 63) - 1
-"""What has a higher number in its name is no partition and no segment: a copy by somebody."""
+"""What has a higher number in its name is no partition and no segment: a copy by somebody. Nor is
+what has a name of other characters than can be written down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +93,15 @@ def list_partitions(
         if (
             key is None
             or key.partition > _PARTITION_MAX
+            or not key.topic.isprintable()
             or not fs.is_directory(f"{log_dir}/{name}")
         ):
             continue
         files = PartitionFiles(node, key.topic, key.partition, f"{log_dir}/{name}")
-        files.segments = _segments(fs, files.directory)
+        try:
+            files.segments = _segments(fs, files.directory)
+        except MissingFile:  # deleted since the names were read
+            continue
         files.log_start_offset = starts.get(key, NO_OFFSET)
         files.high_watermark = watermarks.get(key, NO_OFFSET)
         if with_ends:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from pathlib import Path
 
@@ -89,3 +90,22 @@ def test_names_with_numbers_that_kafka_cannot_have_are_passed_over(log_dir: Path
         ("orders", 1),
     ]
     assert [each.base_offset for each in found[2].segments] == [0, 10]
+
+
+def test_names_that_no_text_can_hold_are_passed_over(log_dir: Path) -> None:
+    for name in (b"caf\xe9-0", b"two\nlines-0"):
+        os.mkdir(os.fsencode(log_dir) + b"/" + name)
+    found = list_partitions(OsFileSystem(), str(log_dir))
+    assert [each.topic for each in found] == ["empty", "orders", "orders"]
+
+
+def test_partition_that_is_deleted_while_it_is_listed_is_none(log_dir: Path) -> None:
+    class Deleting(OsFileSystem):
+        def is_directory(self, path: str) -> bool:
+            was_there = super().is_directory(path)
+            if path.endswith("orders-0"):
+                os.rename(path, f"{path}.0123456789abcdef-delete")
+            return was_there
+
+    found = list_partitions(Deleting(), str(log_dir))
+    assert [(each.topic, each.partition) for each in found] == [("empty", 0), ("orders", 1)]

@@ -23,12 +23,12 @@ __all__ = ["Absentees", "directory_ids"]
 Watermarks = Mapping[tuple[str, int], int]
 
 
-def directory_ids(fs: FileSystem, paths: Sequence[str]) -> dict[Uuid, str]:
+def directory_ids(fs: FileSystem, directories: Sequence[str]) -> dict[Uuid, str]:
     """Return the node of each directory that has an id."""
     found: dict[Uuid, str] = {}
-    for path in paths:
+    for directory in directories:
         try:
-            meta = read_meta_properties(fs, path.rstrip("/") or "/")
+            meta = read_meta_properties(fs, directory)
         except CorruptCheckpoint:
             continue
         if meta is not None and meta.directory_id is not None:

@@ -1,43 +1,72 @@
 """The offset checkpoints of log directories: the high watermarks they tell, and damage in them.
 
 A damaged one says nothing, so a proposition that needs it cannot be decided for any partition of
-its directory: that is told once, without a topic.
+its directory: that is told once, without a topic. The cleaner's checkpoint names what was compacted
+there, also where the metadata log is in another directory, or the settings in a file.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from kraft_wire.audit.finding import NO_OFFSET, NOWHERE, Finding
 from kraft_wire.columnar import node_of
+from kraft_wire.model import Offset, TopicPartition
 from kraft_wire.storage.checkpoint_text import CorruptCheckpoint
-from kraft_wire.storage.checkpoints import HIGH_WATERMARKS, LOG_START_OFFSETS, read_offsets
+from kraft_wire.storage.checkpoints import (
+    CLEANER_OFFSETS,
+    HIGH_WATERMARKS,
+    LOG_START_OFFSETS,
+    read_offsets,
+)
 from kraft_wire.storage.files import FileSystem
 
-__all__ = ["damaged_checkpoints", "seen_watermarks"]
+__all__ = [
+    "checkpointed_watermarks",
+    "cleaned_partitions",
+    "damaged_checkpoints",
+    "highest_watermarks",
+]
 
 _NO_PARTITION: Final = -1
 _NEEDED_BY: Final = {HIGH_WATERMARKS: "below-high-watermark", LOG_START_OFFSETS: "gap"}
 
 
-def seen_watermarks(
-    fs: FileSystem, paths: Sequence[str], told: Mapping[tuple[str, int], int]
+def checkpointed_watermarks(
+    fs: FileSystem, directories: Sequence[str]
+) -> dict[str, dict[TopicPartition, Offset]]:
+    """Return the high watermarks by directory, none for a damaged checkpoint."""
+    return {each: _offsets(fs, f"{each}/{HIGH_WATERMARKS}") for each in directories}
+
+
+def cleaned_partitions(fs: FileSystem, directories: Sequence[str]) -> frozenset[TopicPartition]:
+    """Return the partitions that were compacted in any of the directories."""
+    cleaned = [_offsets(fs, f"{each}/{CLEANER_OFFSETS}") for each in directories]
+    return frozenset(key for known in cleaned for key in known)
+
+
+def _offsets(fs: FileSystem, path: str) -> dict[TopicPartition, Offset]:
+    try:
+        return read_offsets(fs, path)
+    except CorruptCheckpoint:
+        return {}
+
+
+def highest_watermarks(
+    checkpointed: Iterable[Mapping[TopicPartition, Offset]],
+    told: Mapping[tuple[str, int], int],
 ) -> dict[tuple[str, int], int]:
     """Return the largest high watermark of each partition, told or checkpointed anywhere."""
     highest = dict(told)
-    for path in paths:
-        try:
-            known = read_offsets(fs, f"{path.rstrip('/')}/{HIGH_WATERMARKS}")
-        except CorruptCheckpoint:
-            continue
+    for known in checkpointed:
         for key, offset in known.items():
             highest[key] = max(int(offset), highest.get(key, 0))
     return highest
 
 
-def damaged_checkpoints(fs: FileSystem, paths: Sequence[str]) -> list[Finding]:
+def damaged_checkpoints(fs: FileSystem, directories: Sequence[str]) -> list[Finding]:
     """Return one finding for each checkpoint that is not in its form."""
     findings: list[Finding] = []
-    for directory in (path.rstrip("/") for path in paths):
+    for directory in directories:
         for name, check in _NEEDED_BY.items():
             try:
                 read_offsets(fs, f"{directory}/{name}")

@@ -59,10 +59,10 @@ class MetadataLog:
 
     def __init__(self, fs: FileSystem, copies: Sequence[PartitionFiles]) -> None:
         self._fs = fs
-        self.copies = [
-            each for each in copies if each.segments or list_snapshots(fs, each.directory)
-        ]
-        self.layouts = [layout_of(read_replica(fs, files, False)) for files in self.copies]
+        held = [each for each in copies if each.segments or list_snapshots(fs, each.directory)]
+        read = [(files, read_replica(fs, files, False)) for files in held]
+        self.copies = [files for files, replica in read if replica is not None]
+        self.layouts = [layout_of(replica) for _, replica in read if replica is not None]
         ends = [_trusted_end(layout) for layout in self.layouts]
         odd = _outvoted(self.layouts)
         order = [
@@ -144,7 +144,7 @@ class MetadataLog:
             except MissingFile:  # its owner runs
                 return
             try:
-                for window in read_windows(file, segment.size_bytes):
+                for window in read_windows(file, file.size_bytes()):  # it may have grown since
                     columns = batch_columns(window)
                     for row in range(len(columns)):
                         if not columns.is_valid[row] or columns.base_offset[row] > expected:

@@ -1,11 +1,13 @@
 """Reads the files of one replica into what the checks look at.
 
 Segments go through windows of some megabytes, so memory holds one window and the headers of one
-partition. A file that vanishes meanwhile, because its owner runs, counts as empty.
+partition. Their owner may run: a segment is read as it is now, which may be longer than it was
+listed; one that is gone by then was deleted by design, and is no part of the log any more.
 """
 
 import zlib
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -44,7 +46,7 @@ def read_segment(fs: FileSystem, files: PartitionFiles, segment: SegmentFile) ->
         return joined_batches(
             [
                 batches_of_columns(batch_columns(window), segment.base_offset)
-                for window in read_windows(file, segment.size_bytes)
+                for window in read_windows(file, file.size_bytes())
             ]
         )
     finally:
@@ -56,10 +58,21 @@ def read_replica(
     files: PartitionFiles,
     is_compacted: bool,
     read: Sequence[Batches] | None = None,
-) -> Replica:
-    """Return a replica; `read` are the batches of its segments, where others have read them."""
+) -> Replica | None:
+    """Return a replica; `read` are the batches of its segments, where others have read them.
+
+    None where all that was listed of it is gone.
+    """
     if read is None:
         read = [read_segment(fs, files, segment) for segment in files.segments]
+    segments = [
+        segment
+        for segment, own in zip(files.segments, read, strict=True)
+        if len(own) or fs.exists(f"{files.directory}/{segment.file}")
+    ]
+    if files.segments and not segments:
+        return None
+    files = replace(files, segments=segments)
     batches = joined_batches(read)
     epochs, damage = _leader_epochs(fs, files.directory)
     if not epochs and not damage and _needs_epochs(fs, files, batches):
@@ -107,12 +120,24 @@ def read_indexes(fs: FileSystem, files: PartitionFiles, segment: SegmentFile) ->
     times, odd_times = _entries(fs, f"{stem}.timeindex", TIME_ENTRY)
     return SegmentIndexes(
         segment.base_offset,
+        _size_bytes(fs, f"{files.directory}/{segment.file}"),
         offsets["relative_offset"].astype(np.int64),
         offsets["position"].astype(np.int64),
         times["timestamp"].astype(np.int64),
         times["relative_offset"].astype(np.int64),
         (odd_offsets, odd_times),
     )
+
+
+def _size_bytes(fs: FileSystem, path: str) -> int:
+    """Return how long a file is, -1 where it is gone."""
+    try:
+        file = fs.open_for_reading(path)
+    except MissingFile:
+        return -1
+    size = file.size_bytes()
+    file.close()
+    return size
 
 
 def _entries(

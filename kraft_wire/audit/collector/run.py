@@ -20,9 +20,14 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kraft_wire.audit.collector.absent import Absentees, directory_ids
-from kraft_wire.audit.collector.checkpoints import damaged_checkpoints, seen_watermarks
+from kraft_wire.audit.collector.checkpoints import (
+    checkpointed_watermarks,
+    cleaned_partitions,
+    damaged_checkpoints,
+    highest_watermarks,
+)
 from kraft_wire.audit.collector.metadata import MetadataLog, cluster_facts, quorum_high_watermark
-from kraft_wire.audit.collector.sources import CannotAudit, list_sources
+from kraft_wire.audit.collector.sources import CannotAudit, list_sources, node_directories
 from kraft_wire.audit.collector.tasks import (
     Outcome,
     PartitionTask,
@@ -135,7 +140,12 @@ def plan_audit(
 ) -> AuditPlan:
     """List the directories and read the metadata log's end; CannotAudit where that fails."""
     fs = fs or OsFileSystem()
-    sources = list_sources(fs, paths)
+    directories = node_directories(fs, paths)
+    try:
+        checkpointed = checkpointed_watermarks(fs, directories)
+    except StorageError as error:
+        raise CannotAudit(str(error)) from error
+    sources = list_sources(fs, checkpointed)
     told, lines = high_watermarks or {}, ledger or {}
     copies = [
         files for source in sources if source.topic == METADATA_TOPIC for files in source.replicas
@@ -144,9 +154,11 @@ def plan_audit(
         log = MetadataLog(fs, copies)
         facts = cluster_facts(fs, log)
         quorum = quorum_high_watermark(fs, log)
-        absentees = Absentees(facts, sources, directory_ids(fs, paths))
-        known_findings = absentees.findings(seen_watermarks(fs, paths, told), lines)
-        known_findings += damaged_checkpoints(fs, paths)
+        absentees = Absentees(facts, sources, directory_ids(fs, directories))
+        cleaned = cleaned_partitions(fs, directories)
+        seen = highest_watermarks(checkpointed.values(), told)
+        known_findings = absentees.findings(seen, lines)
+        known_findings += damaged_checkpoints(fs, directories)
     except StorageError as error:
         raise CannotAudit(str(error)) from error
     known = {(source.topic, source.partition) for source in sources}
@@ -162,7 +174,7 @@ def plan_audit(
             PartitionTask(
                 source,
                 facts.of(*key, watermark),
-                facts.is_compacted(source.topic),
+                facts.is_compacted(source.topic) or key in cleaned,
                 lines.get(key),
             )
         )

@@ -2,18 +2,23 @@
 
 A directory is one entry of a node's `log.dirs`; several of one node belong together. What is no
 such directory, or cannot be read, stops the audit before it begins.
+
+The nodes may run. High watermarks are read before any log is listed, so that no log can be said to
+end below one that was written after its files were looked at.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from kraft_wire.columnar import PartitionFiles, list_partitions
-from kraft_wire.model import StorageError
+from kraft_wire.columnar.segments import NO_OFFSET
+from kraft_wire.model import StorageError, TopicPartition
+from kraft_wire.storage.checkpoint_text import CorruptCheckpoint
 from kraft_wire.storage.files import FileSystem
-from kraft_wire.storage.meta_properties import META_PROPERTIES
+from kraft_wire.storage.meta_properties import META_PROPERTIES, read_meta_properties
 
-__all__ = ["CannotAudit", "PartitionReplicas", "list_sources"]
+__all__ = ["CannotAudit", "PartitionReplicas", "list_sources", "node_directories"]
 
 
 class CannotAudit(Exception):
@@ -34,19 +39,53 @@ class PartitionReplicas:
         return sum(segment.size_bytes for each in self.replicas for segment in each.segments)
 
 
-def list_sources(fs: FileSystem, paths: Sequence[str]) -> list[PartitionReplicas]:
-    """Return what the directories hold, by topic and partition; CannotAudit names a bad one."""
+def node_directories(fs: FileSystem, paths: Sequence[str]) -> list[str]:
+    """Return the directories, which are those of one cluster; CannotAudit names a bad one."""
     if not paths:
         raise CannotAudit("no directory was given")
-    found: dict[tuple[str, int], list[PartitionFiles]] = {}
-    seen: set[str] = set()
+    found: dict[str, str] = {}
     for path in paths:
         directory = path.rstrip("/") or "/"
-        if directory in seen:
+        if directory in found:
             raise CannotAudit(f"{path}: given twice")
-        seen.add(directory)
+        if not fs.exists(directory):
+            raise CannotAudit(f"{directory}: no such directory")
+        if not fs.is_directory(directory):
+            raise CannotAudit(f"{directory}: not a directory")
+        cluster_id = _cluster_of(fs, directory)
+        for other, known in found.items():
+            if known and cluster_id and known != cluster_id:
+                raise CannotAudit(
+                    f"{directory} is of cluster {cluster_id}, {other} of {known}: audit one cluster"
+                )
+        found[directory] = cluster_id
+    return [*found]
+
+
+def _cluster_of(fs: FileSystem, directory: str) -> str:
+    """Return the cluster's id, empty where the directory does not say."""
+    try:
+        meta = read_meta_properties(fs, directory)
+    except CorruptCheckpoint:
+        return ""
+    except StorageError as error:
+        raise CannotAudit(str(error)) from error
+    return "" if meta is None else meta.cluster_id
+
+
+def list_sources(
+    fs: FileSystem, watermarks: Mapping[str, Mapping[TopicPartition, int]]
+) -> list[PartitionReplicas]:
+    """Return what directories hold, by topic and partition; CannotAudit names a bad one.
+
+    `watermarks` are the high watermarks by directory, as they were checkpointed before.
+    """
+    found: dict[tuple[str, int], list[PartitionFiles]] = {}
+    for directory, known in watermarks.items():
         for files in _partitions_of(fs, directory):
-            found.setdefault((files.topic, files.partition), []).append(files)
+            key = TopicPartition(files.topic, files.partition)
+            files.high_watermark = known.get(key, NO_OFFSET)
+            found.setdefault(key, []).append(files)
     return [
         PartitionReplicas(topic, partition, tuple(_one_a_node(replicas)))
         for (topic, partition), replicas in sorted(found.items())
@@ -54,10 +93,6 @@ def list_sources(fs: FileSystem, paths: Sequence[str]) -> list[PartitionReplicas
 
 
 def _partitions_of(fs: FileSystem, directory: str) -> Iterable[PartitionFiles]:
-    if not fs.exists(directory):
-        raise CannotAudit(f"{directory}: no such directory")
-    if not fs.is_directory(directory):
-        raise CannotAudit(f"{directory}: not a directory")
     try:
         partitions = list_partitions(fs, directory, with_ends=False)
     except StorageError as error:

@@ -119,13 +119,15 @@ def judge_task(
     read: Sequence[Sequence[Batches]] | None = None,
 ) -> Outcome:
     """Judge one partition; `read` are the batches by replica and segment, if read already."""
-    files = task.source.replicas
-    given: Sequence[Sequence[Batches] | None] = [None] * len(files) if read is None else read
-    replicas = [
-        read_replica(fs, own, task.is_compacted, batches)
-        for own, batches in zip(files, given, strict=True)
+    listed = task.source.replicas
+    given: Sequence[Sequence[Batches] | None] = [None] * len(listed) if read is None else read
+    found = [
+        (own, replica)
+        for own, batches in zip(listed, given, strict=True)
+        if (replica := read_replica(fs, own, task.is_compacted, batches)) is not None
     ]
-    judgement = judge_partition(replicas, task.facts)
+    files = [own for own, _ in found]
+    judgement = judge_partition([replica for _, replica in found], task.facts)
     faults = _with_ledger(fs, task, judgement) if "acknowledged" in checks else judgement.faults
     findings = [fault.finding for fault in faults]
     if "index" in checks:
