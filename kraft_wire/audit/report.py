@@ -7,6 +7,7 @@ browser stays quick with, those with findings first; the Parquet file always hol
 
 import json
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import Final
@@ -15,10 +16,12 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from kraft_wire.audit.collector.run import AuditResult
+from kraft_wire.audit.collector.sources import CannotAudit
 from kraft_wire.audit.collector.tasks import Extent
 from kraft_wire.audit.finding import Finding
+from kraft_wire.audit.output_place import log_directory_around
 
-__all__ = ["FINDINGS", "findings_table", "page_of", "write_report"]
+__all__ = ["FINDINGS", "findings_table", "page_of", "refuse_place", "write_report"]
 
 FINDINGS: Final = pa.schema(
     [
@@ -44,19 +47,34 @@ def findings_table(findings: Iterable[Finding]) -> pa.Table:
     return pa.Table.from_pylist([each.to_json() for each in findings], schema=FINDINGS)
 
 
+def refuse_place(directory: Path, node_dirs: Iterable[str]) -> None:
+    """Raise CannotAudit where no report may be; better known before the work than after it."""
+    around = log_directory_around(str(directory), node_dirs)
+    if around is not None:
+        raise CannotAudit(f"{directory} is inside the log directory {around}: give another one")
+    if directory.exists() and not directory.is_dir():
+        raise CannotAudit(f"{directory}: not a directory")
+
+
 def write_report(result: AuditResult, directory: Path) -> None:
-    """Write `findings.parquet` and `report.html`, each whole or not at all."""
+    """Write `findings.parquet` and `report.html`, both whole or nothing of either."""
+    is_new = not directory.exists()
     directory.mkdir(parents=True, exist_ok=True)
-    unfinished = directory / ".findings.parquet.part"
+    names = ("findings.parquet", "report.html")
+    table, page = unfinished = [directory / f".{name}.part" for name in names]
     try:
-        parquet.write_table(findings_table(result.findings), unfinished)
-        unfinished.replace(directory / "findings.parquet")
-        unfinished = directory / ".report.html.part"
-        page = page_of(result.findings, result.outcome.extents, result.summary())
-        unfinished.write_text(page, encoding="utf-8")
-        unfinished.replace(directory / "report.html")
-    finally:
-        unfinished.unlink(missing_ok=True)
+        parquet.write_table(findings_table(result.findings), table)
+        text = page_of(result.findings, result.outcome.extents, result.summary())
+        page.write_text(text, encoding="utf-8")
+        for part, name in zip(unfinished, names, strict=True):
+            part.replace(directory / name)
+    except BaseException:
+        for part in unfinished:
+            part.unlink(missing_ok=True)
+        if is_new:
+            with suppress(OSError):  # what is in it is somebody else's
+                directory.rmdir()
+        raise
 
 
 def page_of(findings: Sequence[Finding], extents: Sequence[Extent], summary: dict[str, int]) -> str:
@@ -83,7 +101,7 @@ def page_of(findings: Sequence[Finding], extents: Sequence[Extent], summary: dic
     }
     template = files("kraft_wire.audit").joinpath("report.html").read_text(encoding="utf-8")
     assert template.count(_DATA_MARK) == 1, "the page has one place for its data"
-    return template.replace(_DATA_MARK, json.dumps(content).replace("</", "<\\/"))
+    return template.replace(_DATA_MARK, json.dumps(content).replace("<", "\\u003c"))
 
 
 def _lane(extent: Extent) -> dict[str, object]:

@@ -92,7 +92,7 @@ def audit(
     """Check every byte of the logs, and the replicas against each other."""
     errors = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
     try:
-        result = _run(directories, checks, acks, high_watermark, processes, errors)
+        result = _run(directories, checks, acks, high_watermark, output, processes, errors)
         if output is not None:
             _write(result, output)
     except _CannotRun as error:
@@ -114,6 +114,7 @@ def _run(
     checks: str | None,
     acks: Path | None,
     high_watermark: Path | None,
+    output: Path | None,
     processes: int,
     errors: Console,
 ) -> "AuditResult":
@@ -121,6 +122,7 @@ def _run(
     try:
         import kraft_wire.columnar  # noqa: F401  # its error says which extra is missing
         from kraft_wire.audit import collector
+        from kraft_wire.audit.report import refuse_place
     except ImportError as error:
         raise _CannotRun(str(error)) from error
     try:
@@ -130,6 +132,8 @@ def _run(
         if high_watermark is not None:
             told = collector.read_high_watermarks(high_watermark)
         paths = paths_of(directories)
+        if output is not None:
+            refuse_place(output, paths)
         plan = collector.plan_audit(paths, ledger=ledger, high_watermarks=told)
         with _progress(errors) as bar:
             task = bar.add_task("audit", total=plan.size_bytes)

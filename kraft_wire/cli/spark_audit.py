@@ -39,8 +39,10 @@ def audit(
         from kraft_wire.spark.session import running
 
         paths = paths_of(node_dirs)
-        prepared = prepare_audit(paths, checks=checks, acks=acks, high_watermark=high_watermark)
         target = None if output is None else str(output)
+        prepared = prepare_audit(
+            paths, checks=checks, acks=acks, high_watermark=high_watermark, output=target
+        )
         settings = settings_of(conf)
         with running(master, conf=settings, jars=jar_files) as spark, progress("audit") as bar:
             bar.plan(prepared.plan.size_bytes)

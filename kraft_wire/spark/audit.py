@@ -27,7 +27,7 @@ from kraft_wire.audit.collector import (
 )
 from kraft_wire.audit.collector.tasks import ReadSegment, judge_task, run_segment
 from kraft_wire.audit.replica import Batches
-from kraft_wire.audit.report import write_report
+from kraft_wire.audit.report import refuse_place, write_report
 from kraft_wire.columnar import PartitionFiles
 from kraft_wire.model import StorageError
 from kraft_wire.spark.failure import PipelineError
@@ -75,9 +75,12 @@ def prepare_audit(
     checks: str | None = None,
     acks: Path | None = None,
     high_watermark: Path | None = None,
+    output: str | None = None,
 ) -> PreparedAudit:
     """List the directories and read what the files of --acks and --high-watermark say."""
     try:
+        if output is not None:
+            refuse_place(Path(output), node_dirs)
         ledger = None if acks is None else read_ledger_file(acks)
         told = None if high_watermark is None else read_high_watermarks(high_watermark)
         plan = plan_audit(node_dirs, ledger=ledger, high_watermarks=told)
@@ -100,7 +103,9 @@ def audit_directories(
 
     PipelineError where it cannot be done; what is found is in the result.
     """
-    prepared = prepare_audit(node_dirs, checks=checks, acks=acks, high_watermark=high_watermark)
+    prepared = prepare_audit(
+        node_dirs, checks=checks, acks=acks, high_watermark=high_watermark, output=output
+    )
     return run_prepared(spark, prepared, output, tell=tell)
 
 

@@ -21,6 +21,7 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
 from kraft_wire.spark.failure import PipelineError, line_of, translated
+from kraft_wire.spark.staging import refuse_log_directories
 from kraft_wire.spark.wire_options import parse_wire_options
 from kraft_wire.spark.workers import Amount, Tell, silent
 
@@ -179,6 +180,8 @@ def _refuse_strangers(asked: Ingest) -> None:
     places = asked.output, asked.checkpoint
     if any("://" in place for place in places):
         return
+    for place in places:
+        refuse_log_directories(place)
     output, checkpoint = (Path(place) for place in places)
     # a query that was killed before its first offsets leaves directories, and no file
     has_rows = any(found.is_file() for found in output.rglob("*"))

@@ -10,23 +10,25 @@ import errno
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from kraft_wire.audit.output_place import log_directory_around
 from kraft_wire.spark.failure import PipelineError
 
-__all__ = ["keep_only", "staged"]
+__all__ = ["keep_only", "refuse_log_directories", "staged"]
 
 
 @contextmanager
-def staged(output: str, *, overwrite: bool = False, reading: Iterable[str] = ()) -> Iterator[Path]:
+def staged(output: str, *, overwrite: bool = False, reading: Sequence[str] = ()) -> Iterator[Path]:
     """Give a new directory that becomes `output` when the body ends, and vanishes when it fails.
 
-    PipelineError at once where `output` holds anything already, but for `overwrite`, and where it
-    holds what is read, which would be gone.
+    PipelineError at once where `output` holds anything already, but for `overwrite`, where it is in
+    a log directory, and where it holds what is read, which would be gone.
     """
     target = _target(output)
+    refuse_log_directories(str(target), reading)
     for each in reading:
         if Path(each).resolve().is_relative_to(target.resolve()):
             raise PipelineError(f"{target} holds {each}, which is read: give another directory")
@@ -44,6 +46,13 @@ def staged(output: str, *, overwrite: bool = False, reading: Iterable[str] = ())
             _move(staging, target)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
+
+
+def refuse_log_directories(output: str, known: Sequence[str] = ()) -> None:
+    """Raise PipelineError where `output` is in a log directory; `known` are some of those."""
+    around = log_directory_around(output, known)
+    if around is not None:
+        raise PipelineError(f"{output} is inside the log directory {around}: give another one")
 
 
 def keep_only(staging: Path, files: Iterable[str]) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as parquet
@@ -94,6 +97,33 @@ def test_parquet_holds_what_json_tells(result: AuditResult, tmp_path: Path) -> N
         "findings.parquet",
         "report.html",
     ]
+
+
+def test_report_that_cannot_be_written_leaves_nothing_of_itself(
+    result: AuditResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = tmp_path / "old"
+    write_report(result, old)
+    before = {path.name: path.stat().st_ino for path in old.iterdir()}
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_text", fail)  # the page, when the table is written already
+    for directory in (old, tmp_path / "new"):
+        with pytest.raises(OSError, match="No space left"):
+            write_report(result, directory)
+    assert {path.name: path.stat().st_ino for path in old.iterdir()} == before
+    assert [path.name for path in tmp_path.iterdir()] == ["old"]
+
+
+def test_text_that_looks_like_markup_does_not_end_the_data(result: AuditResult) -> None:
+    finding = replace(result.findings[0], detail="<!--<script></script>")
+    page = page_of([finding], result.outcome.extents, result.summary())
+    assert page.count("<!--") == page_of([], [], result.summary()).count("<!--")
+    found = re.search(r'id="data">(.*?)</script>', page, re.S)
+    assert found is not None
+    assert json.loads(found.group(1))["findings"] == [finding.to_json()]
 
 
 def test_page_loads_nothing_from_anywhere(page: str) -> None:

@@ -98,12 +98,13 @@ def test_table_shows_findings_and_what_was_read(nodes: list[Path]) -> None:
         (["NODE", "--acks", "/nowhere"], "/nowhere: No such file"),
         (["NODE", "--high-watermark", "/nowhere"], "/nowhere: No such file"),
         (["NODE", "--output", "/proc/none"], "/proc/none"),
+        (["NODE", "--output", "NODE/report"], "is inside the log directory"),
     ],
 )
 def test_what_cannot_run_is_one_line_and_exit_code_2(
     nodes: list[Path], arguments: list[str], reason: str
 ) -> None:
-    done = run(*[str(nodes[0]) if each == "NODE" else each for each in arguments], "--json")
+    done = run(*[each.replace("NODE", str(nodes[0])) for each in arguments], "--json")
     assert done.returncode == 2, done.stderr
     assert done.stdout == ""
     (line,) = done.stderr.splitlines()

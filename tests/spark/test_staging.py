@@ -88,3 +88,17 @@ def test_file_system_that_cannot_sync_directories_is_written_to(
     with staged(str(tmp_path / "out")) as staging:
         (staging / "one.parquet").write_bytes(b"1")
     assert (tmp_path / "out" / "one.parquet").read_bytes() == b"1"
+
+
+def test_results_do_not_go_into_a_log_directory(tmp_path: Path) -> None:
+    """Kafka takes what it finds there for a partition, and does not start."""
+    node = tmp_path / "node"
+    node.mkdir()
+    for known in ([str(node)], []):
+        with (
+            pytest.raises(PipelineError, match=f"is inside the log directory {node}: give another"),
+            staged(str(node / "results"), reading=known),
+        ):
+            pass
+        (node / "meta.properties").write_text("version=1\n")
+    assert [path.name for path in node.iterdir()] == ["meta.properties"]

@@ -1,0 +1,22 @@
+"""Where results may go: anywhere but into a log directory.
+
+Kafka takes every directory in an entry of `log.dirs` for a partition, and a node that finds one of
+another name there does not start.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from kraft_wire.storage.meta_properties import META_PROPERTIES
+
+__all__ = ["log_directory_around"]
+
+
+def log_directory_around(output: str, known: Iterable[str] = ()) -> str | None:
+    """Return the log directory that results would stand in; `known` are some that are read."""
+    places = Path(output).resolve().parents
+    for each in known:
+        if Path(each).resolve() in places:
+            return each
+    around = (str(place) for place in places if (place / META_PROPERTIES).is_file())
+    return next(around, None)
