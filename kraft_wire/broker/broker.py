@@ -119,6 +119,8 @@ class Broker:
         """What this broker leads and others replicate, None until there is such a partition."""
         self.fetchers: ReplicaFetchers | None = None
         """What this broker fetches from others, None until it follows a partition."""
+        self.topics_under_way: dict[str, int] = {}
+        """Topics that the controller is asked to create, with when that counts as unanswered."""
         self.is_stopping = False
         self.has_replicated = False
         """Whether a partition ever had other replicas than this broker's."""

@@ -14,7 +14,9 @@ __all__ = [
     "CLUSTER_OPERATIONS",
     "NO_OPERATIONS",
     "OFFSETS_TOPIC",
+    "SHARE_STATE_TOPIC",
     "TOPIC_OPERATIONS",
+    "TRANSACTION_TOPIC",
     "AliveBroker",
     "CurrentLeader",
     "alive_brokers",
@@ -27,7 +29,9 @@ __all__ = [
 ]
 
 OFFSETS_TOPIC: Final = "__consumer_offsets"
-INTERNAL_TOPICS: Final = frozenset({OFFSETS_TOPIC, "__transaction_state", "__share_group_state"})
+TRANSACTION_TOPIC: Final = "__transaction_state"
+SHARE_STATE_TOPIC: Final = "__share_group_state"
+INTERNAL_TOPICS: Final = frozenset({OFFSETS_TOPIC, TRANSACTION_TOPIC, SHARE_STATE_TOPIC})
 
 _READ, _WRITE, _CREATE, _DELETE, _ALTER, _DESCRIBE = 3, 4, 5, 6, 7, 8
 _CLUSTER_ACTION, _DESCRIBE_CONFIGS, _ALTER_CONFIGS, _IDEMPOTENT_WRITE = 9, 10, 11, 12

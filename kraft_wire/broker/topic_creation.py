@@ -2,14 +2,16 @@
 
 The broker sends the controller a CreateTopics of its own. Where the controller is this process the
 topic is there when `create_topics` returns; elsewhere the client is told that it is unknown and
-asks again.
+asks again. Until the controller has answered, a name is not asked for again: clients ask ten times
+a second, and a controller that nobody can reach would find all of it waiting.
 """
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
+from typing import TYPE_CHECKING, Final
 
-from kraft_wire.broker.broker import Broker
-from kraft_wire.broker.metadata_cache import OFFSETS_TOPIC
+from kraft_wire.broker.metadata_cache import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTION_TOPIC
+from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.wire.generated.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -19,47 +21,128 @@ from kraft_wire.wire.generated.create_topics import (
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.message import Message
 
-__all__ = ["create_topics"]
+if TYPE_CHECKING:
+    from kraft_wire.broker.broker import Broker
+
+__all__ = ["creatable_topic", "create_topics"]
 
 _TIMEOUT_MS: Final = 30_000
-_DEFAULT_REPLICATION: Final = -1
+_ANSWER_WITHIN_MS: Final = 60_000
+"""As long as whoever carries the request tries; an answer may also never come."""
+_UNDER_WAY_MAX: Final = 10_000
+"""Names that are asked for at the same time; others are unknown until there is room."""
+_BY_DEFAULT: Final = -1
 _EXPECTED: Final = (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
 
 
-def create_topics(broker: Broker, names: Sequence[str]) -> dict[str, ErrorCode]:
+def create_topics(broker: "Broker", names: Sequence[str], now_ms: int) -> dict[str, ErrorCode]:
     """Ask for topics with the broker's defaults; return the errors that are known by now."""
     errors: dict[str, ErrorCode] = {}
+    under_way, until_ms = broker.topics_under_way, now_ms + _ANSWER_WITHIN_MS
+    _forget_unanswered(under_way, now_ms)
+    room = _UNDER_WAY_MAX - len(under_way)
+    wanted = [name for name in names if name not in under_way][:room]
+    under_way.update(dict.fromkeys(wanted, until_ms))
 
     def answered(response: Message) -> None:
         assert isinstance(response, CreateTopicsResponse), response
+        for name in wanted:
+            if under_way.get(name) == until_ms:
+                del under_way[name]
         for topic in response.topics:
             error = ErrorCode(topic.error_code)
             if topic.name is not None and error not in _EXPECTED:
                 errors[topic.name] = error
 
-    if names:
-        topics = [_creatable(broker, name) for name in names]
+    if wanted:
+        topics = [creatable_topic(broker.settings, name) for name in wanted]
         broker.ask_controller(CreateTopicsRequest(topics=topics, timeout_ms=_TIMEOUT_MS), answered)
     return errors
 
 
-def _creatable(broker: Broker, name: str) -> CreatableTopic:
-    settings = broker.settings
-    if name == OFFSETS_TOPIC:
-        return CreatableTopic(
-            name=name,
-            num_partitions=settings.offsets_topic_num_partitions,
-            replication_factor=settings.offsets_topic_replication_factor,
-            configs=[
-                CreatableTopicConfig(name="cleanup.policy", value="compact"),
-                CreatableTopicConfig(name="compression.type", value="producer"),
-                CreatableTopicConfig(
-                    name="segment.bytes", value=str(settings.offsets_topic_segment_bytes)
-                ),
-            ],
-        )
+def creatable_topic(settings: BrokerSettings, name: str) -> CreatableTopic:
+    """Return a topic as its coordinator wants it, or as the broker's own file says.
+
+    What that does not say is the controller's to choose.
+    """
+    of_kafka = _OF_KAFKA.get(name)
+    if of_kafka is not None:
+        return of_kafka(settings)
+    file = settings.source.file_values
     return CreatableTopic(
         name=name,
-        num_partitions=settings.num_partitions,
-        replication_factor=_DEFAULT_REPLICATION,
+        num_partitions=settings.num_partitions if "num.partitions" in file else _BY_DEFAULT,
+        replication_factor=settings.default_replication_factor
+        if "default.replication.factor" in file
+        else _BY_DEFAULT,
     )
+
+
+def _forget_unanswered(under_way: dict[str, int], now_ms: int) -> None:
+    """Let names be asked for again, the oldest first, whose answer does not come any more."""
+    for name, _ in list(takewhile(lambda each: each[1] <= now_ms, under_way.items())):
+        del under_way[name]
+
+
+def _offsets_topic(settings: BrokerSettings) -> CreatableTopic:
+    return CreatableTopic(
+        name=OFFSETS_TOPIC,
+        num_partitions=settings.offsets_topic_num_partitions,
+        replication_factor=settings.offsets_topic_replication_factor,
+        configs=_configs(
+            {
+                "cleanup.policy": "compact",
+                "compression.type": "producer",
+                "segment.bytes": settings.offsets_topic_segment_bytes,
+            }
+        ),
+    )
+
+
+def _transaction_topic(settings: BrokerSettings) -> CreatableTopic:
+    """Nobody here coordinates transactions, but brokers of Apache's may, now or later."""
+    integer = settings.source.integer
+    return CreatableTopic(
+        name=TRANSACTION_TOPIC,
+        num_partitions=integer("transaction.state.log.num.partitions"),
+        replication_factor=integer("transaction.state.log.replication.factor"),
+        configs=_configs(
+            {
+                "unclean.leader.election.enable": "false",
+                "compression.type": "uncompressed",
+                "cleanup.policy": "compact",
+                "min.insync.replicas": integer("transaction.state.log.min.isr"),
+                "segment.bytes": integer("transaction.state.log.segment.bytes"),
+            }
+        ),
+    )
+
+
+def _share_state_topic(settings: BrokerSettings) -> CreatableTopic:
+    """As for transactions."""
+    integer = settings.source.integer
+    return CreatableTopic(
+        name=SHARE_STATE_TOPIC,
+        num_partitions=integer("share.coordinator.state.topic.num.partitions"),
+        replication_factor=integer("share.coordinator.state.topic.replication.factor"),
+        configs=_configs(
+            {
+                "cleanup.policy": "delete",
+                "compression.type": "producer",
+                "segment.bytes": integer("share.coordinator.state.topic.segment.bytes"),
+                "min.insync.replicas": integer("share.coordinator.state.topic.min.isr"),
+                "retention.ms": "-1",
+            }
+        ),
+    )
+
+
+def _configs(values: Mapping[str, str | int]) -> list[CreatableTopicConfig]:
+    return [CreatableTopicConfig(name=key, value=str(value)) for key, value in values.items()]
+
+
+_OF_KAFKA: Final[dict[str, Callable[[BrokerSettings], CreatableTopic]]] = {
+    OFFSETS_TOPIC: _offsets_topic,
+    TRANSACTION_TOPIC: _transaction_topic,
+    SHARE_STATE_TOPIC: _share_state_topic,
+}

@@ -9,12 +9,8 @@ from typing import Final
 
 from kraft_wire.broker.groups.store import OFFSETS_TOPIC
 from kraft_wire.broker.settings import BrokerSettings
-from kraft_wire.wire.generated.create_topics import (
-    CreatableTopic,
-    CreatableTopicConfig,
-    CreateTopicsRequest,
-    CreateTopicsResponse,
-)
+from kraft_wire.broker.topic_creation import creatable_topic
+from kraft_wire.wire.generated.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.message import Message
 
@@ -58,18 +54,7 @@ class OffsetsTopicCreation:
         if self._asked_until_ms is not None and now_ms < self._asked_until_ms:
             return
         self._asked_until_ms = now_ms + _CREATION_TIMEOUT_MS
-        topic = CreatableTopic(
-            name=OFFSETS_TOPIC,
-            num_partitions=settings.offsets_topic_num_partitions,
-            replication_factor=settings.offsets_topic_replication_factor,
-            configs=[
-                CreatableTopicConfig(name="cleanup.policy", value="compact"),
-                CreatableTopicConfig(name="compression.type", value="producer"),
-                CreatableTopicConfig(
-                    name="segment.bytes", value=str(settings.offsets_topic_segment_bytes)
-                ),
-            ],
-        )
+        topic = creatable_topic(settings, OFFSETS_TOPIC)
         request = CreateTopicsRequest(topics=[topic], timeout_ms=_CREATION_TIMEOUT_MS)
         self._ask(request, self._answered)
 

@@ -150,7 +150,7 @@ def _errors_of_missing(
     }
     if request.allow_auto_topic_creation and broker.settings.auto_create_topics_enable:
         valid = [name for name in missing if name not in errors]
-        errors.update(create_topics(broker, valid))
+        errors.update(create_topics(broker, valid, context.now_ms))
     return errors
 
 
