@@ -5,8 +5,9 @@ last whole batch with a right checksum; read_committed, where its oldest open tr
 What was learnt about a log is kept between two calls only to be quicker: every offset can be
 planned and read again by a process that knows nothing.
 
-Partitions that appear later begin at their earliest offset. One that is gone, or whose beginning
-was deleted before it was read, is data loss, which `failOnDataLoss` judges.
+Partitions that appear later begin at their earliest offset. One that is gone, whose beginning was
+deleted before it was read, or whose end went back (a topic that was made anew, a new leader without
+the end of the old one's log), is data loss, which `failOnDataLoss` judges.
 
 The first micro-batch of a query that begins at an end is empty, for the reasons of `wire_stream`.
 """
@@ -72,14 +73,16 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: Nested, limit: ReadLimit) -> Nested:
         """Return where the next micro-batch ends; `start` where there is nothing new."""
         is_first, self._is_first = self._is_first, False
-        if is_first and self._wants_an_end and start == self._initial:
+        if is_first and self._begins_at_an_end(start):
             return start
         began, logs = from_nested(start), self._logs()
         ends = self._ends(logs) if self._target is None else self._target
         for key, end in ends.items():
             if key not in began:
                 began[key] = min(_earliest(logs[key], self.options), end) if key in logs else end
-        reached = {key: max(offset, ends.get(key, offset)) for key, offset in began.items()}
+        reached = {key: ends.get(key, offset) for key, offset in began.items()}
+        if self._target is not None and self._begins_at_an_end(start):
+            reached = {key: max(offset, reached[key]) for key, offset in began.items()}
         if isinstance(limit, ReadMaxRows):
             reached = limited(began, reached, limit.max_rows)
         return to_nested(reached)
@@ -94,15 +97,19 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: Nested, end: Nested) -> list[InputPartition]:
         """Return the tasks between two offsets."""
-        began, logs = from_nested(start), self._logs()
+        began, ended, logs = from_nested(start), from_nested(end), self._logs()
+        if self._is_first and self._begins_at_an_end(start):
+            began = {key: min(at, ended[key]) for key, at in began.items() if key in ended}
         wanted: list[tuple[PartitionFiles, OffsetRange]] = []
-        for key, stop in sorted(from_nested(end).items()):
+        for key, stop in sorted(ended.items()):
             files = logs.get(key)
             if files is None:
                 self._lose(f"{key} is in none of {', '.join(self.options.paths)} any more")
                 continue
             earliest = _earliest(files, self.options)
             first = began.get(key, min(earliest, stop))
+            if stop < first:
+                self._lose(f"{key} ended at {first} and now ends at {stop}")
             if first < earliest and first < stop:
                 self._lose(f"{key}: offsets from {first} on were deleted, it begins at {earliest}")
             if first < stop:
@@ -130,6 +137,10 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     @property
     def _wants_an_end(self) -> bool:
         return LATEST in (self.options.starting_offsets or {}).values()
+
+    def _begins_at_an_end(self, start: Nested) -> bool:
+        """Whether a query begins here that begins at an end, which may have moved since."""
+        return self._wants_an_end and start == self._initial
 
     def _start(self, key: TopicPartition, files: PartitionFiles) -> int:
         """Return where a query begins in a log, as it can stand in a checkpoint."""
@@ -161,7 +172,7 @@ def limited(
     began: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int], most: int
 ) -> Offsets:
     """Return ends that are at most `most` offsets away, shared out by what each partition has."""
-    behind = {key: ends[key] - began[key] for key in sorted(ends)}
+    behind = {key: max(ends[key] - began[key], 0) for key in sorted(ends)}
     total = sum(behind.values())
     if total <= most:
         return dict(ends)
@@ -170,5 +181,5 @@ def limited(
     for key, count in behind.items():
         share = min(count, -(-count * most // total), left)
         left -= share
-        reached[key] = began[key] + share
+        reached[key] = min(began[key] + share, ends[key])
     return reached

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
 
 from kraft_wire.columnar import RECORDS
 from kraft_wire.model import TopicPartition
@@ -233,6 +233,24 @@ def test_what_was_deleted_before_it_was_read_is_data_loss(growing: WrittenLogs) 
     with pytest.raises(PipelineError, match=r"plain-0 is in none of .* any more"):
         reader_of(growing).partitions(start=start, end=end)
     assert offsets_between(reader_of(growing, failOnDataLoss="false"), start, end) == []
+
+
+@pytest.mark.parametrize("limit", [ReadAllAvailable(), ReadMaxRows(3)])
+def test_log_whose_end_went_back_is_data_loss(growing: WrittenLogs, limit: ReadLimit) -> None:
+    """As with Spark's own connector: what a topic that was made anew holds would never be read."""
+    start = reader_of(growing).latestOffset(start={}, limit=ReadAllAvailable())
+    growing.close()
+    for segment in sorted((growing.path / "plain-0").glob("*.log"))[1:]:
+        segment.unlink()
+    reader = reader_of(growing)
+    end = reader.latestOffset(start=start, limit=limit)
+    stop = end["plain"]["0"]
+    assert stop < start["plain"]["0"]
+    with pytest.raises(PipelineError, match=f"plain-0 ended at 200 and now ends at {stop}; set"):
+        reader.partitions(start=start, end=end)
+    lenient = reader_of(growing, failOnDataLoss="false")
+    assert offsets_between(lenient, start, end) == []
+    assert lenient.latestOffset(start=end, limit=limit) == end
 
 
 @pytest.mark.java
