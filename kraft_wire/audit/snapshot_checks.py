@@ -1,7 +1,8 @@
 """`snapshot`: a metadata snapshot is what the log before it says, and the same on every node.
 
-The same are the records, in any order: nodes write their snapshots themselves, and the batches
-carry the time of writing. Whether the log reaches back far enough is the caller's to know: where it
+The same is what the records say, in any order: nodes write their snapshots themselves, the batches
+carry the time of writing, and other releases list the features of a node in another order or leave
+out what is nought. Whether the log reaches back far enough is the caller's to know: where it
 does not, only the copies are compared with each other. One finding an id: a copy that is damaged,
 the odd one among copies, or all copies where none agrees with the log. The snapshot (0, 0) that
 formatting writes differs from node to node in the time of formatting, and is only read.
@@ -32,6 +33,8 @@ class SnapshotCopy:
     node: str
     digest: bytes
     """The same for the same records."""
+    controls: bytes
+    """Likewise for the control records, of which an image says nothing."""
     image: MetadataImage | None
     """None where the file is damaged."""
     damage: str = ""
@@ -80,7 +83,6 @@ def _odd_copies(
     whole: list[SnapshotCopy], folded: MetadataImage | None
 ) -> tuple[list[SnapshotCopy], str]:
     """Return the copies that are wrong, and why the first of them is."""
-    usual, count = Counter(copy.digest for copy in whole).most_common(1)[0]
     if folded is not None:
         reasons = {copy.digest: "" for copy in whole}
         for copy in whole:
@@ -89,11 +91,35 @@ def _odd_copies(
         false = [copy for copy in whole if reasons[copy.digest]]
         if false:
             return false, f"differs from the log before it: {reasons[false[0].digest]}"
+    kinds = _kinds(whole)
+    usual, count = Counter(kinds).most_common(1)[0]
+    if count == len(whole):
+        return [], ""
     is_majority = 2 * count > len(whole)
-    odd = [copy for copy in whole if not is_majority or copy.digest != usual]
-    if len({copy.digest for copy in whole}) > 1:
-        return odd, "the records differ from those of other nodes"
-    return [], ""
+    odd = [
+        copy for copy, kind in zip(whole, kinds, strict=True) if not is_majority or kind != usual
+    ]
+    return odd, "the records differ from those of other nodes"
+
+
+def _kinds(whole: list[SnapshotCopy]) -> list[int]:
+    """Return a number for each copy, the same for those that say the same."""
+    known: list[SnapshotCopy] = []
+    kinds: list[int] = []
+    for copy in whole:
+        kind = next((at for at, each in enumerate(known) if _says_the_same(each, copy)), len(known))
+        if kind == len(known):
+            known.append(copy)
+        kinds.append(kind)
+    return kinds
+
+
+def _says_the_same(one: SnapshotCopy, other: SnapshotCopy) -> bool:
+    if one.digest == other.digest:
+        return True
+    assert one.image is not None, one.node
+    assert other.image is not None, other.node
+    return one.controls == other.controls and not _difference(one.image, other.image)
 
 
 def _difference(image: MetadataImage, folded: MetadataImage) -> str:

@@ -14,9 +14,11 @@ TRUE = replace(EMPTY_IMAGE, offset=9, epoch=2, next_producer_id=1000)
 FALSE = replace(TRUE, next_producer_id=2000)
 
 
-def copy(node: str, image: MetadataImage | None, **facts: str) -> SnapshotCopy:
-    digest = b"%d" % (0 if image is None else image.next_producer_id)
-    return SnapshotCopy(node, digest, image, **facts)  # type: ignore[arg-type]  # facts of a test
+def copy(
+    node: str, image: MetadataImage | None, *, controls: bytes = b"", **facts: str
+) -> SnapshotCopy:
+    digest = controls + b"%d" % (0 if image is None else image.next_producer_id)
+    return SnapshotCopy(node, digest, controls, image, **facts)  # type: ignore[arg-type]  # facts of a test
 
 
 def findings(
@@ -43,6 +45,16 @@ def test_without_the_log_the_odd_one_of_three_is_named_and_both_of_two() -> None
     three = (copy("1", FALSE), copy("2", TRUE), copy("3", TRUE))
     assert [found.node for found in findings(*three, log=None)] == ["1"]
     assert [found.node for found in findings(*three[:2], log=None)] == ["1,2"]
+
+
+def test_copies_that_say_the_same_in_other_records_are_the_same() -> None:
+    """3.9.1 writes a record of the migration from ZooKeeper, features stand in any order."""
+    in_other_records = replace(copy("1", TRUE), digest=b"other")
+    for log in (TRUE, None):
+        assert findings(in_other_records, copy("2", TRUE), copy("3", TRUE), log=log) == []
+    other_voters = copy("3", TRUE, controls=b"voters")
+    (found,) = findings(in_other_records, copy("2", TRUE), other_voters)
+    assert found.node == "3"
 
 
 def test_damaged_copy_is_named_with_its_place() -> None:

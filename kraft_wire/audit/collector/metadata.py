@@ -321,19 +321,25 @@ def _copies(
 def _read_copy(fs: FileSystem, files: PartitionFiles, snapshot_id: OffsetAndEpoch) -> SnapshotCopy:
     """Return the content, or else why it cannot be read and where."""
     content: list[bytes] = []
+    controls: list[bytes] = []
     reader = SnapshotReader(fs, files.directory, snapshot_id)
     loader = MetadataLoader()
     try:
-        records = (record for batch in reader.batches() for record in _taken(batch, content))
+        records = (
+            record
+            for batch in reader.batches()
+            for record in _taken(batch, controls if batch.is_control else content)
+        )
         last = max(snapshot_id.offset - 1, 0)
         image = loader.replay_snapshot(records, last, snapshot_id.epoch)
     except CorruptMetadataSnapshot as error:
-        return SnapshotCopy(files.node, b"", None, error.reason, error.position)
+        return SnapshotCopy(files.node, b"", b"", None, error.reason, error.position)
     except (MetadataFault, CorruptRecordBatch) as error:
-        return SnapshotCopy(files.node, b"", None, str(error))
+        return SnapshotCopy(files.node, b"", b"", None, str(error))
     finally:
         reader.close()
-    return SnapshotCopy(files.node, hashlib.sha256(b"".join(sorted(content))).digest(), image)
+    digest = hashlib.sha256(b"".join([*sorted(controls), *sorted(content)])).digest()
+    return SnapshotCopy(files.node, digest, b"".join(sorted(controls)), image)
 
 
 def _taken(batch: RecordBatch, content: list[bytes]) -> Iterator[Message]:
