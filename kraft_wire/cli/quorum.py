@@ -37,6 +37,7 @@ app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=N
 
 _REFUSED: Final = 1
 _COULD_NOT_RUN: Final = 2
+_SECONDS_A_DAY: Final = 86_400.0
 _WIDTH: Final = 10_000
 """A file or a pipe gets whole lines, however long."""
 
@@ -90,7 +91,10 @@ def watch_command(
     bootstrap_controller: Controllers = None,
     bootstrap_server: Servers = None,
     interval: Annotated[
-        float, typer.Option("--interval", "-n", min=0.05, help="Seconds between two looks.")
+        float,
+        typer.Option(
+            "--interval", "-n", min=0.05, max=_SECONDS_A_DAY, help="Seconds between two looks."
+        ),
     ] = 1.0,
     count: Annotated[
         int, typer.Option("--count", min=0, help="Looks to take; 0 goes on until Ctrl-C.")

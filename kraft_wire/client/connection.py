@@ -1,9 +1,9 @@
 """One connection to a broker: requests go out in order, and their answers come back in it.
 
-Speaks to any broker: the first request is ApiVersions, every other one goes out in the highest
-version that both sides know. `post` sends and `answer` receives, so that one request can be under
-way while the answer before it is worked on; `send` is both. Not here: retries, several brokers,
-encryption, authentication.
+Speaks to any broker: the first request is ApiVersions, asked again in version 0 of who does not
+know ours (KIP-511); every other one goes out in the highest version that both sides know. `post`
+sends and `answer` receives, so that one request can be under way while the answer before it is
+worked on; `send` is both. Not here: retries, several brokers, encryption, authentication.
 """
 
 import socket
@@ -11,8 +11,10 @@ from collections import deque
 from types import TracebackType
 from typing import Final, NamedTuple, Self, TypeVar
 
+from kraft_wire.wire.error_names import error_name
 from kraft_wire.wire.frame import FRAME_PREFIX_BYTES, frame_prefix
 from kraft_wire.wire.generated.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.registry import response_class
 from kraft_wire.wire.header import RequestHeader, encode_request_header, parse_response_header
 from kraft_wire.wire.message import MalformedMessage, Message
@@ -24,6 +26,9 @@ R = TypeVar("R", bound=Message)
 _RESPONSE_BYTES_MAX: Final = 256 * 1024 * 1024
 _HEADER_BYTES_MIN: Final = 4
 _PORT_DEFAULT: Final = 9092
+_API_VERSIONS_VERSION: Final = 3
+_REFUSED: Final = int(ErrorCode.UNSUPPORTED_VERSION).to_bytes(2, "big")
+"""How an answer to ApiVersions begins that is in version 0, whatever was asked (KIP-511)."""
 
 
 class CannotTalk(Exception):
@@ -55,6 +60,8 @@ class BrokerConnection:
         except OSError as error:
             reason = error.strerror or str(error)
             raise CannotTalk(f"cannot connect to {address}: {reason.lower()}") from error
+        except ValueError as error:  # neither DNS nor the system could carry it
+            raise CannotTalk(f"cannot connect to {address!a}: no host has such a name") from error
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
             self._versions = self._learn_versions()
@@ -109,11 +116,16 @@ class BrokerConnection:
         self.close()
 
     def _learn_versions(self) -> dict[int, tuple[int, int]]:
-        request = ApiVersionsRequest(client_software_name="kraft-wire", client_software_version="1")
-        self._post(request, 3)
-        answer = self.answer(ApiVersionsResponse)
+        for version in (_API_VERSIONS_VERSION, 0):
+            request = ApiVersionsRequest(client_software_name="kraft-wire")
+            request.client_software_version = "1"
+            self._post(request, version)
+            answer = self.answer(ApiVersionsResponse)
+            if answer.error_code != ErrorCode.UNSUPPORTED_VERSION:
+                break
         if answer.error_code:
-            raise CannotTalk(f"{self._address} refused ApiVersions: error {answer.error_code}")
+            name = error_name(answer.error_code)
+            raise CannotTalk(f"{self._address} refused ApiVersions: {name}")
         return {key.api_key: (key.min_version, key.max_version) for key in answer.api_keys}
 
     def _post(self, request: Message, version: int) -> None:
@@ -155,6 +167,8 @@ class BrokerConnection:
             correlation_id, offset = parse_response_header(data, request.API_KEY, version)
             if correlation_id != posted.correlation_id:
                 raise CannotTalk(f"{self._address} answered out of order")
+            if isinstance(request, ApiVersionsRequest) and data[offset : offset + 2] == _REFUSED:
+                version = 0
             answer, _ = response_class(request.API_KEY).decode(data, version, offset)
         except MalformedMessage as error:
             raise CannotTalk(f"{self._address} sent a broken answer: {error}") from error

@@ -140,6 +140,14 @@ def test_watch_goes_on_while_nobody_leads() -> None:
     assert all("cannot connect" in look["error"] for look in looks)
 
 
+@pytest.mark.parametrize("seconds", ["0", "0.04", "-1", "86401", "1e12", "inf", "nan"])
+def test_watch_looks_again_after_a_time_that_a_person_may_wait(seconds: str) -> None:
+    arguments = ["watch", "-c", "127.0.0.1:1", "--count", "2", "-n", seconds]
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 2, done.output
+    assert "Invalid value for '--interval'" in done.stderr
+
+
 # -- finding the leader ----------------------------------------------------------------------------
 
 

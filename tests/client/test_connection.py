@@ -1,0 +1,83 @@
+"""A connection to any broker: what its first question is answered, and names that are none."""
+
+import socket
+import struct
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import pytest
+
+from kraft_wire.client import BrokerConnection, CannotTalk
+from kraft_wire.wire.generated.metadata import MetadataRequest, MetadataResponse
+
+API_VERSIONS, METADATA = 18, 3
+UNSUPPORTED_VERSION = 35
+
+
+@contextmanager
+def broker(*answers: bytes) -> Iterator[tuple[str, list[tuple[int, int]]]]:
+    """A broker that gives these bodies one after the other; yields address and what it is asked."""
+    asked: list[tuple[int, int]] = []
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=_serve, args=(listening, answers, asked))
+        thread.start()
+        yield f"127.0.0.1:{listening.getsockname()[1]}", asked
+        thread.join(10)
+
+
+def _serve(
+    listening: socket.socket, answers: Sequence[bytes], asked: list[tuple[int, int]]
+) -> None:
+    line, _ = listening.accept()
+    with line, line.makefile("rb") as incoming:
+        for body in answers:
+            (size,) = struct.unpack(">i", incoming.read(4))
+            api_key, version, correlation_id = struct.unpack_from(">hhi", incoming.read(size))
+            asked.append((api_key, version))
+            frame = struct.pack(">i", correlation_id) + body
+            line.sendall(struct.pack(">i", len(frame)) + frame)
+
+
+def versions(error: int, *ranges: tuple[int, int, int]) -> bytes:
+    """An ApiVersions answer in version 0, by hand."""
+    return struct.pack(">hi", error, len(ranges)) + b"".join(
+        struct.pack(">hhh", *each) for each in ranges
+    )
+
+
+def test_a_broker_that_does_not_know_the_version_of_the_first_question_is_asked_in_version_0() -> (
+    None
+):
+    """KIP-511: it answers in version 0, and Kafka's clients ask again. 2.3 and older do so."""
+    refusal = versions(UNSUPPORTED_VERSION, (API_VERSIONS, 0, 2))
+    offer = versions(0, (METADATA, 0, 5), (API_VERSIONS, 0, 2))
+    metadata_v1 = struct.pack(">iii", 0, 0, 0)  # no brokers, controller 0, no topics
+    with broker(refusal, offer, metadata_v1) as (address, asked):
+        with BrokerConnection(address) as connection:
+            request = MetadataRequest(topics=None)
+            assert connection.version_of(request) == 5
+            answer = connection.send(request, MetadataResponse, version=1)
+        assert answer.brokers == []
+    assert asked == [(API_VERSIONS, 3), (API_VERSIONS, 0), (METADATA, 1)]
+
+
+def test_a_broker_that_knows_no_version_of_the_first_question_is_named() -> None:
+    refusal = versions(UNSUPPORTED_VERSION)
+    with (
+        broker(refusal, refusal) as (address, _),
+        pytest.raises(CannotTalk, match=f"{address} refused ApiVersions: UNSUPPORTED_VERSION"),
+    ):
+        BrokerConnection(address)
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["foo..bar", "a" * 64 + ".example", "a\0b", "\udcff", "é" * 80],
+    ids=["empty label", "long label", "zero byte", "surrogate", "long in ASCII"],
+)
+def test_a_name_that_no_host_can_have_is_one_clear_line(host: str) -> None:
+    """Operators mistype them, and a broker may advertise them."""
+    with pytest.raises(CannotTalk, match=r"cannot connect to .*:9092'?: ") as refused:
+        BrokerConnection(f"{host}:9092")
+    assert "\n" not in str(refused.value)
