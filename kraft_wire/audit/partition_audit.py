@@ -15,7 +15,12 @@ from kraft_wire.audit.finding import CHECKS, NO_OFFSET, Finding
 from kraft_wire.audit.layout import Layout, layout_of
 from kraft_wire.audit.replica import Replica
 from kraft_wire.audit.replica_checks import check_producer, epoch_faults
-from kraft_wire.audit.replica_set_checks import disagreement_fault, highest_watermark, loss_faults
+from kraft_wire.audit.replica_set_checks import (
+    beginning_faults,
+    disagreement_fault,
+    highest_watermark,
+    loss_faults,
+)
 
 __all__ = ["PartitionFacts", "PartitionJudgement", "audit_partition", "judge_partition"]
 
@@ -79,6 +84,7 @@ def judge_partition(
         for fault in own
         if not explains(disagreeing, fault.finding.node, fault.first_offset)
     ]
+    faults += beginning_faults(layouts)
     faults = _with_losses(faults, layouts, facts, [*told])
     for layout in layouts:
         node = layout.replica.node

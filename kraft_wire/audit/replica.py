@@ -83,6 +83,8 @@ class Replica:
     """What is wrong with the file of `leader_epochs`, empty where nothing is."""
     segments: list[int] = field(default_factory=list)
     """Base offsets in the names of all files, of empty ones too."""
+    lost_from: int = -1
+    """Where the log began, if what stood before its first file was not deleted by design."""
 
 
 def segment_file(base_offset: int) -> str:

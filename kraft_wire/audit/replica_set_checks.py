@@ -17,6 +17,7 @@ from kraft_wire.audit.replica import Replica, segment_file
 from kraft_wire.columnar.log_windows import Status
 
 __all__ = [
+    "beginning_faults",
     "check_below_high_watermark",
     "check_divergence",
     "check_log_matching",
@@ -85,6 +86,30 @@ def disagreement_fault(each: Disagreement, layout: Layout, high_watermark: int) 
     last = layout.rows[np.searchsorted(bases, each.last_offset, side="right") - 1]
     end = max(each.last_offset, int(batches.last_offset[last])) + 1
     return Fault(finding, each.first_offset, END_OF_LOG if ends_log else end)
+
+
+def beginning_faults(layouts: Sequence[Layout]) -> list[Fault]:
+    """Return one `gap` for each replica whose first files are gone, though nothing deleted them.
+
+    Of one that nobody else contradicts, a warning: a crash may come between the deletion of files
+    and the note of it.
+    """
+    faults = []
+    for layout in layouts:
+        replica = layout.replica
+        if replica.lost_from < 0:
+            continue
+        first = min(replica.segments)
+        others = [each.replica for each in layouts if each is not layout]
+        is_elsewhere = any(each.log_start_offset < first for each in others)
+        severity: Severity = "error" if is_elsewhere else "warn"
+        finding = Finding(
+            *("gap", severity, replica.node, replica.topic, replica.partition),
+            *(replica.lost_from, segment_file(first), NOWHERE),
+            f"the log begins at {first}, its leader epochs at {replica.lost_from}",
+        )
+        faults.append(Fault(finding, replica.lost_from, first))
+    return faults
 
 
 def highest_watermark(replicas: Sequence[Replica], told: int = NO_OFFSET) -> int:

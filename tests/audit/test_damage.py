@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 
 from kraft_wire.audit.collector import plan_audit, run_audit
+from kraft_wire.model import Offset
+from kraft_wire.storage.leader_epochs import LeaderEpochs
+from kraft_wire.storage.os_files import OsFileSystem
 from kraft_wire.wire.memory_records import iter_batches
 from tests.audit.campaign import Campaign, Verdict
 from tests.audit.clean_set import write_clean_set
@@ -91,3 +94,15 @@ def test_file_of_another_partition_is_one_fault(nodes: list[Path], index: int) -
     (found,) = audited(nodes)
     assert found[0] in ("log-matching", "divergence")
     assert found[1:] == ("1", "orders", 0)
+
+
+def test_first_files_that_are_gone_are_one_gap(nodes: list[Path]) -> None:
+    """What is deleted by design leaves the leader epochs too (KIP-101)."""
+    for path in (nodes[1] / "orders-0").glob("*"):
+        if path.stem.isdecimal() and int(path.stem) < int(segments(nodes[0])[2].stem):
+            path.unlink()
+    assert audited(nodes) == [("gap", "2", "orders", 0)]
+    epochs = LeaderEpochs(OsFileSystem(), str(nodes[1] / "orders-0"))
+    epochs.load()
+    epochs.truncate_from_start(Offset(int(segments(nodes[1])[0].stem)))
+    assert audited(nodes) == []

@@ -24,6 +24,7 @@ from kraft_wire.columnar import (
     read_windows,
 )
 from kraft_wire.columnar.arrays import Int64s
+from kraft_wire.columnar.segments import NO_OFFSET
 from kraft_wire.storage.checkpoint_text import CorruptCheckpoint
 from kraft_wire.storage.files import FileSystem, MissingFile
 from kraft_wire.storage.leader_epochs import FILE_NAME as EPOCHS_FILE
@@ -72,7 +73,7 @@ def read_replica(
     ]
     if files.segments and not segments:
         return None
-    files = replace(files, segments=segments)
+    listed, files = files, replace(files, segments=segments)
     batches = joined_batches(read)
     epochs, damage = _leader_epochs(fs, files.directory)
     if not epochs and not damage and _needs_epochs(fs, files, batches):
@@ -88,7 +89,20 @@ def read_replica(
         epochs,
         damage,
         [segment.base_offset for segment in files.segments],
+        _lost_from(listed, epochs),
     )
+
+
+def _lost_from(files: PartitionFiles, epochs: Sequence[tuple[int, int]]) -> int:
+    """Return where the leader epochs begin, if that is before the first file, else -1.
+
+    A node that deletes from the beginning moves the first epoch up (KIP-101). Not one whose log
+    goes on in remote storage: then the checkpointed log start is before the first file too.
+    """
+    if not files.segments or not epochs or files.log_start_offset >= 0:
+        return NO_OFFSET
+    (_, begin), first = epochs[0], files.segments[0].base_offset
+    return begin if begin < first else NO_OFFSET
 
 
 def _lacks_records(batches: Batches) -> bool:
