@@ -6,7 +6,7 @@ offsets unstable (KIP-447).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from kraft_wire.broker.groups.group import ClassicGroup
@@ -74,8 +74,9 @@ class DeleteOutcome(NamedTuple):
 class _Commit:
     """One request's worth of offsets, on their way into the log."""
 
-    records: list[CoordinatorRecord]
-    offsets: list[tuple[OffsetKey, CommittedOffset]]
+    records: list[CoordinatorRecord] = field(default_factory=list)
+    offsets: list[tuple[OffsetKey, CommittedOffset]] = field(default_factory=list)
+    keys: dict[OffsetKey, None] = field(default_factory=dict)
     size_bytes: int = 0
     """Memory that the offsets will take."""
 
@@ -100,7 +101,7 @@ def commit_offsets(
     error = _validate_commit(shard, request, api_version, at)
     if error is not ErrorCode.NONE:
         return CommitOutcome(failed_topics(topics, error))
-    commit = _Commit([], [])
+    commit = _Commit()
     responses = [_prepare_topic(shard, request, topic, commit, at) for topic in topics]
     if not commit.records:
         return CommitOutcome(responses)
@@ -272,6 +273,7 @@ def _prepare_topic(
             committed = _committed(request, topic.topic_id, partition, at)
             commit.records.append(offset_record(key, committed))
             commit.offsets.append((key, committed))
+            commit.keys[key] = None
             commit.size_bytes += committed.size_bytes
         response.partitions.append(
             OffsetCommitResponsePartition(
@@ -290,8 +292,12 @@ def utf16_length(text: str) -> int:
 
 
 def _has_memory(shard: GroupShard, key: OffsetKey, commit: _Commit) -> bool:
-    """Whether our bound on memory lets the offset in; one that replaces another always may."""
-    if shard.offsets.get(key) is not None:
+    """Whether our bound on memory lets the offset in; one that replaces another always may.
+
+    Not over and over: until the ISR has it, what it replaces is kept as well.
+    """
+    is_replacement = shard.offsets.get(key) is not None
+    if is_replacement and key not in commit.keys and not shard.uncommitted.is_changing(key):
         return True
     return shard.env.has_memory_for(commit.size_bytes + OFFSET_BYTES)
 

@@ -52,6 +52,11 @@ class UncommittedOffsets:
         else:
             self._table.put(key, committed)
 
+    def is_changing(self, key: OffsetKey) -> bool:
+        """Whether a change of a key is not committed yet."""
+        self._settle()
+        return key in self._before
+
     def get(self, key: OffsetKey) -> CommittedOffset | None:
         """Return what readers are shown of a key."""
         self._settle()

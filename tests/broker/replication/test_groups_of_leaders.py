@@ -213,6 +213,45 @@ def test_readers_are_shown_the_changes_below_the_high_watermark_and_no_others() 
     assert memory.total_bytes == 0
 
 
+def test_commits_that_wait_for_the_isr_are_refused_where_they_would_fill_the_memory() -> None:
+    """While a replica pauses nothing is committed, and each change keeps what it replaces."""
+    bound = 20_000
+    leading = committed(90)
+    leading.broker.settings = replace(
+        leading.broker.settings, group_coordinator_memory_max_bytes=bound
+    )
+    memory = leading.broker.groups.env.memory
+    waiting = [leading.commit(100 + number) for number in range(100)]
+    parked = [each for each in waiting if each.is_parked]
+    refused = [each for each in waiting if not each.is_parked]
+    assert {error_of(each) for each in refused} == {E.POLICY_VIOLATION}
+    assert len(parked) > 10
+    assert memory.total_bytes <= bound
+    leading.follow()
+    assert {error_of(each) for each in parked} == {E.NONE}
+    again = leading.commit(500)
+    leading.follow()
+    assert (error_of(again), leading.shown) == (E.NONE, 500)
+
+
+def test_a_commit_that_names_a_place_again_and_again_keeps_no_more_than_the_memory_may() -> None:
+    bound = 20_000
+    leading = committed(90)
+    leading.broker.settings = replace(
+        leading.broker.settings, group_coordinator_memory_max_bytes=bound
+    )
+    places = [OffsetCommitRequestPartition(committed_offset=number) for number in range(1_000)]
+    topics = [OffsetCommitRequestTopic(name=TOPIC, partitions=places)]
+    context = leading.context(9)
+    request = OffsetCommitRequest(group_id="g", topics=topics)
+    waiting = Waiting(leading, context, offset_commit.handle(leading.broker, context, request))
+    assert leading.broker.groups.env.memory.total_bytes <= bound
+    leading.follow()
+    assert isinstance(waiting.answer, OffsetCommitResponse)
+    errors = [each.error_code for each in waiting.answer.topics[0].partitions]
+    assert (errors[0], errors[-1], len(errors)) == (E.NONE, E.POLICY_VIOLATION, 1_000)
+
+
 def join(leading: Coordinating, member_id: str = "", instance_id: str | None = None) -> Waiting:
     """A JoinGroup with one protocol."""
     request = JoinGroupRequest(
