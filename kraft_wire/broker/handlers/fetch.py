@@ -59,16 +59,16 @@ def handle(
     if request.isolation_level not in _ISOLATION_LEVELS:
         return _refused(request, context.api_version)
     replica_id, replica_epoch = _replica(request, context.api_version)
+    is_follower = replica_id >= 0
     begun = broker.fetch_sessions.begin(
         request,
         context.api_version,
         context.now_ms,
-        privileged=replica_id != _CONSUMER,
+        privileged=is_follower,
         topic_names=broker.topic_name,
     )
     if isinstance(begun, ErrorCode):
         return FetchResponse(error_code=begun)
-    is_follower = replica_id >= 0
     is_committed_only = request.isolation_level == _READ_COMMITTED and not is_follower
     run = FetchRun(
         broker, context, request, begun, is_follower, replica_id, replica_epoch, is_committed_only

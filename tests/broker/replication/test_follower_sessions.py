@@ -124,3 +124,26 @@ def test_a_new_leader_epoch_is_told_by_its_error_though_nothing_else_changed() -
     session.fetch()
     leading.change(2, leader_epoch=1)
     assert session.fetch() == [2]
+
+
+def test_only_a_broker_s_id_makes_a_session_that_consumers_cannot_have() -> None:
+    """As `FetchRequest.isFromFollower` of 4.3.1: -2, which tools claim to be, is no broker."""
+    leading = Leading(
+        *(partition_image(number, replicas=(1, 2)) for number in range(PARTITIONS)),
+        max_incremental_fetch_session_cache_slots=8,
+    )
+
+    def begin(replica_id: int) -> bool:
+        """Whether a full fetch gets a session."""
+        request = FetchRequest(
+            session_epoch=0,
+            replica_state=ReplicaState(replica_id=replica_id, replica_epoch=12),
+            topics=[FetchTopic(topic_id=id_of(TOPIC), partitions=[FetchPartition()])],
+        )
+        answer = fetch.handle(leading.broker, leading.context(18), request)
+        assert isinstance(answer, FetchResponse)
+        return answer.session_id != 0
+
+    assert all(begin(-1) for _ in range(8))
+    assert not any(begin(-2) for _ in range(8))
+    assert begin(2)
