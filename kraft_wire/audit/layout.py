@@ -132,6 +132,10 @@ def _segments_in_order(
     batches = replica.batches
     names = np.unique(np.array([*replica.segments, *np.unique(batches.segment)], np.int64))
     own = batches.segment[valid]
+    misnamed = _misnamed(replica, valid)
+    if misnamed:
+        faults = [Fault(_exchange(replica, [name]).finding, 0, 0) for name in misnamed]
+        return valid, faults, frozenset(misnamed)
     place = np.searchsorted(names, batches.base_offset[valid], side="right") - 1
     is_outside: Bools = names[np.maximum(place, 0)] != own
     if not is_outside.any():
@@ -154,6 +158,22 @@ def _segments_in_order(
     order = np.lexsort((batches.position[valid], moved))
     rows = valid[order][~np.isin(own[order], strange)]
     return rows, faults, frozenset(homes)
+
+
+def _misnamed(replica: Replica, valid: Int64s) -> list[int]:
+    """Return the segments that go on where the one before ended, under the name of another offset.
+
+    Compaction may take away what a name is about.
+    """
+    batches = replica.batches
+    if replica.is_compacted or not len(valid):
+        return []
+    before, first = valid[:-1], valid[1:]
+    begins = batches.segment[first] != batches.segment[before]
+    begins &= batches.base_offset[first] == batches.last_offset[before] + 1
+    begins &= batches.base_offset[first] != batches.segment[first]
+    names: list[int] = batches.segment[first[begins]].tolist()
+    return names
 
 
 def _groups(homes: dict[int, int]) -> list[list[int]]:

@@ -52,8 +52,9 @@ def epoch_faults(replica: Replica, rows: Int64s) -> tuple[list[Fault], Int64s]:
     batches = replica.batches
     rows = rows[batches.magic[rows] >= MAGIC]
     epochs = batches.leader_epoch[rows]
-    begins_at = np.maximum(batches.base_offset[rows], replica.log_start_offset)
-    told = _told_epochs(replica, batches.last_offset[rows])  # one that the log start cuts counts
+    lasts = batches.last_offset[rows]  # of a batch that the log start cuts, what is left counts
+    begins_at = np.clip(replica.log_start_offset, batches.base_offset[rows], lasts)
+    told = _told_epochs(replica, lasts)
     told_first = _told_epochs(replica, begins_at)
     told = np.where((told == epochs) & (told_first >= 0), told_first, told)
     wrong = (epochs < 0) | ((told >= 0) & (told != epochs))

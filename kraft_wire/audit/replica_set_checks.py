@@ -140,7 +140,7 @@ def loss_faults(
     highest = max([highest_watermark([each.replica for each in layouts], told), *beyond])
     short = [layout for layout in layouts if layout.log_end_offset < highest]
     if len(short) == len(layouts) > 1:
-        witnesses = [each for each in short if each.replica.high_watermark == highest] or short
+        witnesses = [each for each in short if _says(each.replica, highest)] or short
         replica, nodes = witnesses[0].replica, ",".join(each.replica.node for each in witnesses)
         detail = f"no replica reaches the high watermark {highest}: they end at {sorted(ends)}"
         finding = Finding(
@@ -150,6 +150,11 @@ def loss_faults(
         )
         return [Fault(finding, max(ends))]
     return [_loss(layout, layouts, highest, isr) for layout in short]
+
+
+def _says(replica: Replica, offset: int) -> bool:
+    """Whether it is by this replica's directory that everything before an offset is committed."""
+    return offset in (replica.high_watermark, replica.log_start_offset)
 
 
 def _loss(

@@ -13,6 +13,7 @@ import numpy as np
 from kraft_wire.audit.fault import END_OF_LOG
 from kraft_wire.audit.replica import Replica
 from kraft_wire.columnar.arrays import Bools, Int64s
+from kraft_wire.columnar.log_windows import Status
 
 __all__ = ["Step", "Walk"]
 
@@ -135,11 +136,17 @@ class Walk:
         return beyond is None or beyond <= last
 
     def _misplaced(self, index: int, end: int) -> None:
-        """Note a batch that should fill what is left up to `end`."""
+        """Note a batch that should fill what is left up to `end`.
+
+        Behind bytes that are no batch, it is the same fault: they were put into its offset.
+        """
         self._is_sound[index] = False
-        base = int(self._base[index])
+        row, base = int(self._rows[index]), int(self._base[index])
+        if row and self._replica.batches.status[row - 1] == Status.GARBAGE:
+            self._end = end
+            return
         detail = f"batch begins at {base}, but stands where {self._end} should follow"
-        self.steps.append(Step(int(self._rows[index]), self._end, end, detail))
+        self.steps.append(Step(row, self._end, end, detail))
         self._end = end
 
     def _hole(self, index: int) -> None:

@@ -106,3 +106,27 @@ def test_first_files_that_are_gone_are_one_gap(nodes: list[Path]) -> None:
     epochs.load()
     epochs.truncate_from_start(Offset(int(segments(nodes[1])[0].stem)))
     assert audited(nodes) == []
+
+
+def test_log_start_behind_every_log_is_the_fault_of_its_node(nodes: list[Path]) -> None:
+    (nodes[2] / "log-start-offset-checkpoint").write_text("0\n1\norders 0 100000\n")
+    assert audited(nodes) == [("below-high-watermark", "3", "orders", 0)]
+
+
+def test_bytes_put_into_an_offset_are_one_fault(nodes: list[Path]) -> None:
+    """What follows them is a whole batch, for a checksum does not cover its offset."""
+    segment = segments(nodes[0])[1]
+    data = segment.read_bytes()
+    place = next(iter_batches(data)).size_bytes + 3
+    segment.write_bytes(data[:place] + bytes(range(100, 113)) + data[place:])
+    assert audited(nodes) == [("crc", "1", "orders", 0)]
+
+
+@pytest.mark.parametrize("shift", [-1, 3])
+def test_files_under_the_name_of_another_offset_are_one_fault(
+    nodes: list[Path], shift: int
+) -> None:
+    base = int(segments(nodes[0])[1].stem)
+    for path in (nodes[0] / "orders-0").glob(f"{base:020d}.*"):
+        path.rename(path.with_name(f"{base + shift:020d}{path.suffix}"))
+    assert audited(nodes) == [("gap", "1", "orders", 0)]
