@@ -12,7 +12,7 @@ from kraft_wire.controller.records import decode_record
 from kraft_wire.model import OffsetAndEpoch, StorageError
 from kraft_wire.spark.failure import PipelineError
 from kraft_wire.spark.options import LogOptions
-from kraft_wire.storage.files import FileSystem
+from kraft_wire.storage.files import FileSystem, MissingFile
 from kraft_wire.storage.snapshots import SnapshotReader, list_snapshots, snapshot_name
 from kraft_wire.wire.control_records import (
     ControlRecordType,
@@ -74,6 +74,8 @@ def snapshot_rows(
             for batch in reader.batches():
                 _note(batch, contents)
             reader.close()
+        except MissingFile:  # its owner runs, and has a newer one
+            continue
         except (StorageError, CorruptRecordBatch) as error:
             status = str(error)
             if options.on_corrupt == "fail":

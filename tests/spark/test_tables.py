@@ -17,7 +17,7 @@ from kraft_wire.spark.metadata_views import image_at, partition_rows
 from kraft_wire.spark.options import parse_log_options
 from kraft_wire.spark.planning import LogPart
 from kraft_wire.spark.tables import write_tables
-from kraft_wire.spark.views import metadata_log
+from kraft_wire.spark.views import metadata_log, read_view
 from kraft_wire.storage.os_files import OsFileSystem
 from kraft_wire.storage.snapshots import SnapshotWriter
 from kraft_wire.storage.snapshots_contents import SnapshotHead, snapshot_batches
@@ -136,6 +136,14 @@ def test_kraft_version_is_the_snapshots_where_the_log_is_gone(tmp_path: Path) ->
     writer.freeze()
     rows = tables(tmp_path)["features"].to_pylist()
     assert [(row["feature"], row["level"]) for row in rows] == [("kraft.version", 1)]
+
+
+def test_snapshot_that_a_running_node_removes_meanwhile_has_no_row(
+    node: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = OffsetAndEpoch(Offset(3), LeaderEpoch(1))
+    monkeypatch.setattr("kraft_wire.spark.snapshot_files.list_snapshots", lambda *_: [gone])
+    assert list(read_view({"path": str(node), "view": "snapshots"})) == []
 
 
 def test_log_that_begins_behind_its_snapshots_is_refused(node: Path) -> None:
