@@ -58,6 +58,7 @@ class ClusterFacts:
 
     is_known: bool = False
     assignments: dict[tuple[str, int], Assignment] = field(default_factory=dict)
+    topic_ids: dict[str, Uuid] = field(default_factory=dict)
     compacted: set[str] = field(default_factory=set)
     """Topics that are or were compacted."""
     all_compacted: bool = False
@@ -77,7 +78,7 @@ class ClusterFacts:
             return PartitionFacts(isr=isr, high_watermark=high_watermark)
         isr = frozenset(map(str, found.isr))
         leader = str(found.leader) if found.leader >= 0 else None
-        return PartitionFacts(isr, leader, high_watermark)
+        return PartitionFacts(isr, leader, high_watermark, self.topic_ids.get(topic))
 
 
 class MetadataFold:
@@ -106,6 +107,7 @@ class MetadataFold:
         for topic_id, partitions in self._partitions.items():
             name = self._names.get(topic_id)
             if name is not None:
+                self.facts.topic_ids[name] = topic_id
                 for partition, assignment in partitions.items():
                     self.facts.assignments[name, partition] = assignment
         return self.facts

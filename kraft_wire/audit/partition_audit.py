@@ -21,6 +21,7 @@ from kraft_wire.audit.replica_set_checks import (
     highest_watermark,
     loss_faults,
 )
+from kraft_wire.model import Uuid
 
 __all__ = ["PartitionFacts", "PartitionJudgement", "audit_partition", "judge_partition"]
 
@@ -36,6 +37,7 @@ class PartitionFacts:
     leader: str | None = None
     high_watermark: int = NO_OFFSET
     """As told by somebody else."""
+    topic_id: Uuid | None = None
 
 
 @dataclass(frozen=True, slots=True)

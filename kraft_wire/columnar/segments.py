@@ -93,6 +93,7 @@ def list_partitions(
         if (
             key is None
             or key.partition > _PARTITION_MAX
+            or name != f"{key.topic}-{key.partition}"  # no zero before a number is Kafka's
             or not key.topic.isprintable()
             or not fs.is_directory(f"{log_dir}/{name}")
         ):

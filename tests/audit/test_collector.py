@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kraft_wire.audit import Finding
 from kraft_wire.audit.collector import (
+    AuditPlan,
     AuditResult,
     CannotAudit,
     checks_of,
@@ -181,6 +183,31 @@ def test_metadata_log_that_ends_below_a_snapshot_is_a_warning(nodes: list[Path])
     log.write_bytes(log.read_bytes()[: first.size_bytes])
     (found,) = audit(nodes).findings
     assert (found.check, found.severity, found.node) == ("below-high-watermark", "warn", "3")
+
+
+def test_directory_of_an_earlier_topic_of_the_name_is_no_replica(nodes: list[Path]) -> None:
+    """What a node has that slept while the topic was deleted and made anew (KIP-516)."""
+    for path in (nodes[2] / "orders-0").iterdir():
+        path.unlink()
+    shutil.copytree(nodes[2] / "payments-0", nodes[2] / "orders-0", dirs_exist_ok=True)
+    checkpoint = nodes[2] / "replication-offset-checkpoint"
+    lines = [line.split() for line in checkpoint.read_text().splitlines()]
+    higher = [[*each[:2], "1000"] if each[:2] == ["orders", "0"] else each for each in lines]
+    checkpoint.write_text("".join(" ".join(each) + "\n" for each in higher))
+    assert errors(audit(nodes)) != []
+    plan = planned_without(nodes, in_sync="3")
+    (found,) = run_audit(plan, processes=1).findings
+    assert (found.severity, found.node, found.topic) == ("info", "3", "orders")
+    assert "an earlier topic of this name" in found.detail
+
+
+def planned_without(nodes: list[Path], in_sync: str) -> AuditPlan:
+    """A plan as if one node were in no ISR."""
+    plan = plan_audit([str(node) for node in nodes])
+    for at, task in enumerate(plan.tasks):
+        facts = replace(task.facts, isr=(task.facts.isr or frozenset()) - {in_sync})
+        plan.tasks[at] = replace(task, facts=facts)
+    return plan
 
 
 def test_told_high_watermark_counts(nodes: list[Path], tmp_path: Path) -> None:

@@ -81,6 +81,7 @@ def test_damaged_small_files_count_as_absent(log_dir: Path) -> None:
 
 def test_names_with_numbers_that_kafka_cannot_have_are_passed_over(log_dir: Path) -> None:
     (log_dir / "orders-1" / f"{1 << 63:020d}.log").write_bytes(batches(0, 1))
+    (log_dir / "orders-01").mkdir()
     (log_dir / "orders-1-20261122120000").mkdir()
     (log_dir / "orders-1-20261122120000" / f"{0:020d}.log").write_bytes(batches(0, 1))
     found = list_partitions(OsFileSystem(), str(log_dir))

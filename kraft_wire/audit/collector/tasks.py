@@ -17,15 +17,18 @@ from kraft_wire.audit.collector.reading import (
 )
 from kraft_wire.audit.collector.sources import PartitionReplicas
 from kraft_wire.audit.fault import Fault, explains
-from kraft_wire.audit.finding import CHECKS, Finding
+from kraft_wire.audit.finding import CHECKS, NO_OFFSET, NOWHERE, Finding
 from kraft_wire.audit.index_checks import check_index
 from kraft_wire.audit.layout import Layout
 from kraft_wire.audit.ledger import Acknowledged, check_acknowledged
 from kraft_wire.audit.partition_audit import PartitionFacts, PartitionJudgement, judge_partition
 from kraft_wire.audit.replica import Batches
 from kraft_wire.columnar import PartitionFiles, SegmentFile
+from kraft_wire.model import uuid_to_text
+from kraft_wire.storage.checkpoint_text import CorruptCheckpoint
 from kraft_wire.storage.files import FileSystem
 from kraft_wire.storage.os_files import OsFileSystem
+from kraft_wire.storage.partition_metadata import read_topic_id
 
 __all__ = [
     "Extent",
@@ -126,10 +129,15 @@ def judge_task(
         for own, batches in zip(listed, given, strict=True)
         if (replica := read_replica(fs, own, task.is_compacted, batches)) is not None
     ]
-    files = [own for own, _ in found]
     judgement = judge_partition([replica for _, replica in found], task.facts)
+    strangers = _strangers(fs, task, [own for own, _ in found]) if judgement.faults else []
+    if strangers:
+        nodes = {each.node for each in strangers}
+        found = [(own, replica) for own, replica in found if own.node not in nodes]
+        judgement = judge_partition([replica for _, replica in found], task.facts)
+    files = [own for own, _ in found]
     faults = _with_ledger(fs, task, judgement) if "acknowledged" in checks else judgement.faults
-    findings = [fault.finding for fault in faults]
+    findings = [*strangers, *(fault.finding for fault in faults)]
     if "index" in checks:
         for own, layout in zip(files, judgement.layouts, strict=True):
             findings += _index_findings(fs, own, layout, faults)
@@ -140,6 +148,30 @@ def judge_task(
         outcome.size_bytes += int(batches.size_bytes.sum())
         outcome.extents.append(_extent(own, layout))
     return outcome
+
+
+def _strangers(
+    fs: FileSystem, task: PartitionTask, files: Sequence[PartitionFiles]
+) -> list[Finding]:
+    """Return a note of each directory of a topic that was deleted and made anew while a node slept.
+
+    The node sets it aside when it starts (KIP-516), so it is no replica. Who is in sync has not
+    slept: there it is a fault.
+    """
+    notes: list[Finding] = []
+    for own in files:
+        if own.node in (task.facts.isr or ()):
+            continue
+        try:
+            topic_id = read_topic_id(fs, own.directory)
+        except CorruptCheckpoint:
+            continue
+        if topic_id is None or task.facts.topic_id in (None, topic_id):
+            continue
+        detail = f"the directory is of an earlier topic of this name, {uuid_to_text(topic_id)}"
+        place = (own.node, own.topic, own.partition, NO_OFFSET, "partition.metadata", NOWHERE)
+        notes.append(Finding("divergence", "info", *place, detail))
+    return notes
 
 
 def _index_findings(
