@@ -4,6 +4,7 @@ Everything that a new cluster needs is known to be there before a file is made.
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 from kraft_wire.cli.cluster_files import APACHE, CannotRun, ClusterFiles, ClusterState
 from kraft_wire.cli.cluster_network import missing
@@ -11,6 +12,13 @@ from kraft_wire.cli.cluster_setup import ClusterPlan, apache_jars, make_cluster
 from kraft_wire.cli.format_plan import FormatRefused, feature_levels, quorum_kind
 
 __all__ = ["UpOptions", "found_or_made"]
+
+_KEYS_OF_EACH: Final = frozenset(
+    {
+        *("process.roles", "node.id", "broker.id", "listeners", "log.dirs", "log.dir"),
+        *("controller.listener.names", "controller.quorum.bootstrap.servers"),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +39,17 @@ def found_or_made(files: ClusterFiles, options: UpOptions) -> ClusterState:
     """Return the directory's cluster, or a new one. Errors: CannotRun."""
     state = files.load()
     if state is None:
+        _check_place(files)
         return make_cluster(files, _plan(options))
     _check_same(files, state, options)
     return state
+
+
+def _check_place(files: ClusterFiles) -> None:
+    """Refuse a directory that a list of directories cannot hold: Kafka splits it at commas."""
+    path = str(files.directory)
+    if "," in path or any("\ud800" <= each <= "\udfff" for each in path):
+        raise CannotRun(f"--dir {path!a}: log.dirs cannot name what has a comma or is no text")
 
 
 def _plan(options: UpOptions) -> ClusterPlan:
@@ -106,4 +122,7 @@ def _override(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise CannotRun(f"--override {text!r} is not KEY=VALUE")
-    return key.strip(), value.strip()
+    key = key.strip()
+    if key in _KEYS_OF_EACH:
+        raise CannotRun(f"--override {key}: each node has its own, which `up` chooses")
+    return key, value.strip()

@@ -26,6 +26,7 @@ from kraft_wire.cli.cluster_files import (
     NodeState,
 )
 from kraft_wire.cli.cluster_network import free_network, host_in
+from kraft_wire.cli.properties_file import property_line
 from kraft_wire.model import Uuid, random_uuid, uuid_to_text
 from kraft_wire.node.checkpoint_files import FormattedVoter, quorum_checkpoint_bytes
 from kraft_wire.node.formatting import DEFAULT_LEVELS, format_directory
@@ -159,7 +160,7 @@ def _write_properties(files: ClusterFiles, state: ClusterState, node: NodeState)
         **_replication(len(state.brokers)),
         **state.overrides,
     }
-    lines = [f"{key}={value}\n" for key, value in properties.items()]
+    lines = [property_line(key, value) for key, value in properties.items()]
     files.properties(node.node_id).write_text("".join(lines), encoding="utf-8")
 
 

@@ -1,8 +1,18 @@
-"""Reads a properties file that a command line names; one line says why it cannot be read."""
+"""Reads a properties file that a command line names, and writes entries that are read as they were.
+
+One line says why a file cannot be read.
+"""
+
+from typing import Final
 
 from kraft_wire.node.config import Setting, settings_of_file
 
-__all__ = ["UnreadableFile", "read_properties"]
+__all__ = ["UnreadableFile", "property_line", "read_properties"]
+
+_SIGNS: Final = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
+_SIGNS_IN_KEYS: Final = _SIGNS | {sign: f"\\{sign}" for sign in " =:#!"}
+_ASCII_PRINTED: Final = range(0x20, 0x7F)
+_ESCAPED_MAX: Final = 0xFFFF
 
 
 class UnreadableFile(Exception):
@@ -18,3 +28,23 @@ def read_properties(path: str) -> dict[str, Setting]:
         raise UnreadableFile(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise UnreadableFile(f"{path}: not a text file ({error.reason})") from error
+
+
+def property_line(key: str, value: str) -> str:
+    """Return an entry's line in ASCII, which Java takes a file for, beyond that in UTF-8."""
+    if value.startswith(" "):
+        first, rest = "\\ ", value[1:]
+    else:
+        first, rest = "", value
+    return f"{_escaped(key, _SIGNS_IN_KEYS)}={first}{_escaped(rest, _SIGNS)}\n"
+
+
+def _escaped(text: str, signs: dict[str, str]) -> str:
+    return "".join(signs.get(each) or _in_ascii(each) for each in text)
+
+
+def _in_ascii(character: str) -> str:
+    code = ord(character)
+    if code in _ASCII_PRINTED or code > _ESCAPED_MAX:
+        return character
+    return f"\\u{code:04x}"

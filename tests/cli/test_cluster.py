@@ -170,6 +170,9 @@ def test_signals_go_only_to_the_nodes_own_process(tmp_path: Path) -> None:
         (("status",), "there is no cluster in"),
         (("kill", "1"), "there is no cluster in"),
         (("up", "--override", "x"), "is not KEY=VALUE"),
+        (("up", "--override", " =x"), "is not KEY=VALUE"),
+        (("up", "--override", "node.id=7"), "--override node.id: each node has its own"),
+        (("up", "--override", "log.dirs=/d"), "--override log.dirs: each node has its own"),
         (("up", "--apache", "4"), "there are only 3 controllers"),
     ],
 )
@@ -177,6 +180,15 @@ def test_bad_input_is_one_line(tmp_path: Path, arguments: tuple[str, ...], part:
     code, line = refused(*arguments, "--dir", str(tmp_path))
     assert code == 2
     assert part in line
+
+
+@pytest.mark.parametrize("name", ["one,two", "\udcff"])
+def test_directory_that_no_file_of_properties_can_name_is_refused(
+    tmp_path: Path, name: str
+) -> None:
+    code, line = refused("up", "--dir", str(tmp_path / name))
+    assert (code, "log.dirs cannot name" in line) == (2, True)
+    assert list((tmp_path / name).glob("node-*")) == []
 
 
 def test_directory_that_is_a_file_is_named(tmp_path: Path) -> None:
