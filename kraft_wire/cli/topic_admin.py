@@ -6,8 +6,9 @@ topic, the error and the broker's own words.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
-from kraft_wire.client import BrokerConnection
+from kraft_wire.client import BrokerConnection, CannotTalk
 from kraft_wire.model import ZERO_UUID, Uuid, uuid_to_text
 from kraft_wire.settings.definition import ConfigSource
 from kraft_wire.wire.error_names import error_name
@@ -54,6 +55,8 @@ __all__ = [
     "id_text",
     "topics",
 ]
+
+T = TypeVar("T")
 
 _TOPIC_RESOURCE = 2
 _SET, _DELETE = 0, 1
@@ -139,7 +142,7 @@ def create_topic(
         configs=[CreatableTopicConfig(name=key, value=value) for key, value in configs.items()],
     )
     request = CreateTopicsRequest(topics=[topic], timeout_ms=_TIMEOUT_MS)
-    result = connection.send(request, CreateTopicsResponse).topics[0]
+    result = _first(connection.send(request, CreateTopicsResponse).topics, name)
     if result.error_code:
         raise AdminRefused(f"topic {name}", result.error_code, result.error_message)
     return CreatedTopic(
@@ -173,7 +176,7 @@ def describe_configs(connection: BrokerConnection, name: str) -> list[ConfigFact
     request = DescribeConfigsRequest(resources=[resource])
     if connection.version_of(request) >= 3:
         request.include_documentation = True
-    result = connection.send(request, DescribeConfigsResponse).results[0]
+    result = _first(connection.send(request, DescribeConfigsResponse).results, name)
     if result.error_code:
         raise AdminRefused(f"topic {name}", result.error_code, result.error_message)
     return sorted(
@@ -206,6 +209,13 @@ def alter_configs(
 def id_text(topic_id: Uuid) -> str | None:
     """Return an id in Kafka's 22 characters; None for the one that stands for none."""
     return None if topic_id == ZERO_UUID else uuid_to_text(topic_id)
+
+
+def _first(found: Sequence[T], topic: str) -> T:
+    """Return the one result that was asked for. Errors: CannotTalk where there is none."""
+    if not found:
+        raise CannotTalk(f"the broker says nothing of topic {topic}")
+    return found[0]
 
 
 def _facts(topic: MetadataResponseTopic) -> TopicFacts:

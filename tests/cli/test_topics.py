@@ -13,8 +13,10 @@ from typer.testing import CliRunner
 from kraft_wire.cli import topic_partitions
 from kraft_wire.cli.topics import app
 from kraft_wire.client import BrokerConnection, CannotTalk, split_address
+from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.message import Message
 from tests.apache.node import ApacheNode
+from tests.client.test_connection import broker, versions
 from tests.server_process import ServerProcess
 
 Topics = Callable[..., Result]
@@ -174,6 +176,26 @@ def test_what_cannot_run_is_one_line_and_exit_code_2(arguments: list[str], said:
     assert done.exit_code == 2
     assert said in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "offer", "body"),
+    [
+        (["create", "t"], (19, 2, 2), b"\0" * 8),
+        (["configs", "t"], (32, 1, 1), b"\0" * 8),
+    ],
+    ids=["create", "configs"],
+)
+def test_an_answer_that_says_nothing_of_the_topic_is_one_line_and_exit_code_2(
+    command: list[str], offer: tuple[int, int, int], body: bytes
+) -> None:
+    refusal = versions(ErrorCode.UNSUPPORTED_VERSION, (18, 0, 0))
+    with broker(refusal, versions(0, offer), body) as (address, _):
+        done = CliRunner().invoke(app, [*command, "-b", address])
+    assert (done.exit_code, done.stderr) == (
+        2,
+        "kraft-wire topics: the broker says nothing of topic t\n",
+    )
 
 
 @pytest.fixture
