@@ -1,9 +1,9 @@
 """Topics that come to be because a client asked for them (KIP-361, KIP-590).
 
-The broker sends the controller a CreateTopics of its own. Where the controller is this process the
-topic is there when `create_topics` returns; elsewhere the client is told that it is unknown and
-asks again. Until the controller has answered, a name is not asked for again: clients ask ten times
-a second, and a controller that nobody can reach would find all of it waiting.
+The broker sends the controller a CreateTopics of its own. The client is told that the topic is
+unknown, and asks again until the metadata have it. Until the controller has answered, a name is not
+asked for again: clients ask ten times a second, and a controller that nobody can reach would find
+all of it waiting.
 """
 
 from collections.abc import Callable, Mapping, Sequence
