@@ -12,6 +12,8 @@ from kraft_wire.audit.collector import CannotAudit, plan_audit, run_audit
 from kraft_wire.audit.collector.reading import read_indexes
 from kraft_wire.columnar import list_partitions
 from kraft_wire.model import Offset, TopicPartition
+from kraft_wire.storage.files import File
+from kraft_wire.storage.leader_epochs import LeaderEpochs
 from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.storage.log_directory import LogDirectory
 from kraft_wire.storage.os_files import OsFileSystem
@@ -69,6 +71,41 @@ def segments(node: Path, partition: str) -> list[Path]:
 def remove(segment: Path) -> None:
     for suffix in (".log", ".index", ".timeindex"):
         segment.with_suffix(suffix).unlink(missing_ok=True)
+
+
+def test_segment_that_was_read_before_it_was_deleted_with_the_next_leaves_no_gap(
+    nodes: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second, *_ = segments(nodes[0], "orders-0")
+    open_for_reading = OsFileSystem.open_for_reading
+
+    def late(fs: OsFileSystem, path: str) -> File:
+        file = open_for_reading(fs, path)
+        if path == str(first) and second.exists() and len(plans) == 1:
+            remove(first)
+            remove(second)
+        return file
+
+    plans: list[Any] = []
+    monkeypatch.setattr(OsFileSystem, "open_for_reading", late)
+    plans.append(planned(nodes))
+    assert faults(plans[0]) == []
+    assert not second.exists()
+
+
+def test_leader_epochs_that_follow_what_is_deleted_are_waited_for(
+    nodes: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second, *_ = segments(nodes[0], "orders-0")
+    remove(first)
+    epochs = LeaderEpochs(OsFileSystem(), str(first.parent))
+    epochs.load()
+
+    def pause(_seconds: float) -> None:
+        epochs.truncate_from_start(Offset(int(second.stem)))
+
+    monkeypatch.setattr("time.sleep", pause)
+    assert faults(planned(nodes)) == []
 
 
 @pytest.mark.parametrize("left", [1, 0])

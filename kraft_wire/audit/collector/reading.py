@@ -5,6 +5,7 @@ partition. Their owner may run: a segment is read as it is now, which may be lon
 listed; one that is gone by then was deleted by design, and is no part of the log any more.
 """
 
+import time
 import zlib
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,6 +16,7 @@ import numpy as np
 from kraft_wire.audit.index_checks import OFFSET_ENTRY, TIME_ENTRY, SegmentIndexes
 from kraft_wire.audit.layout import Layout
 from kraft_wire.audit.ledger import Acknowledged, wanted_offsets
+from kraft_wire.audit.partition_audit import METADATA_TOPIC
 from kraft_wire.audit.replica import Batches, Replica, batches_of_columns, joined_batches
 from kraft_wire.columnar import (
     PartitionFiles,
@@ -35,6 +37,8 @@ __all__ = ["read_acknowledged", "read_indexes", "read_replica", "read_segment"]
 
 _CHUNK_BYTES: Final = 3 << 16
 """A multiple of both entry sizes: most of a preallocated index is zeros that are not read."""
+_SETTLING_SECONDS: Final = 0.5
+_SETTLING_TIMES: Final = 4
 
 
 def read_segment(fs: FileSystem, files: PartitionFiles, segment: SegmentFile) -> Batches:
@@ -66,16 +70,13 @@ def read_replica(
     """
     if read is None:
         read = [read_segment(fs, files, segment) for segment in files.segments]
-    segments = [
-        segment
-        for segment, own in zip(files.segments, read, strict=True)
-        if len(own) or fs.exists(f"{files.directory}/{segment.file}")
-    ]
-    if files.segments and not segments:
+    held = _still_there(fs, files, read)
+    if files.segments and not held:
         return None
-    listed, files = files, replace(files, segments=segments)
-    batches = joined_batches(read)
     epochs, damage = _leader_epochs(fs, files.directory)
+    lost_from = _lost_from(fs, files, epochs)
+    files = replace(files, segments=[segment for segment, _ in held])
+    batches = joined_batches([own for _, own in held])
     if not epochs and not damage and _needs_epochs(fs, files, batches):
         damage = "no epoch stands in it"
     return Replica(
@@ -89,20 +90,57 @@ def read_replica(
         epochs,
         damage,
         [segment.base_offset for segment in files.segments],
-        _lost_from(listed, epochs),
+        lost_from,
     )
 
 
-def _lost_from(files: PartitionFiles, epochs: Sequence[tuple[int, int]]) -> int:
+def _still_there(
+    fs: FileSystem, files: PartitionFiles, read: Sequence[Batches]
+) -> list[tuple[SegmentFile, Batches]]:
+    """Return the segments without those that were gone before they could be read.
+
+    Where one is, what stood before it may have been read just in time: it is gone too.
+    """
+    held = list(zip(files.segments, read, strict=True))
+
+    def is_there(segment: SegmentFile) -> bool:
+        return fs.exists(f"{files.directory}/{segment.file}")
+
+    gone = [at for at, (segment, own) in enumerate(held) if not len(own) and not is_there(segment)]
+    newest = max(gone, default=-1)
+    return [each for at, each in enumerate(held) if at > newest or is_there(each[0])]
+
+
+def _lost_from(fs: FileSystem, files: PartitionFiles, epochs: Sequence[tuple[int, int]]) -> int:
     """Return where the leader epochs begin, if that is before the first file, else -1.
 
-    A node that deletes from the beginning moves the first epoch up (KIP-101). Not one whose log
-    goes on in remote storage: then the checkpointed log start is before the first file too.
+    A node that deletes from the beginning moves the first epoch up (KIP-101), a moment before or
+    after: of a directory that has just changed it is asked again. Not so one whose log goes on in
+    remote storage: then the checkpointed log start is before the first file too. Nor need a
+    metadata log hold what a snapshot says.
     """
-    if not files.segments or not epochs or files.log_start_offset >= 0:
+    if not files.segments or files.log_start_offset >= 0 or files.topic == METADATA_TOPIC:
         return NO_OFFSET
-    (_, begin), first = epochs[0], files.segments[0].base_offset
-    return begin if begin < first else NO_OFFSET
+    first = files.segments[0].base_offset
+    for _ in range(_SETTLING_TIMES):
+        if not epochs or epochs[0][1] >= first:
+            return NO_OFFSET
+        if not _has_just_changed(fs, files.directory):
+            break
+        time.sleep(_SETTLING_SECONDS)
+        epochs, _ = _leader_epochs(fs, files.directory)
+    return epochs[0][1] if epochs and epochs[0][1] < first else NO_OFFSET
+
+
+def _has_just_changed(fs: FileSystem, directory: str) -> bool:
+    """Whether files came or went in the last seconds; a clock that differs only costs a wait."""
+    try:
+        file = fs.open_for_reading(directory)
+    except MissingFile:
+        return False
+    changed_ms = file.modified_ms()
+    file.close()
+    return time.time() - changed_ms / 1000 < _SETTLING_TIMES * _SETTLING_SECONDS
 
 
 def _lacks_records(batches: Batches) -> bool:
