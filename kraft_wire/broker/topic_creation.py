@@ -35,9 +35,12 @@ _BY_DEFAULT: Final = -1
 _EXPECTED: Final = (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
 
 
-def create_topics(broker: "Broker", names: Sequence[str], now_ms: int) -> dict[str, ErrorCode]:
-    """Ask for topics with the broker's defaults; return the errors that are known by now."""
-    errors: dict[str, ErrorCode] = {}
+def create_topics(broker: "Broker", names: Sequence[str], now_ms: int) -> dict[str, int]:
+    """Ask for topics with the broker's defaults; return the errors that are known by now.
+
+    A controller of a later release may have codes that this one does not know.
+    """
+    errors: dict[str, int] = {}
     under_way, until_ms = broker.topics_under_way, now_ms + _ANSWER_WITHIN_MS
     _forget_unanswered(under_way, now_ms)
     room = _UNDER_WAY_MAX - len(under_way)
@@ -50,9 +53,8 @@ def create_topics(broker: "Broker", names: Sequence[str], now_ms: int) -> dict[s
             if under_way.get(name) == until_ms:
                 del under_way[name]
         for topic in response.topics:
-            error = ErrorCode(topic.error_code)
-            if topic.name is not None and error not in _EXPECTED:
-                errors[topic.name] = error
+            if topic.name is not None and topic.error_code not in _EXPECTED:
+                errors[topic.name] = topic.error_code
 
     if wanted:
         topics = [creatable_topic(broker.settings, name) for name in wanted]

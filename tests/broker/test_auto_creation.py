@@ -142,3 +142,29 @@ def test_kafkas_own_topics_are_made_as_their_coordinators_want_them() -> None:
             "retention.ms": "-1",
         },
     ]
+
+
+# -- what a controller may say -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "topics",
+    [
+        [CreatableTopicResult(name="new", error_code=4_711)],
+        [CreatableTopicResult(name="stranger", error_code=-1)],
+        [CreatableTopicResult(name="new"), CreatableTopicResult(name="new", error_code=-1)],
+        [],
+    ],
+    ids=["a code of a later release", "another topic", "twice", "nothing"],
+)
+def test_an_answer_that_cannot_be_right_costs_the_broker_nothing(
+    topics: list[CreatableTopicResult],
+) -> None:
+    broker = broker_of()
+    ask(broker, "new")
+    channel: Any = broker.controller
+    tag, _ = channel.asked[0]
+    broker.controller_answered(tag, CreateTopicsResponse(topics=topics))
+    channel.broker = broker
+    channel.answer_at_once = lambda request: CreateTopicsResponse(topics=topics)
+    assert ask(broker, "new")[0] in {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1, 4_711}

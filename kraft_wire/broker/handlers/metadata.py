@@ -119,7 +119,7 @@ def _named(
     ids = dict.fromkeys(topic.topic_id for topic in wanted if topic.topic_id != ZERO_UUID)
     names = {} if ids else dict.fromkeys(each.name for each in wanted if each.name is not None)
     missing = [name for name in names if broker.image.topic(name) is None]
-    errors: dict[str, ErrorCode] = {}
+    errors: dict[str, int] = {}
     if missing:
         errors = _errors_of_missing(broker, context, request, missing)
     answered = [_by_id(broker, context, request, topic_id) for topic_id in ids]
@@ -141,9 +141,9 @@ def _named(
 
 def _errors_of_missing(
     broker: Broker, context: RequestContext, request: MetadataRequest, missing: list[str]
-) -> dict[str, ErrorCode]:
+) -> dict[str, int]:
     """Have the missing topics created where that is allowed; return why others are not there."""
-    errors = {
+    errors: dict[str, int] = {
         name: ErrorCode.INVALID_TOPIC_EXCEPTION
         for name in missing
         if topic_name_problem(name) is not None
