@@ -29,6 +29,8 @@ PREFETCH_BELOW: Final = 100
 ANSWER_AWAITED_MS: Final = 5_000
 """How long an unanswered request for a block keeps clients waiting, and the next one back."""
 
+_ID_MAX: Final = (1 << 63) - 1
+
 
 class ProducerIds:
     """The ids that this broker may give out now, and who waits for one."""
@@ -104,9 +106,11 @@ class ProducerIds:
     def _answered(self, broker: "Broker", response: Message) -> None:
         assert isinstance(response, AllocateProducerIdsResponse), response
         self._asked_at_ms = None
-        if response.error_code == ErrorCode.NONE and not self._next_block:
-            start = response.producer_id_start
-            self._next_block = range(start, start + response.producer_id_len)
+        start = response.producer_id_start
+        end = start + response.producer_id_len
+        is_usable = 0 <= start <= end <= _ID_MAX + 1
+        if response.error_code == ErrorCode.NONE and is_usable and not self._next_block:
+            self._next_block = range(start, end)
         self.answer_waiting(broker)
 
 

@@ -172,6 +172,20 @@ def test_refusing_controller_is_asked_again(broker: Broker, controller: Controll
     assert init(broker) == (ErrorCode.NONE, 0, 0)
 
 
+@pytest.mark.parametrize(
+    ("start", "count"),
+    [(-1, 1_000), (-1_000, 1_000), ((1 << 63) - 1, 2), (0, -1), (7, 0)],
+    ids=["-1 is no id", "negative", "beyond int64", "negative count", "empty"],
+)
+def test_a_block_that_no_producer_can_use_is_none(
+    broker: Broker, controller: Controller, start: int, count: int
+) -> None:
+    asker = park(broker)
+    block = AllocateProducerIdsResponse(producer_id_start=start, producer_id_len=count)
+    broker.controller_answered(controller.asked[0][0], block)
+    assert completed(broker) == [(asker, (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, -1, -1))]
+
+
 def test_unregistered_broker_asks_nobody(broker: Broker, controller: Controller) -> None:
     broker.node_id = UNREGISTERED
     assert init(broker)[0] == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
