@@ -248,5 +248,6 @@ class Leadership:
             answer.leader_epoch == self.leader_epoch
             and answer.partition_epoch >= self.partition_epoch
             and self.node_id in answer.isr
+            and len(dict.fromkeys(answer.isr)) == len(answer.isr)
             and all(each == self.node_id or each in self.followers for each in answer.isr)
         )

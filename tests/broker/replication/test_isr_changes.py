@@ -2,6 +2,7 @@
 
 import pytest
 
+from kraft_wire.wire.generated.alter_partition import BrokerState
 from kraft_wire.wire.generated.error_code import ErrorCode as E
 from tests.broker.replication.leading import LAG_MAX_MS, Leading
 from tests.broker.small_broker import broker_image, id_of, partition_image
@@ -317,6 +318,18 @@ def test_an_answer_of_nonsense_changes_nothing() -> None:
     leading.fetch(0)
     request = leading.asked[0]
     request.topics[0].partitions[0].new_isr_with_epochs = []
+    leading.answer()
+    assert isr_of(leading) == (1,)
+
+
+@pytest.mark.parametrize("members", [(1, 1), (1, 2, 1), (2,), (1, 4)])
+def test_an_isr_that_cannot_be_is_not_taken_from_an_answer(members: tuple[int, ...]) -> None:
+    """Least of all one that names a member twice: min.insync.replicas would count it twice."""
+    leading = Leading(ALONE)
+    leading.fetch(0)
+    request = leading.asked[0]
+    named = [BrokerState(broker_id=each) for each in members]
+    request.topics[0].partitions[0].new_isr_with_epochs = named
     leading.answer()
     assert isr_of(leading) == (1,)
 
