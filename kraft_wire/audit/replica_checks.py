@@ -126,7 +126,11 @@ def check_producer(replica: Replica) -> Iterator[Finding]:
         batches.producer_epoch[rows[1:]] == batches.producer_epoch[rows[:-1]]
     )
     sequence = batches.base_sequence[rows[1:]]
-    odd = np.flatnonzero(is_same & (sequence != after[:-1]) & (sequence > 0))
+    is_odd = is_same & (sequence != after[:-1]) & (sequence > 0)
+    # a batch that follows the one before an odd batch, had that been right, is not odd itself
+    goes_on = sequence[1:] == (after[:-2] + width[1:-1]) % _SEQUENCES
+    is_odd[1:] &= ~(is_odd[:-1] & goes_on)
+    odd = np.flatnonzero(is_odd)
     for index in sorted(odd.tolist(), key=lambda at: int(rows[at + 1])):
         row = int(rows[index + 1])
         producer = f"producer {batches.producer_id[row]} epoch {batches.producer_epoch[row]}"

@@ -109,6 +109,14 @@ def test_sequence_that_jumps_is_one_finding_and_wraps_around() -> None:
     assert findings(second=forgotten) == []
 
 
+def test_sequence_of_one_batch_is_one_finding() -> None:
+    for wrong in (12, 9):
+        second = [batch(6), batch(8, 1, wrong), batch(10, 1), batch(12, 1)]
+        assert names(findings(second=second)) == [("producer", "error", 8)]
+    last = [*SECOND[:-1], batch(12, 1, 20)]
+    assert names(findings(second=last)) == [("producer", "error", 12)]
+
+
 def test_wrong_length_is_one_finding_with_what_it_leaves_over() -> None:
     short = bytearray(SECOND[1])
     short[11] -= 2
