@@ -67,7 +67,7 @@ def from_nested(nested: Mapping[str, Mapping[str, int]]) -> dict[TopicPartition,
 def _parse_object(name: str, text: str, wanted: str) -> dict[str, object]:
     try:
         content = json.loads(text, object_pairs_hook=_without_repetition)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise PipelineError(f"option {name}: {text!r} is no {wanted}: {error}") from None
     if not isinstance(content, dict):
         raise PipelineError(f"option {name}: {text!r} is no {wanted}")

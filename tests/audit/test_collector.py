@@ -227,7 +227,16 @@ def test_high_watermarks_are_read_in_three_forms(nodes: list[Path], tmp_path: Pa
 
 @pytest.mark.parametrize(
     "text",
-    ["", "\n", "0\n", "0\n1\n", "nothing of that kind\n", "{}\n[]\n", '{"t": {"0": 1e999}}'],
+    [
+        "",
+        "\n",
+        "0\n",
+        "0\n1\n",
+        "nothing of that kind\n",
+        "{}\n[]\n",
+        '{"t": {"0": 1e999}}',
+        '{"t":' * 9999,
+    ],
 )
 def test_what_tells_no_high_watermarks_is_refused_by_its_name(tmp_path: Path, text: str) -> None:
     (tmp_path / "text").write_text(text)

@@ -36,6 +36,7 @@ WRONG = [
     ({"startingOffsets": "newest"}, "option startingOffsets: 'newest' is neither earliest nor"),
     ({"startingOffsets": '{"a":{"0":-3}}'}, "option startingOffsets: a-0 at -3"),
     ({"startingOffsets": '{"a":{"0":1,"0":2}}'}, "stands there twice"),
+    ({"startingOffsets": '{"a":' * 9999 + "1" + "}" * 9999}, "maximum recursion depth"),
     ({"endingOffsets": '{"a":[1]}'}, "option endingOffsets: topic 'a' has no partitions"),
     ({"isolationLevel": "serializable"}, "option isolationLevel: 'serializable' is none of"),
     ({"includeHeaders": "yes"}, "option includeHeaders: 'yes' is none of true, false"),

@@ -7,12 +7,18 @@ offset. What is none of these is refused with its name.
 
 import json
 from pathlib import Path
+from typing import Final
 
 from kraft_wire.audit.collector.sources import CannotAudit
 from kraft_wire.audit.finding import CHECKS
 from kraft_wire.audit.ledger import Acknowledged, LedgerError, read_ledger
 
 __all__ = ["checks_of", "read_high_watermarks", "read_ledger_file"]
+
+_MALFORMED: Final = (
+    *(LookupError, ValueError, TypeError),
+    *(ArithmeticError, AttributeError, RecursionError),
+)
 
 Watermarks = dict[tuple[str, int], int]
 
@@ -51,7 +57,7 @@ def read_high_watermarks(path: Path) -> Watermarks:
         raise CannotAudit(f"{path}: not UTF-8") from error
     try:
         return _parsed(text)
-    except (LookupError, ValueError, TypeError, ArithmeticError, AttributeError) as error:
+    except _MALFORMED as error:
         raise CannotAudit(f"{path}: neither an offset checkpoint nor JSON of offsets") from error
 
 
