@@ -71,17 +71,17 @@ SUPPORTED_FEATURES: Final[Mapping[str, FeatureRange]] = {
 }
 """What a broker of ours supports, and a node that is one besides being a controller."""
 
-_OF_OTHER_BROKERS: Final[Mapping[str, FeatureRange]] = {
-    ELR_VERSION: FeatureRange(0, 1),
+RELEASE_FEATURES: Final[Mapping[str, FeatureRange]] = {
     "group.version": FeatureRange(0, 1),
+    **SUPPORTED_FEATURES,
     "share.version": FeatureRange(0, 1),
     "streams.version": FeatureRange(0, 1),
     "transaction.version": FeatureRange(0, 2),
+    ELR_VERSION: FeatureRange(0, 1),
 }
-"""What release 4.3.1 has besides: a log may have them, and lose them again."""
-
-RELEASE_FEATURES: Final[Mapping[str, FeatureRange]] = {**SUPPORTED_FEATURES, **_OF_OTHER_BROKERS}
-"""The features of release 4.3.1, and what a node supports that is a controller alone."""
+"""The features of release 4.3.1, and what a node supports that is a controller alone: a log may
+have them, and lose them again. In the order in which 4.3.1 registers them and, whoever registered
+them, writes them into snapshots; so those of both makes have the same bytes."""
 
 _DEPENDENCIES: Final = {(ELR_VERSION, 1): (METADATA_VERSION, 23)}
 """The level that another feature must have for a level above 0 (KIP-1022)."""

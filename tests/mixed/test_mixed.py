@@ -13,7 +13,7 @@ from tests.mixed.steps import Steps
 pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(600)]
 
 CYCLES = 4
-SHORT = ("observer", "voter", "leader", "join-apache", "join-ours", "observer-3.9.1")
+SHORT = ("observer", "voter", "leader", "join-apache", "join-ours", "observer-3.9.1", "tools")
 
 
 @pytest.mark.parametrize("name", SHORT)

@@ -91,11 +91,11 @@ def _files_alike(home: Path, steps: Steps) -> None:
         logs = {node_id: _dump(_log(quorum, node_id)) for node_id in (1, 2)}
         common = min(len(each) for each in logs.values())
         assert common > SOME, logs
-        assert logs[1][:common] == logs[2][:common]
+        assert logs[1][:common] == logs[2][:common], logs
         steps.figure(f"kafka-dump-log on the logs: {common} lines, the same")
         newest = {node_id: _newest(quorum, node_id) for node_id in (1, 2)}
         payloads = {each: _payloads(_dump(newest[each])) for each in newest}
-        assert payloads[1] == payloads[2]
+        assert payloads[1] == payloads[2], set(payloads[1]) ^ set(payloads[2])
         steps.figure(f"kafka-dump-log on the snapshots: {len(payloads[1])} records, the same")
         trees = {each: _tree(newest[each]) for each in newest}
         assert trees[1] == trees[2], trees
