@@ -12,7 +12,6 @@ __all__ = ["UnreadableFile", "property_line", "read_properties"]
 _SIGNS: Final = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
 _SIGNS_IN_KEYS: Final = _SIGNS | {sign: f"\\{sign}" for sign in " =:#!"}
 _ASCII_PRINTED: Final = range(0x20, 0x7F)
-_ESCAPED_MAX: Final = 0xFFFF
 
 
 class UnreadableFile(Exception):
@@ -31,7 +30,7 @@ def read_properties(path: str) -> dict[str, Setting]:
 
 
 def property_line(key: str, value: str) -> str:
-    """Return an entry's line in ASCII, which Java takes a file for, beyond that in UTF-8."""
+    """Return an entry's line in ASCII: Java takes a file for ISO 8859-1, and we for UTF-8."""
     if value.startswith(" "):
         first, rest = "\\ ", value[1:]
     else:
@@ -44,7 +43,7 @@ def _escaped(text: str, signs: dict[str, str]) -> str:
 
 
 def _in_ascii(character: str) -> str:
-    code = ord(character)
-    if code in _ASCII_PRINTED or code > _ESCAPED_MAX:
+    if ord(character) in _ASCII_PRINTED:
         return character
-    return f"\\u{code:04x}"
+    units = character.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))

@@ -1,10 +1,11 @@
 """Reads the text of a Java properties file, remembering the line of each entry.
 
-The format of `java.util.Properties`: comments begin with # or !, a key ends at =, : or white space,
-a backslash at the end of a line continues it, and \\uXXXX, \\n, \\t, \\r, \\f are characters. The
-last entry of a key counts.
+The format of `java.util.Properties`: lines end with \\n, \\r or both, comments begin with # or
+!, a key ends at =, : or white space, a backslash at the end of a line continues it, and \\uXXXX
+(UTF-16), \\n, \\t, \\r, \\f are characters. The last entry of a key counts.
 """
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ __all__ = ["Property", "parse_properties"]
 
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _SPACE = " \t\f"
+_LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 class Property(NamedTuple):
@@ -30,7 +32,7 @@ def parse_properties(text: str) -> list[Property]:
 def _logical_lines(text: str) -> Iterator[tuple[str, int]]:
     """Yield lines without comments and blanks, continued ones joined."""
     pending, began = "", 0
-    for number, raw in enumerate(text.splitlines(), 1):
+    for number, raw in enumerate(_LINE_END.split(text), 1):
         line = raw.lstrip(_SPACE)
         if not pending and (not line or line[0] in "#!"):
             continue
@@ -81,7 +83,8 @@ def _unescaped(text: str) -> str:
             else:
                 character = _ESCAPES.get(character, character)
         characters.append(character)
-    return "".join(characters)
+    units = "".join(characters).encode("utf-16-le", "surrogatepass")
+    return units.decode("utf-16-le", "replace")
 
 
 def _is_hex(digits: str) -> bool:

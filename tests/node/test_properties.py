@@ -1,8 +1,36 @@
-"""The format of java.util.Properties, by its own documentation."""
+"""The format of java.util.Properties, by its own documentation and by itself."""
+
+import random
+import subprocess
+from pathlib import Path
 
 import pytest
 
 from kraft_wire.node.properties import Property, parse_properties
+
+SIGNS = ["a", "b", "=", ":", " ", "\t", "\f", "\\", "\n", "\r", "\r\n", "#", "!"]
+SIGNS += ["\\u0041", "\\ud83d\\ude00", "\u2028", "\x85", "\x1c", "\\\\", "\\\n", "\\n", "\u00e9"]
+TEXTS = 5_000
+BETWEEN = "\x01"
+
+READER = """
+import java.io.*; import java.nio.file.*; import java.util.*;
+class Reader {
+    public static void main(String[] arguments) throws Exception {
+        for (String text : Files.readString(Path.of(arguments[0])).split("\\u0001", -1)) {
+            Properties read = new Properties();
+            read.load(new StringReader(text));
+            StringJoiner shown = new StringJoiner(" ");
+            for (String key : read.stringPropertyNames())
+                shown.add(hex(key) + "=" + hex(read.getProperty(key)));
+            System.out.println(shown);
+        }
+    }
+    static String hex(String text) throws Exception {
+        return HexFormat.of().formatHex(text.getBytes("UTF-16BE"));
+    }
+}
+"""
 
 
 @pytest.mark.parametrize(
@@ -33,3 +61,25 @@ def test_entries_know_their_lines_among_comments_and_continuations() -> None:
         Property("b", "", 7),
         Property("a", "2", 8),
     ]
+
+
+@pytest.mark.java
+def test_random_texts_say_to_us_what_they_say_to_java(tmp_path: Path) -> None:
+    chance = random.Random(5)
+    drawn = ["".join(chance.choices(SIGNS, k=chance.randint(1, 14))) for _ in range(TEXTS)]
+    texts = [f"{text}\nlast" for text in drawn]
+    (tmp_path / "Reader.java").write_text(READER)
+    (tmp_path / "texts").write_bytes(BETWEEN.join(texts).encode())
+    command = ["java", str(tmp_path / "Reader.java"), str(tmp_path / "texts")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    theirs = [sorted(line.split(" ")) for line in done.stdout.split("\n")[:-1]]
+    ours = [shown({each.key: each.value for each in parse_properties(text)}) for text in texts]
+    differing = [each for each in zip(texts, ours, theirs, strict=True) if each[1] != each[2]]
+    assert not differing, differing[:3]
+
+
+def shown(entries: dict[str, str]) -> list[str]:
+    return sorted(
+        f"{key.encode('utf-16-be').hex()}={value.encode('utf-16-be').hex()}"
+        for key, value in entries.items()
+    )
