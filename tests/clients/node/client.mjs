@@ -14,10 +14,14 @@ const FETCH_BYTES = 20_000_000
 export const REPLICAS = Number(process.env.REPLICAS ?? 1)
 export const LEADERS_MOVE = REPLICAS > 1
 
+// It tries the same broker again and again when that cannot be reached, without asking who leads now:
+// its retries have to last longer than a broker's restart.
+const RETRIES = LEADERS_MOVE ? 150 : 20
+
 export class Client {
   constructor (bootstrap) {
     this.bootstrap = bootstrap
-    this.common = { clientId: 'harness', bootstrapBrokers: bootstrap.split(','), retries: 20, retryDelay: 200 }
+    this.common = { clientId: 'harness', bootstrapBrokers: bootstrap.split(','), retries: RETRIES, retryDelay: 200 }
     this.admin = new Admin(this.common)
   }
 
@@ -32,8 +36,16 @@ export class Client {
     if (!names.includes(topic)) {
       return 0
     }
-    const found = await this.admin.metadata({ topics: [topic], forceUpdate: true })
-    return found.topics.get(topic).partitionsCount
+    try {
+      const found = await this.admin.metadata({ topics: [topic], forceUpdate: true })
+      return found.topics.get(topic).partitionsCount
+    } catch (error) {
+      // This broker may know already that it is gone, the one before not yet.
+      if (error.message.startsWith('Unknown topic')) {
+        return 0
+      }
+      throw error
+    }
   }
 
   async createTopic (topic, partitions, configs = {}) {
