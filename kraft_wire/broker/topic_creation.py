@@ -87,60 +87,55 @@ def _forget_unanswered(under_way: dict[str, int], now_ms: int) -> None:
 
 
 def _offsets_topic(settings: BrokerSettings) -> CreatableTopic:
-    return CreatableTopic(
-        name=OFFSETS_TOPIC,
-        num_partitions=settings.offsets_topic_num_partitions,
-        replication_factor=settings.offsets_topic_replication_factor,
-        configs=_configs(
-            {
-                "cleanup.policy": "compact",
-                "compression.type": "producer",
-                "segment.bytes": settings.offsets_topic_segment_bytes,
-            }
-        ),
-    )
+    configs: Mapping[str, str | int] = {
+        "cleanup.policy": "compact",
+        "compression.type": "producer",
+        "segment.bytes": settings.offsets_topic_segment_bytes,
+    }
+    partitions = settings.offsets_topic_num_partitions
+    replicas = settings.offsets_topic_replication_factor
+    return _topic(OFFSETS_TOPIC, partitions, replicas, configs)
 
 
 def _transaction_topic(settings: BrokerSettings) -> CreatableTopic:
     """Nobody here coordinates transactions, but brokers of Apache's may, now or later."""
     integer = settings.source.integer
-    return CreatableTopic(
-        name=TRANSACTION_TOPIC,
-        num_partitions=integer("transaction.state.log.num.partitions"),
-        replication_factor=integer("transaction.state.log.replication.factor"),
-        configs=_configs(
-            {
-                "unclean.leader.election.enable": "false",
-                "compression.type": "uncompressed",
-                "cleanup.policy": "compact",
-                "min.insync.replicas": integer("transaction.state.log.min.isr"),
-                "segment.bytes": integer("transaction.state.log.segment.bytes"),
-            }
-        ),
-    )
+    configs: Mapping[str, str | int] = {
+        "unclean.leader.election.enable": "false",
+        "compression.type": "uncompressed",
+        "cleanup.policy": "compact",
+        "min.insync.replicas": integer("transaction.state.log.min.isr"),
+        "segment.bytes": integer("transaction.state.log.segment.bytes"),
+    }
+    partitions = integer("transaction.state.log.num.partitions")
+    replicas = integer("transaction.state.log.replication.factor")
+    return _topic(TRANSACTION_TOPIC, partitions, replicas, configs)
 
 
 def _share_state_topic(settings: BrokerSettings) -> CreatableTopic:
     """As for transactions."""
     integer = settings.source.integer
+    configs: Mapping[str, str | int] = {
+        "cleanup.policy": "delete",
+        "compression.type": "producer",
+        "segment.bytes": integer("share.coordinator.state.topic.segment.bytes"),
+        "min.insync.replicas": integer("share.coordinator.state.topic.min.isr"),
+        "retention.ms": "-1",
+    }
+    partitions = integer("share.coordinator.state.topic.num.partitions")
+    replicas = integer("share.coordinator.state.topic.replication.factor")
+    return _topic(SHARE_STATE_TOPIC, partitions, replicas, configs)
+
+
+def _topic(
+    name: str, partitions: int, replicas: int, configs: Mapping[str, str | int]
+) -> CreatableTopic:
     return CreatableTopic(
-        name=SHARE_STATE_TOPIC,
-        num_partitions=integer("share.coordinator.state.topic.num.partitions"),
-        replication_factor=integer("share.coordinator.state.topic.replication.factor"),
-        configs=_configs(
-            {
-                "cleanup.policy": "delete",
-                "compression.type": "producer",
-                "segment.bytes": integer("share.coordinator.state.topic.segment.bytes"),
-                "min.insync.replicas": integer("share.coordinator.state.topic.min.isr"),
-                "retention.ms": "-1",
-            }
-        ),
+        name=name,
+        num_partitions=partitions,
+        replication_factor=replicas,
+        configs=[CreatableTopicConfig(name=key, value=str(each)) for key, each in configs.items()],
     )
-
-
-def _configs(values: Mapping[str, str | int]) -> list[CreatableTopicConfig]:
-    return [CreatableTopicConfig(name=key, value=str(value)) for key, value in values.items()]
 
 
 _OF_KAFKA: Final[dict[str, Callable[[BrokerSettings], CreatableTopic]]] = {
