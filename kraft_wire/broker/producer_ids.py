@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kraft_wire.broker.broker import Broker
     from kraft_wire.broker.context import ReplyTo
 
-__all__ = ["ProducerIds", "id_answer"]
+__all__ = ["ANSWER_AWAITED_MS", "ProducerIds", "id_answer"]
 
 PREFETCH_BELOW: Final = 100
 """Ids left when the next block is asked for: a tenth of the controller's blocks, as in Kafka."""

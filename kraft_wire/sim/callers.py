@@ -77,8 +77,15 @@ class Caller(ABC):
     def step(self) -> None:
         """Do the next thing; ends with an `ask`, or `later` or `again`, or the client is over."""
 
-    def ask(self, node_id: int, request: Message, then: Callable[[Message | None], None]) -> None:
-        """Ask a broker; `then` gets the answer or None."""
+    def ask(
+        self,
+        node_id: int,
+        request: Message,
+        then: Callable[[Message | None], None],
+        timeout_us: int | None = None,
+    ) -> None:
+        """Ask a broker; `then` gets the answer, or None after `timeout_us` or the client's own."""
+        timeout_us = self.timeout_us if timeout_us is None else timeout_us
         link = self._links.get(node_id)
         if link is None:
             link = self._links[node_id] = Admin(self.world, -100 - self.number)
@@ -87,11 +94,11 @@ class Caller(ABC):
 
         def answered(response: Message | None) -> None:
             self.is_busy = False
-            if response is None and self.world.now_us >= asked_us + self.timeout_us:
+            if response is None and self.world.now_us >= asked_us + timeout_us:
                 self.cluster.unanswered(node_id, self.number, request, asked_us)
             then(response)
 
-        link.ask(node_id, BROKER_PORT, request, self.timeout_us, answered)
+        link.ask(node_id, BROKER_PORT, request, timeout_us, answered)
 
     def some_broker(self) -> int:
         """Return any broker."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from kraft_wire.broker.producer_ids import ANSWER_AWAITED_MS
 from kraft_wire.model import Uuid
 from kraft_wire.sim.callers import Caller
 from kraft_wire.wire.batch_builder import build_batch
@@ -34,6 +35,8 @@ __all__ = ["Producer"]
 _ALL: Final = -1
 _TIMEOUT_MS: Final = 800
 _RECORDS_MAX: Final = 3
+_ID_TIMEOUT_US: Final = (ANSWER_AWAITED_MS + 1_000) * 1_000
+"""A broker may wait so long for a block of ids, asked for over a link that comes up in vain."""
 _SEQUENCE_LOST: Final = (
     ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
     ErrorCode.UNKNOWN_PRODUCER_ID,
@@ -92,7 +95,7 @@ class Producer(Caller):
 
     def _begin(self) -> None:
         request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
-        self.ask(self.some_broker(), request, self._began)
+        self.ask(self.some_broker(), request, self._began, _ID_TIMEOUT_US)
 
     def _began(self, response: Message | None) -> None:
         if isinstance(response, InitProducerIdResponse) and response.error_code == 0:
