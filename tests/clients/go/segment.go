@@ -30,13 +30,17 @@ func asked[Q, A any](ask func(context.Context, Q) (A, error), request Q) (A, err
 	deadline := time.Now().Add(operationTime)
 	for {
 		answer, err := ask(context.Background(), request)
-		var broken net.Error
-		isAway := errors.As(err, &broken) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
-		if !isAway || !leadersMove || time.Now().After(deadline) {
+		if !isAway(err) || !leadersMove || time.Now().After(deadline) {
 			return answer, err
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
+}
+
+// isAway says that a broker left, and not what became of the request that it was sent.
+func isAway(err error) bool {
+	var broken net.Error
+	return errors.As(err, &broken) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 func (s *segment) metadata(topics ...string) (*kafka.MetadataResponse, error) {
@@ -157,12 +161,13 @@ func (s *segment) produce(topic string, records []record, codec string, idempote
 	return first(writeKnown(ctx, writer, messages), writer.Close())
 }
 
-// writeKnown repeats a write while the topic is being created, which the writer leaves to its user.
+// writeKnown repeats a write while the topic is being created, or if the broker leaves that the writer
+// asks for the topic, which it leaves to its user. Whatever fails later are kafka.WriteErrors.
 func writeKnown(ctx context.Context, writer *kafka.Writer, messages []kafka.Message) error {
 	for {
 		err := writer.WriteMessages(ctx, messages...)
 		retriable := errors.Is(err, kafka.UnknownTopicOrPartition) || errors.Is(err, kafka.LeaderNotAvailable)
-		if !retriable || ctx.Err() != nil {
+		if !retriable && !(leadersMove && isAway(err)) || ctx.Err() != nil {
 			return err
 		}
 		time.Sleep(100 * time.Millisecond)
@@ -320,31 +325,64 @@ type segmentReader struct {
 }
 
 func (s *segment) reader(topic string) (reader, error) {
-	var conn *kafka.Conn
-	err := errors.New("no server")
-	for _, server := range s.servers {
-		if conn, err = kafka.DialLeader(context.Background(), "tcp", server, topic, 0); err == nil {
-			break
-		}
-	}
+	conn, err := s.dialLeader(topic)
 	return &segmentReader{segment: s, topic: topic, stream: conn}, err
 }
 
-func (r *segmentReader) seek(whence int) error {
-	_, err := r.stream.Seek(0, whence)
+// dialLeader asks every broker who leads, and again while the leader leaves.
+func (s *segment) dialLeader(topic string) (*kafka.Conn, error) {
+	for deadline := time.Now().Add(operationTime); ; time.Sleep(100 * time.Millisecond) {
+		var conn *kafka.Conn
+		err := errors.New("no server")
+		for _, server := range s.servers {
+			if conn, err = kafka.DialLeader(context.Background(), "tcp", server, topic, 0); err == nil {
+				return conn, nil
+			}
+		}
+		if !leadersMove || time.Now().After(deadline) {
+			return nil, err
+		}
+	}
+}
+
+// onLeader repeats what is asked of a connection at the leader that comes next: a kafka.Conn has but one.
+func (r *segmentReader) onLeader(ask func() error) error {
+	offset, whence := r.stream.Offset()
+	deadline := time.Now().Add(operationTime)
+	err := ask()
+	for leadersMove && (isAway(err) || errors.Is(err, kafka.NotLeaderForPartition)) && time.Now().Before(deadline) {
+		r.stream.Close()
+		if r.stream, err = r.segment.dialLeader(r.topic); err != nil {
+			return err
+		}
+		if _, err = r.stream.Seek(offset, whence|kafka.SeekDontCheck); err == nil {
+			err = ask()
+		}
+	}
 	return err
+}
+
+func (r *segmentReader) seek(whence int) error {
+	return r.onLeader(func() error {
+		_, err := r.stream.Seek(0, whence)
+		return err
+	})
 }
 
 func (r *segmentReader) seekToBeginning() error { return r.seek(kafka.SeekStart) }
 
 func (r *segmentReader) seekToEnd() error { return r.seek(kafka.SeekEnd) }
 
-func (r *segmentReader) next() (record, error) {
-	if err := r.stream.SetReadDeadline(time.Now().Add(operationTime)); err != nil {
-		return record{}, err
-	}
-	one, err := r.stream.ReadMessage(messageBytesMax)
-	return fromSegment(one), err
+func (r *segmentReader) next() (one record, err error) {
+	err = r.onLeader(func() error {
+		if err := r.stream.SetReadDeadline(time.Now().Add(operationTime)); err != nil {
+			return err
+		}
+		message, err := r.stream.ReadMessage(messageBytesMax)
+		one = fromSegment(message)
+		return err
+	})
+	return one, err
 }
 
 func (r *segmentReader) close() error {

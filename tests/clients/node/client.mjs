@@ -17,6 +17,7 @@ export const LEADERS_MOVE = REPLICAS > 1
 // It tries the same broker again and again when that cannot be reached, without asking who leads now:
 // its retries have to last longer than a broker's restart.
 const RETRIES = LEADERS_MOVE ? 150 : 20
+const GROUP_RETRIES = LEADERS_MOVE ? 75 : 20
 
 export class Client {
   constructor (bootstrap) {
@@ -86,35 +87,34 @@ export class Client {
 
   consumer (group) {
     return new Consumer({
-      ...this.common, groupId: group, maxWaitTime: 250, autocommit: false, maxBytes: FETCH_BYTES,
+      ...this.common, retries: GROUP_RETRIES, groupId: group, maxWaitTime: 250, autocommit: false, maxBytes: FETCH_BYTES,
       maxBytesPerPartition: FETCH_BYTES, sessionTimeout: 10_000, heartbeatInterval: 1000, rebalanceTimeout: 10_000
     })
   }
 
   // Records from the beginning (or from given offsets), by a group of its own.
-  async consume (topic, count, options = { mode: 'earliest' }) {
-    const consumer = this.consumer(`${topic}-reading-${Date.now()}`)
-    const found = await take(await consumer.consume({ topics: [topic], ...options }), count)
-    await consumer.close(true)
-    return found
+  consume (topic, count, options = { mode: 'earliest' }) {
+    return begunAnew(() => this.consumer(`${topic}-reading-${Date.now()}`), async consumer => {
+      const found = await take(await consumer.consume({ topics: [topic], ...options }), count)
+      await consumer.close(true)
+      return found
+    })
   }
 
-  async consumeInGroup (topic, group, count) {
-    const consumer = this.consumer(group)
-    const stream = await consumer.consume({ topics: [topic], mode: 'committed', fallbackMode: 'earliest' })
-    const found = await take(stream, count)
-    const offset = found[count - 1].offset + 1n
-    await consumer.commit({ offsets: [{ topic, partition: 0, offset, leaderEpoch: 0 }] })
-    await consumer.close(true)
-    return found
+  consumeInGroup (topic, group, count) {
+    return begunAnew(() => this.consumer(group), async consumer => {
+      const stream = await consumer.consume({ topics: [topic], mode: 'committed', fallbackMode: 'earliest' })
+      const found = await take(stream, count)
+      const offset = found[count - 1].offset + 1n
+      await consumer.commit({ offsets: [{ topic, partition: 0, offset, leaderEpoch: 0 }] })
+      await consumer.close(true)
+      return found
+    })
   }
 
   async join (topic, group) {
-    const consumer = this.consumer(group)
-    const stream = await consumer.consume({ topics: [topic], mode: 'committed', fallbackMode: 'earliest' })
-    const member = { received: [], held: () => held(consumer, topic), leave: () => consumer.close(true) }
-    stream.on('data', message => member.received.push(message))
-    stream.on('error', () => {})
+    const member = new Member(() => this.consumer(group), topic)
+    await member.begin()
     return member
   }
 
@@ -142,9 +142,105 @@ async function placed (change) {
   }
 }
 
-function held (consumer, topic) {
-  const mine = (consumer.assignments ?? []).filter(assignment => assignment.topic === topic)
-  return mine.reduce((sum, assignment) => sum + assignment.partitions.length, 0)
+// Works with a consumer; with a new one where that is out of its group. It finds the coordinator of
+// its group once and asks that broker for good, also where it answers that another one coordinates
+// now, so that its retries are in vain; and where it could not join again, it only says so.
+async function begunAnew (newConsumer, work) {
+  const deadline = Date.now() + OPERATION_MS
+  for (;;) {
+    const consumer = newConsumer()
+    const lost = new Promise((resolve, reject) => onceLost(consumer, reject))
+    try {
+      return await Promise.race([work(consumer), lost])
+    } catch (error) {
+      if (!LEADERS_MOVE || !isOutOfGroup(error) || Date.now() > deadline) {
+        throw error
+      }
+      process.stderr.write(`begun anew after: ${error.message}\n`)
+      abandon(consumer)
+    }
+  }
+}
+
+function isOutOfGroup (error) {
+  const said = inspect(error, { depth: 5 })
+  return isOfMetadata(error) || /NOT_COORDINATOR|UNKNOWN_MEMBER_ID|ILLEGAL_GENERATION/.test(said)
+}
+
+// What it throws where the coordinator that it found is not among the brokers of its metadata.
+function isOfMetadata (error) {
+  return error instanceof TypeError && error.stack.includes('connection-pool.js')
+}
+
+async function abandon (consumer) {
+  try {
+    await consumer.close(true)
+  } catch {
+    // The end of its session is its leaving.
+  }
+}
+
+// Calls back with what ends a consumer's membership: it sends no heartbeats from then on. One way out
+// is an exception that nobody can catch: whose it is cannot be told, so that all consumers count as lost.
+function onceLost (consumer, lost) {
+  consumer.once('error', lost)
+  consumer.once('consumer:heartbeat:error', ({ error }) => lost(error))
+  lostWith.add(lost)
+}
+
+const lostWith = new Set()
+
+process.on('uncaughtException', error => {
+  if (!LEADERS_MOVE || !isOfMetadata(error)) {
+    process.stderr.write(`${error.stack}\n`)
+    process.exit(1)
+  }
+  const lost = [...lostWith]
+  lostWith.clear()
+  lost.forEach(each => each(error))
+})
+
+// A member of a group, which begins anew where its membership ended.
+class Member {
+  constructor (newConsumer, topic) {
+    this.newConsumer = newConsumer
+    this.topic = topic
+    this.received = []
+  }
+
+  async begin () {
+    await begunAnew(this.newConsumer, async consumer => {
+      this.consumer = consumer
+      const stream = await consumer.consume({ topics: [this.topic], mode: 'committed', fallbackMode: 'earliest' })
+      stream.on('data', message => this.received.push(message))
+      stream.on('error', () => {})
+    })
+    onceLost(this.consumer, () => this.again())
+  }
+
+  again () {
+    if (LEADERS_MOVE && !this.isLeaving) {
+      abandon(this.consumer)
+      this.begin().catch(error => process.stderr.write(`out of its group: ${error.message}\n`))
+    }
+  }
+
+  held () {
+    const mine = (this.consumer.assignments ?? []).filter(assignment => assignment.topic === this.topic)
+    return mine.reduce((sum, assignment) => sum + assignment.partitions.length, 0)
+  }
+
+  async leave () {
+    this.isLeaving = true
+    try {
+      await this.consumer.close(true)
+    } catch (error) {
+      // The end of its session is its leaving.
+      if (!LEADERS_MOVE || !isOutOfGroup(error)) {
+        throw error
+      }
+    }
+  }
 }
 
 // Records of a stream, until there are so many that differ in partition and value.
