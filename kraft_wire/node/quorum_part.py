@@ -260,6 +260,9 @@ class QuorumPart:
         self._now_ms = now_ms
         try:
             self._obey_all()
+            if not self._is_caught_up:
+                # A snapshot may have brought all of it before the leader said how much that is.
+                self._publish()
             self._live()
         except MetadataFault as fault:
             self._outputs.append(StopProcess(f"the committed metadata cannot be replayed: {fault}"))
@@ -273,7 +276,7 @@ class QuorumPart:
     def _obey(self, news: News) -> None:
         match news:
             case HighWatermarkAdvanced(high_watermark):
-                if self.raft.committed.advance(high_watermark) or not self._is_caught_up:
+                if self.raft.committed.advance(high_watermark):
                     self._publish()
                 self.host.committed(self._now_ms)
             case LeadershipEstablished():

@@ -1,9 +1,12 @@
 """Nodes that are only brokers, beside controllers in nodes of their own."""
 
+from typing import Any
+
 from kraft_wire.controller.features import METADATA_VERSION
 from kraft_wire.controller.image import NO_LEADER, BrokerImage, MetadataImage
 from kraft_wire.wire.generated.api_versions import ApiVersionsRequest
 from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.fetch import FetchRequest
 from kraft_wire.wire.generated.unregister_broker import UnregisterBrokerRequest
 from kraft_wire.wire.generated.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from tests.node.quorum import NodeQuorum, directory_id
@@ -214,3 +217,41 @@ def test_late_broker_begins_with_a_snapshot_and_does_not_sync_what_it_follows() 
     quorum.advance(10_000)
     quorum.start(BROKER)
     until_it_runs(quorum)
+
+
+class HeldBack(NodeQuorum):
+    """What the broker fetches is held back, from the moment on at which it knows who leads."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.held: list[tuple[int, int, bytes]] | None = []
+        super().__init__(*args, **kwargs)
+
+    def _send(self, node_id: int, link_id: int, data: bytes) -> list[int]:
+        quorum = self.members[node_id].running.raft.replica.quorum
+        is_fetch = int.from_bytes(data[4:6]) == FetchRequest.API_KEY
+        if self.held is None or not is_fetch or quorum.leader_id < 0:
+            return super()._send(node_id, link_id, data)
+        self.held.append((node_id, link_id, data))
+        return []
+
+    def let_go(self) -> None:
+        held, self.held = self.held or [], None
+        for each in held:
+            for node_id in self._send(*each):
+                self.drain(node_id)
+
+
+def test_broker_whose_snapshot_has_everything_waits_for_no_further_record() -> None:
+    """It is installed before the leader says how much is committed, and then nothing comes."""
+    silent = {
+        "metadata.log.max.record.bytes.between.snapshots": "1",
+        "metadata.max.idle.interval.ms": "0",
+    }
+    quorum = HeldBack((1,), silent)
+    quorum.elect()
+    quorum.add_broker(BROKER)
+    quorum.advance(100)
+    assert BROKER in image_of(quorum).brokers, "so the snapshot has its registration"
+    quorum.let_go()
+    until_it_runs(quorum)
+    assert quorum.members[BROKER].running.raft.committed.loads_count > 0
