@@ -7,12 +7,15 @@ asks the controller to take away what the broker leads, and waits until it may g
 at a time, as in release 4.3.1; only a broker gives up that never could register, or cannot tell of
 a failed directory in time.
 
-Three things are this node's own: it does not wait for permission to stop where nobody has answered
-for a whole session, because it is fenced by then; beside an active controller nothing has to be
-said between two changes; and what failed is said again sooner, after a pause that doubles up to
-the interval of heartbeats, which 4.3.1 waits at once, or half a second while the session of its
-former life lasts: a session must not end over a pause. Not here: to whom it is said
-(`quorum_part`), what the messages hold besides (`registration`).
+Four things are this node's own. It does not wait for permission to stop where nobody has answered
+for a whole session, because it is fenced by then. Beside an active controller nothing has to be
+said between two changes. What failed is said again sooner, after a pause that doubles up to the
+interval of heartbeats, which 4.3.1 waits at once, or half a second while the session of its former
+life lasts: a session must not end over a pause. And a broker that finds another life registered in
+its place registers again, where 4.3.1 is refused until it is restarted: what a former life said
+last may arrive late, and no session protects a broker before its first heartbeat.
+
+Not here: to whom it is said (`quorum_part`), what the messages hold besides (`registration`).
 """
 
 from enum import Enum
@@ -166,16 +169,17 @@ class BrokerLifecycle:
             return False
         return self._next_ms is not None and self._next_ms <= now_ms
 
-    def request(self, metadata_offset: int, metadata_version: int, now_ms: int) -> LifecycleRequest:
+    def request(self, metadata_offset: int, image: MetadataImage, now_ms: int) -> LifecycleRequest:
         """Return what is due; one answer must follow, or `unsent`.
 
-        `metadata_offset` is that of the last record that this node has applied.
+        `metadata_offset` is that of the last record that this node has applied, which made `image`.
         """
         assert self.is_due(now_ms), self.state
         self._is_in_flight, self._is_urgent = True, False
+        self._look_for_another_life(image)
         if not self._is_registered:
             return self._registration.broker_request()
-        knows_cordoned = metadata_version >= CORDONED_FROM
+        knows_cordoned = image.metadata_version >= CORDONED_FROM
         return BrokerHeartbeatRequest(
             broker_id=self._node_id,
             broker_epoch=self.broker_epoch,
@@ -185,6 +189,20 @@ class BrokerLifecycle:
             offline_log_dirs=self._offline.say(),
             cordoned_log_dirs=[] if knows_cordoned and self._knows_itself else None,
         )
+
+    def _look_for_another_life(self, image: MetadataImage) -> None:
+        """Give the registration up that another one has replaced; whoever stops needs none."""
+        is_stopping = self.state is BrokerState.PENDING_CONTROLLED_SHUTDOWN
+        if not self._is_registered or is_stopping:
+            return
+        other_epoch = self._registration.replaced_at(image, self.broker_epoch)
+        if other_epoch is not None:
+            self._is_registered = False
+            self._report(
+                "broker_registration_replaced",
+                broker_epoch=self.broker_epoch,
+                by_broker_epoch=other_epoch,
+            )
 
     def answered(self, response: Message, now_ms: int, *, is_beside: bool = False) -> None:
         """Take the answer; `is_beside`: of this node's controller, which needs no signs of life."""

@@ -85,8 +85,7 @@ class OwnBroker:
             self._turn_to_another()
         while lifecycle.is_due(now_ms):
             committed = self._raft.committed
-            level = committed.image.metadata_version
-            self._say(lifecycle.request(committed.next_offset - 1, level, now_ms))
+            self._say(lifecycle.request(committed.next_offset - 1, committed.image, now_ms))
             self._obey()
             self.hear()
         if not lifecycle.is_over or self._has_retired:

@@ -74,6 +74,16 @@ class Registration:
         broker = image.brokers.get(self._config.node_id)
         return broker is not None and broker.incarnation_id == self._incarnation_id
 
+    def replaced_at(self, image: MetadataImage, broker_epoch: int) -> int | None:
+        """Return the epoch of another incarnation that was registered after `broker_epoch`.
+
+        None where there is none: a broker that somebody unregistered was replaced by nobody.
+        """
+        broker = image.brokers.get(self._config.node_id)
+        if broker is None or broker.incarnation_id == self._incarnation_id:
+            return None
+        return broker.broker_epoch if broker.broker_epoch > broker_epoch else None
+
     def broker_request(self) -> BrokerRegistrationRequest:
         """Return the broker's registration."""
         return BrokerRegistrationRequest(

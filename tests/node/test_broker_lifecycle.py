@@ -7,13 +7,14 @@ has them.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kraft_wire.controller.image import EMPTY_IMAGE
+from kraft_wire.controller.features import METADATA_VERSION
+from kraft_wire.controller.image import EMPTY_IMAGE, BrokerImage, MetadataImage
 from kraft_wire.model import Uuid
 from kraft_wire.node.broker_lifecycle import BrokerLifecycle, BrokerState, LifecycleRequest
 from kraft_wire.node.config import load_config, settings_of_file
@@ -32,8 +33,9 @@ from tests.broker.groups.harness import CountingChance
 from tests.node.test_config import BROKER
 
 OBSERVED = json.loads((Path(__file__).parent / "registration_and_heartbeats.json").read_text())
-LEVEL = 30
 EPOCH = 336
+LEVELLED = MetadataImage(finalized_features={METADATA_VERSION: 30})
+OWN_LIFE, OTHER_LIFE = Uuid(b"i" * 16), Uuid(b"o" * 16)
 CAUGHT_UP = BrokerHeartbeatResponse(is_caught_up=True, is_fenced=True)
 UNFENCED = BrokerHeartbeatResponse(is_caught_up=True, is_fenced=False)
 WAIT = BrokerHeartbeatResponse(is_caught_up=True, is_fenced=False, should_shut_down=False)
@@ -51,13 +53,14 @@ class Life:
 
     now_ms: int = 1_000
     offset: int = 335
+    image: MetadataImage = LEVELLED
     lines: list[tuple[str, dict[str, object]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         config = config_of()
         self.lifecycle = BrokerLifecycle(
             101,
-            Registration(config, "cluster", Uuid(b"i" * 16), [Uuid(b"d" * 16)], -1),
+            Registration(config, "cluster", OWN_LIFE, [Uuid(b"d" * 16)], -1),
             config.settings,
             CountingChance(),
             lambda name, **fields: self.lines.append((name, fields)),
@@ -66,7 +69,7 @@ class Life:
 
     def say(self) -> LifecycleRequest:
         assert self.lifecycle.is_due(self.now_ms), self.lifecycle.deadline_ms()
-        return self.lifecycle.request(self.offset, LEVEL, self.now_ms)
+        return self.lifecycle.request(self.offset, self.image, self.now_ms)
 
     def heartbeat(self) -> BrokerHeartbeatRequest:
         said = self.say()
@@ -79,6 +82,12 @@ class Life:
     def fail(self, error: int = ErrorCode.STALE_BROKER_EPOCH) -> None:
         self.hear(BrokerHeartbeatResponse(error_code=error))
 
+    def shown(self, incarnation_id: Uuid, broker_epoch: int) -> None:
+        """Apply a registration of this broker's id."""
+        node_id = config_of().node_id
+        broker = BrokerImage(node_id, broker_epoch, incarnation_id, {}, {})
+        self.image = replace(self.image, brokers={node_id: broker})
+
     def pause_ms(self) -> int:
         """How long until it speaks by itself; time passes until then."""
         began_ms = self.now_ms
@@ -87,9 +96,9 @@ class Life:
         self.now_ms = until_ms
         return until_ms - began_ms
 
-    def registered(self) -> Life:
+    def registered(self, broker_epoch: int = EPOCH) -> Life:
         assert isinstance(self.say(), BrokerRegistrationRequest)
-        self.hear(BrokerRegistrationResponse(broker_epoch=EPOCH))
+        self.hear(BrokerRegistrationResponse(broker_epoch=broker_epoch))
         return self
 
     def running(self) -> Life:
@@ -252,6 +261,50 @@ def test_pause_after_a_failed_heartbeat_is_never_longer_than_between_two() -> No
         life.fail(ErrorCode.REQUEST_TIMED_OUT)
         pauses.append(life.pause_ms())
     assert max(pauses) <= 2_000 * 1.02, "of broker.heartbeat.interval.ms"
+
+
+def test_broker_in_whose_place_another_life_was_registered_registers_again() -> None:
+    """A former life's request that arrived last, before any heartbeat could begin a session."""
+    life = Life().registered()
+    life.shown(OTHER_LIFE, EPOCH + 1)
+    life.registered(EPOCH + 2)
+    assert life.lines[-1] == (
+        "broker_registration_replaced",
+        {"broker_epoch": EPOCH, "by_broker_epoch": EPOCH + 1},
+    )
+    assert life.heartbeat().broker_epoch == EPOCH + 2, "the image is older than that"
+    life.hear(CAUGHT_UP)
+
+
+def test_running_broker_in_whose_place_another_life_was_registered_runs_on() -> None:
+    """It is fenced, as after a session that ended, until it knows its new registration."""
+    life = Life().running()
+    life.pause_ms()
+    life.shown(OTHER_LIFE, EPOCH + 1)
+    life.registered(EPOCH + 2)
+    said = life.heartbeat()
+    assert (said.broker_epoch, said.want_fence) == (EPOCH + 2, False)
+    life.hear(UNFENCED)
+    assert life.lifecycle.state is BrokerState.RUNNING
+
+
+@pytest.mark.parametrize(
+    ("incarnation_id", "broker_epoch"), [(OTHER_LIFE, EPOCH - 1), (OWN_LIFE, EPOCH)]
+)
+def test_former_lives_and_its_own_registration_replace_nothing(
+    incarnation_id: Uuid, broker_epoch: int
+) -> None:
+    life = Life().running()
+    life.pause_ms()
+    life.shown(incarnation_id, broker_epoch)
+    assert life.heartbeat().broker_epoch == EPOCH
+
+
+def test_broker_that_stops_leaves_its_place_to_another_life() -> None:
+    life = Life().running()
+    life.shown(OTHER_LIFE, EPOCH + 1)
+    life.lifecycle.begin_stop(life.now_ms)
+    assert life.heartbeat().want_shut_down
 
 
 def test_what_became_urgent_while_an_answer_was_awaited_follows_it_at_once() -> None:

@@ -4,12 +4,14 @@ from typing import Any
 
 from kraft_wire.controller.features import METADATA_VERSION
 from kraft_wire.controller.image import NO_LEADER, BrokerImage, MetadataImage
+from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.api_versions import ApiVersionsRequest
+from kraft_wire.wire.generated.broker_registration import BrokerRegistrationRequest, Feature
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import FetchRequest
 from kraft_wire.wire.generated.unregister_broker import UnregisterBrokerRequest
 from kraft_wire.wire.generated.update_features import FeatureUpdateKey, UpdateFeaturesRequest
-from tests.node.quorum import NodeQuorum, directory_id
+from tests.node.quorum import CLUSTER_ID, NodeQuorum, directory_id
 from tests.node.test_combined_quorum import create, produce
 from tests.node.test_three_controllers import committed
 
@@ -183,6 +185,35 @@ def test_unregistered_broker_says_again_and_again_that_it_lives() -> None:
     failed = [f for name, f in quorum.members[BROKER].lines if name == "broker_heartbeat_failed"]
     assert [each["error"] for each in failed][:3] == ["STALE_BROKER_EPOCH"] * 3
     assert BROKER not in image_of(quorum).brokers
+
+
+def test_broker_replaced_by_what_a_former_life_said_last_registers_again() -> None:
+    """4.3.1's goes on with heartbeats that are refused, until somebody restarts it."""
+    quorum = quorum_with_broker()
+    leader = quorum.elect()
+    before = broker_of(quorum)
+    quorum.cut.add(BROKER)
+    quorum.until(lambda: broker_of(quorum).fenced)
+    level = Feature(name=METADATA_VERSION, min_supported_version=7, max_supported_version=30)
+    said_last = BrokerRegistrationRequest(
+        broker_id=BROKER,
+        cluster_id=CLUSTER_ID,
+        incarnation_id=Uuid(b"a former life..."),
+        features=[level],
+        log_dirs=[directory_id(BROKER)],
+    )
+    late = quorum.ask(leader, said_last)
+    quorum.until(lambda: late.response is not None)
+    assert late.response.error_code == ErrorCode.NONE
+    quorum.cut.clear()
+    quorum.until(lambda: not broker_of(quorum).fenced)
+    after = broker_of(quorum)
+    assert after.incarnation_id == before.incarnation_id
+    assert after.broker_epoch > late.response.broker_epoch
+    quorum.advance(10_000)
+    assert create(quorum, BROKER, "t") == ErrorCode.NONE
+    quorum.level()
+    assert produce(quorum, BROKER, "t") == ErrorCode.NONE
 
 
 def test_broker_renews_its_registration_once_directories_have_ids() -> None:
