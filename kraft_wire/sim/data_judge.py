@@ -165,11 +165,13 @@ class DataJudge:
         end, high_watermark, epoch, is_leader = now
         facts = (end, "on disk", watch.log.end_offset)
         self._check("S12 OffsetContiguity", end == watch.log.end_offset, watch, *facts)
-        if is_leader and epoch != watch.led_epoch:
-            watch.led_epoch = epoch
-            self._began(watch, epoch)
+        led_epoch = epoch if is_leader else watch.led_between(before[2], epoch)
+        if led_epoch >= 0 and led_epoch != watch.led_epoch:
+            watch.led_epoch = led_epoch
+            self._began(watch, led_epoch)
         if high_watermark != before[1]:
-            has_led = before[3] and not is_leader and watch.led_epoch == before[2]
+            led_before = before[3] and watch.led_epoch == before[2]
+            has_led = not is_leader and (led_before or led_epoch >= 0)
             self._look_at_watermark(watch, before[1], high_watermark, has_led)
 
     def _look_at_log(self, watch: ReplicaWatch, before: tuple[int, int, int, bool]) -> None:

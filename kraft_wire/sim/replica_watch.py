@@ -47,6 +47,16 @@ class ReplicaWatch:
         self.state, self.led_epoch, self.committed_epoch = _NOTHING, -1, -1
         self.partition = None
 
+    def led_between(self, before: int, now: int) -> int:
+        """Return the newest leader epoch of this broker between two that it had, -1 for none.
+
+        The metadata of one event may have made it leader and then somebody else, or nobody.
+        """
+        if before < 0:
+            return -1
+        mine = (e for e, leader in self.truth.leaders.items() if leader == self.machine.id)
+        return max((epoch for epoch in mine if before < epoch < now), default=-1)
+
     def look(self) -> LogChanges:
         """Read what is new on the disk."""
         return self.log.look(self.machine.fs)
