@@ -21,6 +21,8 @@ from kraft_wire.wire.record_batch import HEADER_BYTES, RecordBatch
 from tests.audit.clean_set import write_snapshot
 
 METADATA = "__cluster_metadata"
+HIGH_WATERMARKS = "replication-offset-checkpoint"
+LOG_STARTS = "log-start-offset-checkpoint"
 CHECKED_FROM = 21
 """The byte of a batch from which on its checksum covers it."""
 
@@ -49,6 +51,8 @@ class Damage:
     partition: int = 0
     checks: tuple[str, ...] = ()
     detail: str = ""
+    planted: bytes = b""
+    """Batches that were not there before, one after the other."""
     _before: dict[Path, bytes | None] = field(default_factory=dict)
 
     def write(self, path: Path, data: bytes | bytearray | None) -> None:
@@ -56,6 +60,10 @@ class Damage:
         if path not in self._before:
             self._before[path] = path.read_bytes() if path.exists() else None
         _put(path, data)
+
+    def before(self, path: Path) -> bytes | None:
+        """Return what a file held before, None where this damage left it alone or made it."""
+        return self._before.get(path)
 
     def undo(self) -> None:
         """Have everything as it was."""
@@ -67,6 +75,12 @@ def _put(path: Path, data: bytes | bytearray | None) -> None:
     path.unlink(missing_ok=True)  # snapshots are read-only
     if data is not None:
         path.write_bytes(data)
+
+
+def checkpointed(path: Path) -> dict[tuple[str, int], int]:
+    """The offsets of a checkpoint file, by topic and partition."""
+    lines = [line.split() for line in path.read_text().splitlines()[2:]]
+    return {(topic, int(partition)): int(offset) for topic, partition, offset in lines}
 
 
 @dataclass(frozen=True)
@@ -88,14 +102,9 @@ class Replicas:
             properties = (directory / "meta.properties").read_text().splitlines()
             (node,) = [line.split("=")[1] for line in properties if line.startswith("node.id=")]
             nodes[node] = directory
-            for known, name in (
-                (watermarks, "replication-offset-checkpoint"),
-                (starts, "log-start-offset-checkpoint"),
-            ):
-                for line in (directory / name).read_text().splitlines()[2:]:
-                    topic, partition, offset = line.split()
-                    key = (topic, int(partition))
-                    known[key] = max(known.get(key, 0), int(offset))
+            for known, name in ((watermarks, HIGH_WATERMARKS), (starts, LOG_STARTS)):
+                for key, offset in checkpointed(directory / name).items():
+                    known[key] = max(known.get(key, 0), offset)
             for path in (directory / f"{METADATA}-0").glob("*.checkpoint"):
                 known_end = int(path.stem.partition("-")[0])
                 watermarks[METADATA, 0] = max(watermarks.get((METADATA, 0), 0), known_end)
@@ -266,6 +275,7 @@ def diverge(replicas: Replicas, chance: random.Random) -> Damage:
         offset += count
     checks = ("log-matching", "divergence")
     damage = _damage("divergent suffix", target, checks, f"from {places[first].base}")
+    damage.planted = bytes(data[places[first].position :])
     damage.write(segment, data)
     if raised and chance.random() < 0.5:
         checkpoint = target.directory / "leader-epoch-checkpoint"

@@ -68,5 +68,5 @@ def test_metadata_log_says_which_topics_are_compacted_and_who_leads(output: Path
 def test_damage_in_them_is_found_and_named_once(output: Path) -> None:
     campaign = Campaign(directories(output))
     for seed in range(SEEDS):
-        damage, verdict, findings = campaign.run(seed)
-        assert verdict is Verdict.NAMED, (seed, damage.kind, damage.detail, findings)
+        judged = campaign.run(seed)
+        assert judged.verdict is Verdict.NAMED, judged

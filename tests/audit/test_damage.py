@@ -1,16 +1,21 @@
 """Damage of eight kinds to three replicas: each fault is found and named once, none on clean ones.
 
-A few hundred seeds here; `python -m tests.audit` runs as many as wanted, on real directories too.
+And what it left whole is read. A few hundred seeds here; `python -m tests.audit` runs as many as
+wanted, on real directories and through Spark too.
 """
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from kraft_wire.audit.collector import plan_audit, run_audit
+from kraft_wire.columnar import BatchColumns
+from kraft_wire.columnar.arrays import Bools
 from kraft_wire.model import Offset
 from kraft_wire.storage.leader_epochs import LeaderEpochs
 from kraft_wire.storage.os_files import OsFileSystem
@@ -18,6 +23,7 @@ from kraft_wire.wire.memory_records import iter_batches
 from tests.audit.campaign import Campaign, Verdict
 from tests.audit.clean_set import write_clean_set
 from tests.audit.faults import FAULTS, METADATA, Replicas, damaged, forge_snapshot
+from tests.audit.reading import misread
 
 SEEDS = 225
 PARTS = 5
@@ -36,8 +42,40 @@ def test_clean_replicas_have_no_findings(campaign: Campaign) -> None:
 def test_each_fault_is_found_and_named_once(campaign: Campaign, part: int) -> None:
     share = SEEDS // PARTS
     for seed in range(part * share, (part + 1) * share):
-        damage, verdict, findings = campaign.run(seed)
-        assert verdict is Verdict.NAMED, (seed, damage.kind, damage.detail, findings)
+        judged = campaign.run(seed)
+        assert judged.verdict is Verdict.NAMED, judged
+
+
+def _up_to_damage(columns: BatchColumns, *_: object) -> Bools:
+    """The rows of a reader that stops where it meets the first damage."""
+    rows: Bools = np.logical_and.accumulate(columns.is_valid)
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("place", "fault", "reason"),
+    [
+        ("kraft_wire.spark.log_walk._in_range", _up_to_damage, "missing"),
+        ("kraft_wire.spark.record_views.judge_damage", lambda *_: None, "was not told"),
+        ("tests.audit.whole.rows_of", lambda _: [], "too many"),
+    ],
+    ids=["stops", "is silent", "shows too much"],
+)
+def test_reader_that_is_wrong_is_seen(
+    campaign: Campaign,
+    monkeypatch: pytest.MonkeyPatch,
+    place: str,
+    fault: Callable[..., object],
+    reason: str,
+) -> None:
+    """The judge must be able to say no."""
+    monkeypatch.setattr(place, fault)
+    reasons = []
+    for seed in range(0, 10 * len(FAULTS), len(FAULTS)):
+        with campaign.damaged(seed) as damage:
+            assert damage.kind == "bit flip"
+            reasons.append(misread(campaign.replicas, damage))
+    assert any(each is not None and reason in each for each in reasons), reasons
 
 
 def test_fault_that_finds_nothing_to_break_leaves_its_turn_to_the_next(nodes: list[Path]) -> None:

@@ -70,7 +70,8 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> AuditResult:
     wanted = {"bit flip": "crc", "missing batches": "gap", "divergent suffix": "log-matching"}
     places: set[str] = set()
     for seed in range(400):
-        damage, _, found = campaign.run(seed)
+        with campaign.damaged(seed) as damage:
+            found = run_audit(campaign.plan_for(damage), processes=1).findings
         place = f"{damage.topic}-{damage.partition}"
         is_data = damage.topic in ("orders", "payments") and place not in places
         if is_data and found and found[0].check == wanted.get(damage.kind):
