@@ -16,6 +16,7 @@ from kraft_wire.sim.faults import Misfortune
 from kraft_wire.sim.machine import Machine
 from kraft_wire.sim.partition_truth import PartitionTruth
 from kraft_wire.sim.plan import Fault, Habits
+from kraft_wire.sim.scheduler import Clock
 from kraft_wire.sim.setup import BROKER_PORT, CONTROLLER_PORT
 from kraft_wire.sim.world import World
 from kraft_wire.wire.generated.alter_partition_reassignments import (
@@ -103,8 +104,9 @@ class ClusterMisfortune(Misfortune):
     def _is_whole(self) -> bool:
         """Whether everybody runs, and every partition has all of its replicas in sync.
 
-        And stays so: a former life's session that is about to end, a stop, or a change of an ISR
-        that is asked for may leave the broker whose disk is lost alone in an ISR.
+        And stays so: a former life's session that is about to end, a stop, a clock that keeps signs
+        of life back, or a change of an ISR that is asked for may leave the broker whose disk is
+        lost alone in an ISR.
         """
         partitions = self.cluster.truth.existing()
         return (
@@ -126,7 +128,7 @@ class ClusterMisfortune(Misfortune):
         for machine in self.world.machines.values():
             machine.disarm()
             machine.fs.fault = None
-            machine.clock.change_rate(self.world.now_us, 1_000)
+            machine.clock.change_rate(self.world.now_us, Clock.USUAL_PERMILLE)
             machine.wake_anew()
 
     def _is_replacing(self) -> bool:
@@ -208,9 +210,11 @@ class ClusterMisfortune(Misfortune):
 
 
 def _is_well(machine: Machine) -> bool:
-    """Whether a process runs, is registered, and asks for no other ISR."""
+    """Whether a process runs, in time, is registered, and asks for no other ISR."""
     node = machine.node
     if node is None or machine.is_paused or machine.is_stopping or not machine.serves_clients:
+        return False
+    if machine.clock.rate_permille != Clock.USUAL_PERMILLE:
         return False
     if not machine.is_broker_only:
         return True

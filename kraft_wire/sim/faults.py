@@ -16,7 +16,7 @@ from kraft_wire.sim.files import Fault as DiskFault
 from kraft_wire.sim.machine import Machine
 from kraft_wire.sim.network import STRANGERS
 from kraft_wire.sim.plan import Fault, Habits
-from kraft_wire.sim.scheduler import stream
+from kraft_wire.sim.scheduler import Clock, stream
 from kraft_wire.sim.setup import CLUSTER_ID, CONTROLLER_PORT, LISTENER, directory_id, host_of
 from kraft_wire.sim.world import World
 from kraft_wire.wire.generated.add_raft_voter import AddRaftVoterRequest
@@ -29,7 +29,6 @@ from kraft_wire.wire.message import MalformedMessage, Message
 __all__ = ["Misfortune", "add_request", "remove_request"]
 
 _OPERATOR_TIMEOUT_US: Final = 3_000_000
-_RATE_USUAL: Final = 1_000
 
 
 class Misfortune:
@@ -97,7 +96,7 @@ class Misfortune:
             machine.disarm()
             machine.fs.fault = None
             machine.disk.flush_us = 300
-            machine.clock.change_rate(world.now_us, _RATE_USUAL)
+            machine.clock.change_rate(world.now_us, Clock.USUAL_PERMILLE)
             machine.leaning = machine.chance.leaning = ""
             machine.resume()
             if machine.node is None:

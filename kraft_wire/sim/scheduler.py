@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from heapq import heappop, heappush
 from random import Random
-from typing import Any
+from typing import Any, Final
 
 __all__ = ["Clock", "Scheduler", "SeededChance", "stream"]
 
@@ -50,8 +50,9 @@ class Clock:
     """A node's clocks: a monotonic one at a rate per mille, and a wall that may jump."""
 
     __slots__ = ("_since_ms", "_since_us", "rate_permille", "wall_skew_ms")
+    USUAL_PERMILLE: Final = 1_000
 
-    def __init__(self, rate_permille: int = 1_000, wall_skew_ms: int = 0) -> None:
+    def __init__(self, rate_permille: int = USUAL_PERMILLE, wall_skew_ms: int = 0) -> None:
         assert rate_permille > 0, rate_permille
         self.rate_permille = rate_permille
         self.wall_skew_ms = wall_skew_ms
