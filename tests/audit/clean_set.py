@@ -27,8 +27,9 @@ from kraft_wire.wire.generated.config_record import ConfigRecord
 from kraft_wire.wire.generated.feature_level_record import FeatureLevelRecord
 from kraft_wire.wire.generated.partition_record import PartitionRecord
 from kraft_wire.wire.generated.topic_record import TopicRecord
+from kraft_wire.wire.memory_records import iter_batches
 from kraft_wire.wire.record import Record
-from kraft_wire.wire.record_batch import parse_batches
+from kraft_wire.wire.record_batch import RecordBatch, parse_batches
 
 CLUSTER_ID = "5L6g3nShT-eMCtK--X86sw"
 NODE_IDS = (1, 2, 3)
@@ -156,9 +157,24 @@ def _write_snapshot(directory: Path, offset: int, loader: MetadataLoader) -> Non
     write_snapshot(directory, OffsetAndEpoch(Offset(offset), LeaderEpoch(1)), values)
 
 
-def write_snapshot(directory: Path, snapshot_id: OffsetAndEpoch, values: Sequence[bytes]) -> None:
+def write_snapshot(
+    directory: Path,
+    snapshot_id: OffsetAndEpoch,
+    values: Sequence[bytes],
+    last_contained_ms: int = _STAMP,
+) -> None:
     """Write a snapshot that holds these records."""
     writer = SnapshotWriter(OsFileSystem(), str(directory), snapshot_id, 0)
-    for batch in snapshot_batches(snapshot_id, SnapshotHead(_STAMP, _STAMP), values):
+    for batch in snapshot_batches(snapshot_id, SnapshotHead(last_contained_ms, _STAMP), values):
         writer.append(batch)
     writer.freeze()
+
+
+def values_in(snapshot: Path) -> list[bytes]:
+    """The metadata records of a snapshot."""
+    return [
+        bytes(record.value or b"")
+        for batch in iter_batches(snapshot.read_bytes())
+        if isinstance(batch, RecordBatch) and not batch.is_control
+        for record in batch.iter_records()
+    ]

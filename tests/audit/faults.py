@@ -18,7 +18,7 @@ from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.memory_records import iter_batches
 from kraft_wire.wire.record import Record
 from kraft_wire.wire.record_batch import HEADER_BYTES, RecordBatch
-from tests.audit.clean_set import write_snapshot
+from tests.audit.clean_set import values_in, write_snapshot
 
 METADATA = "__cluster_metadata"
 HIGH_WATERMARKS = "replication-offset-checkpoint"
@@ -304,12 +304,7 @@ def forge_snapshot(replicas: Replicas, chance: random.Random) -> Damage:
         turned[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
         damage.write(path, turned)
         return damage
-    values = [
-        bytes(record.value or b"")
-        for batch in iter_batches(data)
-        if isinstance(batch, RecordBatch) and not batch.is_control
-        for record in batch.iter_records()
-    ]
+    values = values_in(path)
     values.pop(chance.randrange(len(values)))
     offset, epoch = (int(part) for part in path.stem.split("-"))
     damage.write(path, None)

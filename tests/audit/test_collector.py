@@ -26,7 +26,7 @@ from kraft_wire.storage.os_files import OsFileSystem
 from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.memory_records import iter_batches
 from kraft_wire.wire.record import Record
-from tests.audit.clean_set import write_clean_set, write_snapshot
+from tests.audit.clean_set import values_in, write_clean_set, write_snapshot
 
 BYTES_OF_A_POOL = 1
 """A limit so small that even this audit is spread over processes."""
@@ -394,6 +394,19 @@ def test_snapshot_behind_every_log_is_the_fault_of_its_node(
     shutil.copy(snapshot, directory / f"{offset:020d}-{epoch:010d}.checkpoint")
     (found,) = audit(nodes).findings
     assert (found.check, found.node, found.offset) == ("snapshot", "2", offset)
+
+
+def test_header_of_a_snapshot_has_another_time_on_the_node_that_led(nodes: list[Path]) -> None:
+    """Apache's leader was told of its batch when it appended it, 249 ms after its first record."""
+    directory = nodes[2] / "__cluster_metadata-0"
+    snapshot = max(directory.glob("*.checkpoint"))
+    values = values_in(snapshot)
+    offset, epoch = map(int, snapshot.stem.split("-"))
+    snapshot_id = OffsetAndEpoch(Offset(offset), LeaderEpoch(epoch))
+    snapshot.unlink()
+    write_snapshot(directory, snapshot_id, values, last_contained_ms=1_700_000_000_249)
+    assert snapshot.read_bytes() != (nodes[0] / directory.name / snapshot.name).read_bytes()
+    assert audit(nodes).findings == []
 
 
 def test_snapshot_of_a_log_that_grew_since_it_was_listed_is_no_fault(nodes: list[Path]) -> None:

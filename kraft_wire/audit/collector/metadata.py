@@ -35,6 +35,7 @@ from kraft_wire.storage.snapshots import (
     list_snapshots,
     snapshot_name,
 )
+from kraft_wire.wire.control_records import ControlRecordType, parse_control_key
 from kraft_wire.wire.corruption import CorruptRecordBatch
 from kraft_wire.wire.message import Message
 from kraft_wire.wire.record_batch import RecordBatch
@@ -42,6 +43,8 @@ from kraft_wire.wire.record_batch import RecordBatch
 __all__ = ["MetadataLog", "audit_snapshots", "cluster_facts", "quorum_high_watermark"]
 
 _OFFSET_MAX: Final = (1 << 63) - 1
+_VERSION_BYTES: Final = 2
+"""Of a control record: its version comes first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,9 +346,15 @@ def _read_copy(fs: FileSystem, files: PartitionFiles, snapshot_id: OffsetAndEpoc
 
 
 def _taken(batch: RecordBatch, content: list[bytes]) -> Iterator[Message]:
-    """Yield the data records of a batch, and keep what every record says."""
+    """Yield the data records of a batch, and keep what every record says.
+
+    But for the time in the header: a leader of Apache's writes when it appended the last batch,
+    the others what that batch says, which is when it was begun.
+    """
     for record in batch.iter_records():
         key, value = bytes(record.key or b""), bytes(record.value or b"")
+        if batch.is_control and parse_control_key(key) is ControlRecordType.SNAPSHOT_HEADER:
+            value = value[:_VERSION_BYTES]
         content.append(b"%d %d " % (len(key), len(value)) + key + value)
         if not batch.is_control:
             yield decode_record(value).record
