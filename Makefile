@@ -5,7 +5,7 @@ BIN := .venv/bin
 NODE_READY := .venv/.node-stamp
 READY := .venv/.stamp
 
-.PHONY: help install run test check coverage generate golden clients clients-cluster bench bench-quorum bench-cluster bench-spark fuzz attack mixed guests replicas dropin crash sim sim-clusters mutants spark spark-cluster ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
+.PHONY: help install run test check coverage generate golden clients clients-cluster bench bench-quorum bench-cluster bench-spark fuzz attack mixed guests replicas dropin crash sim sim-clusters mutants spark spark-cluster apache-views ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
 .DEFAULT_GOAL := help
 
 help:  ## list the verbs
@@ -96,6 +96,9 @@ spark: $(READY)  ## the pipeline on Spark, one shared session; without Java the 
 
 spark-cluster: $(READY)  ## the wheel on a standalone cluster, a master and two workers: audit, and ingest into Delta
 	$(BIN)/python -m pytest -q tests/spark/wheel_cluster.py $(ARGS)
+
+apache-views: $(READY)  ## every view of what three nodes of Apache's wrote, beside Apache's own classes and connector (ARGS=NODE_DIR…)
+	$(BIN)/python -m tests.spark.apache_views $(ARGS)
 
 ingest-kills: $(READY)  ## kill -9 of an ingest's driver and workers, 20 times: every record once (ARGS="--sink delta")
 	$(BIN)/python -m tests.spark.kills $(ARGS)

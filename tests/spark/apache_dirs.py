@@ -16,7 +16,7 @@ import random
 import sys
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from confluent_kafka import KafkaException, Producer, TopicPartition
@@ -32,6 +32,9 @@ PLAIN_SHARE = 0.8
 """Of all records; the rest goes to the other topics."""
 
 LARGE_BYTES = 900_000
+OPEN_MS = 6 * 3_600_000
+"""How long the open transaction may stay open: longer than whoever reads the directories needs."""
+
 TRANSACTION_RECORDS = 25
 SECONDS_MAX = 120
 CHECKPOINT_SECONDS = 6
@@ -120,7 +123,7 @@ class Writer:
                 producer.abort_transaction(SECONDS_MAX)
             else:
                 producer.commit_transaction(SECONDS_MAX)
-        waiting = self.producer(transactional_id="open", transaction_timeout_ms=900_000)
+        waiting = self.producer(transactional_id="open", transaction_timeout_ms=OPEN_MS)
         waiting.init_transactions(SECONDS_MAX)
         waiting.begin_transaction()
         self._produce_some(waiting, topic, b"open")
@@ -188,6 +191,7 @@ def write_everything(
         "controller.quorum.election.timeout.ms": "2000",
         "controller.quorum.fetch.timeout.ms": "4000",
         "broker.session.timeout.ms": "6000",
+        "transaction.max.timeout.ms": str(OPEN_MS),
     }
     cluster = ThreeNodes(output, overrides)
     with cluster:
@@ -213,7 +217,7 @@ def _create(admin: AdminClient, segment_bytes: int) -> None:
     ]
     for created in admin.create_topics(wanted, operation_timeout=30).values():
         created.result(SECONDS_MAX)
-    _wait_for(admin, 3)
+    wait_for(admin, 3)
 
 
 def _write(cluster: ThreeNodes, admin: AdminClient, writer: Writer, records: int) -> Producer:
@@ -227,7 +231,7 @@ def _write(cluster: ThreeNodes, admin: AdminClient, writer: Writer, records: int
     for codec in CODECS:
         writer.write(f"codec-{codec}", plain - plain // 2, compression_type=codec)
     cluster.nodes[1].start()
-    _wait_for(admin, 3)
+    wait_for(admin, 3)
     writer.write(COMPACTED, rest // 3, compression_type="lz4")
     writer.write("appended", rest // 6)
     writer.write("trimmed", rest // 6)
@@ -243,13 +247,14 @@ def _trim(admin: AdminClient, offset: int) -> None:
         done.result(SECONDS_MAX)
 
 
-def _wait_for(admin: AdminClient, replicas: int) -> None:
-    """Wait until every partition has a leader and as many replicas in sync."""
+def wait_for(admin: AdminClient, replicas: int, names: Collection[str] = ()) -> None:
+    """Wait until every partition, or those of some topics, has a leader and replicas in sync."""
     deadline = time.monotonic() + SECONDS_MAX
     while True:
         try:
-            listed = admin.list_topics(timeout=10).topics.values()
-            partitions = [each for topic in listed for each in topic.partitions.values()]
+            listed = admin.list_topics(timeout=10).topics
+            chosen = [topic for name, topic in listed.items() if not names or name in names]
+            partitions = [each for topic in chosen for each in topic.partitions.values()]
             if partitions and all(
                 len(each.isrs) >= replicas and each.leader >= 0 for each in partitions
             ):

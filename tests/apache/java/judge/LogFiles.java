@@ -5,6 +5,8 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileChannel.MapMode;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -23,9 +25,7 @@ import org.apache.kafka.common.record.internal.DefaultRecordBatch;
 import org.apache.kafka.common.record.internal.MemoryRecords;
 import org.apache.kafka.common.record.internal.MutableRecordBatch;
 import org.apache.kafka.common.record.internal.Record;
-import org.apache.kafka.image.MetadataDelta;
 import org.apache.kafka.image.MetadataImage;
-import org.apache.kafka.image.MetadataProvenance;
 import org.apache.kafka.metadata.MetadataRecordSerde;
 import org.apache.kafka.metadata.PartitionRegistration;
 import org.apache.kafka.server.common.ApiMessageAndVersion;
@@ -45,17 +45,20 @@ public final class LogFiles {
     }
 
     /** What one batch or record becomes. */
-    private interface Form {
-        void print(Path file, int position, DefaultRecordBatch batch) throws IOException;
+    interface Form {
+        void take(Path file, int position, DefaultRecordBatch batch) throws IOException;
     }
 
-    private static void walk(Path file, Form form) throws IOException {
-        MemoryRecords records = MemoryRecords.readableRecords(ByteBuffer.wrap(Files.readAllBytes(file)));
-        int position = 0;
-        for (Iterator<MutableRecordBatch> it = records.batchIterator(); it.hasNext(); ) {
-            MutableRecordBatch batch = it.next();
-            form.print(file, position, (DefaultRecordBatch) batch);
-            position += batch.sizeInBytes();
+    /** Every whole batch of a file with its position; the file is mapped, however large it is. */
+    static void walk(Path file, Form form) throws IOException {
+        try (FileChannel channel = FileChannel.open(file)) {
+            MemoryRecords records = MemoryRecords.readableRecords(channel.map(MapMode.READ_ONLY, 0, channel.size()));
+            int position = 0;
+            for (Iterator<MutableRecordBatch> it = records.batchIterator(); it.hasNext(); ) {
+                MutableRecordBatch batch = it.next();
+                form.take(file, position, (DefaultRecordBatch) batch);
+                position += batch.sizeInBytes();
+            }
         }
     }
 
@@ -142,53 +145,18 @@ public final class LogFiles {
         }
     }
 
-    private static ApiMessageAndVersion decoded(Record record) {
+    static ApiMessageAndVersion decoded(Record record) {
         return MetadataRecordSerde.INSTANCE.read(new ByteBufferAccessor(record.value()), record.valueSize());
     }
 
-    private static List<Path> named(Path directory, String suffix) throws IOException {
+    static List<Path> named(Path directory, String suffix) throws IOException {
         try (Stream<Path> files = Files.list(directory)) {
             return files.filter(file -> file.getFileName().toString().endsWith(suffix)).sorted().toList();
         }
     }
 
-    private static void replay(Path file, MetadataDelta delta, long start, long end) throws IOException {
-        walk(file, (path, position, batch) -> {
-            if (batch.isControlBatch()) {
-                return;
-            }
-            for (Record record : batch) {
-                if (record.offset() < start || record.offset() >= end) {
-                    continue;
-                }
-                ApiMessageAndVersion decoded = decoded(record);
-                switch (MetadataRecordType.fromId(decoded.message().apiKey())) {
-                    case BEGIN_TRANSACTION_RECORD, END_TRANSACTION_RECORD -> { }
-                    default -> delta.replay(decoded.message());
-                }
-            }
-        });
-    }
-
-    private static void image(Path directory, long end, boolean withLog) throws IOException {
-        MetadataDelta delta = new MetadataDelta.Builder().setImage(MetadataImage.EMPTY).build();
-        long start = 0;
-        Path newest = null;
-        for (Path snapshot : named(directory, ".checkpoint")) {
-            long offset = Long.parseLong(snapshot.getFileName().toString().substring(0, 20));
-            if (offset > 0 && offset <= end) {
-                newest = snapshot;
-                start = offset;
-            }
-        }
-        if (newest != null) {
-            replay(newest, delta, 0, Long.MAX_VALUE);
-            delta.finishSnapshot();
-        }
-        for (Path segment : withLog ? named(directory, ".log") : List.<Path>of()) {
-            replay(segment, delta, start, end);
-        }
-        MetadataImage image = delta.apply(new MetadataProvenance(start, 0, 0, true));
+    private static void partitions(Path directory, long end, boolean withLog) throws IOException {
+        MetadataImage image = MetadataImages.at(directory, end, withLog);
         image.topics().topicsById().values().forEach(topic -> topic.partitions().forEach((number, each) -> {
             try {
                 partition(topic.name(), topic.id().toString(), number, each);
@@ -219,7 +187,7 @@ public final class LogFiles {
         List<String> rest = List.of(arguments).subList(1, arguments.length);
         if (arguments[0].equals("partitions") || arguments[0].equals("snapshot")) {
             long end = rest.size() > 1 ? Long.parseLong(rest.get(1)) : Long.MAX_VALUE;
-            image(Path.of(rest.get(0)), end, arguments[0].equals("partitions"));
+            partitions(Path.of(rest.get(0)), end, arguments[0].equals("partitions"));
         } else {
             Form form = switch (arguments[0]) {
                 case "batches" -> LogFiles::batch;
