@@ -39,8 +39,8 @@ def test_mutant_applies_once_and_compiles(mutant: Mutant) -> None:
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda one: one.id)
 def test_what_must_kill_a_mutant_exists(mutant: Mutant) -> None:
     check = mutant.check
-    assert check.verb in ("sim", "node", "crash", "flips", "test")
-    assert bool(check.seeds) == (check.verb in ("sim", "node"))
+    assert check.verb in ("sim", "node", "cluster", "crash", "flips", "test")
+    assert bool(check.seeds) == (check.verb in ("sim", "node", "cluster"))
     assert bool(check.names) != bool(check.seeds)
     if check.verb == "crash":
         assert set(check.names) <= {scenario.name for scenario in SCENARIOS}
