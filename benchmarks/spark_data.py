@@ -110,14 +110,14 @@ def write_metadata_log(directory: Path, records: int) -> Path:
     node = apache_node(directory)
     with node:
         broker = LoglessBroker([node.controller_bootstrap])
-        _until(broker, fenced=False)
+        broker.unfence()
         partitions = records // 4
         for number, first in enumerate(range(0, partitions, CREATED_AT_ONCE)):
             broker.create(f"many-{number}", min(CREATED_AT_ONCE, partitions - first))
             broker.heartbeat()
         for fenced in (True, False, True):
             _until(broker, fenced=fenced)
-        broker.client.sock.close()
+        broker.close()
     return node.data
 
 

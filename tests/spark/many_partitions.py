@@ -47,22 +47,44 @@ _PER_TOPIC = 4_000
 
 
 class LoglessBroker:
-    """A registered broker with one connection to the active controller."""
+    """A registered broker with one connection to the active controller, whichever that is."""
 
     def __init__(self, controllers: Sequence[str]) -> None:
-        self.client, self.epoch = self._register(controllers)
+        self._controllers = controllers
+        self._client, self._epoch = self._register(controllers)
+
+    def close(self) -> None:
+        """Send nothing any more: it is fenced when its session is over."""
+        self._client.sock.close()
 
     def heartbeat(self, *, fenced: bool = False) -> bool:
-        """Say that it lives and knows everything, and what it wants; whether it is unfenced."""
+        """Say that it lives and knows everything, and what it wants; whether it is unfenced.
+
+        It is not where another controller is active by now, with which it registers again.
+        """
         request = BrokerHeartbeatRequest(
             broker_id=BROKER_ID,
-            broker_epoch=self.epoch,
+            broker_epoch=self._epoch,
             current_metadata_offset=1 << 40,
             want_fence=fenced,
         )
-        answer = self.client.call(request, 1, BrokerHeartbeatResponse)
-        assert answer.error_code == ErrorCode.NONE, answer.error_code
-        return not answer.is_fenced
+        try:
+            answer = self._client.call(request, 1, BrokerHeartbeatResponse)
+            error, is_fenced = answer.error_code, answer.is_fenced
+        except OSError:
+            error, is_fenced = ErrorCode.NOT_CONTROLLER, True
+        if error == ErrorCode.NOT_CONTROLLER:
+            self._client, self._epoch = self._register(self._controllers)
+            return False
+        assert error == ErrorCode.NONE, error
+        return not is_fenced
+
+    def unfence(self) -> None:
+        """Wait until it is unfenced."""
+        deadline = time.monotonic() + SECONDS_MAX
+        while not self.heartbeat():
+            assert time.monotonic() < deadline, "the broker stays fenced"
+            time.sleep(0.1)
 
     def create(self, name: str, partitions: int) -> None:
         """Create a topic whose every partition is its own."""
@@ -74,8 +96,21 @@ class LoglessBroker:
             name=name, num_partitions=-1, replication_factor=-1, assignments=assignments
         )
         request = CreateTopicsRequest(topics=[topic], timeout_ms=60_000)
-        (result,) = self.client.call(request, 7, CreateTopicsResponse).topics
-        assert result.error_code == ErrorCode.NONE, result.error_message
+        deadline = time.monotonic() + SECONDS_MAX
+        fine = {ErrorCode.NONE}
+        while (said := self._asked_to_create(request))[0] not in fine:
+            assert said[0] == ErrorCode.NOT_CONTROLLER, said
+            assert time.monotonic() < deadline, said
+            fine.add(ErrorCode.TOPIC_ALREADY_EXISTS)  # the controller before may have made it
+            self.unfence()
+
+    def _asked_to_create(self, request: CreateTopicsRequest) -> tuple[int, str | None]:
+        """The error and its message; who is gone is no controller."""
+        try:
+            (result,) = self._client.call(request, 7, CreateTopicsResponse).topics
+        except OSError as error:
+            return ErrorCode.NOT_CONTROLLER, str(error)
+        return result.error_code, result.error_message
 
     def _register(self, controllers: Sequence[str]) -> tuple[WireClient, int]:
         """Return a connection to the controller that takes the registration, and the epoch."""
@@ -110,11 +145,8 @@ class LoglessBroker:
 def create_many_partitions(controllers: Sequence[str], count: int) -> None:
     """Have `count` partitions written to the metadata log, in topics `many-0`, `many-1`, …"""
     broker = LoglessBroker(controllers)
-    deadline = time.monotonic() + SECONDS_MAX
-    while not broker.heartbeat():
-        assert time.monotonic() < deadline, "the broker stays fenced"
-        time.sleep(0.1)
+    broker.unfence()
     for number, first in enumerate(range(0, count, _PER_TOPIC)):
         broker.create(f"many-{number}", min(_PER_TOPIC, count - first))
         broker.heartbeat()
-    broker.client.sock.close()
+    broker.close()
