@@ -119,7 +119,7 @@ chaos: $(READY)  ## kill -9, pauses and one-way partitions (root) of three nodes
 chaos-audit: $(READY)  ## what a chaos run leaves, audited; and planted losses that a ledger must tell
 	$(BIN)/python -m tests.audit.chaos $(ARGS)
 
-damage: $(READY)  ## seeded damage to three replicas: each fault is found and named once (ARGS=NODE_DIR…)
+damage: $(READY)  ## seeded damage to three replicas: each fault is found and named once (ARGS=NODE_DIR… or --spark)
 	$(BIN)/python -m tests.audit $(ARGS)
 
 compose:  ## three controllers, two brokers and an Apache broker beside them, in containers

@@ -215,12 +215,14 @@ class Member {
       stream.on('data', message => this.received.push(message))
       stream.on('error', () => {})
     })
-    onceLost(this.consumer, () => this.again())
+    const consumer = this.consumer
+    onceLost(consumer, () => this.again(consumer))
   }
 
-  again () {
-    if (LEADERS_MOVE && !this.isLeaving) {
-      abandon(this.consumer)
+  // One consumer may be said to be lost in several ways, and once more after another took its place.
+  again (lost) {
+    if (LEADERS_MOVE && !this.isLeaving && lost === this.consumer) {
+      abandon(lost)
       this.begin().catch(error => process.stderr.write(`out of its group: ${error.message}\n`))
     }
   }
