@@ -82,10 +82,7 @@ class Campaign:
         outcome.cycles_wanted, outcome.records_wanted = cycles, each * len(KINDS)
         try:
             cluster.begin()
-            self.loads = [
-                Load(number, cluster.bootstrap, TOPIC, PARTITIONS, each, self._pace)
-                for number in range(len(KINDS))
-            ]
+            self.loads = [self._load(number, each) for number in range(len(KINDS))]
             for thread in (*self.loads, self.reader):
                 thread.start()
             began = time.monotonic()
@@ -103,6 +100,10 @@ class Campaign:
         finally:
             cluster.end()
         return outcome
+
+    def _load(self, number: int, records: int) -> Load:
+        log = self.cluster.home / f"producer-{number}.log"
+        return Load(number, self.cluster.bootstrap, TOPIC, PARTITIONS, records, self._pace, log)
 
     # -- a cycle ---------------------------------------------------------------------------------
 

@@ -2,17 +2,20 @@
 
 Records go to the partitions in turn, ten at a time, and so become batches; in each partition their
 numbers rise. Three producers are idempotent, and begin anew with a new producer id now and then.
-One is not; it may write a record twice, but not leave one out.
+One is not; it may write a record twice, but not leave one out. What the clients themselves say of
+producer ids, epochs and refused sequences is kept beside the nodes' logs.
 """
 
 from __future__ import annotations
 
+import logging
 import random
 import threading
 import time
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
@@ -76,7 +79,14 @@ class Load(threading.Thread):
     """One producer; what it was promised may be read once it has ended."""
 
     def __init__(
-        self, number: int, bootstrap: str, topic: str, partitions: int, records: int, pace: Pace
+        self,
+        number: int,
+        bootstrap: str,
+        topic: str,
+        partitions: int,
+        records: int,
+        pace: Pace,
+        log: Path,
     ) -> None:
         """`number` is its place in KINDS; `records` are all that it may send."""
         super().__init__(daemon=True)
@@ -90,6 +100,7 @@ class Load(threading.Thread):
         """By number of the record."""
         self.failures: list[str] = []
         self._settings = _settings(self.kind, bootstrap)
+        self._log = log
         self._records = records
         self._pace = pace
         self._ends = threading.Event()
@@ -99,14 +110,19 @@ class Load(threading.Thread):
 
     def run(self) -> None:
         """Send what may be sent until all is sent, or the end is wanted; then flush."""
+        told = _handler(self._log)
         try:
-            self._send_all()
+            self._send_all(told)
         except Exception as problem:  # noqa: BLE001  # a thread that ends unseen would prove nothing
             self._fail(f"it ended: {problem!r}")
+        finally:
+            told.close()
 
-    def _send_all(self) -> None:
+    def _send_all(self, told: logging.Handler) -> None:
+        logger = logging.Logger(self.kind.name)
+        logger.addHandler(told)
         while self._wants_more:
-            producer = Producer(self._settings)
+            producer = Producer(self._settings, logger=logger)
             last = min(self.sent + LIFE, self._records)
             self._send_up_to(producer, min(self.sent + self.partitions * BLOCK, last))
             self._send_up_to(producer, last)
@@ -218,5 +234,14 @@ def _settings(kind: Kind, bootstrap: str) -> dict[str, str | int | bool]:
         "reconnect.backoff.ms": 20,
         "reconnect.backoff.max.ms": 500,
         "queue.buffering.max.messages": 20_000,
-        "log_level": 0,
+        "debug": "eos",
     }
+
+
+def _handler(log: Path) -> logging.Handler:
+    """Where librdkafka tells which epochs it takes, and why: nothing else tells a record that it
+    wrote twice from one that a broker did.
+    """
+    handler = logging.FileHandler(log)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+    return handler

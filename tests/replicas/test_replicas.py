@@ -53,7 +53,7 @@ def test_kills_and_pauses_of_three_brokers_lose_and_double_nothing(tmp_path: Pat
 
 def promised(writer: int, offsets: list[int]) -> Load:
     """A producer that was promised these offsets of its records, all in one partition."""
-    load = Load(writer, "nowhere:1", "t", 1, len(offsets), Pace())
+    load = Load(writer, "nowhere:1", "t", 1, len(offsets), Pace(), Path("no.log"))
     load.sent = load.acknowledged = len(offsets)
     for number, offset in enumerate(offsets):
         load.offsets[number] = offset
