@@ -29,8 +29,7 @@ Sums = tuple[int, ...]
 def our_tables(spark: SparkSession, data: Path, output: Path) -> Sums:
     """Write the tables, and add up what they say of the partitions."""
     (written,) = write_tables(spark, [str(data)], str(output), overwrite=output.exists())
-    file = output / "partitions" / written.file
-    partitions = parquet.read_table(file, columns=list(_SUMMED))
+    partitions = parquet.read_table(output / "partitions", columns=list(_SUMMED))
     sums = [int(pc.sum(partitions[name]).as_py() or 0) for name in _SUMMED]
     return (written.records, partitions.num_rows, *sums)
 

@@ -114,6 +114,7 @@ class _Group:
         self._content = content
         self._limits = limits
         self.is_held = window.starts + window.sizes <= window.held_bytes
+        self._codecs = columns.codec
         self._clear()
 
     def _clear(self) -> None:
@@ -158,7 +159,7 @@ class _Group:
     def _body(self, row: int) -> bytes | memoryview | None:
         start, size = int(self._window.starts[row]), int(self._window.sizes[row])
         body = memoryview(self._window.data)[start + HEADER_BYTES : start + size]
-        codec = int(self._columns.codec[row])
+        codec = int(self._codecs[row])
         if codec == Compression.NONE:
             return body
         try:

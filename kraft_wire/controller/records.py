@@ -9,11 +9,15 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from kraft_wire.controller.image_draft import MetadataFault
+from kraft_wire.wire.generated.partition_change_record import PartitionChangeRecord
+from kraft_wire.wire.generated.partition_record import PartitionRecord
 from kraft_wire.wire.generated.registry import METADATA_RECORDS, metadata_record_class
 from kraft_wire.wire.message import MalformedMessage, Message
 
 __all__ = [
     "FRAME_VERSION",
+    "PARTITION_HEADS",
+    "TOPIC_ID",
     "VersionedRecord",
     "decode_record",
     "encode_record",
@@ -28,6 +32,15 @@ _ONE_BYTE_END: Final = 0x80
 """The head is three varints, each of which has one byte as long as it is below this."""
 _HEADS_MAX: Final = 256
 """Heads of which the class is remembered: far more than there are, and no more than that."""
+
+PARTITION_HEADS: Final = frozenset(
+    bytes((FRAME_VERSION, kind.RECORD_TYPE, version))
+    for kind in (PartitionRecord, PartitionChangeRecord)
+    for version in range(kind.MIN_VERSION, kind.MAX_VERSION + 1)
+)
+"""What the values of records about one partition begin with, unless somebody wastes bytes."""
+TOPIC_ID: Final = slice(_HEAD_BYTES + 4, _HEAD_BYTES + 20)
+"""Where the topic's id stands in a value with such a head: behind the partition's number."""
 
 
 class VersionedRecord(NamedTuple):

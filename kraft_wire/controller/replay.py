@@ -52,10 +52,10 @@ def replay(draft: ImageDraft, record: Message) -> None:
     replayer = REPLAYERS.get(record.RECORD_TYPE)
     if replayer is None:
         raise MetadataFault(f"a {record.NAME} may not stand here")
-    cast("Callable[[ImageDraft, Message], None]", replayer)(draft, record)
+    cast("Callable[[ImageDraft, Message], object]", replayer)(draft, record)
 
 
-REPLAYERS: Final[Mapping[int, Callable[[ImageDraft, Never], None]]] = {
+REPLAYERS: Final[Mapping[int, Callable[[ImageDraft, Never], object]]] = {
     0: register_broker,
     1: unregister_broker,
     2: add_topic,

@@ -74,15 +74,19 @@ def add_partition(draft: ImageDraft, record: "PartitionRecord") -> None:
     )
 
 
-def change_partition(draft: ImageDraft, record: "PartitionChangeRecord") -> None:
-    """New ISR, leader, replicas or directories of one partition."""
+def change_partition(
+    draft: ImageDraft, record: "PartitionChangeRecord"
+) -> tuple[PartitionImage, PartitionImage]:
+    """New ISR, leader, replicas or directories of one partition; return it before and after."""
     assert record.RECORD_TYPE == 5, record
     partitions = draft.partitions(record.topic_id)
     before = partitions.get(record.partition_id)
     if before is None:
         name = draft.topic_name(record.topic_id)
         raise MetadataFault(f"there is no partition {name}-{record.partition_id}")
-    partitions.put(record.partition_id, merge_partition(before, record))
+    after = merge_partition(before, record)
+    partitions.put(record.partition_id, after)
+    return before, after
 
 
 def merge_partition(before: PartitionImage, record: "PartitionChangeRecord") -> PartitionImage:

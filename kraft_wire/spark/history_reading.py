@@ -4,18 +4,19 @@ The history goes back as far as the log: to offset 0, or to the oldest snapshot 
 from. Records behind the high watermark count, as they do for a node that reads its own log.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import takewhile
 
 from kraft_wire.controller.image_draft import MetadataFault
-from kraft_wire.controller.records import decode_record
 from kraft_wire.model import OffsetAndEpoch, StorageError
 from kraft_wire.spark.failure import PipelineError
-from kraft_wire.spark.metadata_history import Election, MetadataHistory, Moment
-from kraft_wire.spark.metadata_views import metadata_batches
+from kraft_wire.spark.logged_batches import Entry, LoggedBatch, logged_batches
+from kraft_wire.spark.metadata_history import UNKNOWN, Election, MetadataHistory, Moment
 from kraft_wire.spark.planning import LogPart
-from kraft_wire.spark.snapshot_files import snapshot_records
+from kraft_wire.spark.snapshot_files import snapshot_values
+from kraft_wire.spark.topic_share import TopicShare
 from kraft_wire.storage.files import FileSystem
 from kraft_wire.storage.snapshots import SnapshotReader, list_snapshots
 from kraft_wire.wire.control_records import (
@@ -48,6 +49,10 @@ class ReadHistory:
     """A history with the place where it ends."""
 
     history: MetadataHistory
+    share: TopicShare
+    """The topics that it is about."""
+    records: int
+    """Of the log and of the snapshot before it, those of other topics among them."""
     end: Moment
     """The last record."""
     epoch: int
@@ -70,29 +75,35 @@ def parse_as_of(text: str | None) -> AsOf:
     return AsOf(timestamp_ms=round(time.replace(tzinfo=time.tzinfo or UTC).timestamp() * 1000))
 
 
-def read_history(fs: FileSystem, part: LogPart, as_of: AsOf) -> ReadHistory:
+def read_history(
+    fs: FileSystem, part: LogPart, as_of: AsOf, share: TopicShare | None = None
+) -> ReadHistory:
     """Replay a whole metadata log up to `as_of`; PipelineError where it does not reach back so far.
 
-    Damage is never passed over, because every later record builds on the earlier ones.
+    `share` are the topics whose partitions are replayed, all by default. Damage is never passed
+    over, because every later record builds on the earlier ones.
     """
     try:
-        return _read(fs, part, as_of)
+        return _read(fs, part, as_of, share or TopicShare())
     except (MetadataFault, CorruptRecordBatch, MalformedMessage, StorageError) as error:
         raise PipelineError(f"metadata log in {part.directory}: {error}") from None
 
 
-def _read(fs: FileSystem, part: LogPart, as_of: AsOf) -> ReadHistory:
-    batches = metadata_batches(fs, part)
+def _read(fs: FileSystem, part: LogPart, as_of: AsOf, share: TopicShare) -> ReadHistory:
+    batches = logged_batches(fs, part)
     first = next(batches, None)
     history, end, epoch = MetadataHistory(), Moment(-1, -1), -1
-    kraft_version = 0
-    snapshot_id = _start(fs, part, first, as_of)
+    records = kraft_version = 0
+    snapshot_id = _start(fs, part, None if first is None else first.batch, as_of)
     if snapshot_id is not None:
-        history.take_snapshot(snapshot_records(fs, part.directory, snapshot_id))
+        values = snapshot_values(fs, part.directory, snapshot_id)
+        unplaced = [(*UNKNOWN, value) for value in values]
+        history.take_snapshot(record for _, _, record in share.messages(unplaced))
+        records = len(unplaced)
         end, epoch = Moment(snapshot_id.offset - 1, -1), snapshot_id.epoch
         kraft_version = _kraft_version(_snapshot_head(fs, part, snapshot_id), kraft_version)
     leader = -1
-    for batch in _from(first, batches):
+    for batch, entries in _from(first, batches):
         if batch.next_offset <= end.offset + 1:
             continue
         if _is_beyond(batch.base_offset, batch.base_timestamp, as_of):
@@ -103,15 +114,19 @@ def _read(fs: FileSystem, part: LogPart, as_of: AsOf) -> ReadHistory:
                 " metadata log are missing: give the directory of another node"
             )
         if batch.is_control:
-            leader, end = _elected(batch, history, leader), _last(batch)
+            elections, leader = _elections(batch, leader)
+            history.elections += elections if share.is_first else []
+            end = _last(batch)
             kraft_version = _kraft_version(batch, kraft_version)
         else:
-            end = _take(batch, history, end, as_of)
+            wanted = _wanted(entries, end, as_of)
+            end = _take(wanted, share, history, end)
+            records += len(wanted)
         epoch = batch.partition_leader_epoch
-    return ReadHistory(history, end, epoch, kraft_version)
+    return ReadHistory(history, share, records, end, epoch, kraft_version)
 
 
-def _from(first: RecordBatch | None, rest: Iterator[RecordBatch]) -> Iterator[RecordBatch]:
+def _from(first: LoggedBatch | None, rest: Iterator[LoggedBatch]) -> Iterator[LoggedBatch]:
     if first is not None:
         yield first
         yield from rest
@@ -176,33 +191,38 @@ def _is_beyond(offset: int, timestamp_ms: int, as_of: AsOf) -> bool:
     return as_of.timestamp_ms is not None and timestamp_ms > as_of.timestamp_ms
 
 
-def _take(batch: RecordBatch, history: MetadataHistory, end: Moment, as_of: AsOf) -> Moment:
-    """Take the records of a batch that are behind `end` and before `as_of`."""
-    begin = end.offset
-    for record in batch.records():
-        if record.offset <= begin:
-            continue
-        if _is_beyond(record.offset, record.timestamp, as_of):
-            break
-        end = Moment(record.offset, record.timestamp)
-        history.take(decode_record(record.value or b"").record, end)
-    return end
+def _wanted(entries: Sequence[Entry], end: Moment, as_of: AsOf) -> Sequence[Entry]:
+    """Return the records of a batch that are behind `end` and before `as_of`."""
+    if as_of == AsOf() and entries and entries[0][0] > end.offset:
+        return entries
+    behind = (entry for entry in entries if entry[0] > end.offset)
+    return list(takewhile(lambda entry: not _is_beyond(entry[0], entry[1], as_of), behind))
+
+
+def _take(
+    wanted: Sequence[Entry], share: TopicShare, history: MetadataHistory, end: Moment
+) -> Moment:
+    """Give the records of a batch to the history; return the last one's moment."""
+    for offset, timestamp_ms, record in share.messages(wanted):
+        history.take(record, Moment(offset, timestamp_ms))
+    return Moment(*wanted[-1][:2]) if wanted else end
 
 
 def _last(batch: RecordBatch) -> Moment:
     return Moment(batch.next_offset - 1, batch.max_timestamp)
 
 
-def _elected(batch: RecordBatch, history: MetadataHistory, leader: int) -> int:
-    """Note who leads the quorum from a control batch on, and return it."""
+def _elections(batch: RecordBatch, leader: int) -> tuple[list[Election], int]:
+    """Return who was elected to lead the quorum in a control batch, and who leads it from there."""
+    found = []
     for record in batch.records():
         if parse_control_key(record.key) is ControlRecordType.LEADER_CHANGE:
             told = parse_control_value(ControlRecordType.LEADER_CHANGE, record.value)
             assert isinstance(told, LeaderChangeMessage), told
             at = Moment(record.offset, record.timestamp)
             epoch = batch.partition_leader_epoch
-            history.elections.append(
+            found.append(
                 Election("__cluster_metadata", None, 0, epoch, leader, told.leader_id, False, at)
             )
             leader = told.leader_id
-    return leader
+    return found, leader

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from kraft_wire.controller.image import EMPTY_IMAGE, MetadataImage, PartitionImage
 from kraft_wire.controller.image_draft import ImageDraft, MetadataFault
 from kraft_wire.controller.replay import replay
+from kraft_wire.controller.replay_topics import change_partition
 from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.clear_elr_record import ClearElrRecord
 from kraft_wire.wire.generated.partition_change_record import PartitionChangeRecord
@@ -72,8 +73,6 @@ class MetadataHistory:
     ended: list[Change] = field(default_factory=list)
     elections: list[Election] = field(default_factory=list)
     created: dict[Uuid, Moment] = field(default_factory=dict)
-    records: int = 0
-    """How many were taken, of the log and of the snapshot before it."""
     _draft: ImageDraft = field(default_factory=lambda: ImageDraft(EMPTY_IMAGE))
     _since: dict[tuple[Uuid, int], Moment] = field(default_factory=dict)
     _held_back: list[Message] | None = None
@@ -82,12 +81,10 @@ class MetadataHistory:
     def take_snapshot(self, records: Iterable[Message]) -> None:
         """Begin with a snapshot: there are no transactions, and nothing is known of before."""
         for record in records:
-            self.records += 1
             self._apply(record, UNKNOWN)
 
     def take(self, record: Message, at: Moment) -> None:
         """Go one record on."""
-        self.records += 1
         if record.RECORD_TYPE in (_BEGIN, _END, _ABORT):
             self._mark(record.RECORD_TYPE, at)
         elif self._held_back is not None:
@@ -115,11 +112,11 @@ class MetadataHistory:
                 self._apply(record, at)
 
     def _apply(self, record: Message, at: Moment) -> None:
-        if isinstance(record, PartitionRecord):
+        if isinstance(record, PartitionChangeRecord):
+            self._change(record, at)
+        elif isinstance(record, PartitionRecord):
             replay(self._draft, record)
             self._since[record.topic_id, record.partition_id] = at
-        elif isinstance(record, PartitionChangeRecord):
-            self._change(record, at)
         elif isinstance(record, RemoveTopicRecord):
             self._remove(record, at)
         elif isinstance(record, ClearElrRecord):
@@ -130,16 +127,12 @@ class MetadataHistory:
                 self.created[record.topic_id] = at
 
     def _change(self, record: PartitionChangeRecord, at: Moment) -> None:
-        topic_id, number = record.topic_id, record.partition_id
-        partitions = self._draft.partitions(topic_id)
-        before = partitions.get(number)
-        replay(self._draft, record)
-        after = partitions.get(number)
-        assert before is not None, "the replay refuses a change of what is not there"
-        assert after is not None, "a change removes nothing"
+        before, after = change_partition(self._draft, record)
+        topic_id = record.topic_id
         name = self._draft.topic_name(topic_id)
-        self._end(name, topic_id, before, at)
-        self._since[topic_id, number] = at
+        key = topic_id, before.partition
+        self.ended.append(Change(name, topic_id, before, self._since[key], at))
+        self._since[key] = at
         if after.leader_epoch != before.leader_epoch:
             self._elect(name, topic_id, before, after, at)
 

@@ -5,9 +5,8 @@
 many clusters can stand in one directory.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
-from typing import Final
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +15,7 @@ from kraft_wire.controller.features import KRAFT_VERSION
 from kraft_wire.controller.image import (
     BROKER_RESOURCE,
     CLIENT_METRICS_RESOURCE,
+    EMPTY_IMAGE,
     GROUP_RESOURCE,
     TOPIC_RESOURCE,
     EndpointImage,
@@ -29,6 +29,7 @@ from kraft_wire.spark.metadata_history import UNKNOWN, Change, Election, Moment
 __all__ = ["TABLES", "tables_of"]
 
 Row = dict[str, object]
+T = TypeVar("T", bound=Hashable)
 
 _TIME: Final = pa.timestamp("us", tz="UTC")
 _NODES: Final = pa.list_(pa.field("element", pa.int32()))
@@ -152,18 +153,20 @@ _RESOURCES: Final = {
 
 
 def tables_of(read: ReadHistory, cluster_id: str) -> dict[str, pa.Table]:
-    """Return the tables of one cluster, by name."""
+    """Return the tables of one cluster, by name, with the topics of one share in them."""
     image = read.history.image(read.end, read.epoch)
+    whole = image if read.share.is_first else EMPTY_IMAGE
+    kraft_version = read.kraft_version if read.share.is_first else 0
     lasting = list(read.history.lasting(image))
     changes = [*read.history.ended, *lasting]
     rows: dict[str, list[Row]] = {
-        "brokers": list(_brokers(image)),
-        "controllers": list(_controllers(image)),
-        "topics": list(_topics(image, read.history.created)),
-        "configs": list(_configs(image)),
+        "brokers": list(_brokers(whole)),
+        "controllers": list(_controllers(whole)),
+        "topics": list(_topics(image, read)),
+        "configs": list(_configs(whole)),
         "features": [
             {"feature": name, "level": level}
-            for name, level in sorted(_finalized(image, read.kraft_version).items())
+            for name, level in sorted(_finalized(whole, kraft_version).items())
         ],
     }
     columns = {
@@ -239,21 +242,27 @@ def _elections(elections: Sequence[Election]) -> dict[str, pa.Array]:
 
 
 def _ids(topic_ids: Sequence[Uuid | None]) -> pa.Array:
-    """Return ids as texts; many rows share few of them."""
-    texts = {
-        each: None if each is None else uuid_to_text(each) for each in dict.fromkeys(topic_ids)
-    }
-    return pa.array([texts[each] for each in topic_ids], pa.string())
+    return _shared(topic_ids, _id_texts)
+
+
+def _id_texts(topic_ids: Sequence[Uuid | None]) -> pa.Array:
+    texts = [None if each is None else uuid_to_text(each) for each in topic_ids]
+    return pa.array(texts, pa.string())
+
+
+def _shared(values: Sequence[T], made: Callable[[Sequence[T]], pa.Array]) -> pa.Array:
+    """Return an array of values that many rows have in common: each is made once, and taken."""
+    places: dict[T, int] = {}
+    taken = [places.setdefault(each, len(places)) for each in values]
+    return made(list(places)).take(pa.array(np.array(taken, np.int32)))
 
 
 def _numbers(values: Sequence[int]) -> pa.Array:
     return pa.array(np.array(values, np.int32))
 
 
-def _nodes(values: Sequence[Sequence[int]]) -> pa.Array:
-    """Return lists of numbers, many times faster than Arrow takes them one by one."""
-    flat = np.fromiter(chain.from_iterable(values), np.int32)
-    return pa.ListArray.from_arrays(_ends(values), pa.array(flat)).cast(_NODES)
+def _nodes(values: Sequence[tuple[int, ...]]) -> pa.Array:
+    return _shared(values, lambda distinct: pa.array(distinct, _NODES))
 
 
 def _offsets(moments: Sequence[Moment]) -> pa.Array:
@@ -267,19 +276,11 @@ def _times(moments: Sequence[Moment]) -> pa.Array:
 
 
 def _directories(changes: Sequence[Change]) -> pa.Array:
-    texts: dict[Uuid, str] = {}
-    for topic_id in dict.fromkeys(chain.from_iterable(each.state.directories for each in changes)):
-        texts[topic_id] = uuid_to_text(topic_id)
-    named = [[texts[each] for each in change.state.directories] for change in changes]
-    flat = pa.array(list(chain.from_iterable(named)), pa.string())
-    return pa.ListArray.from_arrays(_ends(named), flat).cast(_TEXTS)
+    return _shared([each.state.directories for each in changes], _directory_texts)
 
 
-def _ends(lists: Sequence[Sequence[object]]) -> pa.Array:
-    """Return where each list begins in the flat values, and where the last one ends."""
-    ends = np.zeros(len(lists) + 1, np.int32)
-    np.cumsum([len(each) for each in lists], out=ends[1:])
-    return pa.array(ends)
+def _directory_texts(distinct: Sequence[tuple[Uuid, ...]]) -> pa.Array:
+    return pa.array([[uuid_to_text(each) for each in ids] for ids in distinct], _TEXTS)
 
 
 def _brokers(image: MetadataImage) -> Iterable[Row]:
@@ -327,9 +328,11 @@ def _levels(features: Mapping[str, FeatureRange]) -> list[Row]:
     ]
 
 
-def _topics(image: MetadataImage, created: Mapping[Uuid, Moment]) -> Iterable[Row]:
+def _topics(image: MetadataImage, read: ReadHistory) -> Iterable[Row]:
     for topic in image.topics():
-        at = created[topic.topic_id]
+        if not read.share.has(topic.topic_id):
+            continue
+        at = read.history.created[topic.topic_id]
         yield {
             "topic": topic.name,
             "topicId": uuid_to_text(topic.topic_id),

@@ -42,6 +42,7 @@ __all__ = [
     "arrow_batches",
     "image_at",
     "metadata_batches",
+    "metadata_windows",
     "partition_rows",
     "read_metadata_view",
     "read_partitions_view",
@@ -85,9 +86,15 @@ def arrow_batches(
 
 def metadata_batches(fs: FileSystem, part: LogPart) -> Iterator[RecordBatch]:
     """Yield all batches of a metadata log in order; PipelineError where it is damaged."""
+    for found in metadata_windows(fs, part):
+        yield from _batches(found)
+
+
+def metadata_windows(fs: FileSystem, part: LogPart) -> Iterator[LogWindow]:
+    """Yield a metadata log window by window; PipelineError where it is damaged."""
     for found in walk(fs, part):
         judge_damage(found, "fail")
-        yield from _batches(found)
+        yield found
 
 
 def _batches(found: LogWindow) -> Iterator[RecordBatch]:

@@ -24,7 +24,7 @@ from kraft_wire.wire.json_form import Json, message_to_json
 from kraft_wire.wire.message import Message
 from kraft_wire.wire.record_batch import RecordBatch
 
-__all__ = ["newest_snapshot", "snapshot_records", "snapshot_rows"]
+__all__ = ["newest_snapshot", "snapshot_records", "snapshot_rows", "snapshot_values"]
 
 
 @dataclass(slots=True)
@@ -51,12 +51,18 @@ def snapshot_records(
     fs: FileSystem, directory: str, snapshot_id: OffsetAndEpoch
 ) -> Iterator[Message]:
     """Yield the metadata records of a snapshot; StorageError, MetadataFault for damage."""
+    for value in snapshot_values(fs, directory, snapshot_id):
+        yield decode_record(value).record
+
+
+def snapshot_values(fs: FileSystem, directory: str, snapshot_id: OffsetAndEpoch) -> Iterator[bytes]:
+    """Yield the bytes of a snapshot's metadata records; StorageError for damage."""
     reader = SnapshotReader(fs, directory, snapshot_id)
     try:
         for batch in reader.batches():
             if not batch.is_control:
                 for record in batch.records():
-                    yield decode_record(record.value or b"").record
+                    yield record.value or b""
     finally:
         reader.close()
 

@@ -1,28 +1,41 @@
-"""`kraft-wire spark tables`: metadata logs and snapshots as Parquet tables, a task a cluster.
+"""`kraft-wire spark tables`: metadata logs and snapshots as Parquet tables.
 
-A log is one order of records, so one worker replays it; many clusters are many tasks. The tables
-are written by the workers and become visible together.
+A log is one order of records, but what becomes of a topic does not depend on the others: a long log
+is replayed by several tasks, each for a share of the topics (`topic_share`), many clusters by many.
+The tables are written by the workers and become visible together. A log that one task refuses is
+read by none: the next best replica takes its place. A log that grew between two tasks is read up to
+where both came.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
+from typing import Final
 
+import pyarrow as pa
 from pyarrow import parquet
 from pyspark.sql import SparkSession
 
 from kraft_wire.spark.failure import PipelineError
 from kraft_wire.spark.garbage_collection import uncollected
-from kraft_wire.spark.history_reading import AsOf, ReadHistory, parse_as_of, read_history
+from kraft_wire.spark.history_reading import AsOf, parse_as_of, read_history
 from kraft_wire.spark.metadata_tables import TABLES, tables_of
 from kraft_wire.spark.options import LogOptions, parse_log_options
 from kraft_wire.spark.planning import LogPart
+from kraft_wire.spark.registration import parallelism_of
 from kraft_wire.spark.staging import keep_only, staged
+from kraft_wire.spark.topic_share import TopicShare
 from kraft_wire.spark.views import metadata_logs
 from kraft_wire.spark.workers import Amount, Tell, attempt_name, run_on_workers, silent
 from kraft_wire.storage.os_files import OsFileSystem
 
 __all__ = ["Cluster", "WrittenTables", "plan_tables", "write_tables"]
+
+_SHARE_BYTES: Final = 4 << 20
+"""Of a log for each of its tasks: with less, going over all of it costs what sharing saves."""
+_ROUNDS_MAX: Final = 5
+"""How often a log is read again because it was not the same for all tasks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +60,40 @@ class WrittenTables:
     records: int
     end_offset: int
     rows: dict[str, int]
-    file: str
-    """The name of its file in the directory of every table."""
+    files: tuple[str, ...]
+    """Of all tables, below the output."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """A cluster that is to be read, and up to where."""
+
+    cluster: Cluster
+    as_of: AsOf
+    shares: int
+    refused: str = ""
+    """Why the first of its logs was not taken."""
+    rounds: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """One share of one cluster."""
+
+    reading: _Reading
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """What a task wrote; or why it refused the log, and then nothing else."""
+
+    refused: str = ""
+    records: int = 0
+    end_offset: int = 0
+    epoch: int = 0
+    rows: tuple[tuple[str, int], ...] = ()
+    files: tuple[str, ...] = ()
 
 
 def plan_tables(node_dirs: Sequence[str]) -> list[Cluster]:
@@ -78,51 +123,93 @@ def write_tables(
     until = parse_as_of(as_of)
     clusters = plan_tables(node_dirs)
     reading = _options(node_dirs).paths
+    done: dict[str, WrittenTables] = {}
     with staged(output, overwrite=overwrite, reading=reading) as staging:
-        place = str(staging)
-        written = run_on_workers(
-            spark,
-            clusters,
-            lambda cluster: _write_cluster(cluster, place, until),
-            amount_of=_amount_of,
-            tell=tell,
-        )
-        keep_only(staging, [f"{table}/{each.file}" for each in written for table in TABLES])
-        return written
+        tasks = parallelism_of(spark)
+        left = [_Reading(each, until, _shares(each, tasks)) for each in clusters]
+        while left:
+            results = _replayed(spark, left, str(staging), tell)
+            judged = [_judged(*each) for each in zip(left, results, strict=True)]
+            done |= {each.cluster_id: each for each in judged if isinstance(each, WrittenTables)}
+            left = [each for each in judged if isinstance(each, _Reading)]
+        keep_only(staging, [name for each in done.values() for name in each.files])
+    return [done[each.cluster_id] for each in clusters]
 
 
-def _amount_of(cluster: Cluster, written: WrittenTables) -> Amount:
-    return Amount(len(cluster.logs[0].stretches), cluster.size_bytes, written.records)
+def _shares(cluster: Cluster, tasks_max: int) -> int:
+    return min(tasks_max, max(cluster.size_bytes // _SHARE_BYTES, 1))
 
 
-def _write_cluster(cluster: Cluster, staging: str, as_of: AsOf) -> WrittenTables:
-    """Replay one cluster's log and write its files."""
-    with uncollected():
-        read, directory = _read(cluster, as_of)
-        tables = tables_of(read, cluster.cluster_id)
-    rows = {}
-    name = f"part-{attempt_name()}.parquet"
-    for table_name, table in tables.items():
-        path = Path(staging, table_name, name)
-        try:
-            path.parent.mkdir(exist_ok=True)
-            parquet.write_table(table, path)
-        except OSError as error:
-            reason = str(error).rsplit("Detail: ", 1)[-1]  # Arrow hides it behind its own words
-            raise PipelineError(f"{Path(staging).parent}: cannot write Parquet: {reason}") from None
-        rows[table_name] = table.num_rows
-    assert list(rows) == list(TABLES), rows
+def _replayed(
+    spark: SparkSession, readings: Sequence[_Reading], staging: str, tell: Tell
+) -> list[list[_Written]]:
+    """Return what the tasks of each cluster did."""
+    tasks = [_Task(each, number) for each in readings for number in range(each.shares)]
+    results = run_on_workers(
+        spark, tasks, lambda task: _run(task, staging), amount_of=_amount_of, tell=tell
+    )
+    pairs = zip(tasks, results, strict=True)
+    grouped = groupby(pairs, lambda pair: pair[0].reading.cluster.cluster_id)
+    return [[written for _, written in group] for _, group in grouped]
+
+
+def _judged(reading: _Reading, written: Sequence[_Written]) -> WrittenTables | _Reading:
+    """Put together what the tasks of one cluster wrote, or say how it is to be read again."""
+    cluster = reading.cluster
+    refused = next((each.refused for each in written if each.refused), "")
+    if refused:
+        if len(cluster.logs) == 1:
+            raise PipelineError(reading.refused or refused)
+        others = replace(cluster, logs=cluster.logs[1:])
+        return replace(reading, cluster=others, refused=reading.refused or refused)
+    if len({(each.end_offset, each.records, each.epoch) for each in written}) > 1:
+        if reading.rounds == _ROUNDS_MAX:
+            raise PipelineError(f"{cluster.logs[0].directory} changes while it is read: try again")
+        until = replace(reading.as_of, offset=min(each.end_offset for each in written))
+        return replace(reading, as_of=until, rounds=reading.rounds + 1)
     return WrittenTables(
-        cluster.cluster_id, directory, read.history.records, read.end.offset + 1, rows, name
+        cluster.cluster_id,
+        cluster.logs[0].directory,
+        written[0].records,
+        written[0].end_offset,
+        {name: sum(dict(each.rows)[name] for each in written) for name in TABLES},
+        tuple(name for each in written for name in each.files),
     )
 
 
-def _read(cluster: Cluster, as_of: AsOf) -> tuple[ReadHistory, str]:
-    """Read the first log of several that reaches back as far as is asked."""
-    failures: list[PipelineError] = []
-    for part in cluster.logs:
+def _amount_of(task: _Task, written: _Written) -> Amount:
+    """A share's part of the log, although it went over all of it."""
+    cluster, shares = task.reading.cluster, task.reading.shares
+    if task.number:
+        return Amount(0, cluster.size_bytes // shares, 0)
+    size = cluster.size_bytes - (shares - 1) * (cluster.size_bytes // shares)
+    return Amount(len(cluster.logs[0].stretches), size, written.records)
+
+
+def _run(task: _Task, staging: str) -> _Written:
+    """Replay the log for one share of the topics, and write its files."""
+    cluster, as_of = task.reading.cluster, task.reading.as_of
+    share = TopicShare(task.number, task.reading.shares)
+    with uncollected():
         try:
-            return read_history(OsFileSystem(), part, as_of), part.directory
+            read = read_history(OsFileSystem(), cluster.logs[0], as_of, share)
         except PipelineError as error:
-            failures.append(error)
-    raise failures[0]
+            return _Written(refused=str(error))
+        tables = tables_of(read, cluster.cluster_id)
+    name = f"part-{attempt_name()}.parquet"
+    rows, files = [], []
+    for table_name, table in tables.items():
+        rows.append((table_name, table.num_rows))
+        if share.is_first or table.num_rows:
+            files.append(f"{table_name}/{name}")
+            _write(table, Path(staging, files[-1]))
+    return _Written("", read.records, read.end.offset + 1, read.epoch, tuple(rows), tuple(files))
+
+
+def _write(table: pa.Table, path: Path) -> None:
+    try:
+        path.parent.mkdir(exist_ok=True)
+        parquet.write_table(table, path)
+    except OSError as error:
+        reason = str(error).rsplit("Detail: ", 1)[-1]  # Arrow hides it behind its own words
+        raise PipelineError(f"{path.parents[2]}: cannot write Parquet: {reason}") from None

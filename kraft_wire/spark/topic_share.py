@@ -1,0 +1,70 @@
+"""Some of a cluster's topics, where several tasks replay one metadata log at the same time.
+
+What becomes of a partition depends on nothing but its own records and its topic's (KIP-631). So
+each task goes over the whole log, and leaves the records of the partitions of other tasks' topics
+unread. Topics are dealt out in turn as the log creates them: every task sees the same log, so none
+has to be told.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from kraft_wire.controller.records import PARTITION_HEADS, TOPIC_ID, decode_record
+from kraft_wire.model import Uuid
+from kraft_wire.spark.logged_batches import Entry
+from kraft_wire.wire.generated.partition_change_record import PartitionChangeRecord
+from kraft_wire.wire.generated.partition_record import PartitionRecord
+from kraft_wire.wire.generated.topic_record import TopicRecord
+from kraft_wire.wire.message import Message
+
+__all__ = ["TopicShare"]
+
+_OF_PARTITIONS = (PartitionRecord, PartitionChangeRecord)
+
+
+class TopicShare:
+    """The topics of task `number` of `tasks`; what belongs to no topic is the first one's."""
+
+    __slots__ = ("_owners", "number", "tasks")
+
+    def __init__(self, number: int = 0, tasks: int = 1) -> None:
+        assert 0 <= number < tasks, (number, tasks)
+        self.number = number
+        self.tasks = tasks
+        self._owners: dict[bytes, int] = {}
+
+    @property
+    def is_first(self) -> bool:
+        """Whether brokers, configs and all else without a topic are in it."""
+        return self.number == 0
+
+    def has(self, topic_id: Uuid) -> bool:
+        """Whether a topic is in it; one that the log never created is in all, for all to refuse."""
+        return self._owners.get(topic_id, self.number) == self.number
+
+    def messages(self, entries: Iterable[Entry]) -> Iterator[tuple[int, int, Message]]:
+        """Yield offset, time and message of the records that are not another task's.
+
+        MetadataFault for a value that is not exactly one record.
+        """
+        for offset, timestamp_ms, value in self._at_a_glance(entries):
+            record = decode_record(value).record
+            if isinstance(record, TopicRecord):
+                self._owners.setdefault(record.topic_id, len(self._owners) % self.tasks)
+            elif value[:3] not in PARTITION_HEADS and self._is_another_s(record):
+                continue
+            yield offset, timestamp_ms, record
+
+    def _is_another_s(self, record: Message) -> bool:
+        """Whether a record is another task's although bytes at known places do not tell."""
+        return isinstance(record, _OF_PARTITIONS) and not self.has(record.topic_id)
+
+    def _at_a_glance(self, entries: Iterable[Entry]) -> Iterator[Entry]:
+        """Leave out what bytes at known places tell to be another task's."""
+        if self.tasks == 1:
+            yield from entries
+            return
+        owners, number = self._owners, self.number
+        for entry in entries:
+            value = entry[2]
+            if value[:3] not in PARTITION_HEADS or owners.get(value[TOPIC_ID], number) == number:
+                yield entry
