@@ -12,7 +12,7 @@ from typing import Final
 from kraft_wire.audit.partition_audit import METADATA_TOPIC, PartitionFacts
 from kraft_wire.controller.image import BROKER_RESOURCE, TOPIC_RESOURCE
 from kraft_wire.controller.image_draft import MetadataFault
-from kraft_wire.controller.records import decode_record
+from kraft_wire.controller.records import decode_message
 from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.config_record import ConfigRecord
 from kraft_wire.wire.generated.partition_change_record import PartitionChangeRecord
@@ -97,7 +97,7 @@ class MetadataFold:
             if value is None or len(value) <= _TYPE_AT or value[_TYPE_AT] not in _WANTED:
                 continue
             try:
-                record = decode_record(value).record
+                record = decode_message(value)
             except MetadataFault:
                 continue
             self._take(record)

@@ -19,6 +19,7 @@ __all__ = [
     "PARTITION_HEADS",
     "TOPIC_ID",
     "VersionedRecord",
+    "decode_message",
     "decode_record",
     "encode_record",
     "partition_record_version",
@@ -69,6 +70,13 @@ def _head_of(record_type: int, version: int) -> bytes:
 
 def decode_record(value: bytes | memoryview) -> VersionedRecord:
     """Read the value of a metadata record; MetadataFault for anything that is not exactly one."""
+    message = decode_message(value)
+    is_short = _class_by_head(bytes(value[:_HEAD_BYTES])) is not None
+    return VersionedRecord(message, value[_HEAD_BYTES - 1] if is_short else _long_head(value)[2])
+
+
+def decode_message(value: bytes | memoryview) -> Message:
+    """Read the same where nobody asks for the version that it was written in."""
     kind, position = _class_by_head(bytes(value[:_HEAD_BYTES])), _HEAD_BYTES
     if kind is None:
         frame_version, record_type, version, position = _long_head(value)
@@ -76,12 +84,12 @@ def decode_record(value: bytes | memoryview) -> VersionedRecord:
     else:
         version = value[_HEAD_BYTES - 1]
     try:
-        record, end = kind.decode(value, version, position)
+        message, end = kind.decode(value, version, position)
     except MalformedMessage as error:
         raise MetadataFault(f"{kind.NAME} version {version}: {error}") from error
     if end != len(value):
         raise MetadataFault(f"{kind.NAME} version {version} has {len(value) - end} bytes too many")
-    return VersionedRecord(record, version)
+    return message
 
 
 @lru_cache(_HEADS_MAX)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kraft_wire.controller.image_draft import MetadataFault
-from kraft_wire.controller.records import decode_record
+from kraft_wire.controller.records import decode_message
 from kraft_wire.frozen import frozen
 from kraft_wire.model import FileSlice, LeaderEpoch, Offset, OffsetAndEpoch
 from kraft_wire.raft.events import ControlRecord
@@ -267,7 +267,7 @@ def read_batch(batch: RecordBatch) -> MetadataBatch:
     if batch.is_control:
         control_messages(batch)
         return _described(batch, ())
-    records = [decode_record(value or b"").record for value in batch.values()]
+    records = [decode_message(value or b"") for value in batch.values()]
     return _described(batch, records)
 
 

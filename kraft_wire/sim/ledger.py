@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 
-from kraft_wire.controller.records import decode_record
+from kraft_wire.controller.records import decode_message
 from kraft_wire.model import Uuid
 from kraft_wire.sim.log_watch import SeenBatch
 from kraft_wire.wire.generated.client_quota_record import ClientQuotaRecord
@@ -66,7 +66,7 @@ def changes_of(batch: SeenBatch) -> list[Entry]:
     """Return the changes of registers in a batch of the log."""
     found = []
     for at, value in enumerate(batch.values()):
-        change = change_of(decode_record(value).record)
+        change = change_of(decode_message(value))
         if change is not None:
             found.append(Entry(batch.base_offset + at, *change))
     return found
@@ -122,7 +122,7 @@ class Ledger:
         self.ends.append(batch.end_offset)
         self.epochs.append(max(epoch, self.epochs[-1] if self.epochs else 0))
         for at, value in enumerate(batch.values()):
-            record, offset = decode_record(value).record, batch.base_offset + at
+            record, offset = decode_message(value), batch.base_offset + at
             change = change_of(record)
             if change is not None:
                 self._change(Entry(offset, *change))

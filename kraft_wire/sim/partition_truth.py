@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kraft_wire.broker.metadata_cache import OFFSETS_TOPIC
-from kraft_wire.controller.records import decode_record
+from kraft_wire.controller.records import decode_message
 from kraft_wire.model import Uuid
 from kraft_wire.sim.judge import Violation
 from kraft_wire.sim.log_watch import LogWatch, SeenBatch
@@ -173,7 +173,7 @@ class Truth:
     def metadata_committed(self, batch: SeenBatch) -> None:
         """Replay a committed batch of the metadata log."""
         for value in batch.values():
-            self._replay(decode_record(value).record)
+            self._replay(decode_message(value))
 
     def _replay(self, record: Message) -> None:
         match record:

@@ -6,6 +6,7 @@ many clusters can stand in one directory.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Final, TypeVar
 
 import numpy as np
@@ -169,9 +170,11 @@ def tables_of(read: ReadHistory, cluster_id: str) -> dict[str, pa.Table]:
             for name, level in sorted(_finalized(whole, kraft_version).items())
         ],
     }
+    states = _states(changes)
+    last = {name: array.slice(len(changes) - len(lasting)) for name, array in states.items()}
     columns = {
-        "partitions": _states(lasting) | {"directories": _directories(lasting)},
-        "partition_changes": _states(changes) | _intervals(changes),
+        "partitions": last | {"directories": _directories(lasting)},
+        "partition_changes": states | _intervals(changes),
         "elections": _elections(read.history.elections),
     }
     found = {}
@@ -217,17 +220,14 @@ def _states(changes: Sequence[Change]) -> dict[str, pa.Array]:
 
 
 def _intervals(changes: Sequence[Change]) -> dict[str, pa.Array]:
-    begins, ends = [each.since for each in changes], [each.until or UNKNOWN for each in changes]
-    return {
-        "fromOffset": _offsets(begins),
-        "untilOffset": _offsets(ends),
-        "fromTimestamp": _times(begins),
-        "untilTimestamp": _times(ends),
-    }
+    begins = _moments([each.since for each in changes])
+    ends = _moments([each.until or UNKNOWN for each in changes])
+    names = ("fromOffset", "fromTimestamp", "untilOffset", "untilTimestamp")
+    return dict(zip(names, (*begins, *ends), strict=True))
 
 
 def _elections(elections: Sequence[Election]) -> dict[str, pa.Array]:
-    moments = [each.at for each in elections]
+    offsets, times = _moments([each.at for each in elections])
     return {
         "topic": pa.array([each.topic for each in elections], pa.string()),
         "topicId": _ids([each.topic_id for each in elections]),
@@ -236,8 +236,8 @@ def _elections(elections: Sequence[Election]) -> dict[str, pa.Array]:
         "fromLeader": _numbers([each.from_leader for each in elections]),
         "toLeader": _numbers([each.to_leader for each in elections]),
         "isUnclean": pa.array([each.is_unclean for each in elections], pa.bool_()),
-        "offset": _offsets(moments),
-        "timestamp": _times(moments),
+        "offset": offsets,
+        "timestamp": times,
     }
 
 
@@ -265,14 +265,12 @@ def _nodes(values: Sequence[tuple[int, ...]]) -> pa.Array:
     return _shared(values, lambda distinct: pa.array(distinct, _NODES))
 
 
-def _offsets(moments: Sequence[Moment]) -> pa.Array:
-    offsets = np.array([each.offset for each in moments], np.int64)
-    return pa.array(offsets, mask=offsets < 0)
-
-
-def _times(moments: Sequence[Moment]) -> pa.Array:
-    stamps = np.array([each.timestamp_ms for each in moments], np.int64)
-    return pa.array(stamps * 1000, mask=stamps < 0).cast(_TIME)
+def _moments(moments: Sequence[Moment]) -> tuple[pa.Array, pa.Array]:
+    """Return offsets and times; null where they are not known."""
+    flat = np.fromiter(chain.from_iterable(moments), np.int64, 2 * len(moments))
+    offsets, stamps = np.ascontiguousarray(flat.reshape(-1, 2).T)
+    times = pa.array(stamps * 1000, mask=stamps < 0).cast(_TIME)
+    return pa.array(offsets, mask=offsets < 0), times
 
 
 def _directories(changes: Sequence[Change]) -> pa.Array:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from kraft_wire.controller.image import MetadataImage
 from kraft_wire.controller.image_draft import MetadataFault
 from kraft_wire.controller.loader import MetadataLoader
-from kraft_wire.controller.records import decode_record
+from kraft_wire.controller.records import decode_message
 from kraft_wire.model import StorageError, uuid_to_text
 from kraft_wire.spark.failure import PipelineError
 from kraft_wire.spark.garbage_collection import uncollected
@@ -223,5 +223,5 @@ def _take(batch: RecordBatch, loader: MetadataLoader, begin: int, end: int | Non
     messages: list[Message] = []
     for record in batch.records():
         if record.offset >= begin and (end is None or record.offset < end):
-            messages.append(decode_record(record.value or b"").record)
+            messages.append(decode_message(record.value or b""))
     loader.take_batch(messages, max(batch.base_offset, begin), batch.partition_leader_epoch)

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from kraft_wire.controller.records import decode_record
+from kraft_wire.controller.records import decode_message
 from kraft_wire.model import OffsetAndEpoch, StorageError
 from kraft_wire.spark.failure import PipelineError
 from kraft_wire.spark.options import LogOptions
@@ -52,7 +52,7 @@ def snapshot_records(
 ) -> Iterator[Message]:
     """Yield the metadata records of a snapshot; StorageError, MetadataFault for damage."""
     for value in snapshot_values(fs, directory, snapshot_id):
-        yield decode_record(value).record
+        yield decode_message(value)
 
 
 def snapshot_values(fs: FileSystem, directory: str, snapshot_id: OffsetAndEpoch) -> Iterator[bytes]:

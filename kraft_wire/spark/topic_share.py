@@ -8,7 +8,7 @@ has to be told.
 
 from collections.abc import Iterable, Iterator
 
-from kraft_wire.controller.records import PARTITION_HEADS, TOPIC_ID, decode_record
+from kraft_wire.controller.records import PARTITION_HEADS, TOPIC_ID, decode_message
 from kraft_wire.model import Uuid
 from kraft_wire.spark.logged_batches import Entry
 from kraft_wire.wire.generated.partition_change_record import PartitionChangeRecord
@@ -47,7 +47,7 @@ class TopicShare:
         MetadataFault for a value that is not exactly one record.
         """
         for offset, timestamp_ms, value in self._at_a_glance(entries):
-            record = decode_record(value).record
+            record = decode_message(value)
             if isinstance(record, TopicRecord):
                 self._owners.setdefault(record.topic_id, len(self._owners) % self.tasks)
             elif value[:3] not in PARTITION_HEADS and self._is_another_s(record):

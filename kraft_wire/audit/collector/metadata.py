@@ -25,7 +25,7 @@ from kraft_wire.columnar import PartitionFiles, batch_columns, read_windows
 from kraft_wire.controller.image import MetadataImage
 from kraft_wire.controller.image_draft import MetadataFault
 from kraft_wire.controller.loader import MetadataLoader
-from kraft_wire.controller.records import decode_record
+from kraft_wire.controller.records import decode_message
 from kraft_wire.model import OffsetAndEpoch, StorageError
 from kraft_wire.storage.files import FileSystem, MissingFile
 from kraft_wire.storage.segment import LOG_SUFFIX
@@ -357,13 +357,13 @@ def _taken(batch: RecordBatch, content: list[bytes]) -> Iterator[Message]:
             value = value[:_VERSION_BYTES]
         content.append(b"%d %d " % (len(key), len(value)) + key + value)
         if not batch.is_control:
-            yield decode_record(value).record
+            yield decode_message(value)
 
 
 def _decoded(values: list[bytes | None]) -> list[Message]:
     if None in values:
         raise MetadataFault("a metadata record has no value")
-    return [decode_record(value).record for value in values if value is not None]
+    return [decode_message(value) for value in values if value is not None]
 
 
 class _StrictFold:
