@@ -34,6 +34,8 @@ __all__ = ["Cluster", "WrittenTables", "plan_tables", "write_tables"]
 
 _SHARE_BYTES: Final = 4 << 20
 """Of a log for each of its tasks: with less, going over all of it costs what sharing saves."""
+_SHARES_MAX: Final = 8
+"""Of one log: each of its tasks goes over all of it, which is a tenth of the work."""
 _ROUNDS_MAX: Final = 5
 """How often a log is read again because it was not the same for all tasks."""
 
@@ -137,7 +139,7 @@ def write_tables(
 
 
 def _shares(cluster: Cluster, tasks_max: int) -> int:
-    return min(tasks_max, max(cluster.size_bytes // _SHARE_BYTES, 1))
+    return min(tasks_max, _SHARES_MAX, max(cluster.size_bytes // _SHARE_BYTES, 1))
 
 
 def _replayed(
