@@ -32,7 +32,7 @@ class TouchedMap(Generic[K, V]):
 
     def get(self, key: K) -> V | None:
         """Return the value as changed so far."""
-        return (self._base if self._copy is None else self._copy).get(key)
+        return self.now.get(key)
 
     def put(self, key: K, value: V) -> None:
         """Set a value."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from kraft_wire.columnar import RecordColumns, read_records
 from kraft_wire.spark.log_walk import LogWindow
-from kraft_wire.spark.metadata_views import metadata_windows
+from kraft_wire.spark.metadata_views import batches_of, metadata_windows
 from kraft_wire.spark.planning import LogPart
 from kraft_wire.storage.files import FileSystem
 from kraft_wire.wire.corruption import CorruptRecordBatch
@@ -38,10 +38,7 @@ def logged_batches(fs: FileSystem, part: LogPart) -> Iterator[LoggedBatch]:
     """
     for found in metadata_windows(fs, part):
         by_row = _entries(found)
-        view = memoryview(found.window.data)
-        for row in np.flatnonzero(found.in_range & found.columns.is_valid).tolist():
-            start = int(found.window.starts[row])
-            batch = RecordBatch(view[start : start + int(found.window.sizes[row])])
+        for row, batch in batches_of(found):
             yield LoggedBatch(batch, by_row.get(row, ()))
 
 

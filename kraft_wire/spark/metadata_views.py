@@ -40,6 +40,7 @@ from kraft_wire.wire.record_batch import RecordBatch
 
 __all__ = [
     "arrow_batches",
+    "batches_of",
     "image_at",
     "metadata_batches",
     "metadata_windows",
@@ -66,7 +67,7 @@ def read_metadata_view(
 
 def _rows(found: LogWindow, part: LogPart, options: LogOptions) -> list[Row]:
     rows: list[Row] = []
-    for batch in _batches(found):
+    for _, batch in batches_of(found):
         try:
             rows += [_row(batch, record) for record in batch.records() if _is_asked(part, record)]
         except (CorruptRecordBatch, MalformedMessage) as error:
@@ -87,7 +88,7 @@ def arrow_batches(
 def metadata_batches(fs: FileSystem, part: LogPart) -> Iterator[RecordBatch]:
     """Yield all batches of a metadata log in order; PipelineError where it is damaged."""
     for found in metadata_windows(fs, part):
-        yield from _batches(found)
+        yield from (batch for _, batch in batches_of(found))
 
 
 def metadata_windows(fs: FileSystem, part: LogPart) -> Iterator[LogWindow]:
@@ -97,11 +98,12 @@ def metadata_windows(fs: FileSystem, part: LogPart) -> Iterator[LogWindow]:
         yield found
 
 
-def _batches(found: LogWindow) -> Iterator[RecordBatch]:
+def batches_of(found: LogWindow) -> Iterator[tuple[int, RecordBatch]]:
+    """Yield the whole batches of a window that are asked for, each with its row."""
     view = memoryview(found.window.data)
     for row in np.flatnonzero(found.in_range & found.columns.is_valid).tolist():
         start = int(found.window.starts[row])
-        yield RecordBatch(view[start : start + int(found.window.sizes[row])])
+        yield row, RecordBatch(view[start : start + int(found.window.sizes[row])])
 
 
 def _is_asked(part: LogPart, record: Record) -> bool:

@@ -7,8 +7,8 @@ read by none: the next best replica takes its place. A log that grew between two
 where both came.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Final
@@ -94,7 +94,7 @@ class _Written:
     records: int = 0
     end_offset: int = 0
     epoch: int = 0
-    rows: tuple[tuple[str, int], ...] = ()
+    rows: Mapping[str, int] = field(default_factory=dict)
     files: tuple[str, ...] = ()
 
 
@@ -174,7 +174,7 @@ def _judged(reading: _Reading, written: Sequence[_Written]) -> WrittenTables | _
         cluster.logs[0].directory,
         written[0].records,
         written[0].end_offset,
-        {name: sum(dict(each.rows)[name] for each in written) for name in TABLES},
+        {name: sum(each.rows[name] for each in written) for name in TABLES},
         tuple(name for each in written for name in each.files),
     )
 
@@ -199,13 +199,14 @@ def _run(task: _Task, staging: str) -> _Written:
             return _Written(refused=str(error))
         tables = tables_of(read, cluster.cluster_id)
     name = f"part-{attempt_name()}.parquet"
-    rows, files = [], []
+    assert list(tables) == list(TABLES), list(tables)
+    files = []
     for table_name, table in tables.items():
-        rows.append((table_name, table.num_rows))
         if share.is_first or table.num_rows:
             files.append(f"{table_name}/{name}")
             _write(table, Path(staging, files[-1]))
-    return _Written("", read.records, read.end.offset + 1, read.epoch, tuple(rows), tuple(files))
+    rows = {table_name: table.num_rows for table_name, table in tables.items()}
+    return _Written("", read.records, read.end.offset + 1, read.epoch, rows, tuple(files))
 
 
 def _write(table: pa.Table, path: Path) -> None:

@@ -50,11 +50,11 @@ class TopicShare:
             record = decode_message(value)
             if isinstance(record, TopicRecord):
                 self._owners.setdefault(record.topic_id, len(self._owners) % self.tasks)
-            elif value[:3] not in PARTITION_HEADS and self._is_another_s(record):
+            elif value[:3] not in PARTITION_HEADS and self._is_elsewhere(record):
                 continue
             yield offset, timestamp_ms, record
 
-    def _is_another_s(self, record: Message) -> bool:
+    def _is_elsewhere(self, record: Message) -> bool:
         """Whether a record is another task's although bytes at known places do not tell."""
         return isinstance(record, _OF_PARTITIONS) and not self.has(record.topic_id)
 
