@@ -40,6 +40,8 @@ METADATA = PARTITION.rpartition("-")[0]
 KRAFT_WIRE = str(Path(sys.executable).parent / "kraft-wire")
 LOST_LAST = 10
 """Acknowledged writes behind the cut."""
+WRITES_MIN = 40
+"""Enough for a loss in the middle, however little the faults let through."""
 AUDIT_SECONDS_MAX = 600
 Json = dict[str, object]
 
@@ -72,7 +74,7 @@ def run_chaos(
         if is_networked and network.missing() is None:
             net = stack.enter_context(network.Network(NODES))
         campaign = Campaign(home, net, seed, say)
-        outcome = campaign.run(cycles, minutes * 60)
+        outcome = campaign.run(cycles, minutes * 60, WRITES_MIN)
     assert not outcome.died, outcome.died
     directories = {each.node_id: each.data for each in campaign.quorum.nodes.values()}
     verdict = judge(outcome.operations, directories, outcome.high_watermark)

@@ -18,6 +18,7 @@ CLIENTS = 4
 HELD_S = (0.2, 2.0)
 LEADER_TOO = 0.4
 TWO_AT_ONCE = 0.1
+WRITES_SECONDS_MAX = 120
 FAULTS = ("kill", "kill", "pause")
 FAULTS_OF_NETWORKS = ("cut", "cut")
 
@@ -57,8 +58,11 @@ class Campaign:
             ChaosClient(number, self._shared, seed) for number in range(1, CLIENTS + 1)
         ]
 
-    def run(self, cycles: int, seconds_max: float) -> Outcome:
-        """Hurt and heal `cycles` times, or as often as there is time for."""
+    def run(self, cycles: int, seconds_max: float, writes_min: int = 0) -> Outcome:
+        """Hurt and heal `cycles` times, or as often as there is time for.
+
+        Few cycles may leave nobody time to write: `writes_min` are acknowledged at the end.
+        """
         outcome, began = self.outcome, time.monotonic()
         with self.quorum as quorum:
             for node in quorum.nodes.values():
@@ -78,6 +82,7 @@ class Campaign:
                 outcome.seconds = time.monotonic() - began
                 if outcome.died:
                     break
+            self._wait_for_writes(writes_min)
             self._end()
         return outcome
 
@@ -143,6 +148,18 @@ class Campaign:
             for node in self.quorum.nodes.values()
             if node.died
         ]
+
+    def _wait_for_writes(self, wanted: int) -> None:
+        """Wait until the clients have been told that as many writes are safe."""
+        deadline = time.monotonic() + WRITES_SECONDS_MAX
+        while not self.outcome.died and self._writes() < wanted:
+            self._see_alive()
+            assert time.monotonic() < deadline, f"{self._writes()} writes, wanted {wanted}"
+            time.sleep(0.1)
+
+    def _writes(self) -> int:
+        told = (each for client in self._clients for each in tuple(client.operations))
+        return sum(each.kind == "write" and each.outcome == "ok" for each in told)
 
     def _end(self) -> None:
         """Let the clients finish and the nodes agree, then stop everything."""
