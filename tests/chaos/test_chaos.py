@@ -11,12 +11,14 @@ from tests.chaos.verdict import Verdict, judge
 from tests.mixed.load import CLIENT_METRICS, KEY
 
 CYCLES = 3
+WRITES_MIN = 100
+"""However little the faults let through: the judges below need some of each kind."""
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Campaign, Outcome]:
     campaign = Campaign(tmp_path_factory.mktemp("chaos"), None, 3, print)
-    return campaign, campaign.run(CYCLES, 120)
+    return campaign, campaign.run(CYCLES, 120, WRITES_MIN)
 
 
 def judged(run: tuple[Campaign, Outcome], *more: Operation) -> Verdict:
