@@ -245,7 +245,7 @@ def start_seconds(start: Callable[[], str]) -> float:
     return time.perf_counter() - begun
 
 
-def print_table(rows: list[Row], rounds: int, seconds: float) -> None:
+def print_table(rows: list[Row], rounds: int, seconds: float, console: Console) -> None:
     """Print the rows for people."""
     table = Table("case", "ours", "Apache 4.3.1", "ratio", "goal", "spread", "our CPU", "CPU ratio")
     for row in rows:
@@ -260,7 +260,6 @@ def print_table(rows: list[Row], rounds: int, seconds: float) -> None:
             f"{row.our_cpu_us:.1f} µs" if is_rate else "-",
             f"{row.cpu_ratio:.2f}x" if is_rate else "-",
         )
-    console = Console(width=140)
     console.print(table)
     console.print(f"medians of {rounds} rounds of {seconds} s a side, taking turns, after one more")
 
@@ -336,10 +335,11 @@ def measure_all(arguments: argparse.Namespace, folder: Path) -> list[Row]:
             if arguments.only is None or arguments.only in case.name:
                 rows.append(run_case(case, sides, rounds, seconds))
                 print(rows[-1], file=sys.stderr, flush=True)
-        print_table(rows, rounds, seconds)
+        console = Console(width=140, stderr=arguments.json, markup=False, highlight=False)
+        print_table(rows, rounds, seconds, console)
         for side in sides:
-            print(f"{side.name}: {command_of(side.pid)}")
-        print(
+            console.print(f"{side.name}: {command_of(side.pid)}", soft_wrap=True)
+        console.print(
             f"start: median of {starts}, the first without data; 200 ms is the most that is wanted"
         )
         return rows

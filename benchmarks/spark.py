@@ -304,7 +304,7 @@ def measure_all(arguments: argparse.Namespace, home: Path) -> list[Row]:
         spark.stop()
 
 
-def print_table(rows: list[Row]) -> None:
+def print_table(rows: list[Row], console: Console) -> None:
     """Print the rows for people."""
     table = Table("figure", "ours", "theirs", "ratio", "wanted", "CPU ratio", "spread", "load")
     for each in rows:
@@ -324,7 +324,7 @@ def print_table(rows: list[Row]) -> None:
             f"{each.spread:.0%}",
             f"{each.load:.1f}",
         )
-    Console(width=150).print(table)
+    console.print(table)
 
 
 def main() -> int:
@@ -336,7 +336,7 @@ def main() -> int:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="kraft-wire-bench-spark-") as folder:
         rows = measure_all(arguments, Path(folder))
-    print_table(rows)
+    print_table(rows, Console(width=150, stderr=arguments.json))
     if arguments.json:
         print(json.dumps({"rows": [asdict(each) for each in rows]}))
     return 0
