@@ -25,6 +25,7 @@ from kraft_wire.broker.ports import (
     TopicView,
 )
 from kraft_wire.broker.producer_ids import ProducerIds
+from kraft_wire.broker.producer_refusals import ProducerRefusals
 from kraft_wire.broker.purgatory import FetchPurgatory, OperationPurgatory
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.model import (
@@ -101,6 +102,7 @@ class Broker:
         self.chance = chance
         self.broker_epoch = broker_epoch
         self.report = report
+        self.producer_refusals = ProducerRefusals(report)
         self.partitions: dict[tuple[str, int], Partition] = {}
         self.completions: list[tuple[ReplyTo, Message]] = []
         self.unflushed: dict[tuple[str, int], Partition] = {}

@@ -18,6 +18,7 @@ from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import CLOSE, NO_REPLY, PARKED, Parked, RequestContext, Withheld
 from kraft_wire.broker.metadata_cache import current_leader, is_internal, no_replica_error
 from kraft_wire.broker.partition import AppendResult, Partition
+from kraft_wire.broker.producer_refusals import REFUSALS
 from kraft_wire.broker.purgatory import ParkedOperation
 from kraft_wire.model import FileSlice, Offset, TopicPartition, Uuid
 from kraft_wire.wire.compression import Compression
@@ -205,6 +206,9 @@ def _append(
     )
     if result.error is _NO_ERROR:
         broker.appended(partition)
+    elif result.error in REFUSALS:
+        broker.producer_refusals.tell(context, partition, batch, result.error)
+        result.error_message = None
     elif not result.record_errors:
         result.error_message = None  # Kafka words what is wrong with records, nothing else
     return result
