@@ -48,36 +48,33 @@ def remove_topic(draft: ImageDraft, record: "RemoveTopicRecord") -> None:
     draft.configs.drop((TOPIC_RESOURCE, name))
 
 
-def add_partition(draft: ImageDraft, record: "PartitionRecord") -> None:
-    """One partition of a topic that is there."""
+def add_partition(draft: ImageDraft, record: "PartitionRecord") -> PartitionImage:
+    """One partition of a topic that is there; return it."""
     assert record.RECORD_TYPE == 3, record
     partitions = draft.partitions(record.topic_id)
     if record.partition_id in partitions.now:
         name = draft.topic_name(record.topic_id)
         raise MetadataFault(f"partition {name}-{record.partition_id} is there already")
-    partitions.put(
-        record.partition_id,
-        PartitionImage(
-            partition=record.partition_id,
-            replicas=tuple(record.replicas),
-            isr=tuple(record.isr),
-            leader=record.leader,
-            leader_epoch=record.leader_epoch,
-            partition_epoch=record.partition_epoch,
-            leader_recovery_state=record.leader_recovery_state,
-            removing_replicas=tuple(record.removing_replicas),
-            adding_replicas=tuple(record.adding_replicas),
-            directories=tuple(record.directories),
-            eligible_leader_replicas=tuple(record.eligible_leader_replicas or ()),
-            last_known_elr=tuple(record.last_known_elr or ()),
-        ),
+    added = PartitionImage(
+        partition=record.partition_id,
+        replicas=tuple(record.replicas),
+        isr=tuple(record.isr),
+        leader=record.leader,
+        leader_epoch=record.leader_epoch,
+        partition_epoch=record.partition_epoch,
+        leader_recovery_state=record.leader_recovery_state,
+        removing_replicas=tuple(record.removing_replicas),
+        adding_replicas=tuple(record.adding_replicas),
+        directories=tuple(record.directories),
+        eligible_leader_replicas=tuple(record.eligible_leader_replicas or ()),
+        last_known_elr=tuple(record.last_known_elr or ()),
     )
+    partitions.put(record.partition_id, added)
+    return added
 
 
-def change_partition(
-    draft: ImageDraft, record: "PartitionChangeRecord"
-) -> tuple[PartitionImage, PartitionImage]:
-    """New ISR, leader, replicas or directories of one partition; return it before and after."""
+def change_partition(draft: ImageDraft, record: "PartitionChangeRecord") -> PartitionImage:
+    """New ISR, leader, replicas or directories of one partition; return it as it is then."""
     assert record.RECORD_TYPE == 5, record
     partitions = draft.partitions(record.topic_id)
     before = partitions.get(record.partition_id)
@@ -86,7 +83,7 @@ def change_partition(
         raise MetadataFault(f"there is no partition {name}-{record.partition_id}")
     after = merge_partition(before, record)
     partitions.put(record.partition_id, after)
-    return before, after
+    return after
 
 
 def merge_partition(before: PartitionImage, record: "PartitionChangeRecord") -> PartitionImage:

@@ -13,7 +13,8 @@ from kraft_wire.controller.image_draft import MetadataFault
 from kraft_wire.model import OffsetAndEpoch, StorageError
 from kraft_wire.spark.failure import PipelineError
 from kraft_wire.spark.logged_batches import Entry, LoggedBatch, logged_batches
-from kraft_wire.spark.metadata_history import UNKNOWN, Election, MetadataHistory, Moment
+from kraft_wire.spark.metadata_history import MetadataHistory, QuorumElection
+from kraft_wire.spark.partition_states import UNKNOWN, Moment
 from kraft_wire.spark.planning import LogPart
 from kraft_wire.spark.snapshot_files import snapshot_values
 from kraft_wire.spark.topic_share import TopicShare
@@ -212,7 +213,7 @@ def _last(batch: RecordBatch) -> Moment:
     return Moment(batch.next_offset - 1, batch.max_timestamp)
 
 
-def _elections(batch: RecordBatch, leader: int) -> tuple[list[Election], int]:
+def _elections(batch: RecordBatch, leader: int) -> tuple[list[QuorumElection], int]:
     """Return who was elected to lead the quorum in a control batch, and who leads it from there."""
     found = []
     for record in batch.records():
@@ -221,8 +222,6 @@ def _elections(batch: RecordBatch, leader: int) -> tuple[list[Election], int]:
             assert isinstance(told, LeaderChangeMessage), told
             at = Moment(record.offset, record.timestamp)
             epoch = batch.partition_leader_epoch
-            found.append(
-                Election("__cluster_metadata", None, 0, epoch, leader, told.leader_id, False, at)
-            )
+            found.append(QuorumElection(epoch, leader, told.leader_id, at))
             leader = told.leader_id
     return found, leader

@@ -36,6 +36,11 @@ _SHARE_BYTES: Final = 4 << 20
 """Of a log for each of its tasks: with less, going over all of it costs what sharing saves."""
 _SHARES_MAX: Final = 8
 """Of one log: each of its tasks goes over all of it, which is a tenth of the work."""
+_MOSTLY_DISTINCT: Final = (
+    *("offset", "fromOffset", "untilOffset"),
+    *("timestamp", "fromTimestamp", "untilTimestamp"),
+)
+"""Columns for which a dictionary is half of the time of writing, and no smaller."""
 _ROUNDS_MAX: Final = 5
 """How often a log is read again because it was not the same for all tasks."""
 
@@ -212,7 +217,8 @@ def _run(task: _Task, staging: str) -> _Written:
 def _write(table: pa.Table, path: Path) -> None:
     try:
         path.parent.mkdir(exist_ok=True)
-        parquet.write_table(table, path)
+        shared = [name for name in table.schema.names if name not in _MOSTLY_DISTINCT]
+        parquet.write_table(table, path, use_dictionary=shared)
     except OSError as error:
         reason = str(error).rsplit("Detail: ", 1)[-1]  # Arrow hides it behind its own words
         raise PipelineError(f"{path.parents[2]}: cannot write Parquet: {reason}") from None

@@ -46,25 +46,15 @@ class TopicShare:
 
         MetadataFault for a value that is not exactly one record.
         """
-        for offset, timestamp_ms, value in self._at_a_glance(entries):
-            record = decode_message(value)
-            if isinstance(record, TopicRecord):
-                self._owners.setdefault(record.topic_id, len(self._owners) % self.tasks)
-            elif value[:3] not in PARTITION_HEADS and self._is_elsewhere(record):
-                continue
-            yield offset, timestamp_ms, record
-
-    def _is_elsewhere(self, record: Message) -> bool:
-        """Whether a record is another task's although bytes at known places do not tell."""
-        return isinstance(record, _OF_PARTITIONS) and not self.has(record.topic_id)
-
-    def _at_a_glance(self, entries: Iterable[Entry]) -> Iterator[Entry]:
-        """Leave out what bytes at known places tell to be another task's."""
-        if self.tasks == 1:
-            yield from entries
-            return
         owners, number = self._owners, self.number
-        for entry in entries:
-            value = entry[2]
-            if value[:3] not in PARTITION_HEADS or owners.get(value[TOPIC_ID], number) == number:
-                yield entry
+        for offset, timestamp_ms, value in entries:
+            is_plain = value[:3] in PARTITION_HEADS
+            if is_plain and owners.get(value[TOPIC_ID], number) != number:
+                continue  # bytes at known places tell it, and it is left undecoded
+            record = decode_message(value)
+            if not is_plain:
+                if isinstance(record, TopicRecord):
+                    owners.setdefault(record.topic_id, len(owners) % self.tasks)
+                elif isinstance(record, _OF_PARTITIONS) and not self.has(record.topic_id):
+                    continue
+            yield offset, timestamp_ms, record

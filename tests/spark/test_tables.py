@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch
+from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch, uuid_to_text
 from kraft_wire.spark.failure import PipelineError
 from kraft_wire.spark.history_reading import parse_as_of, read_history
 from kraft_wire.spark.metadata_tables import TABLES, tables_of
@@ -22,7 +22,18 @@ from kraft_wire.storage.os_files import OsFileSystem
 from kraft_wire.storage.snapshots import SnapshotWriter
 from kraft_wire.storage.snapshots_contents import SnapshotHead, snapshot_batches
 from kraft_wire.wire.generated.kraft_version_record import KRaftVersionRecord
-from tests.spark.metadata_logs import BEGAN_MS, SECOND_MS, batches, write_metadata_log
+from kraft_wire.wire.generated.remove_topic_record import RemoveTopicRecord
+from kraft_wire.wire.generated.topic_record import TopicRecord
+from tests.spark.metadata_logs import (
+    AGAIN,
+    BEGAN_MS,
+    GONE,
+    SECOND_MS,
+    batches,
+    change,
+    partition,
+    write_metadata_log,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -91,6 +102,46 @@ def test_removed_topic_ends_its_intervals_and_its_settings(node: Path) -> None:
     assert len({row["topicId"] for row in gone}) == 2
     assert [row["untilOffset"] is None for row in gone] == [False, True]
     assert not [row for row in found["topics"].to_pylist() if row["topic"] == "never"]
+
+
+def test_topic_id_that_comes_again_is_another_topic_whose_partitions_begin_anew(
+    tmp_path: Path,
+) -> None:
+    """No cluster draws an id twice; a log that was put together by hand may hold it."""
+    lives = [
+        [TopicRecord(name=name, topic_id=GONE), partition(GONE, 0), change(GONE, 0, leader=to)]
+        for name, to in (("first", 2), ("second", 3))
+    ]
+    given = [batches()[0], lives[0], [RemoveTopicRecord(topic_id=GONE)], lives[1]]
+    write_metadata_log(tmp_path, CLUSTER_ID, given)
+    found = tables(tmp_path)
+    changes = [
+        (row["topic"], row["leader"], row["fromOffset"], row["untilOffset"])
+        for row in found["partition_changes"].to_pylist()
+    ]
+    assert changes == [
+        *(("first", 1, 3, 4), ("first", 2, 4, 5)),
+        *(("second", 1, 7, 8), ("second", 3, 8, None)),
+    ]
+    elections = [(row["topic"], row["toLeader"]) for row in found["elections"].to_pylist()]
+    assert elections == [("__cluster_metadata", 1), ("first", 2), ("second", 3)]
+
+
+def test_states_stand_by_topic_partition_and_time(node: Path) -> None:
+    found = tables(node)
+    changes = [
+        (row["topic"], row["partition"], row["fromOffset"])
+        for row in found["partition_changes"].to_pylist()
+        if row["topic"] == "orders"
+    ]
+    lives = [r["topicId"] for r in found["partition_changes"].to_pylist() if r["topic"] == "gone"]
+    assert changes == sorted(changes)
+    assert lives == [uuid_to_text(GONE), uuid_to_text(AGAIN)]
+    assert [row["topic"] for row in found["partition_changes"].to_pylist()] == (
+        ["gone"] * 2 + ["orders"] * len(changes)
+    )
+    lasting = [(row["topic"], row["partition"]) for row in found["partitions"].to_pylist()]
+    assert lasting == [("gone", 0), *(("orders", number) for number in range(4))]
 
 
 def test_elections_name_old_and_new_leader_and_the_unclean_one(node: Path) -> None:
