@@ -28,14 +28,22 @@ from kraft_wire.wire.legacy_batch import LegacyBatch
 from kraft_wire.wire.record import Record
 from kraft_wire.wire.record_batch import HEADER_BYTES, MAGIC, RecordBatch
 
-__all__ = ["CONTENT", "RecordColumns", "Unreadable", "read_records", "records_table"]
+__all__ = [
+    "CONTENT",
+    "TIME_MS_MAX",
+    "RecordColumns",
+    "Unreadable",
+    "read_records",
+    "records_table",
+]
 
 CONTENT: Final = ("key", "value", "headers")
 """The columns that cost copying; leave out what nobody asks for."""
 
 _GROUP_BYTES: Final = 8 << 20
 _US_PER_MS: Final = 1000
-_MS_MAX: Final = ((1 << 63) - 1) // _US_PER_MS
+TIME_MS_MAX: Final = ((1 << 63) - 1) // _US_PER_MS
+"""Times beyond it are no timestamps of Spark or Arrow, and null."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +275,7 @@ def records_table(
 
 
 def _microseconds(milliseconds: Int64s) -> pa.Array:
-    beyond = (milliseconds > _MS_MAX) | (milliseconds < -_MS_MAX)
+    beyond = (milliseconds > TIME_MS_MAX) | (milliseconds < -TIME_MS_MAX)
     scaled = np.where(beyond, 0, milliseconds) * _US_PER_MS
     mask = beyond if beyond.any() else None
     return pa.array(scaled, mask=mask).cast(records_schema().field("timestamp").type)

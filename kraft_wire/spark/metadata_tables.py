@@ -10,6 +10,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from kraft_wire.columnar.records import TIME_MS_MAX
 from kraft_wire.controller.features import KRAFT_VERSION
 from kraft_wire.controller.image import (
     BROKER_RESOURCE,
@@ -23,6 +24,7 @@ from kraft_wire.controller.image import (
 )
 from kraft_wire.model import uuid_to_text
 from kraft_wire.spark.history_reading import ReadHistory
+from kraft_wire.spark.partition_states import Moment
 from kraft_wire.spark.partition_tables import NODES, TEXTS, TIME, partition_tables
 
 __all__ = ["TABLES", "tables_of"]
@@ -245,8 +247,13 @@ def _topics(image: MetadataImage, read: ReadHistory) -> Iterable[Row]:
             "topicId": uuid_to_text(topic.topic_id),
             "partitions": len(topic.partitions),
             "createdOffset": None if at.offset < 0 else at.offset,
-            "createdTimestamp": None if at.timestamp_ms < 0 else at.timestamp_ms * 1000,
+            "createdTimestamp": _time(at),
         }
+
+
+def _time(at: Moment) -> int | None:
+    """Return microseconds; None where the time is not known, or no time."""
+    return at.timestamp_ms * 1000 if 0 <= at.timestamp_ms <= TIME_MS_MAX else None
 
 
 def _quorum_elections(read: ReadHistory) -> Iterable[Row]:
@@ -259,7 +266,7 @@ def _quorum_elections(read: ReadHistory) -> Iterable[Row]:
             "toLeader": each.to_leader,
             "isUnclean": False,
             "offset": each.at.offset,
-            "timestamp": each.at.timestamp_ms * 1000,
+            "timestamp": _time(each.at),
         }
 
 

@@ -12,8 +12,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kraft_wire.columnar.records import TIME_MS_MAX
 from kraft_wire.model import Uuid, uuid_to_text
-from kraft_wire.spark.partition_states import UNKNOWN, Moment, PartitionStates, StateOrder
+from kraft_wire.spark.partition_states import UNKNOWN, Moment, PartitionStates
 
 __all__ = ["NODES", "TEXTS", "TIME", "partition_tables"]
 
@@ -48,7 +49,7 @@ def partition_tables(told: PartitionStates) -> dict[str, Columns]:
     return {
         "partitions": last | {"directories": directories},
         "partition_changes": columns | _intervals(moments[rows], moments[order.after[rows]]),
-        "elections": _elections(told, order, is_state, moments),
+        "elections": _elections(told, order.before, moments),
     }
 
 
@@ -97,15 +98,11 @@ def _intervals(since: Moments, until: Moments) -> dict[str, pa.Array]:
     }
 
 
-def _elections(
-    told: PartitionStates, order: StateOrder, is_state: NDArray[np.bool_], moments: Moments
-) -> Columns:
-    """Return the states whose leader epoch is not that of the one before."""
+def _elections(told: PartitionStates, before: Rows, moments: Moments) -> Columns:
+    """Return the rows whose leader epoch is not that of the one before."""
     leaders = np.array([each.leader for each in told.states], np.int32)
     epochs = np.array([each.leader_epoch for each in told.states], np.int32)
-    before = order.before
-    follows = is_state & (before >= 0) & np.append(is_state, False)[before]
-    rows = np.flatnonzero(follows & (epochs != np.append(epochs, 0)[before]))
+    rows = np.flatnonzero((before >= 0) & (epochs != epochs[before]))
     offsets, timestamps = _moments(moments[rows])
     return _topics(told, rows) | {
         "partition": _numbers([told.states[row].partition for row in rows.tolist()]),
@@ -151,5 +148,6 @@ def _flat(moments: Sequence[Moment]) -> Moments:
 def _moments(moments: Moments) -> tuple[pa.Array, pa.Array]:
     """Return columns of offsets and times; null where they are not known."""
     offsets, stamps = np.ascontiguousarray(moments.T)
-    times = pa.array(stamps * 1000, mask=stamps < 0).cast(TIME)
+    unknown = (stamps < 0) | (stamps > TIME_MS_MAX)
+    times = pa.array(np.where(unknown, 0, stamps) * 1000, mask=unknown).cast(TIME)
     return pa.array(offsets, mask=offsets < 0), times

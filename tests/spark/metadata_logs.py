@@ -97,20 +97,25 @@ def quorum_level(kraft_version: int) -> list[Record]:
 
 
 def write_metadata_log(
-    node: Path, cluster_id: str, given: Sequence[Sequence[Message]], kraft_version: int = 0
+    node: Path,
+    cluster_id: str,
+    given: Sequence[Sequence[Message]],
+    kraft_version: int = 0,
+    *,
+    began_ms: int = BEGAN_MS,
 ) -> int:
     """Write a node's directory with these batches behind a LeaderChange; returns the end offset."""
     directory = node / "__cluster_metadata-0"
     directory.mkdir(parents=True)
     write_meta_properties(OsFileSystem(), str(node), MetaProperties(cluster_id, 1, None))
     told = control_record(
-        ControlRecordType.LEADER_CHANGE, LeaderChangeMessage(version=0, leader_id=1), BEGAN_MS
+        ControlRecordType.LEADER_CHANGE, LeaderChangeMessage(version=0, leader_id=1), began_ms
     )
     head = [told, *quorum_level(kraft_version)]
     data = bytearray(build_batch(head, base_offset=0, partition_leader_epoch=1, is_control=True))
     offset = len(head)
     for at, batch in enumerate(given, 1):
-        time = BEGAN_MS + at * SECOND_MS
+        time = began_ms + at * SECOND_MS
         values = [
             Record(None, encode_record(VersionedRecord(each, each.MAX_VERSION)), timestamp=time)
             for each in batch

@@ -127,6 +127,18 @@ def test_topic_id_that_comes_again_is_another_topic_whose_partitions_begin_anew(
     assert elections == [("__cluster_metadata", 1), ("first", 2), ("second", 3)]
 
 
+def test_time_that_no_clock_has_is_null(tmp_path: Path) -> None:
+    """A producer of records, or damage under a right checksum, writes what it likes."""
+    write_metadata_log(tmp_path, CLUSTER_ID, batches(), began_ms=1 << 61)
+    found = tables(tmp_path)
+    for name in ("topics", "partition_changes", "elections"):
+        times = [column for column in found[name].column_names if "imestamp" in column]
+        assert times
+        assert all(found[name][column].null_count == found[name].num_rows for column in times)
+    known = found["partition_changes"]["fromOffset"]
+    assert known.null_count == 0
+
+
 def test_states_stand_by_topic_partition_and_time(node: Path) -> None:
     found = tables(node)
     changes = [
