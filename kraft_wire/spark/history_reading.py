@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import takewhile
 
+import numpy as np
+
 from kraft_wire.controller.image_draft import MetadataFault
 from kraft_wire.model import OffsetAndEpoch, StorageError
 from kraft_wire.spark.failure import PipelineError
@@ -152,8 +154,8 @@ def _start(
     if as_of.timestamp_ms is not None:
         stamp = _snapshot_time(fs, part, chosen)
         if stamp > as_of.timestamp_ms:
-            when = datetime.fromtimestamp(stamp / 1000, UTC).isoformat(timespec="seconds")
-            raise PipelineError(f"{part.directory} goes back to {when}: ask for a later time")
+            begin = np.datetime64(-(-stamp // 1000), "s")  # the full second after, of any calendar
+            raise PipelineError(f"{part.directory} goes back to {begin}Z: ask for a later time")
     return chosen
 
 

@@ -187,18 +187,40 @@ def test_features_are_those_that_clients_are_told(
     assert {row["feature"]: row["level"] for row in rows} == told | {"metadata.version": 30}
 
 
-def test_kraft_version_is_the_snapshots_where_the_log_is_gone(tmp_path: Path) -> None:
-    write_metadata_log(tmp_path, CLUSTER_ID, [])
-    directory = tmp_path / "__cluster_metadata-0"
+def snapshot_alone(node: Path, last_ms: int) -> None:
+    """Leave a node's snapshot at offset 7, whose last record has this time, and no log."""
+    write_metadata_log(node, CLUSTER_ID, [])
+    directory = node / "__cluster_metadata-0"
     (directory / f"{0:020d}.log").unlink()
     snapshot_id = OffsetAndEpoch(Offset(7), LeaderEpoch(1))
-    head = SnapshotHead(BEGAN_MS, BEGAN_MS, (KRaftVersionRecord(kraft_version=1),))
+    head = SnapshotHead(last_ms, last_ms, (KRaftVersionRecord(kraft_version=1),))
     writer = SnapshotWriter(FS, str(directory), snapshot_id, attempt=0)
     for batch in snapshot_batches(snapshot_id, head, []):
         writer.append(batch)
     writer.freeze()
+
+
+def test_kraft_version_is_the_snapshots_where_the_log_is_gone(tmp_path: Path) -> None:
+    snapshot_alone(tmp_path, BEGAN_MS)
     rows = tables(tmp_path)["features"].to_pylist()
     assert [(row["feature"], row["level"]) for row in rows] == [("kraft.version", 1)]
+
+
+@pytest.mark.parametrize(
+    ("last_ms", "told"),
+    [
+        (BEGAN_MS + 1, "2023-11-14T22:13:21Z"),
+        ((1 << 62) + 1, "146140482-04-24T15:36:28Z"),
+    ],
+)
+def test_time_before_all_that_is_left_is_refused_with_the_first_that_is_not(
+    tmp_path: Path, last_ms: int, told: str
+) -> None:
+    snapshot_alone(tmp_path, last_ms)
+    with pytest.raises(PipelineError, match=f"goes back to {told}: ask for a later time"):
+        tables(tmp_path, "2023-11-14T22:13:20Z")
+    if last_ms < 1 << 62:
+        assert tables(tmp_path, told)["features"].num_rows == 1
 
 
 def test_snapshot_that_a_running_node_removes_meanwhile_has_no_row(
