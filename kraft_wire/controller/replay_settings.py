@@ -53,10 +53,10 @@ def set_feature_level(draft: ImageDraft, record: "FeatureLevelRecord") -> None:
 
 
 def set_client_quota(draft: ImageDraft, record: "ClientQuotaRecord") -> None:
-    """One quota of one entity (KIP-546)."""
+    """One quota of one entity (KIP-546); of a type that it has twice the last name counts."""
     assert record.RECORD_TYPE == 14, record
-    parts = [(part.entity_type, part.entity_name) for part in record.entity]
-    entity: QuotaEntity = tuple(sorted(parts))
+    names = {part.entity_type: part.entity_name for part in record.entity}
+    entity: QuotaEntity = tuple(sorted(names.items()))  # no type twice: names are never compared
     quotas = dict(draft.client_quotas.get(entity) or {})
     if record.remove:
         quotas.pop(record.key, None)

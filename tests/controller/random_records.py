@@ -254,11 +254,11 @@ def _feature(h: History) -> Made:
 
 def _quota(h: History) -> Made:
     parts = [
-        EntityData(entity_type=kind, entity_name=h.word("a", "b") if kind == "ip" else None)
-        for kind in h.random.sample(("user", "client-id", "ip"), h.random.randrange(1, 3))
+        EntityData(entity_type=kind, entity_name=h.random.choice((None, "a", "b")))
+        for kind in h.random.choices(("user", "client-id", "ip"), k=h.random.randrange(1, 4))
     ]
     key = h.word("producer_byte_rate", "consumer_byte_rate")
-    entity = tuple(sorted((part.entity_type, part.entity_name) for part in parts))
+    entity = tuple(sorted({part.entity_type: part.entity_name for part in parts}.items()))
     remove = key in h.image.client_quotas.get(entity, {}) and h.random.random() < 0.5
     value = 0.0 if remove else h.random.random() * 1e6
     return VersionedRecord(ClientQuotaRecord(entity=parts, key=key, value=value, remove=remove))

@@ -239,6 +239,12 @@ def test_quota_entity_is_found_whatever_the_order_of_its_parts() -> None:
     assert replayed(again, onto=image).client_quotas == {}
 
 
+def test_type_that_a_quota_s_entity_has_twice_counts_the_last_time() -> None:
+    parts = [EntityData(entity_type="user", entity_name=name) for name in (None, "u", None, "v")]
+    image = replayed(ClientQuotaRecord(entity=parts, key="k", value=1.5))
+    assert image.client_quotas == {(("user", "v"),): {"k": 1.5}}
+
+
 def test_maps_that_a_batch_did_not_touch_are_shared() -> None:
     image = replayed(*topic_records(), broker_record())
     after = replayed(NoOpRecord(), onto=image)
