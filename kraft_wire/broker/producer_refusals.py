@@ -2,13 +2,13 @@
 
 What such a refusal means is seen only beside what the partition remembers: a gap that came with a
 leader change, a producer that was fenced, or a mistake of either side. The client is told one
-error code. A client that sends nothing else cannot fill the disk with them: ten a second have
-lines of their own, the others are counted.
+error code. A client that sends nothing else cannot fill the disk with them (`line_limit`).
 """
 
 from typing import Final
 
 from kraft_wire.broker.context import RequestContext
+from kraft_wire.broker.line_limit import LineLimit
 from kraft_wire.broker.partition import Partition
 from kraft_wire.broker.ports import ProducerStateView, Report
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -19,7 +19,6 @@ __all__ = ["REFUSALS", "ProducerRefusals"]
 REFUSALS: Final = frozenset(
     {ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.INVALID_PRODUCER_EPOCH}
 )
-_LINES_PER_SECOND: Final = 10
 
 
 class ProducerRefusals:
@@ -27,17 +26,14 @@ class ProducerRefusals:
 
     def __init__(self, report: Report) -> None:
         self._report = report
-        self._second = -1
-        self._in_second = 0
+        self._limit = LineLimit(self._suppressed)
 
     def tell(
         self, context: RequestContext, partition: Partition, batch: RecordBatch, error: ErrorCode
     ) -> None:
-        """Write the line of one refusal, unless others filled this second."""
+        """Write the line of one refusal, unless its like from there filled this second."""
         assert error in REFUSALS, error
-        self._begin_second(context.now_ms // 1000)
-        self._in_second += 1
-        if self._in_second > _LINES_PER_SECOND:
+        if not self._limit.may_write(context.client_host, error.name, context.now_ms):
             return
         known = _known(partition, batch.producer_id)
         self._report(
@@ -55,12 +51,8 @@ class ProducerRefusals:
             last_sequence="-" if known is None else known.last_sequence,
         )
 
-    def _begin_second(self, second: int) -> None:
-        if second == self._second:
-            return
-        if self._in_second > _LINES_PER_SECOND:
-            self._report("producer_refused_suppressed", count=self._in_second - _LINES_PER_SECOND)
-        self._second, self._in_second = second, 0
+    def _suppressed(self, host: str, reason: str, count: int) -> None:
+        self._report("producer_refused_suppressed", client=host, reason=reason, count=count)
 
 
 def _known(partition: Partition, producer_id: int) -> ProducerStateView | None:

@@ -4,19 +4,15 @@ The form of a refusal is fixed, so that it can be searched and counted:
 
     rejected client=127.0.0.1:53114 listener=PLAINTEXT principal=- api=Fetch version=18
     correlation=7 field=topics byte=23 reason=array_count_exceeds_remaining action=close
-
-A flood of one reason hides neither another reason nor another address: each has lines of its own.
 """
 
 from collections.abc import Callable
 from typing import Protocol
 
+from kraft_wire.broker.line_limit import LineLimit
 from kraft_wire.node.outputs import Peer, Rejection
 
 __all__ = ["EventLog", "Line", "Report"]
-
-_LINES_PER_SECOND = 10
-_ADDRESSES_MAX = 1_024
 
 
 class Line:
@@ -40,9 +36,7 @@ class EventLog:
     def __init__(self, write: Callable[[str], None]) -> None:
         """`write` takes a whole line with its end, and fails for nobody."""
         self._write = write
-        self._second = -1
-        self._in_second: dict[str, dict[str, int]] = {}
-        """Refusals of the second by address and reason; the reasons are our own words, so few."""
+        self._limit = LineLimit(self._suppressed)
         self.rejections: dict[str, int] = {}
         """Refused or broken connections by reason."""
 
@@ -54,7 +48,7 @@ class EventLog:
     def rejected(self, peer: Peer, rejection: Rejection, now_ms: int) -> None:
         """Count a refusal, and write its line unless its like from there filled this second."""
         self.rejections[rejection.reason] = self.rejections.get(rejection.reason, 0) + 1
-        if not self._may_write(peer.client_host, rejection.reason, now_ms):
+        if not self._limit.may_write(peer.client_host, rejection.reason, now_ms):
             return
         self.event(
             "rejected",
@@ -72,24 +66,8 @@ class EventLog:
             action="close",
         )
 
-    def _may_write(self, host: str, reason: str, now_ms: int) -> bool:
-        second = now_ms // 1000
-        if second != self._second:
-            self._tell_suppressed()
-            self._second = second
-            self._in_second = {}
-        if host not in self._in_second and len(self._in_second) >= _ADDRESSES_MAX:
-            host = "*"
-        counts = self._in_second.setdefault(host, {})
-        counts[reason] = counts.get(reason, 0) + 1
-        return counts[reason] <= _LINES_PER_SECOND
-
-    def _tell_suppressed(self) -> None:
-        for host, counts in self._in_second.items():
-            for reason, count in counts.items():
-                if count > _LINES_PER_SECOND:
-                    hidden = count - _LINES_PER_SECOND
-                    self.event("rejected_suppressed", client=host, reason=reason, count=hidden)
+    def _suppressed(self, host: str, reason: str, count: int) -> None:
+        self.event("rejected_suppressed", client=host, reason=reason, count=count)
 
 
 def _shown(value: object) -> str:

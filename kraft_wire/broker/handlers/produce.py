@@ -206,10 +206,10 @@ def _append(
     )
     if result.error is _NO_ERROR:
         broker.appended(partition)
-    elif result.error in REFUSALS:
+        return result
+    if result.error in REFUSALS:
         broker.producer_refusals.tell(context, partition, batch, result.error)
-        result.error_message = None
-    elif not result.record_errors:
+    if not result.record_errors:
         result.error_message = None  # Kafka words what is wrong with records, nothing else
     return result
 

@@ -1,0 +1,41 @@
+"""Keeps a flood of log lines short: so many a second of one reason and address, the rest counted.
+
+A flood of one reason hides neither another reason nor another address: each has lines of its own.
+"""
+
+from collections.abc import Callable
+
+__all__ = ["LineLimit"]
+
+_LINES_PER_SECOND = 10
+_ADDRESSES_MAX = 1_024
+
+
+class LineLimit:
+    """Counts the lines of the second."""
+
+    def __init__(self, tell_hidden: Callable[[str, str, int], None]) -> None:
+        """`tell_hidden` takes address, reason and how many lines a second that is over lacked."""
+        self._tell_hidden = tell_hidden
+        self._second = -1
+        self._in_second: dict[str, dict[str, int]] = {}
+        """Lines of the second by address and reason; the reasons are our own words, so few."""
+
+    def may_write(self, host: str, reason: str, now_ms: int) -> bool:
+        """Count a line, and say whether it is to be written."""
+        second = now_ms // 1000
+        if second != self._second:
+            self._end_second()
+            self._second = second
+            self._in_second = {}
+        if host not in self._in_second and len(self._in_second) >= _ADDRESSES_MAX:
+            host = "*"
+        counts = self._in_second.setdefault(host, {})
+        counts[reason] = counts.get(reason, 0) + 1
+        return counts[reason] <= _LINES_PER_SECOND
+
+    def _end_second(self) -> None:
+        for host, counts in self._in_second.items():
+            for reason, count in counts.items():
+                if count > _LINES_PER_SECOND:
+                    self._tell_hidden(host, reason, count - _LINES_PER_SECOND)
