@@ -42,13 +42,12 @@ def partition_tables(told: PartitionStates) -> dict[str, Columns]:
     is_state = np.ones(len(told.states), bool)
     is_state[told.ends] = False
     rows = order.by_partition[is_state[order.by_partition]]
+    after = order.after[rows]
     columns = _states(told, rows)
-    lasts = pa.array(order.after[rows] < 0)
-    last = {name: column.filter(lasts) for name, column in columns.items()}
-    directories = _directories(told, rows[order.after[rows] < 0])
+    last = {name: column.filter(pa.array(after < 0)) for name, column in columns.items()}
     return {
-        "partitions": last | {"directories": directories},
-        "partition_changes": columns | _intervals(moments[rows], moments[order.after[rows]]),
+        "partitions": last | {"directories": _directories(told, rows[after < 0])},
+        "partition_changes": columns | _intervals(moments[rows], moments[after]),
         "elections": _elections(told, order.before, moments),
     }
 
