@@ -2,12 +2,13 @@
 
 Layout `mixed`: two brokers of Apache Kafka 4.3.1 and one of ours on Apache's controllers, killed;
 `ours`: three controllers and three brokers of ours, killed, paused and cut off one way (root);
-`apache`: Apache's alone, to know what the harness itself does. Real producers write meanwhile to a
-topic of three replicas, of which two have to be in sync; a consumer reads along. In the end all is
-read back, and the brokers' logs are compared byte for byte. Ctrl-C ends the faults, and what was
-done is judged. Exit code 1 when anything is wrong; then the directories are kept. Exit code 3 when
-nothing is wrong, but less was shown than was asked for: cycles, records, a divergence of each make.
-The figures so far are in a file of the run's folder before they are judged.
+`apache`: Apache's alone, to know what the harness itself does. Real producers, of Apache's and of
+librdkafka's, write meanwhile to a topic of three replicas, of which two have to be in sync; a
+consumer reads along. In the end all is read back, and the brokers' logs are compared byte for byte.
+Ctrl-C ends the faults, and what was done is judged. Exit code 1 when anything is wrong; then the
+directories are kept. Exit code 3 when nothing is wrong, but less was shown than was asked for:
+cycles, records, a divergence of each make. The figures so far are in a file of the run's folder
+before they are judged.
 """
 
 from __future__ import annotations
@@ -90,6 +91,9 @@ def figures(campaign: Campaign, verdict: Verdict) -> dict[str, object]:
         "acknowledged": sum(each.acknowledged for each in verdict.written),
         "lost": lost,
         "duplicated, idempotent": sum(each.duplicated for each in idempotent),
+        "written again by librdkafka, under another epoch": sum(
+            each.repeated for each in verdict.written
+        ),
         "producers": [asdict(each) for each in verdict.written],
         "read back": verdict.records,
         "readers begun anew": campaign.reader.begun_anew,
@@ -138,7 +142,7 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, help="a folder for directories and logs")
     parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
     arguments = parser.parse_args()
-    lacking = missing_programs(["java"]) if LAYOUTS[arguments.layout].needs_java else []
+    lacking = missing_programs(["java"])
     if lacking:
         print(not_run_reason(lacking), file=sys.stderr)
         return 2

@@ -15,10 +15,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.chaos.network import Network
+from tests.replicas.apaches import ApacheLoad
 from tests.replicas.cluster import PARTITIONS, TOPIC, ReplicaCluster
 from tests.replicas.faults import Faults
 from tests.replicas.layouts import Layout
-from tests.replicas.load import KINDS, Load, Pace
+from tests.replicas.librdkafka import LibrdkafkaLoad
+from tests.replicas.load import KINDS, Load, Order, Pace
 from tests.replicas.reading import Reader, Stored, high_watermarks, read_back
 from tests.replicas.replica_logs import Tail, cut_by_make, tails
 
@@ -103,7 +105,9 @@ class Campaign:
 
     def _load(self, number: int, records: int) -> Load:
         log = self.cluster.home / f"producer-{number}.log"
-        return Load(number, self.cluster.bootstrap, TOPIC, PARTITIONS, records, self._pace, log)
+        servers = self.cluster.bootstrap
+        order = Order(number, servers, TOPIC, PARTITIONS, records, self._pace, log)
+        return ApacheLoad(order) if order.kind.is_apaches else LibrdkafkaLoad(order)
 
     # -- a cycle ---------------------------------------------------------------------------------
 

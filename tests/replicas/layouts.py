@@ -25,11 +25,6 @@ class Layout:
     """Of all nodes, over the others."""
     needs_network: bool = False
 
-    @property
-    def needs_java(self) -> bool:
-        """Whether somebody is Apache's."""
-        return APACHE in self.controllers + self.brokers
-
 
 KILLS = ("kill", "kill", "strand")
 """`strand` kills a leader whose followers stand still, so that it has records that nobody else

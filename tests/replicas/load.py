@@ -1,34 +1,30 @@
 """Real producers that number their records and remember what they were promised of each.
 
 Records go to the partitions in turn, ten at a time, and so become batches; in each partition their
-numbers rise. Three producers are idempotent, and begin anew with a new producer id now and then.
-One is not; it may write a record twice, but not leave one out. What the clients themselves say of
+numbers rise. Four of them are idempotent, and begin anew with a new producer id now and then. One
+is not; it may write a record twice, but not leave one out. What the clients themselves say of
 producer ids, epochs and refused sequences is kept beside the nodes' logs.
 """
 
 from __future__ import annotations
 
-import logging
-import random
 import threading
 import time
+from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
-
 PENDING, SOMEWHERE = -2, -1
 """In place of an offset: not acknowledged; acknowledged, but a retry whose first copy had been
 written is not told where that is."""
 LIFE = 20_000
-"""Records of one producer id."""
+"""Records of one producer id, or of one for each partition."""
 BLOCK = 10
 """Records in a row that go to one partition."""
 BURST = 40
 """Records that may be sent at the same moment when a producer keeps its pace."""
-AT_ONCE = 500
 PADDING_MAX = 160
 FAILURES_MAX = 20
 
@@ -38,15 +34,32 @@ class Kind:
     """One of the producers."""
 
     name: str
-    is_idempotent: bool
     codec: str
+    is_apaches: bool = False
+    is_idempotent: bool = True
+    is_by_partition: bool = False
+    """A producer of its own for each partition, with one request under way."""
+
+    @property
+    def may_repeat(self) -> bool:
+        """Whether the client itself may write a record again, where no broker can know it.
+
+        librdkafka takes a new epoch for all its partitions when a batch of one of them is refused
+        because the one before it is not there, and then sends under that epoch whatever it has
+        under way: a batch of another partition that was written, and whose leader dies before it
+        says so, is there twice (librdkafka's issue 4953). With one partition and one request at a
+        time it cannot: what is refused is then all that is under way, and not written. Apache's
+        producer sends again what was under way under the epoch that it had.
+        """
+        return self.is_idempotent and not self.is_apaches and not self.is_by_partition
 
 
 KINDS = (
-    Kind("idempotent", True, "none"),
-    Kind("idempotent, lz4", True, "lz4"),
-    Kind("idempotent, zstd", True, "zstd"),
-    Kind("plain", False, "none"),
+    Kind("Apache's", "none", is_apaches=True),
+    Kind("Apache's, zstd", "zstd", is_apaches=True),
+    Kind("librdkafka, one for each partition, lz4", "lz4", is_by_partition=True),
+    Kind("librdkafka, one for all partitions", "none"),
+    Kind("librdkafka, not idempotent", "none", is_idempotent=False),
 )
 
 
@@ -75,70 +88,52 @@ class Pace:
         return self._granted + self._a_second * (time.monotonic() - self._since)
 
 
-class Load(threading.Thread):
+@dataclass(frozen=True)
+class Order:
+    """What a producer is to do."""
+
+    number: int
+    """Its place in KINDS."""
+    bootstrap: str
+    topic: str
+    partitions: int
+    records: int
+    """All that it may send."""
+    pace: Pace
+    log: Path
+    """For what the client says."""
+
+    @property
+    def kind(self) -> Kind:
+        """Which producer it is."""
+        return KINDS[self.number]
+
+
+class Load(threading.Thread, ABC):
     """One producer; what it was promised may be read once it has ended."""
 
-    def __init__(
-        self,
-        number: int,
-        bootstrap: str,
-        topic: str,
-        partitions: int,
-        records: int,
-        pace: Pace,
-        log: Path,
-    ) -> None:
-        """`number` is its place in KINDS; `records` are all that it may send."""
+    def __init__(self, order: Order) -> None:
         super().__init__(daemon=True)
-        self.number = number
-        self.kind = KINDS[number]
-        self.partitions = partitions
-        self._topic = topic
+        self.order = order
+        self.kind = order.kind
         self.sent = 0
         self.acknowledged = 0
-        self.offsets = array("q", [PENDING]) * records
+        self.offsets = array("q", [PENDING]) * order.records
         """By number of the record."""
         self.failures: list[str] = []
-        self._settings = _settings(self.kind, bootstrap)
-        self._log = log
-        self._records = records
-        self._pace = pace
         self._ends = threading.Event()
         self._given_up = threading.Event()
-        padding = random.Random(number)
-        self._padding = [b"x" * padding.randrange(PADDING_MAX) for _ in range(97)]
 
     def run(self) -> None:
         """Send what may be sent until all is sent, or the end is wanted; then flush."""
-        told = _handler(self._log)
         try:
-            self._send_all(told)
+            self._send_all()
         except Exception as problem:  # noqa: BLE001  # a thread that ends unseen would prove nothing
             self._fail(f"it ended: {problem!r}")
-        finally:
-            told.close()
 
-    def _send_all(self, told: logging.Handler) -> None:
-        logger = logging.Logger(self.kind.name)
-        logger.addHandler(told)
-        while self._wants_more:
-            producer = Producer(self._settings, logger=logger)
-            last = min(self.sent + LIFE, self._records)
-            self._send_up_to(producer, min(self.sent + self.partitions * BLOCK, last))
-            self._send_up_to(producer, last)
-
-    def _send_up_to(self, producer: Producer, last: int) -> None:
-        """Send up to a number, and have it all acknowledged.
-
-        A life begins with a block for each partition. Of a producer id that it does not know a
-        broker takes any sequence first, of Apache's too, and librdkafka takes a batch that was
-        refused as written when the next one is: where a leader moves between the first two, the
-        first was acknowledged, and is nowhere.
-        """
-        while self.sent < last and self._wants_more:
-            self._send(producer, min(last, self._pace.granted))
-        while producer.flush(0.5) and not self._given_up.is_set():
-            pass
+    @abstractmethod
+    def _send_all(self) -> None:
+        """Send while more is wanted, and return when all is answered or given up."""
 
     def finish(self, seconds_max: float) -> None:
         """Send no more, and wait until all that was sent is acknowledged."""
@@ -153,40 +148,17 @@ class Load(threading.Thread):
     @property
     def left(self) -> int:
         """Records that are still to be sent."""
-        return self._records - self.sent
+        return self.order.records - self.sent
 
     @property
     def _wants_more(self) -> bool:
         ended = self._ends.is_set() or self._given_up.is_set()
-        return self.sent < self._records and not ended
+        return self.sent < self.order.records and not ended
 
-    def _send(self, producer: Producer, last: int) -> None:
-        last = min(last, self.sent + AT_ONCE)
-        try:
-            while self.sent < last:
-                producer.produce(
-                    self._topic,
-                    value_of(self.number, self.sent, self._padding[self.sent % 97]),
-                    partition=partition_of(self.sent, self.partitions),
-                    on_delivery=self._delivered,
-                )
-                self.sent += 1
-        except BufferError:
-            pass  # brokers are away: wait for answers
-        except KafkaException as fatal:
-            self._fail(f"produce: {fatal}")
-            self._given_up.set()
-        producer.poll(0.02)
-
-    def _delivered(self, error: KafkaError | None, message: Message) -> None:
-        _, number = parsed(message.value() or b"")
-        if error is not None:
-            if not self._given_up.is_set():
-                self._fail(f"record {number} of partition {message.partition()}: {error}")
-            return
+    def _acknowledge(self, number: int, offset: int) -> None:
+        """Remember a promise; the offset is negative where the client does not know it."""
         self.acknowledged += 1
-        offset = message.offset()
-        self.offsets[number] = SOMEWHERE if offset is None or offset < 0 else offset
+        self.offsets[number] = SOMEWHERE if offset < 0 else offset
 
     def _fail(self, failure: str) -> None:
         if len(self.failures) < FAILURES_MAX:
@@ -204,44 +176,12 @@ def numbers_in(partition: int, partitions: int, sent: int) -> Iterator[int]:
         yield from range(first, min(first + BLOCK, sent))
 
 
-def value_of(writer: int, number: int, padding: bytes) -> bytes:
+def value_of(writer: int, number: int) -> bytes:
     """A record's value: who wrote it, its number, and bytes that say nothing."""
-    return b"%d:%d:%b" % (writer, number, padding)
+    return b"%d:%d:%b" % (writer, number, b"x" * (number % PADDING_MAX))
 
 
 def parsed(value: bytes) -> tuple[int, int]:
     """Writer and number of a value."""
     writer, number, _ = value.split(b":", 2)
     return int(writer), int(number)
-
-
-def _settings(kind: Kind, bootstrap: str) -> dict[str, str | int | bool]:
-    """Time limits are the client's own.
-
-    A broker's answer has to wait until who died has left the ISR. With a limit below that it says
-    that the time is up, though the batch is written; and where librdkafka takes a new producer
-    epoch just then, because of another partition, it writes the batch again.
-    """
-    return {
-        "bootstrap.servers": bootstrap,
-        "client.id": kind.name,
-        "acks": "all",
-        "enable.idempotence": kind.is_idempotent,
-        "compression.type": kind.codec,
-        "message.timeout.ms": 0,
-        "linger.ms": 10,
-        "retry.backoff.ms": 50,
-        "reconnect.backoff.ms": 20,
-        "reconnect.backoff.max.ms": 500,
-        "queue.buffering.max.messages": 20_000,
-        "debug": "eos",
-    }
-
-
-def _handler(log: Path) -> logging.Handler:
-    """Where librdkafka tells which epochs it takes, and why: nothing else tells a record that it
-    wrote twice from one that a broker did.
-    """
-    handler = logging.FileHandler(log)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
-    return handler

@@ -7,6 +7,7 @@ of one answer end. Read from files, of running brokers too, without any code of 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,6 +18,24 @@ from kraft_wire.wire.corruption import CorruptRecordBatch
 from kraft_wire.wire.record_batch import RecordBatch, peek_header
 
 EPOCHS = "leader-epoch-checkpoint"
+
+
+class Writers:
+    """Which producers wrote the partitions of a topic, by one replica's files."""
+
+    def __init__(self, data: Path, topic: str) -> None:
+        self._data, self._topic = data, topic
+        self._logs: dict[int, list[RecordBatch]] = {}
+
+    def __call__(self, partition: int, offset: int) -> tuple[int, int]:
+        """Producer id and epoch of the batch that holds an offset; it has to be there."""
+        if partition not in self._logs:
+            files = segments(self._data / f"{self._topic}-{partition}")
+            self._logs[partition] = [batch for file in files for batch in batches_of(file)]
+        log = self._logs[partition]
+        batch = log[bisect_right(log, offset, key=lambda each: each.base_offset) - 1]
+        assert batch.base_offset <= offset <= batch.last_offset, (partition, offset, told(batch))
+        return batch.producer_id, batch.producer_epoch
 
 
 @dataclass

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from zlib import crc32
 
 import pytest
 
@@ -15,22 +14,13 @@ from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.record import Record
 from tests.replicas.campaign import Campaign
 from tests.replicas.layouts import LAYOUTS
-from tests.replicas.load import KINDS, Load, Pace, numbers_in, partition_of, value_of
-from tests.replicas.reading import Stored
-from tests.replicas.replica_logs import EPOCHS, compare, cut_by_make, tails
-from tests.replicas.verdict import (
-    Verdict,
-    Written,
-    broken_lines,
-    judge,
-    judge_read_along,
-    judge_writer,
-    not_shown,
-)
+from tests.replicas.load import KINDS
+from tests.replicas.promises import Written
+from tests.replicas.replica_logs import EPOCHS, Writers, compare, cut_by_make, tails
+from tests.replicas.verdict import Verdict, broken_lines, judge, not_shown
 
 CYCLES = 6
 RECORDS = 20_000
-IDEMPOTENT, PLAIN = 0, len(KINDS) - 1
 
 
 @pytest.mark.client
@@ -46,83 +36,6 @@ def test_kills_and_pauses_of_three_brokers_lose_and_double_nothing(tmp_path: Pat
     assert [each.acknowledged for each in verdict.written] == [RECORDS // len(KINDS)] * len(KINDS)
     assert verdict.records >= RECORDS
     assert verdict.batches > 0
-
-
-# -- the judge of what was promised --------------------------------------------------------------
-
-
-def promised(writer: int, offsets: list[int]) -> Load:
-    """A producer that was promised these offsets of its records, all in one partition."""
-    load = Load(writer, "nowhere:1", "t", 1, len(offsets), Pace(), Path("no.log"))
-    load.sent = load.acknowledged = len(offsets)
-    for number, offset in enumerate(offsets):
-        load.offsets[number] = offset
-    return load
-
-
-def read(writer: int, numbers: Iterable[int]) -> dict[int, Stored]:
-    """What is read back: records of one writer in partition 0."""
-    stored = Stored()
-    for number in numbers:
-        stored.take(value_of(writer, number, b"x"))
-    return {0: stored}
-
-
-def test_every_record_is_looked_for_in_the_partition_that_it_went_to() -> None:
-    for partition in range(3):
-        sent_there = [each for each in range(95) if partition_of(each, 3) == partition]
-        assert list(numbers_in(partition, 3, 95)) == sent_there
-
-
-def test_what_was_promised_and_is_there_is_no_problem() -> None:
-    written, problems = judge_writer(promised(IDEMPOTENT, [0, 1, -1]), read(IDEMPOTENT, [0, 1, 2]))
-    assert (written.lost, written.duplicated, written.out_of_order, problems) == (0, 0, 0, [])
-
-
-@pytest.mark.parametrize("offset", [2, -1])
-def test_an_acknowledged_record_that_is_missing_is_lost(offset: int) -> None:
-    load = promised(IDEMPOTENT, [0, 1, offset])
-    written, problems = judge_writer(load, read(IDEMPOTENT, [0, 1]))
-    assert (written.lost, len(problems)) == (1, 1)
-
-
-def test_a_record_at_another_offset_than_was_promised_is_lost() -> None:
-    load = promised(IDEMPOTENT, [0, 1])
-    stored = read(IDEMPOTENT, [0])
-    stored[0].take(value_of(PLAIN, 7, b""))
-    stored[0].take(value_of(IDEMPOTENT, 1, b""))
-    written, problems = judge_writer(load, stored)
-    assert (written.lost, len(problems)) == (1, 1)
-
-
-def test_a_record_that_nobody_was_promised_may_be_missing() -> None:
-    written, problems = judge_writer(promised(IDEMPOTENT, [0, -2]), read(IDEMPOTENT, [0]))
-    assert (written.lost, problems) == (0, [])
-
-
-def test_a_duplicate_is_a_problem_of_an_idempotent_producer_only() -> None:
-    numbers = [0, 1, 0, 1, 2]
-    for writer, expected in ((IDEMPOTENT, 2), (PLAIN, 0)):
-        written, problems = judge_writer(promised(writer, [0, 1, 4]), read(writer, numbers))
-        assert (written.duplicated, written.lost, len(problems)) == (2, 0, expected)
-
-
-def test_a_record_behind_a_later_one_is_a_problem_of_an_idempotent_producer_only() -> None:
-    for writer, expected in ((IDEMPOTENT, 1), (PLAIN, 0)):
-        written, problems = judge_writer(promised(writer, [1, 0]), read(writer, [1, 0]))
-        assert (written.out_of_order, len(problems)) == (1, expected)
-
-
-def test_a_record_that_was_shown_and_is_another_now_is_a_problem() -> None:
-    shown = read(PLAIN, [0, 1])
-    assert judge_read_along(shown, read(PLAIN, [0, 1, 2])) == []
-    assert len(judge_read_along(shown, read(PLAIN, [0, 2]))) == 1
-    assert shown[0].checksums[1] == crc32(value_of(PLAIN, 1, b"x"))
-
-
-def test_a_record_that_was_shown_and_is_not_there_is_a_problem() -> None:
-    (problem,) = judge_read_along(read(PLAIN, [0, 1, 2]), read(PLAIN, [0, 1]))
-    assert "1 records behind 2" in problem
 
 
 # -- what a run has to show ----------------------------------------------------------------------
@@ -246,6 +159,21 @@ def test_a_checkpoint_of_other_epochs_than_the_batches_have_is_told(
 ) -> None:
     replica = partition(tmp_path / "1" / "t-0", LOG, epochs=epochs)
     assert compare({1: replica}, 5).differences
+
+
+def test_who_wrote_is_read_from_the_batch_that_holds_the_offset(tmp_path: Path) -> None:
+    batches = []
+    for epoch, offsets in enumerate(([0, 1], [2], [3, 4, 5])):
+        records = [Record(offset=each, value=b"x") for each in offsets]
+        batch = build_batch(
+            records, base_offset=offsets[0], producer_id=9, producer_epoch=epoch, base_sequence=0
+        )
+        batches.append(bytes(batch))
+    partition(tmp_path / "t-4", batches[:2], batches[2:])
+    who_wrote = Writers(tmp_path, "t")
+    assert [who_wrote(4, offset) for offset in range(6)] == [(9, e) for e in (0, 0, 1, 2, 2, 2)]
+    with pytest.raises(AssertionError):
+        who_wrote(4, 6)
 
 
 def test_the_batches_that_were_cut_after_a_kill_are_known(tmp_path: Path) -> None:

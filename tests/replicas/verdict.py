@@ -6,18 +6,15 @@ import json
 import re
 import subprocess
 from collections import Counter
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tests.mixed.chaos import error_lines
 from tests.mixed.controller import KRAFT_WIRE, OURS
 from tests.replicas.campaign import Campaign
 from tests.replicas.cluster import TOPIC
-from tests.replicas.load import PENDING, SOMEWHERE, Load, numbers_in
-from tests.replicas.reading import Stored
-from tests.replicas.replica_logs import compare
+from tests.replicas.promises import Written, judge_read_along, judge_writer, shown
+from tests.replicas.replica_logs import Writers, compare
 
-SHOWN_MAX = 5
 AUDIT_SECONDS_MAX = 600
 _EVENTS = (
     "log_directory_offline",
@@ -34,20 +31,6 @@ _EVENTS = (
 _OURS = re.compile(rf"^(?:Traceback|\S*(?:Error|Exception)\b|{'|'.join(_EVENTS)}).*$", re.MULTILINE)
 _APACHES = re.compile(r"^.*Truncating .* below high watermark.*$", re.MULTILINE)
 """Lines that nothing in such a run may cause."""
-
-
-@dataclass
-class Written:
-    """What became of one producer's records."""
-
-    name: str
-    sent: int
-    acknowledged: int
-    stored: int = 0
-    lost: int = 0
-    """Acknowledged, and not there, or not where it was acknowledged."""
-    duplicated: int = 0
-    out_of_order: int = 0
 
 
 @dataclass
@@ -110,8 +93,9 @@ def not_shown(campaign: Campaign, verdict: Verdict) -> list[str]:
 def _judge_records(campaign: Campaign, verdict: Verdict) -> None:
     stored = campaign.outcome.stored
     verdict.records = sum(each.end for each in stored.values())
+    who_wrote = Writers(next(iter(campaign.cluster.brokers.values())).data, TOPIC)
     for load in campaign.loads:
-        written, problems = judge_writer(load, stored)
+        written, problems = judge_writer(load, stored, who_wrote)
         verdict.written.append(written)
         verdict.violations += load.failures + problems
     verdict.violations += judge_read_along(campaign.reader.stored, stored)
@@ -119,7 +103,7 @@ def _judge_records(campaign: Campaign, verdict: Verdict) -> None:
 
 def _judge_logs(campaign: Campaign, verdict: Verdict) -> None:
     for node in campaign.cluster.nodes.values():
-        broken = _shown(broken_lines(node.log, is_ours=node.is_ours))
+        broken = shown(broken_lines(node.log, is_ours=node.is_ours))
         verdict.violations += [f"node {node.node_id}: {line}" for line in broken]
         if not node.is_ours:
             verdict.apache_errors.update(error_lines(node.log))
@@ -128,76 +112,6 @@ def _judge_logs(campaign: Campaign, verdict: Verdict) -> None:
 def broken_lines(log: str, *, is_ours: bool) -> list[str]:
     """The lines of a node's log that tell of what may not be."""
     return [line[:300] for line in (_OURS if is_ours else _APACHES).findall(log)]
-
-
-def judge_writer(load: Load, stored: Mapping[int, Stored]) -> tuple[Written, list[str]]:
-    """Look for every record that a producer was promised.
-
-    Those of idempotent ones stand there once and in order. Another's may stand there twice, and in
-    another order: while a request to the old leader is under way, librdkafka sends the next one to
-    the new leader.
-    """
-    written = Written(load.kind.name, load.sent, load.acknowledged)
-    problems: list[str] = []
-    late: list[str] = []
-    for partition, found in stored.items():
-        places: dict[int, list[int]] = {}
-        highest = -1
-        for offset, (writer, number) in enumerate(zip(found.writers, found.numbers, strict=True)):
-            if writer != load.number:
-                continue
-            written.stored += 1
-            at = places.setdefault(number, [])
-            at.append(offset)
-            if number < highest and len(at) == 1:
-                written.out_of_order += 1
-                late.append(f"{written.name}: record {number} at {partition}/{offset} is late")
-            highest = max(highest, number)
-        problems += _missing(load, partition, places, written)
-        twice = {number: at for number, at in places.items() if len(at) > 1}
-        written.duplicated += sum(len(at) - 1 for at in twice.values())
-        if load.kind.is_idempotent:
-            problems += [
-                f"{written.name}: record {number} of partition {partition} is at offsets {at}"
-                for number, at in twice.items()
-            ]
-    return written, _shown([*problems, *(late if load.kind.is_idempotent else [])])
-
-
-def judge_read_along(along: Mapping[int, Stored], stored: Mapping[int, Stored]) -> list[str]:
-    """What a consumer was shown meanwhile is what is there in the end."""
-    problems = []
-    for partition, found in stored.items():
-        seen = along[partition]
-        if seen.end > found.end:
-            gone = seen.end - found.end
-            problems.append(f"partition {partition} showed {gone} records behind {found.end}")
-        for offset, (left, right) in enumerate(zip(seen.checksums, found.checksums, strict=False)):
-            if left != right:
-                problems.append(
-                    f"partition {partition} showed record {seen.writers[offset]}:"
-                    f"{seen.numbers[offset]} at {offset}, where {found.writers[offset]}:"
-                    f"{found.numbers[offset]} is now"
-                )
-    return _shown(problems)
-
-
-def _missing(
-    load: Load, partition: int, places: Mapping[int, Sequence[int]], written: Written
-) -> list[str]:
-    """Acknowledged records that are not where they should be."""
-    problems = []
-    for number in numbers_in(partition, load.partitions, load.sent):
-        offset, at = load.offsets[number], places.get(number, [])
-        if offset == PENDING or (offset == SOMEWHERE and at) or offset in at:
-            continue
-        written.lost += 1
-        where = "somewhere" if offset == SOMEWHERE else f"at {offset}"
-        problems.append(
-            f"{written.name}: record {number} of partition {partition} was acknowledged {where}, "
-            f"is at {list(at)}"
-        )
-    return problems
 
 
 def _compare_replicas(campaign: Campaign, verdict: Verdict) -> None:
@@ -211,7 +125,7 @@ def _compare_replicas(campaign: Campaign, verdict: Verdict) -> None:
         verdict.epochs += found.epochs
         for node_id, segments in found.segments.items():
             verdict.segments[node_id] = verdict.segments.get(node_id, 0) + segments
-        verdict.violations += _shown(found.differences)
+        verdict.violations += shown(found.differences)
 
 
 def _audit(campaign: Campaign, verdict: Verdict) -> None:
@@ -228,14 +142,8 @@ def _audit(campaign: Campaign, verdict: Verdict) -> None:
     errors = [str(each) for each in lines if each.get("severity") == "error"]
     if done.returncode and not errors:
         errors.append(f"audit ended with {done.returncode}: {done.stderr[-2_000:]}")
-    verdict.violations += [f"audit: {each}" for each in _shown(errors)]
+    verdict.violations += [f"audit: {each}" for each in shown(errors)]
     if lines:
         verdict.audited_bytes = lines[-1]["summary"]["bytes"]
     if verdict.audited_bytes < len(campaign.cluster.brokers) * verdict.compared_bytes:
         verdict.violations.append(f"audit: saw {verdict.audited_bytes} bytes, which is not all")
-
-
-def _shown(problems: list[str]) -> list[str]:
-    """The first few, and how many there are."""
-    more = len(problems) - SHOWN_MAX
-    return problems[:SHOWN_MAX] + ([f"… and {more} more"] if more > 0 else [])
