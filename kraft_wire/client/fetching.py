@@ -69,6 +69,8 @@ class Fetched(NamedTuple):
     records: memoryview
     aborted: list[tuple[int, int]]
     """Producer id and first offset of transactions that ended in vain (KIP-98)."""
+    offset: int
+    """Where they were asked from: what the first batch holds before it is not meant."""
     next_offset: int
 
 
@@ -83,7 +85,8 @@ def fetch_partition(
 ) -> Iterator[Fetched]:
     """Yield the batches that hold [start, end) of a partition, and whatever shares them.
 
-    Offsets that were deleted raise OffsetsLost or, without `fail_on_loss`, are passed over.
+    Offsets that were deleted raise OffsetsLost or, without `fail_on_loss`, are passed over; the
+    log may begin inside a batch then (DeleteRecords), which comes whole.
     """
     assert 0 <= start <= end, (start, end)
     reading = _Reading(cluster, key, start, end, settings, fail_on_loss)
@@ -158,7 +161,7 @@ class _Reading:
             if self._patience.is_over and not self._skip_what_is_lost():
                 raise ClusterRefused(self._silence())
             return None
-        self.offset = next_offset
+        offset, self.offset = self.offset, next_offset
         self._patience.renew()
         if next_offset < self._end:
             # where it cannot go out the next step asks: what has come must not be lost with it
@@ -167,7 +170,7 @@ class _Reading:
         aborted = [
             (each.producer_id, each.first_offset) for each in data.aborted_transactions or ()
         ]
-        return Fetched(records[:size], aborted, next_offset)
+        return Fetched(records[:size], aborted, offset, next_offset)
 
     def _post(self) -> None:
         connection = self._cluster.leader_of(self._key)

@@ -159,6 +159,40 @@ def test_offset_that_is_gone_is_data_loss(topics: LiveTopics, start: int, gone: 
             assert sum(batch.num_rows for batch in batches) == max(10 - start, 0)
 
 
+def test_what_follows_deleted_offsets_is_read(topics: LiveTopics) -> None:
+    topic = topics.create("deleted", 1)
+    topics.write(topic, 10, partitions=1)
+    topics.delete_before(topic, 4)
+    part = PartitionRange(TopicPartition(topic, 0), 0, 10)
+    given = {**topics.options, "subscribe": topic, "failOnDataLoss": "false"}
+    options = parse_wire_options(given, streaming=False)
+    batches = read_range(part, options, records_schema())
+    offsets = [offset for batch in batches for offset in batch["offset"].to_pylist()]
+    assert offsets == list(range(4, 10)), "though the batch that they stand in has those before too"
+
+
+@pytest.mark.parametrize("read_committed", ["read_uncommitted", "read_committed"])
+def test_byte_that_changed_on_the_way_is_named_with_its_offset(
+    topics: LiveTopics, monkeypatch: pytest.MonkeyPatch, read_committed: str
+) -> None:
+    topic, answer = topics.create("changed", 1), BrokerConnection.answer
+    topics.write(topic, 10, partitions=1)
+
+    def changed(self: BrokerConnection, response: type[Message]) -> Message:
+        given = answer(self, response)
+        if isinstance(given, FetchResponse):
+            data = given.responses[0].partitions[0]
+            spoilt = bytearray(data.records or b"")
+            spoilt[-1] ^= 1
+            data.records = memoryview(spoilt)
+        return given
+
+    monkeypatch.setattr(BrokerConnection, "answer", changed)
+    options = {"subscribe": topic, "kafka.isolation.level": read_committed}
+    with pytest.raises(PipelineError, match=rf"{topic}-0 offset \d+: .* has a wrong checksum"):
+        read(topics, **options)
+
+
 def test_log_that_has_an_offset_after_all_is_asked_again(
     topics: LiveTopics, monkeypatch: pytest.MonkeyPatch
 ) -> None:

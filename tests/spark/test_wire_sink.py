@@ -27,7 +27,7 @@ from kraft_wire.client.connection import BrokerConnection
 from kraft_wire.columnar.schemas import HEADERS_TYPE
 from kraft_wire.spark import PipelineError
 from kraft_wire.spark.wire_sink import parse_sink, write_batches
-from kraft_wire.wire.generated.produce import ProduceResponse
+from kraft_wire.wire.generated.produce import ProduceRequest, ProduceResponse
 from kraft_wire.wire.message import Message
 from tests.server_process import ServerProcess
 from tests.spark.topics_written import CODECS, LiveTopics
@@ -189,6 +189,35 @@ def test_broker_that_restarts_meanwhile_stores_every_record_once(
     assert write_batches(sink, batches()) == 3000
     found = [(each.key(), each.value()) for each in arrived(topics, topic, 2, 3000)]
     assert len(set(found)) == 3000
+
+
+def test_batch_that_was_refused_for_now_is_sent_again_as_it_was(
+    topics: LiveTopics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broker refuses the first of them: it is sent under the name of a topic that is not."""
+    post, answer = BrokerConnection.post, BrokerConnection.answer
+    topic, sent = topics.create("refused", 1), []
+
+    def astray(self: BrokerConnection, request: Message, *, version: int | None = None) -> None:
+        if isinstance(request, ProduceRequest):
+            sent.append(bytes(request.topic_data[0].partition_data[0].records or b""))
+            request.topic_data[0].name = topic if len(sent) > 1 else "nowhere"
+        post(self, request, version=version)
+
+    def named(self: BrokerConnection, response: type[Message]) -> Message:
+        given = answer(self, response)
+        if isinstance(given, ProduceResponse):
+            given.responses[0].name = topic
+        return given
+
+    monkeypatch.setattr(BrokerConnection, "post", astray)
+    monkeypatch.setattr(BrokerConnection, "answer", named)
+    rows = batch(value=[b"%d" % number for number in range(500)])
+    options = {"topic": topic, "kafka.batch.size": "1000"}
+    assert write(topics, "value binary", rows, **options) == 500
+    assert sent[0] == sent[1]
+    found = arrived(topics, topic, 1, 500)
+    assert [each.value() for each in found] == [b"%d" % number for number in range(500)]
 
 
 @pytest.mark.parametrize("acks", ["all", "1"])

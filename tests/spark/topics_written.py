@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
-from confluent_kafka import Producer
+from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -53,6 +53,12 @@ class LiveTopics:
     def delete(self, topic: str) -> None:
         """Delete a topic."""
         for done in self._admin.delete_topics([topic]).values():
+            done.result(SECONDS_MAX)
+
+    def delete_before(self, topic: str, offset: int) -> None:
+        """Delete the records of partition 0 below an offset."""
+        place = TopicPartition(topic, 0, offset)
+        for done in self._admin.delete_records([place]).values():
             done.result(SECONDS_MAX)
 
     def write(
