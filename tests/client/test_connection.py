@@ -16,18 +16,26 @@ UNSUPPORTED_VERSION = 35
 
 
 @contextmanager
-def broker(*answers: bytes) -> Iterator[tuple[str, list[tuple[int, int]]]]:
-    """A broker that gives these bodies one after the other; yields address and what it is asked."""
+def broker(
+    *answers: bytes, astray: int | None = None
+) -> Iterator[tuple[str, list[tuple[int, int]]]]:
+    """A broker that gives these bodies one after the other; yields address and what it is asked.
+
+    Answers to the API key `astray` carry the number of the request behind theirs.
+    """
     asked: list[tuple[int, int]] = []
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        thread = threading.Thread(target=_serve, args=(listening, answers, asked))
+        thread = threading.Thread(target=_serve, args=(listening, answers, asked, astray))
         thread.start()
         yield f"127.0.0.1:{listening.getsockname()[1]}", asked
         thread.join(10)
 
 
 def _serve(
-    listening: socket.socket, answers: Sequence[bytes], asked: list[tuple[int, int]]
+    listening: socket.socket,
+    answers: Sequence[bytes],
+    asked: list[tuple[int, int]],
+    astray: int | None,
 ) -> None:
     line, _ = listening.accept()
     with line, line.makefile("rb") as incoming:
@@ -35,6 +43,7 @@ def _serve(
             (size,) = struct.unpack(">i", incoming.read(4))
             api_key, version, correlation_id = struct.unpack_from(">hhi", incoming.read(size))
             asked.append((api_key, version))
+            correlation_id += api_key == astray
             frame = struct.pack(">i", correlation_id) + body
             line.sendall(struct.pack(">i", len(frame)) + frame)
 
@@ -69,6 +78,18 @@ def test_a_broker_that_knows_no_version_of_the_first_question_is_named() -> None
         pytest.raises(CannotTalk, match=f"{address} refused ApiVersions: UNSUPPORTED_VERSION"),
     ):
         BrokerConnection(address)
+
+
+def test_an_answer_to_another_request_is_none() -> None:
+    offer = versions(0, (METADATA, 0, 5), (API_VERSIONS, 0, 3))
+    refusal = versions(UNSUPPORTED_VERSION)
+    metadata_v1 = struct.pack(">iii", 0, 0, 0)
+    with (
+        broker(refusal, offer, metadata_v1, astray=METADATA) as (address, _),
+        BrokerConnection(address) as connection,
+        pytest.raises(CannotTalk, match=f"{address} answered out of order"),
+    ):
+        connection.send(MetadataRequest(topics=None), MetadataResponse, version=1)
 
 
 @pytest.mark.parametrize(

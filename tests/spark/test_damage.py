@@ -51,16 +51,18 @@ def flip(file: Path, position: int) -> None:
     file.write_bytes(data)
 
 
+@pytest.mark.parametrize(("index", "at"), [(1, 0), (-1, 0), (-1, -1)])
 def test_flipped_bit_is_named_skipped_and_reported(
-    damaged: Path, written: WrittenLogs, capsys: pytest.CaptureFixture[str]
+    damaged: Path, written: WrittenLogs, capsys: pytest.CaptureFixture[str], index: int, at: int
 ) -> None:
+    """The end of a log is no better than the rest of it, where it is whole and wrong."""
     whole = table_of(damaged, view="batches")
-    file = segment(damaged, "plain-0", 1)
-    row = next(
+    file = segment(damaged, "plain-0", index)
+    row = [
         row
         for row in whole.to_pylist()
         if (row["topic"], row["partition"], row["segment"]) == ("plain", 0, file.name)
-    )
+    ][at]
     flip(file, row["position"] + row["sizeInBytes"] - 1)
     with pytest.raises(
         PipelineError, match=r"plain-0/\d+\.log position \d+ \(node 1\): .*checksum"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kraft_wire.spark.failure import PipelineError
-from kraft_wire.spark.staging import staged
+from kraft_wire.spark.staging import keep_only, staged
 
 
 class Calls:
@@ -52,6 +52,18 @@ def test_everything_is_synced_before_the_rename_and_the_rename_after_it(
     assert calls.made[-1] == ("fsync", str(tmp_path))
     assert sorted(path.name for path in target.iterdir()) == ["one.parquet", "table"]
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_files_that_no_attempt_which_succeeded_names_are_no_results(tmp_path: Path) -> None:
+    """Spark runs a task again that failed, or that is slow; what the other one wrote stays."""
+    target = tmp_path / "out"
+    with staged(str(target)) as staging:
+        (staging / "table").mkdir()
+        for name in ("table/1-0.parquet", "table/1-1.parquet", "2-0.parquet"):
+            (staging / name).write_bytes(b"rows")
+        keep_only(staging, ["table/1-1.parquet"])
+    left = [path.relative_to(target) for path in target.rglob("*") if path.is_file()]
+    assert left == [Path("table/1-1.parquet")]
 
 
 def test_disk_that_does_not_sync_is_one_line_and_leaves_the_old_results(

@@ -384,6 +384,32 @@ def test_what_was_not_asked_for_is_no_answer_and_what_is_left_out_is_asked_for_a
         read(topics, subscribe=topic)
 
 
+def test_leader_that_moved_is_found(topics: LiveTopics, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The node stands for two brokers: by its other name it says that it leads no more."""
+    topic, other, has_moved = topics.create("moved", 1), 99, False
+    topics.write(topic, 10, partitions=1)
+    answer = BrokerConnection.answer
+
+    def of_two(self: BrokerConnection, response: type[Message]) -> Message:
+        nonlocal has_moved
+        given = answer(self, response)
+        if isinstance(given, MetadataResponse):
+            twin = copy.copy(given.brokers[0])
+            twin.node_id, twin.host = other, "localhost"
+            given.brokers.append(twin)
+            if not has_moved and given.topics:
+                given.topics[0].partitions[0].leader_id = other
+        elif isinstance(given, FetchResponse) and self._address.startswith("localhost"):
+            has_moved = True
+            data = given.responses[0].partitions[0]
+            data.error_code, data.records = ErrorCode.NOT_LEADER_OR_FOLLOWER, None
+        return given
+
+    monkeypatch.setattr(BrokerConnection, "answer", of_two)
+    assert len(read(topics, subscribe=topic, **{"kafkaConsumer.pollTimeoutMs": "3000"})) == 10
+    assert has_moved
+
+
 def test_broker_that_restarts_while_it_is_read_costs_nothing(
     server_process: ServerProcess, tmp_path: Path
 ) -> None:

@@ -22,6 +22,7 @@ from kraft_wire.spark import PipelineError
 from kraft_wire.spark.wire_offsets import prorated
 from kraft_wire.spark.wire_options import parse_wire_options
 from kraft_wire.spark.wire_stream import WireStreamReader
+from kraft_wire.wire.generated.list_offsets import ListOffsetsResponse
 from kraft_wire.wire.generated.metadata import MetadataResponse
 from kraft_wire.wire.message import Message
 from tests.ending import end
@@ -174,6 +175,28 @@ def test_leader_that_is_gone_from_the_cluster_is_asked_for_anew(
     start = reader.initialOffset()
     is_there = False
     assert reader.latestOffset(start=start, limit=ReadAllAvailable()) == {topic: {"0": 5, "1": 5}}
+
+
+def test_end_that_is_behind_for_a_moment_is_asked_for_again(
+    topics: LiveTopics, reader_of: Readers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new leader's high watermark may lie before the one that readers were told (KIP-207)."""
+    topic = topics.create("behind", 1)
+    topics.write(topic, 10, partitions=1)
+    reader, answer, asked = reader_of(topic), BrokerConnection.answer, 0
+
+    def behind_once(connection: BrokerConnection, response: type[Message]) -> Message:
+        nonlocal asked
+        given = answer(connection, response)
+        if isinstance(given, ListOffsetsResponse):
+            asked += 1
+            given.topics[0].partitions[0].offset -= 4 if asked == 1 else 0
+        return given
+
+    monkeypatch.setattr(BrokerConnection, "answer", behind_once)
+    start = {topic: {"0": 10}}
+    assert reader.latestOffset(start=start, limit=ReadAllAvailable()) == start
+    assert asked == 2
 
 
 def test_limit_is_shared_out_by_backlog_and_never_starves() -> None:
