@@ -17,9 +17,14 @@ from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.record import Record
 
 
-def replica(node: str, values: list[bytes], high_watermark: int = -1, **facts: bool) -> Replica:
+def replica(
+    node: str, values: list[bytes], high_watermark: int = -1, epoch: int = 0, **facts: bool
+) -> Replica:
+    """A replica of one record a batch; `epoch` is that of the batches behind the first one."""
     data = b"".join(
-        build_batch([Record(b"k", value)], base_offset=at, partition_leader_epoch=0)
+        build_batch(
+            [Record(b"k", value)], base_offset=at, partition_leader_epoch=epoch if at else 0
+        )
         for at, value in enumerate(values)
     )
     table = batches_table(batch_columns(window_of(data)), Place("t", 0, node, f"{0:020d}.log"))
@@ -80,6 +85,15 @@ def test_other_boundaries_or_epochs_are_an_error_below_the_high_watermark() -> N
     assert (found.node, found.offset, found.severity) == ("3", 1, "error")
     (found,) = check_divergence(trio, 1)
     assert found.severity == "info"
+    assert list(check_log_matching(trio)) == []
+
+
+def test_leader_epoch_alone_that_differs_is_named() -> None:
+    """No checksum covers it, and it decides where a replica is cut (KIP-101)."""
+    trio = [replica("1", SAME, epoch=4), replica("2", SAME, epoch=3), replica("3", SAME, epoch=4)]
+    (found,) = check_divergence(trio, 3)
+    assert (found.node, found.offset, found.severity) == ("2", 1, "error")
+    assert "leader epochs differ ([3, 4])" in found.detail
     assert list(check_log_matching(trio)) == []
 
 

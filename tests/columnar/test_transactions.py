@@ -117,6 +117,15 @@ def test_damaged_marker_ends_nothing_and_is_no_record() -> None:
     assert scan.last_stable_offset == 13
 
 
+def test_transaction_whose_marker_is_gone_is_hidden_to_its_last_record() -> None:
+    columns = batch_columns(window_of(b"".join([data(0, 7), data(2, 7, count=1)])))
+    scan = TransactionScan()
+    scan.add(columns)
+    scan.settle({})
+    assert scan.aborted == [AbortedRange(7, 0, 2)]
+    assert not committed_rows(columns, scan.aborted).any()
+
+
 def test_random_histories_are_read_as_a_consumer_that_buffers_reads_them() -> None:
     for seed in range(30):
         parts, wanted = _history(random.Random(seed))

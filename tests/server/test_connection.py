@@ -1,5 +1,6 @@
 """A connection over a socket in memory: what a peer that takes no answers may make us hold."""
 
+import os
 import socket
 from collections.abc import Sequence
 from typing import cast
@@ -142,3 +143,14 @@ def test_slices_of_files_take_no_memory_and_do_not_count() -> None:
     assert not host.rejections
     assert connection.unsent_bytes == 1_000_004
     assert host.watches_writes
+
+
+def test_an_answer_whose_segment_was_cut_ends_its_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its length has been sent: with fewer bytes the client would wait for the rest for ever."""
+    connection, host, sock = connected(room_bytes=100)
+    monkeypatch.setattr(os, "sendfile", lambda *_: 0)  # what a file gives behind its end
+    answer(connection, [b"head", FileSlice(LogFile(), 0, 1_000_000)], 1_000_004)
+    assert sock.taken == b"head"
+    assert host.lost_count == 1

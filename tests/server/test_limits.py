@@ -124,6 +124,61 @@ def test_a_parked_request_above_purgatory_max_requests_ends_its_connection(tmp_p
         assert "api=Fetch" in line
 
 
+def resident_bytes(pid: int) -> int:
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * resource.getpagesize()
+
+
+def long_fetch(topic: str) -> FetchRequest:
+    """A fetch that waits for a minute where the topic has nothing."""
+    wanted = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1_000)
+    topics = [FetchTopic(topic=topic, partitions=[wanted])]
+    return FetchRequest(max_wait_ms=60_000, min_bytes=1, max_bytes=1_000, topics=topics)
+
+
+def test_a_parked_request_whose_client_has_gone_makes_room(tmp_path: Path) -> None:
+    with (
+        ServerProcess(tmp_path, overrides={"purgatory.max.requests": "1"}) as server,
+        WireClient(server.bootstrap) as second,
+    ):
+        with WireClient(server.bootstrap) as first:
+            first.topic("quiet")
+            first.send(long_fetch("quiet"), 11)
+            second.call(ApiVersionsRequest(), 2, ApiVersionsResponse)
+        second.call(ApiVersionsRequest(), 2, ApiVersionsResponse)
+        second.send(long_fetch("quiet"), 11)
+        second.sock.settimeout(0.5)
+        with pytest.raises(TimeoutError):
+            second.receive_frame()
+        assert not lines(server, "too_many_parked_requests")
+
+
+def test_a_request_waits_until_the_one_before_it_is_answered(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path) as server, WireClient(server.bootstrap) as client:
+        client.topic("quiet")
+        waiting = long_fetch("quiet")
+        waiting.max_wait_ms = 300
+        sent = [client.send(waiting, 11), client.send(ApiVersionsRequest(), 2)]
+        sent += [client.send(waiting, 11), client.send(MetadataRequest(topics=[]), 1)]
+        found = [struct.unpack_from(">i", client.receive_frame() or b"")[0] for _ in sent]
+        assert found == [each.correlation_id for each in sent]
+
+
+def test_a_client_that_sends_on_while_its_fetch_waits_is_pushed_back(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path) as server, WireClient(server.bootstrap) as client:
+        client.topic("quiet")
+        client.send(long_fetch("quiet"), 11)
+        head = encode_request_header(RequestHeader(MetadataRequest.API_KEY, 12, 2, "restless"))
+        frame = head + MetadataRequest(topics=[]).encode(12)
+        frames = struct.pack(">i", len(frame)) + frame
+        beyond_the_kernels_buffers = frames * ((64 << 20) // len(frames))
+        before = resident_bytes(server.pid)
+        client.sock.settimeout(2)
+        with pytest.raises(TimeoutError):
+            client.sock.sendall(beyond_the_kernels_buffers)
+        assert resident_bytes(server.pid) - before < 8 << 20
+
+
 def large_answers(client: WireClient, requests: int) -> None:
     """Ask often for all topics, in one go, and read nothing."""
     head = encode_request_header(RequestHeader(MetadataRequest.API_KEY, 12, 1, "greedy"))
@@ -150,11 +205,6 @@ def test_requests_wait_while_their_predecessors_answers_are_not_taken(tmp_path: 
             while answers < 300:
                 assert greedy.receive_frame() is not None
                 answers += 1
-
-
-def resident_bytes(pid: int) -> int:
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * resource.getpagesize()
 
 
 def test_two_requests_that_outgrow_the_memory_of_all_are_both_read(tmp_path: Path) -> None:
