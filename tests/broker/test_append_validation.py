@@ -86,6 +86,13 @@ def test_unsound_batch_is_refused_and_nothing_is_written(
     assert target.log_end_offset == 0
 
 
+def test_batch_of_just_max_message_bytes_is_taken_and_one_byte_more_is_not() -> None:
+    data = batch()
+    assert produced(partition(max_message_bytes=len(data)), data).error is E.NONE
+    refused = produced(partition(max_message_bytes=len(data) - 1), data)
+    assert refused.error is E.MESSAGE_TOO_LARGE
+
+
 def test_compacted_topic_names_the_records_without_a_key() -> None:
     target = partition(cleanup_policy=("compact",))
     result = produced(target, batch(2, key=None))
@@ -117,16 +124,18 @@ def test_what_must_be_flushed_is_not_committed_before() -> None:
     assert target.high_watermark == 2
 
 
-def test_retry_of_an_idempotent_producer_is_answered_with_the_first_copy() -> None:
+@pytest.mark.parametrize("producer_id", [7, 0])
+def test_retry_of_an_idempotent_producer_is_answered_with_the_first_copy(producer_id: int) -> None:
+    """The first id of a cluster is 0."""
     target = partition()
-    first = batch(producer_id=7, producer_epoch=0, base_sequence=0)
-    second = batch(producer_id=7, producer_epoch=0, base_sequence=2)
+    first = batch(producer_id=producer_id, producer_epoch=0, base_sequence=0)
+    second = batch(producer_id=producer_id, producer_epoch=0, base_sequence=2)
     assert produced(target, first).base_offset == 0
     assert produced(target, second).base_offset == 2
     again = produced(target, first)
     assert (again.error, again.base_offset, again.last_offset) == (E.NONE, 0, 1)
     assert target.log_end_offset == 4
-    gap = batch(producer_id=7, producer_epoch=0, base_sequence=9)
+    gap = batch(producer_id=producer_id, producer_epoch=0, base_sequence=9)
     assert produced(target, gap).error is E.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 

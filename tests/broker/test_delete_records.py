@@ -85,9 +85,17 @@ def test_partition_that_cannot_be_cut_says_why(
     assert delete(broker, topic, index, 0) == (error, -1)
 
 
-def test_topic_that_is_only_compacted_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        ("compact", (ErrorCode.POLICY_VIOLATION, -1)),
+        ("compact,delete", (ErrorCode.NONE, 0)),
+        ("delete", (ErrorCode.NONE, 0)),
+    ],
+)
+def test_topic_that_is_only_compacted_is_refused(policy: str, expected: tuple[int, int]) -> None:
     image = image_of({"a": [partition_image(0)]})
-    configs = {(TOPIC_RESOURCE, "a"): {"cleanup.policy": "compact"}}
+    configs = {(TOPIC_RESOURCE, "a"): {"cleanup.policy": policy}}
     compacted = MetadataImage(
         offset=image.offset,
         brokers=image.brokers,
@@ -95,7 +103,7 @@ def test_topic_that_is_only_compacted_is_refused() -> None:
         topic_names=image.topic_names,
         configs=configs,
     )
-    assert delete(small_broker(compacted), "a", 0, 0) == (ErrorCode.POLICY_VIOLATION, -1)
+    assert delete(small_broker(compacted), "a", 0, 0) == expected
 
 
 def test_failing_disk_takes_the_partition_offline(broker: Broker) -> None:
