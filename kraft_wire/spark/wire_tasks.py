@@ -108,8 +108,7 @@ def _decoded(
     window = window_of(fetched.records)
     columns = batch_columns(window)
     _refuse_damage(columns, part)
-    start = max(part.start, fetched.offset)
-    selected: Bools = (columns.last_offset >= start) & (columns.base_offset < part.end)
+    selected: Bools = (columns.last_offset >= fetched.offset) & (columns.base_offset < part.end)
     if options.fetch.read_committed:
         selected &= committed_rows(columns, fetched_ranges(columns, fetched.aborted))
     place = Place(part.key.topic, part.key.partition)
@@ -118,7 +117,7 @@ def _decoded(
         for each in records.unreadable:
             raise PipelineError(f"{part.key} offset {each.base_offset}: {each.reason}")
         table = records_table(records, place, schema)
-        kept = kept_rows(records.offset, columns, selected, OffsetRange(start, part.end))
+        kept = kept_rows(records.offset, columns, selected, OffsetRange(fetched.offset, part.end))
         if kept is not None:
             table = table.filter(pa.array(kept))
         if table.num_rows:

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.chaos.network import Network
-from tests.replicas.apaches import ApacheLoad
+from tests.replicas.apache_producer import ApacheLoad
 from tests.replicas.cluster import PARTITIONS, TOPIC, ReplicaCluster
 from tests.replicas.faults import Faults
 from tests.replicas.layouts import Layout
-from tests.replicas.librdkafka import LibrdkafkaLoad
+from tests.replicas.librdkafka_producer import LibrdkafkaLoad
 from tests.replicas.load import KINDS, Load, Order, Pace
 from tests.replicas.reading import Reader, Stored, high_watermarks, read_back
 from tests.replicas.replica_logs import Tail, cut_by_make, tails

@@ -104,26 +104,6 @@ def test_no_more_connections_wait_to_be_accepted_than_the_backlog_holds(tmp_path
                 sock.close()
 
 
-def test_a_parked_request_above_purgatory_max_requests_ends_its_connection(tmp_path: Path) -> None:
-    with (
-        ServerProcess(tmp_path, overrides={"purgatory.max.requests": "1"}) as server,
-        WireClient(server.bootstrap) as first,
-        WireClient(server.bootstrap) as second,
-    ):
-        first.topic("quiet")
-        wanted = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1_000)
-        topics = [FetchTopic(topic="quiet", partitions=[wanted])]
-        waits = FetchRequest(max_wait_ms=20_000, min_bytes=1, max_bytes=1_000, topics=topics)
-        first.send(waits, 11)
-        first.sock.settimeout(0.2)
-        with pytest.raises(TimeoutError):
-            first.receive_frame()
-        second.send(waits, 11)
-        assert second.is_closed()
-        (line,) = lines(server, "too_many_parked_requests")
-        assert "api=Fetch" in line
-
-
 def resident_bytes(pid: int) -> int:
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * resource.getpagesize()
@@ -134,6 +114,23 @@ def long_fetch(topic: str) -> FetchRequest:
     wanted = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1_000)
     topics = [FetchTopic(topic=topic, partitions=[wanted])]
     return FetchRequest(max_wait_ms=60_000, min_bytes=1, max_bytes=1_000, topics=topics)
+
+
+def test_a_parked_request_above_purgatory_max_requests_ends_its_connection(tmp_path: Path) -> None:
+    with (
+        ServerProcess(tmp_path, overrides={"purgatory.max.requests": "1"}) as server,
+        WireClient(server.bootstrap) as first,
+        WireClient(server.bootstrap) as second,
+    ):
+        first.topic("quiet")
+        first.send(long_fetch("quiet"), 11)
+        first.sock.settimeout(0.2)
+        with pytest.raises(TimeoutError):
+            first.receive_frame()
+        second.send(long_fetch("quiet"), 11)
+        assert second.is_closed()
+        (line,) = lines(server, "too_many_parked_requests")
+        assert "api=Fetch" in line
 
 
 def test_a_parked_request_whose_client_has_gone_makes_room(tmp_path: Path) -> None:

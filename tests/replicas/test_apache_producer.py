@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.replicas.apaches import ApacheLoad
+from tests.replicas.apache_producer import ApacheLoad
 from tests.replicas.load import PENDING, Order, Pace
 
 pytestmark = pytest.mark.java
