@@ -8,7 +8,7 @@ the small runtime of the generated modules. Whatever it cannot do at once it ref
 import struct
 from typing import Any, Final
 
-from kraft_wire.wire.message import Buffer
+from kraft_wire.wire.structs import Buffer
 
 __all__ = [
     "FIXED",
