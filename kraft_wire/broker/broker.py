@@ -182,7 +182,7 @@ class Broker:
             self.leading.appended(partition)
         elif log.high_watermark < log.log_end_offset:
             self.unflushed[partition.topic, partition.partition] = partition
-        elif partition.watchers:
+        else:
             self.fetch_purgatory.wake(partition)
 
     def flushed(self, ends: Mapping[tuple[str, int], Offset], now_ms: int) -> None:

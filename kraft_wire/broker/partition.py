@@ -31,8 +31,6 @@ from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.record_batch import RecordBatch
 
 if TYPE_CHECKING:
-    from kraft_wire.broker.context import ReplyTo
-    from kraft_wire.broker.purgatory import ParkedFetch
     from kraft_wire.broker.replication.leadership import Leadership
 
 __all__ = ["AppendResult", "Partition"]
@@ -68,10 +66,6 @@ class Partition:
     is_leader: bool = True
     leadership: "Leadership | None" = None
     """What the leader knows of the other replicas; None without others, or where another leads."""
-    watchers: "dict[ReplyTo, ParkedFetch]" = field(default_factory=dict)
-    """Parked fetches to wake when more of this partition is committed."""
-    follower_watchers: "dict[ReplyTo, ParkedFetch]" = field(default_factory=dict)
-    """Parked fetches of followers, to wake when its log grows."""
     failed: Callable[[StorageError], None] = field(default=lambda error: None)
     """Tells the broker of an error of the disk, which may concern more than this partition."""
     offline: bool = False

@@ -91,8 +91,7 @@ class LeaderSide:
     def appended(self, partition: Partition) -> None:
         """Have an append flushed where that is promised, and let the followers fetch it."""
         self._flush(partition)
-        if partition.follower_watchers:
-            self._broker.fetch_purgatory.wake_followers(partition)
+        self._broker.fetch_purgatory.wake_followers(partition)
         self.tell(partition)
 
     def _flush(self, partition: Partition) -> None:
@@ -112,8 +111,7 @@ class LeaderSide:
         if high_watermark == leadership.known_high_watermark:
             return
         leadership.known_high_watermark = high_watermark
-        if partition.watchers:
-            self._broker.fetch_purgatory.wake_readers(partition)
+        self._broker.fetch_purgatory.wake_readers(partition)
         self._broker.produce_purgatory.check(partition)
 
     def fetched(
