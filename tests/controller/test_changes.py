@@ -8,6 +8,7 @@ import pytest
 
 from kraft_wire.controller.image import BROKER_RESOURCE, AclImage
 from kraft_wire.controller.records import VersionedRecord
+from kraft_wire.controller.requests import decide
 from kraft_wire.controller.update_features import quorum_refused
 from kraft_wire.model import Uuid
 from kraft_wire.settings.acl_rules import AUTHORIZER_KEY, STANDARD_AUTHORIZER
@@ -126,7 +127,7 @@ def test_not_a_number_is_no_quota() -> None:
 def test_result_carries_the_records_as_they_are_appended() -> None:
     cluster = OneNodeCluster()
     request = AlterClientQuotasRequest(entries=[quota("a"), quota("b")])
-    result = cluster.controller.handle(Context(1), request, 0, 0)
+    result = decide(cluster.controller, Context(1), request, 0, 0)
     assert len(result.values) == len(result.records) == 2
     assert result.values[0][:3] == bytes([1, 14, 0])
 
@@ -150,7 +151,7 @@ def test_more_entries_than_one_change_may_remove_are_refused() -> None:
     cluster.controller.become_active(
         image, leader_epoch=2, in_transaction=False, bootstrap=(), now_ms=0
     )
-    result = cluster.controller.handle(Context(3), DeleteAclsRequest(filters=[every]), 0, 0)
+    result = decide(cluster.controller, Context(3), DeleteAclsRequest(filters=[every]), 0, 0)
     assert result.records == ()
     assert result.response.filter_results[0].error_code == ErrorCode.INVALID_REQUEST
 
@@ -239,7 +240,7 @@ def test_level_of_the_quorum_is_asked_for_and_its_refusal_answered() -> None:
     words = "Local controller 1 does not support this feature."
     assert words in (raised(cluster, "kraft.version", 1).error_message or "")
     cluster.controller.kraft_version = 0
-    result = cluster.controller.handle(Context(2), request, 0, 0)
+    result = decide(cluster.controller, Context(2), request, 0, 0)
     assert result.quorum_upgrade is not None
     assert (result.quorum_upgrade.level, result.quorum_upgrade.validate_only) == (1, True)
     refused = quorum_refused(request, ErrorCode.INVALID_UPDATE_VERSION)
