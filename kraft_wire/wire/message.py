@@ -75,7 +75,7 @@ class Message(Struct):
                 return cls._decoders[version](data, offset)  # type: ignore[return-value]  # own
             except FAILURES:  # the reference codec decides, and names field and byte
                 pass
-        from kraft_wire.wire.generated.registry import message_table
+        from kraft_wire.wire.field_tables import message_table
         from kraft_wire.wire.walker import decode_slowly
 
         message, end = decode_slowly(message_table(cls.NAME), data, version, offset, limits)
@@ -105,7 +105,7 @@ class Message(Struct):
         return b"".join([part.read() if isinstance(part, FileSlice) else part for part in parts])
 
     def _encode_slowly(self, version: int) -> list[Part]:
-        from kraft_wire.wire.generated.registry import message_table
+        from kraft_wire.wire.field_tables import message_table
         from kraft_wire.wire.table_writer import encode_slowly
 
         return encode_slowly(self, message_table(self.NAME), version)

@@ -104,7 +104,7 @@ class Walk:
 
     def struct(self, table: StructTable) -> Struct:
         """Read a struct: its fields in order, then its tagged fields."""
-        from kraft_wire.wire.generated.registry import struct_class
+        from kraft_wire.wire.field_tables import struct_class
 
         value = object.__new__(struct_class(self.table, table))
         tagged: dict[int, FieldTable] = {}
