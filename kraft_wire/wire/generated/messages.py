@@ -3,7 +3,10 @@
 
 from kraft_wire.wire.schema import RegistryEntry
 
-__all__ = ["MESSAGES"]
+__all__ = ["MESSAGES", "RELEASE"]
+
+RELEASE = "4.3.1"
+"""The release of Apache Kafka that the schemas are of."""
 
 MESSAGES: dict[str, RegistryEntry] = {
     "AbortTransactionRecord": RegistryEntry("AbortTransactionRecord", "metadata_record", "abort_transaction_record", "AbortTransactionRecord", 25, 0, 0, 0, (), False),
