@@ -30,6 +30,7 @@ __all__ = ["SAFETY", "Canary"]
 _CONNECTIONS_MAX: Final = 200
 _SLACK_US: Final = 200_000
 _IMAGE_EVERY: Final = 16
+_NO_DIRECTORY: Final = uuid_to_text(ZERO_UUID)
 
 
 class StaleLeaderResigns(Signals):
@@ -97,7 +98,11 @@ class EpochMonotone(Signals):
 
 
 class OneVotePerEpoch(Signals):
-    """A voter votes once in an epoch, durably before it says so; pre-votes are not recorded."""
+    """A replica votes for one candidate (id and directory) in an epoch, durably before it says so.
+
+    Answers are judged too: a vote that is granted again leaves no trace on the disk. A candidate
+    that names no directory, as before KIP-853, is known by its id. Pre-votes are not recorded.
+    """
 
     id, name = "S03", "OneVotePerEpoch"
 
@@ -114,6 +119,20 @@ class OneVotePerEpoch(Signals):
             stored = watch.log.election
             if stored is not None and not asked.pre_vote and asked.replica_epoch == stored.epoch:
                 self._check(stored.voted_id == watch.id, watch, "asks before its own vote", stored)
+
+    def answered_vote(self, watch: NodeWatch, request: VoteRequest, response: VoteResponse) -> None:
+        answer = response.topics[0].partitions[0] if response.topics else None
+        if answer is None or not answer.vote_granted or request.topics[0].partitions[0].pre_vote:
+            return
+        asked = request.topics[0].partitions[0]
+        self._check(answer.leader_epoch == asked.replica_epoch, watch, "grants", asked, answer)
+        key = (asked.replica_epoch, watch.id, watch.machine.directory_id)
+        candidate = (asked.replica_id, uuid_to_text(asked.replica_directory_id))
+        given = self.ledger.granted.setdefault(key, candidate)
+        self._check(_is_same_candidate(given, candidate), watch, "grants", key, given, candidate)
+        stored = self.ledger.votes.get(key)
+        is_durable = stored is not None and _is_same_candidate(stored, candidate)
+        self._check(is_durable, watch, "grants", candidate, "before it is durable", stored)
 
 
 class MonotoneHighWatermark(Signals):
@@ -328,7 +347,7 @@ class OnlyVotersCount(Signals):
         for (at, node_id, directory), (candidate, named) in self.ledger.votes.items():
             is_member = node_id == voter.id and voter.directory_id in (ZERO_UUID, directory)
             if at == epoch and is_member and candidate == leader.id:
-                return named in ("", uuid_to_text(ZERO_UUID), uuid_to_text(leader.directory_id))
+                return named in ("", _NO_DIRECTORY, uuid_to_text(leader.directory_id))
         return False
 
 
@@ -512,6 +531,11 @@ def _epoch_of(message: Message) -> int | None:
             return message.topics[0].partitions[0].current_leader_epoch
         case _:
             return None
+
+
+def _is_same_candidate(voted: tuple[int, str], asker: tuple[int, str]) -> bool:
+    """Tell whether a vote for one candidate may be granted to the other: same id and directory."""
+    return voted[0] == asker[0] and voted[1] in ("", _NO_DIRECTORY, asker[1])
 
 
 def _difference(found: dict[Register, str | None], expected: dict[Register, str]) -> str:

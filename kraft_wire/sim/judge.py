@@ -21,6 +21,7 @@ from kraft_wire.raft.roles import Leader, Role
 from kraft_wire.raft.voters import VoterSet
 from kraft_wire.sim.ledger import Ledger
 from kraft_wire.sim.log_watch import Election, LogChanges, LogWatch, SeenBatch, SeenSnapshot
+from kraft_wire.wire.generated.vote import VoteRequest, VoteResponse
 from kraft_wire.wire.message import Message
 
 if TYPE_CHECKING:
@@ -123,6 +124,9 @@ class Signals:
 
     def sent(self, watch: NodeWatch, message: Message, target: int) -> None:
         """A request or an answer of the quorum's is about to leave a node for another."""
+
+    def answered_vote(self, watch: NodeWatch, request: VoteRequest, response: VoteResponse) -> None:
+        """A node is about to answer a vote request, whoever sent it."""
 
     def applied(self, watch: NodeWatch) -> None:
         """The committed image of a node reached another offset."""
@@ -311,3 +315,9 @@ class Judge:
         watch = self.watches[machine.id]
         self._look_at_disk(watch)
         self._ask("sent", watch, message, target)
+
+    def answered_vote(self, machine: Machine, request: VoteRequest, response: VoteResponse) -> None:
+        """A node is about to answer a vote request."""
+        watch = self.watches[machine.id]
+        self._look_at_disk(watch)
+        self._ask("answered_vote", watch, request, response)

@@ -92,6 +92,8 @@ class Ledger:
     """Epoch -> whom anybody named its leader."""
     votes: dict[tuple[int, int, bytes], tuple[int, str]] = field(default_factory=dict)
     """(epoch, voter, its directory) -> the candidate that got the vote."""
+    granted: dict[tuple[int, int, bytes], tuple[int, str]] = field(default_factory=dict)
+    """(epoch, voter, its directory) -> the candidate that an answer granted the vote."""
     images: dict[int, str] = field(default_factory=dict)
     """Committed offset -> digest of the image there."""
     _topics: dict[Uuid, str] = field(default_factory=dict)

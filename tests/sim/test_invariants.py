@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import pytest
 
+from kraft_wire.model import ZERO_UUID, Uuid, uuid_to_text
 from kraft_wire.node.node import Node
 from kraft_wire.raft.roles import Candidate
 from kraft_wire.raft.voters import VoterSet
@@ -25,6 +26,11 @@ from kraft_wire.sim.run import Run, run_plan
 from kraft_wire.sim.setup import Setup
 from kraft_wire.sim.world import World
 from kraft_wire.wire.generated.fetch import FetchPartition, FetchRequest, FetchTopic
+from kraft_wire.wire.generated.vote import PartitionData as VotePartition
+from kraft_wire.wire.generated.vote import ResponsePartitionData as VoteAnswer
+from kraft_wire.wire.generated.vote import ResponseTopicData as VoteAnswers
+from kraft_wire.wire.generated.vote import TopicData as VoteTopic
+from kraft_wire.wire.generated.vote import VoteRequest, VoteResponse
 
 PLANTS: dict[str, Callable[[World, NodeWatch, Any], None]] = {}
 """By invariant: makes one thing wrong on a leader's watch, and asks."""
@@ -77,6 +83,59 @@ def EpochMonotone(world: World, watch: NodeWatch, judge: Any) -> None:
 def OneVotePerEpoch(world: World, watch: NodeWatch, judge: Any) -> None:
     judge.election(watch, None, Election(77, -1, 2, "x"))
     judge.election(watch, None, Election(77, -1, 3, "y"))
+
+
+def vote_of(
+    candidate: int, directory: bytes, *, pre_vote: bool = False
+) -> tuple[VoteRequest, VoteResponse]:
+    """A vote request of epoch 77 and the answer that grants it."""
+    asked = VotePartition(
+        replica_epoch=77,
+        replica_id=candidate,
+        replica_directory_id=Uuid(directory),
+        pre_vote=pre_vote,
+    )
+    answer = VoteAnswer(leader_epoch=77, vote_granted=True)
+    return (
+        VoteRequest(topics=[VoteTopic(partitions=[asked])]),
+        VoteResponse(topics=[VoteAnswers(partitions=[answer])]),
+    )
+
+
+DIRECTORY, OTHER_DIRECTORY = bytes(15) + b"\x02", bytes(15) + b"\x03"
+
+
+def voted(watch: NodeWatch, judge: Any) -> None:
+    """A durable vote for node 2 that was granted once, and may be again."""
+    judge.election(watch, None, Election(77, -1, 2, uuid_to_text(Uuid(DIRECTORY))))
+    judge.answered_vote(watch, *vote_of(2, DIRECTORY))
+    judge.answered_vote(watch, *vote_of(2, DIRECTORY))
+    judge.answered_vote(watch, *vote_of(3, OTHER_DIRECTORY, pre_vote=True))
+
+
+@pytest.mark.parametrize(("candidate", "directory"), [(3, DIRECTORY), (2, OTHER_DIRECTORY)])
+def test_vote_that_is_granted_again_to_another_candidate_is_found(
+    candidate: int, directory: bytes, world: World
+) -> None:
+    watch, judge = leader_watch(world), asked(world, invariants.OneVotePerEpoch)
+    voted(watch, judge)
+    with pytest.raises(Violation, match="S03 OneVotePerEpoch"):
+        judge.answered_vote(watch, *vote_of(candidate, directory))
+
+
+def test_vote_that_is_granted_before_it_is_durable_is_found(world: World) -> None:
+    watch, judge = leader_watch(world), asked(world, invariants.OneVotePerEpoch)
+    with pytest.raises(Violation, match="S03 OneVotePerEpoch"):
+        judge.answered_vote(watch, *vote_of(2, DIRECTORY))
+
+
+def test_candidate_that_names_no_directory_is_known_by_its_id(world: World) -> None:
+    watch, judge = leader_watch(world), asked(world, invariants.OneVotePerEpoch)
+    judge.election(watch, None, Election(77, -1, 2, uuid_to_text(ZERO_UUID)))
+    judge.answered_vote(watch, *vote_of(2, ZERO_UUID))
+    judge.answered_vote(watch, *vote_of(2, DIRECTORY))
+    with pytest.raises(Violation, match="S03 OneVotePerEpoch"):
+        judge.answered_vote(watch, *vote_of(3, DIRECTORY))
 
 
 @plant
