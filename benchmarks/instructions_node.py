@@ -63,9 +63,9 @@ class InProcessNode:
         self._node = Node(
             config, OsFileSystem(), _CountingChance(), now_ms=self._now_ms, wall_ms=WALL_MS
         )
-        self._take_replies()
         for _ in range(_TICKS_MAX):
             if self._node.serves_clients:
+                self._take_replies()
                 return
             self._tick()
         raise RuntimeError("the node does not serve clients")
@@ -93,10 +93,11 @@ class InProcessNode:
 
     def run(self, peer: Peer, frames: Iterable[bytes]) -> int:
         """Hand in frames one after the other; return how many answers there are."""
-        answers = 0
+        node, answers = self._node, 0
         for frame in frames:
-            self._node.receive(peer, bytearray(frame), self._now_ms, WALL_MS)
-            answers += len(self._take_replies())
+            node.receive(peer, bytearray(frame), self._now_ms, WALL_MS)
+            answers += 1 if node.outputs[0].__class__ is Reply else len(self._take_replies())
+            node.outputs.clear()
         return answers
 
     def _tick(self) -> None:
@@ -104,12 +105,12 @@ class InProcessNode:
         self._node.tick(self._now_ms, WALL_MS)
 
     def _take_replies(self) -> list[Reply]:
-        """Carry out what the node asks for; return the answers."""
+        """Carry out the flushes that the node asks for; return the answers."""
         node, replies = self._node, []
         while node.outputs:
             outputs, node.outputs = node.outputs, []
             for output in outputs:
-                if output.__class__ is Reply:
+                if isinstance(output, Reply):
                     replies.append(output)
                 elif isinstance(output, FlushLogs):
                     assert output.run() is None, output
