@@ -27,6 +27,7 @@ from kraft_wire.broker.ports import (
 from kraft_wire.broker.producer_ids import ProducerIds
 from kraft_wire.broker.producer_refusals import ProducerRefusals
 from kraft_wire.broker.purgatory import FetchPurgatory, OperationPurgatory
+from kraft_wire.broker.repeated_answers import RepeatedAnswers
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.model import (
     NO_REPLICA,
@@ -116,6 +117,7 @@ class Broker:
             partitions=settings.max_incremental_fetch_session_cache_partitions,
         )
         self.producer_ids = ProducerIds()
+        self.api_versions = RepeatedAnswers()
         self.followers: list[MetadataFollower] = []
         self.leading: LeaderSide | None = None
         """What this broker leads and others replicate, None until there is such a partition."""
