@@ -5,7 +5,7 @@ BIN := .venv/bin
 NODE_READY := .venv/.node-stamp
 READY := .venv/.stamp
 
-.PHONY: help install run test check coverage generate golden clients clients-cluster bench bench-quorum bench-cluster bench-spark fuzz attack mixed guests replicas dropin crash sim sim-clusters mutants spark spark-cluster apache-views ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
+.PHONY: help install run test check coverage generate golden clients clients-cluster bench instructions bench-quorum bench-cluster bench-spark fuzz attack mixed guests replicas dropin crash sim sim-clusters mutants spark spark-cluster apache-views ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
 .DEFAULT_GOAL := help
 
 help:  ## list the verbs
@@ -51,6 +51,9 @@ clients-cluster: $(READY)  ## the same table against three brokers, one of which
 
 bench: $(READY)  ## paired benchmarks against peers
 	$(BIN)/python -m benchmarks $(ARGS)
+
+instructions: $(READY)  ## instructions of each hot path by cachegrind, against budgets (ARGS=--write sets them)
+	$(BIN)/python -m benchmarks.instructions $(ARGS)
 
 bench-quorum: $(READY)  ## three controllers of ours beside Apache's three
 	$(BIN)/python -m benchmarks.quorum $(ARGS)

@@ -27,6 +27,7 @@ from kraft_wire.broker.ports import (
 from kraft_wire.broker.producer_ids import ProducerIds
 from kraft_wire.broker.producer_refusals import ProducerRefusals
 from kraft_wire.broker.purgatory import FetchPurgatory, OperationPurgatory
+from kraft_wire.broker.repeated_answers import RepeatedAnswers
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.model import (
     NO_REPLICA,
@@ -119,6 +120,7 @@ class Broker:
         self.producer_ids = ProducerIds(
             node_id, self._registered_epoch, self.ask_controller, self.complete
         )
+        self.api_versions = RepeatedAnswers()
         self.followers: list[MetadataFollower] = []
         self.leading: LeaderSide | None = None
         """What this broker leads and others replicate, None until there is such a partition."""

@@ -12,6 +12,7 @@ from kraft_wire.node.decoding import Answered, unencodable
 from kraft_wire.node.outputs import Buffers, Close, Reply
 from kraft_wire.wire.header import RequestHeader, response_header_version
 from kraft_wire.wire.message import Message, UnencodableMessage
+from kraft_wire.wire.runtime import size_of
 
 __all__ = ["encoded_reply", "reply_of_bytes"]
 
@@ -37,35 +38,27 @@ def encoded_reply(connection_id: int, header: RequestHeader, response: Message) 
         parts: Buffers = response.encode_parts(version)
     except UnencodableMessage as problem:
         return Close(connection_id, unencodable(header, problem))
-    buffers, body_bytes = _joined(parts)
-    size += body_bytes
+    buffers = _joined(parts)
+    size += sum(map(size_of, buffers))
     buffers[0] = _HEAD.pack(size, header.correlation_id) + tags + buffers[0]  # type: ignore[operator]  # a message begins with bytes
     return Reply(connection_id, buffers, size + _LENGTH_BYTES)
 
 
-def _joined(parts: Buffers) -> tuple[Buffers, int]:
-    """Join what stands between file slices, so that it is queued and written as one; and its size.
+def _joined(parts: Buffers) -> Buffers:
+    """Join the bytes between file slices, so that they are queued and written as one buffer.
 
-    What is not a slice is small, but for what a follower fetches of the metadata log: bytes of
+    They are few, except for what a follower fetches of the metadata log: bytes of
     `QuorumLog.whole_batches`, which are copied once more here.
     """
-    if not any([isinstance(part, FileSlice) for part in parts]):
-        whole = b"".join(parts)  # type: ignore[arg-type]  # any buffer can be joined
-        return [whole], len(whole)
     joined: Buffers = []
-    small: list[bytes] = []
-    size = 0
-    for part in parts:
+    begin = 0
+    for at, part in enumerate(parts):
         if isinstance(part, FileSlice):
-            joined += b"".join(small), part
-            size += part.size_bytes
-            small = []
-        else:
-            small.append(part)  # type: ignore[arg-type]  # any buffer can be joined
-            size += len(part)
-    if small:
-        joined.append(b"".join(small))
-    return joined, size
+            joined += b"".join(parts[begin:at]), part  # type: ignore[arg-type]  # no slice is among them
+            begin = at + 1
+    if begin < len(parts):
+        joined.append(b"".join(parts[begin:]))  # type: ignore[arg-type]  # no slice is among them
+    return joined
 
 
 def reply_of_bytes(connection_id: int, answer: Answered) -> Reply:
