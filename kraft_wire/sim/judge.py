@@ -127,6 +127,9 @@ class Signals:
     def applied(self, watch: NodeWatch) -> None:
         """The committed image of a node reached another offset."""
 
+    def committed(self, watch: NodeWatch, batch: SeenBatch) -> None:
+        """A batch of the metadata log is committed; the ledger has it already."""
+
 
 _NAMES = [name for name in vars(Signals) if not name.startswith("_")]
 
@@ -300,6 +303,7 @@ class Judge:
             if batch is None or batch.base_offset != ledger.committed_end:
                 raise Violation("S09 CommittedIsForever", watch.id, "lacks", ledger.committed_end)
             ledger.commit(batch, watch.epoch)
+            self._ask("committed", watch, batch)
             self.committed(batch)
         if ledger.committed_end != end:
             raise Violation("S11 BatchAtomicity", watch.id, end, "is inside a batch")

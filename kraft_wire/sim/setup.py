@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from kraft_wire.controller.features import METADATA_VERSION
 from kraft_wire.model import Uuid, uuid_to_text
 from kraft_wire.node.checkpoint_files import FormattedVoter, quorum_checkpoint_bytes
 from kraft_wire.node.config import NodeConfig, load_config, settings_of_file
@@ -70,6 +71,8 @@ class Setup:
     idle_interval_ms: int = 500
     """Period of the leader's NoOp records."""
     segment_bytes: int = 1_073_741_824
+    metadata_version: int = 0
+    """Level that the cluster is formatted with; 0: the newest."""
     clients: int = 2
     registers: int = 3
     """Settings that the clients write."""
@@ -159,6 +162,7 @@ def node_config(setup: Setup, node_id: int) -> NodeConfig:
 
 def format_disk(fs: FileSystem, setup: Setup, node_id: int, generation: int, wall_ms: int) -> None:
     """Do what `kraft-wire format` does; a disk that replaces a lost one knows no voters."""
+    levels = {METADATA_VERSION: setup.metadata_version} if setup.metadata_version else {}
     fs.make_directory(ROOT)
     if setup.is_dynamic and node_id in setup.voters and generation == 0:
         fs.make_directory(METADATA_DIRECTORY)
@@ -169,7 +173,7 @@ def format_disk(fs: FileSystem, setup: Setup, node_id: int, generation: int, wal
         cluster_id=CLUSTER_ID,
         node_id=node_id,
         directory_id=directory_id(node_id, generation),
-        levels=DEFAULT_LEVELS,
+        levels={**DEFAULT_LEVELS, **levels},
         wall_ms=wall_ms,
     )
     fs.sync_directory(ROOT)

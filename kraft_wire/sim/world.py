@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from kraft_wire.model import NO_REPLICA, ZERO_UUID, ReplicaId, ReplicaKey
 from kraft_wire.raft.roles import Follower, Leader
 from kraft_wire.raft.voters import Address, VersionRange, VoterNode, VoterSet
+from kraft_wire.sim.addresses import Addresses
 from kraft_wire.sim.clients import Admin, Client
 from kraft_wire.sim.cluster import Cluster
 from kraft_wire.sim.history import History
@@ -60,6 +61,7 @@ class World:
         self.onlooker = Onlooker(self)
         self.mail = Mail(self, stream(seed, "mail"))
         self.judge.first_voters = _first_voters(setup)
+        self.addresses = Addresses(self)
         self.machines = {node_id: Machine(self, node_id) for node_id in setup.nodes}
         for machine in self.machines.values():
             self.judge.watch(machine)
