@@ -21,6 +21,7 @@ from kraft_wire.raft.roles import Leader, Role
 from kraft_wire.raft.voters import VoterSet
 from kraft_wire.sim.ledger import Ledger
 from kraft_wire.sim.log_watch import Election, LogChanges, LogWatch, SeenBatch, SeenSnapshot
+from kraft_wire.sim.metadata_twin import Twin
 from kraft_wire.wire.message import Message
 
 if TYPE_CHECKING:
@@ -139,6 +140,8 @@ class Judge:
 
     def __init__(self, kinds: Sequence[Callable[[Judge], Signals]], dynamic: bool) -> None:
         self.ledger = Ledger()
+        self.twin = Twin()
+        """What the committed metadata come to; `decision_invariants` replays them."""
         self.watches: dict[int, NodeWatch] = {}
         self.lost_disks: dict[tuple[int, bytes], LogWatch] = {}
         """Logs on disks that were taken away: what they had, they had."""
@@ -148,6 +151,8 @@ class Judge:
         """Who gave its vote to another last."""
         self.committed: Callable[[SeenBatch], None] = lambda batch: None
         """Hears of each batch of metadata that is committed."""
+        self.fenced: Callable[[int, int, int], None] = lambda *broker: None
+        """Hears of each broker that is fenced: the leader's epoch, its id and its epoch."""
         self.marks: Counter[str] = Counter()
         """What was reached on the way: for the table of coverage."""
         self.invariants = [kind(self) for kind in kinds]
@@ -231,6 +236,7 @@ class Judge:
             now = (watch.role, watch.epoch, watch.leader_id)
             is_other = is_other or now != (before, epoch_before, leader_before)
             if watch.role is not before:
+                machine.leads_since_us = machine.world.now_us
                 self.marks[f"became {watch.role_name}"] += 1
             self._ask("role", watch, before, epoch_before)
         if quorum.high_watermark != watch.high_watermark:

@@ -113,6 +113,8 @@ class Machine:
         """The name that others reach it by; an operator may change it while it is down."""
         self.disturbed_us = 0
         """When it was stopped and resumed, or its clock interfered with, last."""
+        self.leads_since_us = 0
+        """When its role changed last."""
         self.heard_us = 0
         """When another replica's request came last; pauses and changes of the clock begin anew."""
         self._held: list[tuple[Callable[..., None], tuple[Any, ...]]] = []

@@ -152,8 +152,7 @@ class Run:
 
     def _settle(self) -> None:
         world = self.world
-        for client in world.clients:
-            client.is_done = True
+        world.rest()
         if world.cluster is not None:
             world.cluster.rest()
         world.onlooker.note(None, "everything is healed")

@@ -40,6 +40,12 @@ ROOT = "data"
 METADATA_DIRECTORY = f"{ROOT}/{METADATA_TOPIC}-0"
 _FOR_EVER_MS = 2**31 - 1
 """A simulated cluster may lack a majority for as long as it pleases."""
+_ADMINISTERED = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS",
+    "broker.session.timeout.ms": 1_500,
+    "leader.imbalance.check.interval.seconds": 1,
+}
 _FORMATTED_CHECKPOINT = f"{METADATA_DIRECTORY}/{0:020d}-{0:010d}.checkpoint"
 
 
@@ -73,6 +79,10 @@ class Setup:
     segment_bytes: int = 1_073_741_824
     metadata_version: int = 0
     """Level that the cluster is formatted with; 0: the newest."""
+    administrators: int = 0
+    """Clients that change topics, settings, entries and credentials."""
+    paper_brokers: int = 0
+    """Brokers that only talk to the controllers."""
     clients: int = 2
     registers: int = 3
     """Settings that the clients write."""
@@ -109,6 +119,8 @@ class Setup:
             "initial.broker.registration.timeout.ms": _FOR_EVER_MS,
         }
         shared = self.data.settings(len(self.brokers)) if self.brokers else {}
+        if self.administrators or self.paper_brokers:
+            shared = {**shared, **_ADMINISTERED}
         everything = {**own, **self._quorum(), **shared}
         return "".join(f"{key}={value}\n" for key, value in everything.items())
 

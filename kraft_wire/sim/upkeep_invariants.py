@@ -39,6 +39,7 @@ class SnapshotHasVotersBelow(Signals):
         super().__init__(judge)
         self._voters: list[tuple[int, VotersRecord]] = []
         self._levels: list[tuple[int, int]] = []
+        self._read: dict[bytes, tuple[VotersRecord | None, int]] = {}
 
     def committed(self, watch: NodeWatch, batch: SeenBatch) -> None:
         for offset, _, message in batch.controls():
@@ -54,14 +55,22 @@ class SnapshotHasVotersBelow(Signals):
         sets = [each for offset, each in self._voters if offset < end]
         levels = [each for offset, each in self._levels if offset < end]
         expected = (sets[-1] if sets else None, levels[-1] if levels else 0)
-        found: tuple[VotersRecord | None, int] = (None, 0)
-        for batch in snapshot.batches():
-            for _, _, message in batch.controls():
-                if isinstance(message, VotersRecord):
-                    found = (message, found[1])
-                elif isinstance(message, KRaftVersionRecord):
-                    found = (found[0], message.kraft_version)
+        found = self._head_of(snapshot)
         self._check(found == expected, watch, "snapshot", end, "has", found, "log has", expected)
+
+    def _head_of(self, snapshot: SeenSnapshot) -> tuple[VotersRecord | None, int]:
+        """Return voters and level that a snapshot's head names; equal bytes are read once."""
+        known = self._read.get(snapshot.data)
+        if known is None:
+            voters: VotersRecord | None = None
+            level = 0
+            for _, _, message in snapshot.batches()[0].controls():
+                if isinstance(message, VotersRecord):
+                    voters = message
+                elif isinstance(message, KRaftVersionRecord):
+                    level = message.kraft_version
+            known = self._read[snapshot.data] = (voters, level)
+        return known
 
 
 class TransactionIsWhole(Signals):

@@ -45,10 +45,14 @@ def with_upkeep(plan: Plan) -> Plan:
 
 
 def _drawn_setup(random: Random, setup: Setup) -> Setup:
+    administrators, paper = random.choice((0, 1, 2, 3)), random.choice((0, 2, 3, 4))
+    is_cluster = bool(setup.brokers or setup.combined)
     return replace(
         setup,
+        administrators=0 if is_cluster else administrators,
+        paper_brokers=0 if is_cluster else paper,
         snapshot_every_ms=random.choice((0, 400, 1_000, 3_000, 3_600_000)),
-        snapshot_every_bytes=random.choice((setup.snapshot_every_bytes, 1, 700, 20_971_520)),
+        snapshot_every_bytes=random.choice((setup.snapshot_every_bytes, 200, 700, 20_971_520)),
         segment_bytes=random.choice((setup.segment_bytes, 300)),
         metadata_version=random.choice((0, 0, 0, random.randrange(15, _NEWEST + 1))),
     )
