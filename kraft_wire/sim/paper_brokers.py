@@ -62,6 +62,8 @@ class PaperBroker:
         self._is_leaving = False
         self._heard: tuple[int, int, int] | None = None
         """Node and epoch that took a heartbeat last, and when that was sent."""
+        self._asked_to_be_fenced = -1
+        """The newest broker epoch under which it did: such a request may arrive at any time."""
 
     def start(self) -> None:
         """Begin after a while."""
@@ -113,11 +115,14 @@ class PaperBroker:
         )
 
     def _heartbeat(self) -> BrokerHeartbeatRequest:
+        wants_fence = self._random.random() < 0.01
+        if wants_fence or self._is_leaving:
+            self._asked_to_be_fenced = self.epoch
         return BrokerHeartbeatRequest(
             broker_id=self.id,
             broker_epoch=self.epoch,
             current_metadata_offset=max(self.epoch, self.world.judge.ledger.committed_end - 1),
-            want_fence=self._random.random() < 0.03,
+            want_fence=wants_fence,
             want_shut_down=self._is_leaving,
         )
 
@@ -168,10 +173,8 @@ class PaperBroker:
             self._is_leaving = False
         elif isinstance(request, BrokerHeartbeatRequest) and not error:
             machine = self.world.machines[node_id]
-            if machine.node is not None and not getattr(request, "want_fence", False):
+            if machine.node is not None:
                 self._heard = (node_id, machine.quorum.epoch, asked_us)
-            else:
-                self._heard = None
             if getattr(response, "should_shut_down", False):
                 self.epoch = -1  # it stops, and its next life registers
         elif error in _GONE:
@@ -184,7 +187,9 @@ class PaperBroker:
 
         Only where that leader's clock and process were left alone since the last heartbeat.
         """
-        if self._heard is None or broker_epoch != self.epoch or self._is_leaving:
+        if self._heard is None or broker_epoch != self.epoch:
+            return
+        if self._asked_to_be_fenced == self.epoch:
             return
         node_id, heard_epoch, sent_us = self._heard
         machine = self.world.machines[node_id]
