@@ -12,12 +12,13 @@ from typing import Final
 from kraft_wire.model import ReplicaKey
 from kraft_wire.raft.roles import Candidate, Prospective
 from kraft_wire.sim.clients import Stranger
+from kraft_wire.sim.controller_faults import begin_transaction, upgrade_request
 from kraft_wire.sim.files import Fault as DiskFault
 from kraft_wire.sim.machine import Machine
 from kraft_wire.sim.network import STRANGERS
 from kraft_wire.sim.plan import Fault, Habits
 from kraft_wire.sim.scheduler import Clock, stream
-from kraft_wire.sim.setup import CLUSTER_ID, CONTROLLER_PORT, LISTENER, directory_id, host_of
+from kraft_wire.sim.setup import CLUSTER_ID, CONTROLLER_PORT, LISTENER, directory_id
 from kraft_wire.sim.world import World
 from kraft_wire.wire.generated.add_raft_voter import AddRaftVoterRequest
 from kraft_wire.wire.generated.add_raft_voter import Listener as AddListener
@@ -103,6 +104,7 @@ class Misfortune:
                 machine.start()
             else:
                 machine.wake_anew()
+        world.addresses.restart_ignorant()
 
     # -- whom ------------------------------------------------------------------------------------
 
@@ -175,6 +177,8 @@ class Misfortune:
         machine = self._target(fault.target, down=True)
         leader = self.world.leader()
         if machine is None or leader is None or self.wiped or len(self.world.setup.voters) < 3:
+            return False
+        if self.world.addresses.moves:
             return False
         if self.world.judge.ledger.committed_end == 0:
             return False
@@ -313,7 +317,7 @@ class Misfortune:
                 return False
         self._hostile += 1
         Stranger(self.world.network, STRANGERS - self._hostile, bytes(data)).dial(
-            host_of(machine.id), port
+            machine.host, port
         )
         return True
 
@@ -341,6 +345,29 @@ class Misfortune:
     def _port_of(self, machine: Machine) -> int:
         """Where old requests are sent to a machine."""
         return CONTROLLER_PORT
+
+    # -- metadata ----------------------------------------------------------------------------------
+
+    def _move(self, fault: Fault) -> bool:
+        """Have a controller come back on another host, where no disk is lost in this run."""
+        machine = self._target(fault.target, down=True)
+        if machine is None or self.wiped:
+            return False
+        machine.down_us = fault.span_us
+        return self.world.addresses.move(machine)
+
+    def _transaction(self, fault: Fault) -> bool:
+        """Have the active controller write a metadata transaction, whole or in part."""
+        leader = self.world.leader()
+        return leader is not None and begin_transaction(leader, fault, lambda: self.is_over)
+
+    def _upgrade(self, fault: Fault) -> bool:
+        """Ask the leader for a level of a feature, as an operator does."""
+        leader = self.world.leader()
+        if leader is None or self.world.operator.is_busy:
+            return False
+        self._ask_operator(leader, upgrade_request(fault.other, fault.amount))
+        return True
 
     # -- membership ------------------------------------------------------------------------------
 
@@ -380,7 +407,7 @@ class Misfortune:
 
 def add_request(machine: Machine) -> AddRaftVoterRequest:
     """Return what kafka-metadata-quorum add-controller sends for a node."""
-    listener = AddListener(name=LISTENER, host=host_of(machine.id), port=CONTROLLER_PORT)
+    listener = AddListener(name=LISTENER, host=machine.host, port=CONTROLLER_PORT)
     return AddRaftVoterRequest(
         cluster_id=CLUSTER_ID,
         voter_id=machine.id,

@@ -15,9 +15,11 @@ from kraft_wire.controller.image_records import snapshot_values
 from kraft_wire.model import NO_REPLICA, ZERO_UUID, ReplicaKey, uuid_to_text
 from kraft_wire.raft.roles import Candidate, Leader, Prospective, Role
 from kraft_wire.raft.voters import VoterSet
+from kraft_wire.sim.decision_invariants import DECISIONS
 from kraft_wire.sim.judge import Judge, NodeWatch, Signals
 from kraft_wire.sim.ledger import Register, changes_of
 from kraft_wire.sim.log_watch import Election, LogWatch, SeenBatch, SeenSnapshot, newest_voters
+from kraft_wire.sim.upkeep_invariants import UPKEEP
 from kraft_wire.wire.control_records import ControlRecordType
 from kraft_wire.wire.generated.begin_quorum_epoch import BeginQuorumEpochRequest
 from kraft_wire.wire.generated.end_quorum_epoch import EndQuorumEpochRequest
@@ -510,6 +512,8 @@ SAFETY: Final = (
     BoundedMemory,
     CommittedReadOnly,
     StaleIsFenced,
+    *UPKEEP,
+    *DECISIONS,
 )
 """In the order of their ids, L7 among them, which needs no healed network.
 
