@@ -82,8 +82,10 @@ class FetchRun:
         self.replica_epoch = replica_epoch
         self.is_follower = is_follower = replica_id >= 0
         self.is_committed_only = request.isolation_level == _READ_COMMITTED and not is_follower
-        self.max_bytes = max_bytes = min(request.max_bytes, broker.settings.fetch_max_bytes)
-        self.min_bytes = min(request.min_bytes, max_bytes)
+        allowed_bytes = broker.settings.fetch_max_bytes
+        max_bytes = request.max_bytes if request.max_bytes < allowed_bytes else allowed_bytes
+        self.max_bytes = max_bytes
+        self.min_bytes = request.min_bytes if request.min_bytes < max_bytes else max_bytes
         """What satisfies the fetch: no more than the answer may carry, as in Kafka."""
         self.is_first = True
         """Whether this is the reading at which a follower says where its log ends."""
@@ -141,7 +143,7 @@ class FetchRun:
             if data.records is not _NO_RECORDS:
                 size = records_size_bytes(data)
                 self.read_bytes += size
-                left = max(0, left - size)
+                left = left - size if size < left else 0
         self.is_first = False
         return results
 
@@ -301,7 +303,7 @@ class FetchRun:
         if self.is_committed_only:
             upper_bound, aborted = last_stable_offset, []
         if params.fetch_offset < upper_bound:
-            max_bytes = min(params.partition_max_bytes, left)
+            max_bytes = params.partition_max_bytes if params.partition_max_bytes < left else left
             if max_bytes < 0:
                 return self._error(wanted, ErrorCode.UNKNOWN_SERVER_ERROR)
             try:

@@ -49,15 +49,14 @@ def _joined(parts: Buffers) -> tuple[Buffers, int]:
     They are few, except for what a follower fetches of the metadata log: bytes of
     `QuorumLog.whole_batches`, which are copied once more here.
     """
-    kinds = list(map(type, parts))
     joined: Buffers = []
     begin = size = 0
-    for _ in range(kinds.count(FileSlice)):
-        at = kinds.index(FileSlice, begin)
-        head, records = b"".join(parts[begin:at]), parts[at]  # type: ignore[arg-type]  # any buffer can be joined
-        joined += head, records
-        size += len(head) + records.size_bytes  # type: ignore[union-attr]  # of this kind
-        begin = at + 1
+    for at, part in enumerate(parts):
+        if type(part) is FileSlice:
+            head = b"".join(parts[begin:at])  # type: ignore[arg-type]  # any buffer can be joined
+            joined += head, part
+            size += len(head) + part.size_bytes
+            begin = at + 1
     if begin < len(parts):
         rest = b"".join(parts[begin:])  # type: ignore[arg-type]  # any buffer can be joined
         joined.append(rest)
