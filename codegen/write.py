@@ -42,6 +42,7 @@ IMPORTS = {
         "long_numbers",
         "long_text",
         "new",
+        "one_byte",
         "packers",
         "size_of",
         "tag_head",

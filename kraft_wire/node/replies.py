@@ -12,7 +12,6 @@ from kraft_wire.node.decoding import Answered, unencodable
 from kraft_wire.node.outputs import Buffers, Close, Reply
 from kraft_wire.wire.header import RequestHeader, response_header_version
 from kraft_wire.wire.message import Message, UnencodableMessage
-from kraft_wire.wire.runtime import size_of
 
 __all__ = ["encoded_reply", "reply_of_bytes"]
 
@@ -38,27 +37,31 @@ def encoded_reply(connection_id: int, header: RequestHeader, response: Message) 
         parts: Buffers = response.encode_parts(version)
     except UnencodableMessage as problem:
         return Close(connection_id, unencodable(header, problem))
-    buffers = _joined(parts)
-    size += sum(map(size_of, buffers))
+    buffers, body_bytes = _joined(parts)
+    size += body_bytes
     buffers[0] = _HEAD.pack(size, header.correlation_id) + tags + buffers[0]  # type: ignore[operator]  # a message begins with bytes
     return Reply(connection_id, buffers, size + _LENGTH_BYTES)
 
 
-def _joined(parts: Buffers) -> Buffers:
-    """Join the bytes between file slices, so that they are queued and written as one buffer.
+def _joined(parts: Buffers) -> tuple[Buffers, int]:
+    """Join the bytes between file slices, so that they are queued as one buffer; and count all.
 
     They are few, except for what a follower fetches of the metadata log: bytes of
     `QuorumLog.whole_batches`, which are copied once more here.
     """
     joined: Buffers = []
-    begin = 0
+    begin = size = 0
     for at, part in enumerate(parts):
-        if isinstance(part, FileSlice):
-            joined += b"".join(parts[begin:at]), part  # type: ignore[arg-type]  # no slice is among them
+        if type(part) is FileSlice:
+            head = b"".join(parts[begin:at])  # type: ignore[arg-type]  # any buffer can be joined
+            joined += head, part
+            size += len(head) + part.size_bytes
             begin = at + 1
     if begin < len(parts):
-        joined.append(b"".join(parts[begin:]))  # type: ignore[arg-type]  # no slice is among them
-    return joined
+        rest = b"".join(parts[begin:])  # type: ignore[arg-type]  # any buffer can be joined
+        joined.append(rest)
+        size += len(rest)
+    return joined, size
 
 
 def reply_of_bytes(connection_id: int, answer: Answered) -> Reply:
