@@ -5,7 +5,7 @@ BIN := .venv/bin
 NODE_READY := .venv/.node-stamp
 READY := .venv/.stamp
 
-.PHONY: help install run test check coverage generate golden clients clients-cluster bench bench-quorum bench-cluster bench-spark fuzz attack mixed guests replicas dropin crash sim sim-clusters mutants spark spark-cluster apache-views ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
+.PHONY: help install run test check coverage generate golden clients clients-cluster bench bench-quorum bench-cluster bench-spark fuzz attack mixed guests replicas dropin crash sim sim-clusters mutants mutants-random spark spark-cluster apache-views ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
 .DEFAULT_GOAL := help
 
 help:  ## list the verbs
@@ -58,7 +58,10 @@ bench-quorum: $(READY)  ## three controllers of ours beside Apache's three
 bench-cluster: $(READY)  ## three brokers on three controllers of ours beside Apache's
 	$(BIN)/python -m benchmarks.cluster $(ARGS)
 
-bench-spark: $(READY)  ## the pipeline beside Spark's own Kafka connector and Apache's tools
+bench-mutants-random: $(READY)  ## changes drawn at random, run against what covers them (SEED=S COUNT=N)
+	$(BIN)/python -m mutants.random --seed $(or $(SEED),1) --count $(or $(COUNT),400) $(ARGS)
+
+spark: $(READY)  ## the pipeline beside Spark's own Kafka connector and Apache's tools
 	$(BIN)/python -m benchmarks.spark $(ARGS)
 
 fuzz: $(READY)  ## coverage-guided fuzzing of every parser

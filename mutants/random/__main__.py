@@ -32,14 +32,11 @@ _BOUNDS = Bounds()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the campaign."""
     options = _options(arguments)
-    if os.environ.get("PYTHONHASHSEED") != "0":
-        os.environ["PYTHONHASHSEED"] = "0"
-        given = sys.argv[1:] if arguments is None else arguments
-        os.execv(sys.executable, [sys.executable, "-m", "mutants.random", *given])
     console = Console(stderr=options.json, width=None if sys.stdout.isatty() else 200)
 
     def say(text: str) -> None:
         console.print(text, markup=False, highlight=False, soft_wrap=True)
+        console.file.flush()
 
     fork_server.preload()
     if not options.no_map:
@@ -109,7 +106,8 @@ def _chosen(options: Namespace) -> list[Candidate]:
             else draw(sources, options.seed, options.count, packages)
         )
         found = [of_drawn(one, reasons.get(one.key, "")) for one in drawn]
-    return [one for one in found if not wanted or one.id in wanted]
+    found = [one for one in found if not wanted or one.id in wanted]
+    return sorted(found, key=lambda one: one.id)  # the first half is as the whole
 
 
 def _catalogue() -> Iterator[Candidate]:
@@ -183,5 +181,13 @@ def _tell(
         console.print(mutant.diff(), markup=False, highlight=False, soft_wrap=True)
 
 
+def _hash_alike() -> None:
+    """Begin again where sets and dicts of texts would not have the same order in every run."""
+    if os.environ.get("PYTHONHASHSEED") != "0":
+        os.environ["PYTHONHASHSEED"] = "0"
+        os.execv(sys.executable, [sys.executable, "-m", "mutants.random", *sys.argv[1:]])
+
+
 if __name__ == "__main__":
+    _hash_alike()
     sys.exit(main())

@@ -11,17 +11,20 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["HITS_MODULE", "HITS_SOURCE", "Block", "blocks_of", "noting"]
+__all__ = ["HITS_FILE", "HITS_MODULE", "HITS_SOURCE", "Block", "blocks_of", "noting"]
 
 HITS_MODULE = "kraft_wire_mutants_hits"
+HITS_FILE = "kraft_wire_mutants.hits"
+"""Beside that module: programs that tests start may have another environment."""
+
 HITS_SOURCE = '''"""Made by mutants.random: the file in which blocks that ran are noted."""
 
 import mmap
 import os
 
-with open(os.environ["KRAFT_WIRE_MUTANTS_HITS"], "r+b") as file:
+with open(os.path.join(os.path.dirname(__file__), "HITS_FILE"), "r+b") as file:
     __hits__ = mmap.mmap(file.fileno(), 0)
-'''
+'''.replace("HITS_FILE", HITS_FILE)
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _BODIES = ("body", "orelse", "finalbody")
 
@@ -62,7 +65,9 @@ def noting(path: str, source: str, first_hit: int) -> str:
                 node.end_lineno, node.end_col_offset = node.lineno, node.col_offset
         body.insert(index, note)
     if inserts:
-        tree.body.insert(_imports_begin(tree), ast.parse(f"from {HITS_MODULE} import __hits__").body[0])
+        tree.body.insert(
+            _imports_begin(tree), ast.parse(f"from {HITS_MODULE} import __hits__").body[0]
+        )
     return ast.unparse(tree)
 
 

@@ -35,6 +35,8 @@ class Bounds:
     quorum_seeds: int = 30
     cluster_seeds: int = 10
     judges: tuple[str, ...] = ("tests", "sim")
+    hang_s: float = 10.0
+    """What a test may take in any case."""
 
 
 @dataclass(slots=True)
@@ -124,7 +126,7 @@ class Campaign:
     def _run_tests(self, overlay: Overlay, chosen: Sequence[Judge]) -> Answer:
         files = list(dict.fromkeys(one.name.split("::")[0] for one in chosen))
         wanted = {one.name: one.seconds for one in chosen}
-        work = partial(run_tests, files=files, wanted=wanted)
+        work = partial(run_tests, files=files, wanted=wanted, hang_s=self._bounds.hang_s)
         budget_s = _START_S + _SLOWER * sum(wanted.values())
         return forked(work, overlay.root, budget_s)
 

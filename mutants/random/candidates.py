@@ -66,9 +66,7 @@ def of_catalogue(mutant: Mutant) -> Candidate:
     change = mutant.changes[0]
     place = f"{change.path} {change.function}".strip()
     package = package_of(change.path)
-    return Candidate(
-        mutant.id, package, place, mutant.title, change.old, change.new, sources
-    )
+    return Candidate(mutant.id, package, place, mutant.title, change.old, change.new, sources)
 
 
 def covering(candidate: Candidate, known: CoverageMap) -> list[Judge]:

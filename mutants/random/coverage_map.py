@@ -1,25 +1,25 @@
 """Which tests, and which seeds of the simulators, run which block, and how long each takes.
 
-Made once by running everything on sources that note their blocks, kept in `var/mutants/`, one line
-for each test or seed. The same call goes on where it stopped, and adds what is new or was edited.
-Where a function was edited since, all its old blocks stand for each of its new ones; a function that
-the map does not know is covered by what runs anything of its module.
+Made by running everything on sources that note their blocks; kept in `var/mutants/`, outside git.
+A second call goes on where the first stopped, and adds tests that are new or edited. If a function
+was edited since, each of its blocks is covered by what ran any of its old ones. A function that the
+map does not know is covered by what runs anything of its module.
 """
 
 import base64
 import hashlib
 import json
 import mmap
-import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TextIO
 
 from mutants.overlay import CHECKOUT, Overlay
 from mutants.random import judges
-from mutants.random.blocks import HITS_MODULE, HITS_SOURCE, Block, blocks_of, noting
+from mutants.random.blocks import HITS_FILE, HITS_MODULE, HITS_SOURCE, Block, blocks_of, noting
 from mutants.random.fork_server import forked
 
 __all__ = ["CoverageMap", "Judge", "build", "product_files", "test_files"]
@@ -28,7 +28,6 @@ FOLDER = CHECKOUT / "var" / "mutants"
 _FILE_BUDGET_S = 900
 _SEEDS = [*(("quorum", seed) for seed in range(150)), *(("cluster", seed) for seed in range(40))]
 _SEEDS_AT_A_TIME = 10
-_HITS_VARIABLE = "KRAFT_WIRE_MUTANTS_HITS"
 _AS_DIGITS = bytes([48, 49, *[49] * 254])
 
 
@@ -81,7 +80,7 @@ class CoverageMap:
         self._read(folder)
 
     def covering(self, path: str, function: str, block: Block | None) -> list[Judge]:
-        """Return who runs a block; of `function` any block, where there is None or it was edited."""
+        """Return who runs a block, or any block of a function that was edited or has none."""
         wanted = {
             name: self._mask(table, path, function, block) for name, table in self._tables.items()
         }
@@ -113,7 +112,7 @@ class CoverageMap:
         for line in (folder / "map.jsonl").open() if (folder / "map.jsonl").exists() else ():
             if line.endswith("\n"):
                 entry = json.loads(line)
-                newest[entry["file"]] = entry["rows"] and [entry, *entry["rows"]] or [entry]
+                newest[entry["file"]] = [entry, *entry["rows"]]
         for head, *rows in newest.values():
             self.files.add(f"{head['file']} {head['digest']}")
             at_import = _unpacked(str(head.get("collected", "")))
@@ -121,54 +120,71 @@ class CoverageMap:
                 if row["outcome"] == "passed":
                     hits = _unpacked(str(row["hits"]))
                     seconds = float(str(row["seconds"]))
-                    judge = Judge(str(row["test"]), seconds, hits.bit_count(), str(row.get("trace", "")))
+                    judge = Judge(
+                        str(row["test"]), seconds, hits.bit_count(), str(row.get("trace", ""))
+                    )
                     self._rows.append((judge, str(head["table"]), hits, at_import))
 
 
 def build(say: Callable[[str], None], only: Sequence[str] = (), folder: Path = FOLDER) -> None:
-    """Add to the map what it lacks, the files that begin with one of `only` alone if there is any."""
+    """Add to the map what it lacks, or only files that begin with one of `only`."""
     folder.mkdir(parents=True, exist_ok=True)
     known = CoverageMap(folder).files
-    missing = [one for one in _wanted(only) if f"{one[0]} {one[1]}" not in known]
+    missing = [one for one in _parts(only) if f"{one.name} {one.digest}" not in known]
     if not missing:
         return
     overlay = Overlay()
     try:
         table, count = _instrumented(overlay, folder)
-        hits_file = overlay.root / "hits"
+        hits_file = overlay.root / HITS_FILE
         hits_file.write_bytes(bytes(count))
-        os.environ[_HITS_VARIABLE] = str(hits_file)
         with hits_file.open("r+b") as file, (folder / "map.jsonl").open("a") as record:
             hits = mmap.mmap(file.fileno(), 0)
-            for place, (name, digest, work) in enumerate(missing):
-                hits[:] = bytes(count)
-                answer = forked(partial(work, took_hits=partial(_packed, hits)), overlay.root, _FILE_BUDGET_S)
-                rows = [line for line in answer.lines if "test" in line]
-                entry: dict[str, object] = {"file": name, "digest": digest, "table": table, "rows": rows}
-                entry |= {key: line[key] for line in answer.lines for key in ("collected",) if key in line}
-                record.write(json.dumps(entry) + "\n")
-                record.flush()
-                passed = sum(row["outcome"] == "passed" for row in rows)
-                seconds = sum(float(str(row["seconds"])) for row in rows)
-                say(f"map {place + 1}/{len(missing)} {name}: {answer.state}, {passed} of {len(rows)} passed, {seconds:.1f} s")
-                if answer.state == "broken":
-                    say(answer.output)
+            for place, one in enumerate(missing):
+                say(f"map {place + 1}/{len(missing)} {_add(one, table, hits, overlay, record)}")
     finally:
         overlay.remove()
 
 
-def _wanted(only: Sequence[str]) -> Iterator[tuple[str, str, Callable[..., None]]]:
-    """Yield what the map consists of: its name, its digest, and how it is run."""
+def _add(one: "_Part", table: str, hits: mmap.mmap, overlay: Overlay, record: TextIO) -> str:
+    """Run one part of the map and write down what it hit; a line that says how it went."""
+    hits[:] = bytes(len(hits))
+    work = partial(one.work, took_hits=partial(_packed, hits))
+    answer = forked(work, overlay.root, _FILE_BUDGET_S)
+    rows = [line for line in answer.lines if "test" in line]
+    entry: dict[str, object] = {"file": one.name, "digest": one.digest, "table": table}
+    for line in answer.lines:
+        entry |= {"collected": line["collected"]} if "collected" in line else {}
+    record.write(json.dumps({**entry, "rows": rows}) + "\n")
+    record.flush()
+    passed = sum(row["outcome"] == "passed" for row in rows)
+    seconds = sum(float(str(row["seconds"])) for row in rows)
+    trouble = answer.output if answer.state == "broken" else ""
+    return f"{one.name}: {answer.state}, {passed} of {len(rows)} passed, {seconds:.1f} s{trouble}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A file of tests, or a few seeds: what is run in one child."""
+
+    name: str
+    digest: str
+    """What the map has of it counts while this is the same."""
+    work: Callable[..., None]
+
+
+def _parts(only: Sequence[str]) -> Iterator[_Part]:
+    """Yield what the map consists of."""
     tree = tree_digest()
     for start in range(0, len(_SEEDS), _SEEDS_AT_A_TIME):
         seeds = _SEEDS[start : start + _SEEDS_AT_A_TIME]
         name = f"{seeds[0][0]}:{seeds[0][1]}"
         if not only or name.startswith(tuple(only)):
-            yield name, tree, partial(judges.run_seeds, seeds=seeds)
+            yield _Part(name, tree, partial(judges.run_seeds, seeds=seeds))
     for name in test_files():
         if not only or name.startswith(tuple(only)):
             digest = hashlib.blake2b((CHECKOUT / name).read_bytes(), digest_size=6).hexdigest()
-            yield name, digest, partial(judges.run_tests, files=[name])
+            yield _Part(name, digest, partial(judges.run_tests, files=[name]))
 
 
 def _instrumented(overlay: Overlay, folder: Path) -> tuple[str, int]:

@@ -49,7 +49,6 @@ class Drawn:
         """The package that it is in, as reports name it."""
         return package_of(self.path)
 
-
     @property
     def key(self) -> tuple[str, str, str, str, int]:
         """What `equivalent.toml` knows it by."""
@@ -66,13 +65,15 @@ def package_of(path: str) -> str:
     return parts[1] if len(parts) > 2 else "model"
 
 
-def all_mutants(sources: Mapping[str, str]) -> list[Drawn]:
-    """Return every change of some modules, given by path."""
+def all_mutants(sources: Mapping[str, str], packages: Iterable[str] = ()) -> list[Drawn]:
+    """Return every change of some modules, given by path; of some packages, or of all."""
+    chosen = set(packages)
     parsed = {path: Source(text) for path, text in sources.items()}
     fields = fields_beside(one.tree for one in parsed.values())
     return [
         one
         for path, source in parsed.items()
+        if not chosen or package_of(path) in chosen
         for one in _named(path, source, places(source, fields))
     ]
 
@@ -81,11 +82,9 @@ def draw(
     sources: Mapping[str, str], seed: int, count: int, packages: Iterable[str] = ()
 ) -> list[Drawn]:
     """Draw `count` mutants, of all packages or of some; at most one of each line."""
-    chosen = set(packages)
     found: dict[str, list[Drawn]] = {}
-    for one in all_mutants(sources):
-        if not chosen or one.package in chosen:
-            found.setdefault(one.package, []).append(one)
+    for one in all_mutants(sources, packages):
+        found.setdefault(one.package, []).append(one)
     lines = Counter(
         package_of(path) for path, text in sources.items() for _ in range(text.count("\n"))
     )
@@ -161,6 +160,8 @@ def equivalents(path: Path = EQUIVALENT) -> dict[tuple[str, str, str, str, int],
         return {}
     rows = tomllib.loads(path.read_text(encoding="utf-8")).get("equivalent", [])
     return {
-        (one["path"], one.get("function", ""), one["old"], one["new"], one.get("nth", 0)): one["reason"]
+        (one["path"], one.get("function", ""), one["old"], one["new"], one.get("nth", 0)): one[
+            "reason"
+        ]
         for one in rows
     }

@@ -21,13 +21,18 @@ from tempfile import TemporaryDirectory
 
 from mutants.overlay import CHECKOUT
 
-__all__ = ["Answer", "forked", "preload"]
+__all__ = ["Answer", "Tell", "Work", "forked", "preload"]
+
+Tell = Callable[[dict[str, object]], None]
+"""Takes one thing that a child has to say."""
+
+Work = Callable[[Tell], None]
 
 _SLOW_IMPORTS = (
-    "pytest", "hypothesis.strategies", "hypothesis.stateful", "hypothesis.internal.conjecture.engine",
-    "pytest_asyncio.plugin", "pytest_timeout", "numpy", "pyarrow", "pyarrow.parquet", "pandas",
-    "asyncio", "rich.table", "typer", "lz4.block", "lz4.frame", "zstandard", "cramjam", "yaml",
-    "prometheus_client", "concurrent.futures.process", "xml.dom.minidom", "html.parser",
+    "pytest", "pytest_asyncio.plugin", "pytest_timeout", "hypothesis.strategies",
+    "hypothesis.stateful", "hypothesis.internal.conjecture.engine", "numpy", "pyarrow.parquet",
+    "pandas", "asyncio", "rich.table", "typer", "lz4.block", "lz4.frame", "zstandard", "cramjam",
+    "yaml", "prometheus_client", "concurrent.futures.process",
 )  # fmt: skip
 _MEMORY_MAX = 6 << 30
 _TAIL = 4_000
@@ -48,7 +53,10 @@ class Answer:
 def preload() -> None:
     """Import what children would import again and again; what is not installed is left out."""
     os.environ.update(
-        PYTHONHASHSEED="0", PYTHONDONTWRITEBYTECODE="1", PYTHONSAFEPATH="1", OPENBLAS_NUM_THREADS="1"
+        PYTHONHASHSEED="0",
+        PYTHONDONTWRITEBYTECODE="1",
+        PYTHONSAFEPATH="1",
+        OPENBLAS_NUM_THREADS="1",
     )
     for name in _SLOW_IMPORTS:
         with suppress(ImportError):
@@ -58,10 +66,8 @@ def preload() -> None:
     gc.freeze()
 
 
-def forked(
-    work: Callable[[Callable[[dict[str, object]], None]], None], root: Path, budget_s: float
-) -> Answer:
-    """Run `work(tell)` in a child whose package is the one below `root`; wait at most `budget_s`."""
+def forked(work: Work, root: Path, budget_s: float) -> Answer:
+    """Run `work(tell)` in a child that imports the package below `root`, for `budget_s` at most."""
     with TemporaryDirectory(prefix="kraft-wire-judge-") as scratch:
         told, output = Path(scratch, "told"), Path(scratch, "output")
         told.touch()
@@ -89,7 +95,10 @@ def _waited(pid: int, budget_s: float) -> int | None:
 
 
 def _live(
-    work: Callable[[Callable[[dict[str, object]], None]], None], root: Path, told: Path, output: Path
+    work: Work,
+    root: Path,
+    told: Path,
+    output: Path,
 ) -> None:
     """Be the child, and end."""
     code = 2

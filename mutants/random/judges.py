@@ -1,6 +1,6 @@
 """What runs in a child: tests in a given order, and seeds of the simulators.
 
-Each tells, line by line, what began and what came of it, so that after a kill it is known what hung.
+Each tells what began and what came of it, line by line: after a kill it is known what hung.
 """
 
 import signal
@@ -11,9 +11,10 @@ from types import FrameType
 
 import pytest
 
-__all__ = ["LEFT_OUT", "Tell", "run_seeds", "run_tests"]
+from mutants.random.fork_server import Tell
 
-Tell = Callable[[dict[str, object]], None]
+__all__ = ["LEFT_OUT", "run_seeds", "run_tests"]
+
 LEFT_OUT = "not (java or kcat or go or node or chromium or client or slow)"
 """Tests of others' programs, and slow ones, judge no random mutant."""
 
@@ -21,7 +22,6 @@ _TIMEOUT_S = 60.0
 _SLOWER = 10
 """A test that takes so many times its time without a mutant hangs."""
 
-_TIMEOUT_MIN_S = 10.0
 _EVENTS = {"quorum": 2_000, "cluster": 4_000}
 _SEED_TIMEOUT_S = 60
 
@@ -38,9 +38,14 @@ class _Listener:
     """Chooses and orders tests, and tells what becomes of them."""
 
     def __init__(
-        self, tell: Tell, wanted: Mapping[str, float] | None, took_hits: Callable[[], str] | None
+        self,
+        tell: Tell,
+        wanted: Mapping[str, float] | None,
+        hang_s: float,
+        took_hits: Callable[[], str] | None,
     ) -> None:
         self._tell, self._wanted, self._hits = tell, wanted, took_hits
+        self._hang_s = hang_s
         self._outcome, self._why, self._started = "", "", 0.0
 
     @pytest.hookimpl(trylast=True)
@@ -53,7 +58,7 @@ class _Listener:
             (one for one in items if one.nodeid in order), key=lambda one: order[one.nodeid]
         )
         for item in items:
-            limit = max(_TIMEOUT_MIN_S, self._wanted[item.nodeid] * _SLOWER)
+            limit = max(self._hang_s, self._wanted[item.nodeid] * _SLOWER)
             item.add_marker(pytest.mark.timeout(limit))
 
     def pytest_collection_finish(self) -> None:
@@ -86,18 +91,20 @@ def run_tests(
     tell: Tell,
     files: Sequence[str],
     wanted: Mapping[str, float] | None = None,
+    hang_s: float = 0,
     took_hits: Callable[[], str] | None = None,
 ) -> None:
     """Run tests of some files until one fails; or all of them, where hits are noted.
 
-    `wanted` are node ids with their usual seconds, in the order in which they run; None: all.
+    `wanted` are node ids with their usual seconds, in the order in which they run; None: all. A
+    test hangs that takes ten times its time, and `hang_s` at least.
     """
     _tame_hypothesis()
     options = ["-q", "-p", "no:randomly", "--tb=line", "--no-header", f"--timeout={_TIMEOUT_S}"]
     options += ["-m", LEFT_OUT, "--hypothesis-profile=mutants"]
     options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # preloaded
     options += [] if took_hits is not None else ["-x"]
-    code = pytest.main([*options, *files], plugins=[_Listener(tell, wanted, took_hits)])
+    code = pytest.main([*options, *files], plugins=[_Listener(tell, wanted, hang_s, took_hits)])
     tell({"ended": int(code)})
 
 
@@ -118,7 +125,7 @@ def _tame_hypothesis() -> None:
 def run_seeds(
     tell: Tell, seeds: Sequence[tuple[str, int]], took_hits: Callable[[], str] | None = None
 ) -> None:
-    """Run seeds of `quorum` or `cluster` until one shows a violation; or all, where hits are noted."""
+    """Run seeds of `quorum` or `cluster` until one fails; or all, where hits are noted."""
     import kraft_wire
     from kraft_wire.sim.campaign import drawn
     from kraft_wire.sim.run import run_plan

@@ -10,6 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 __all__ = ["OPERATORS", "Edit", "Source", "display", "dropped"]
 
@@ -39,7 +40,8 @@ class Source:
     def span(self, node: ast.AST) -> tuple[int, int]:
         """Return the range of a node, in characters."""
         assert isinstance(node, ast.expr | ast.stmt), node
-        assert node.end_lineno is not None and node.end_col_offset is not None
+        assert node.end_lineno is not None
+        assert node.end_col_offset is not None
         return (
             self._at(node.lineno, node.col_offset),
             self._at(node.end_lineno, node.end_col_offset),
@@ -69,8 +71,28 @@ _NEGATED = {
     "is": "is not", "is not": "is", "in": "not in", "not in": "in",
 }  # fmt: skip
 _TWINS = {"min": "max", "max": "min", "any": "all", "all": "any"}
-_CALLED_TO_TELL = {"print", "write", "warn", "debug", "info", "warning", "error", "add_row", "add_column"}
-_SWAPPED_IN_VAIN = {"isinstance", "print", "min", "max", "zip", "getattr", "setattr", "cast", "suppress"}
+_CALLED_TO_TELL = {
+    "print",
+    "write",
+    "warn",
+    "debug",
+    "info",
+    "warning",
+    "error",
+    "add_row",
+    "add_column",
+}
+_SWAPPED_IN_VAIN = {
+    "isinstance",
+    "print",
+    "min",
+    "max",
+    "zip",
+    "getattr",
+    "setattr",
+    "cast",
+    "suppress",
+}
 
 
 def _compare(source: Source, node: ast.Compare) -> Iterator[Edit]:
@@ -105,8 +127,10 @@ def _constant(source: Source, node: ast.Constant) -> Iterator[Edit]:
 
 
 def _logic(source: Source, node: ast.BoolOp) -> Iterator[Edit]:
-    old, new, nothing = ("and", "or", "True") if isinstance(node.op, ast.And) else ("or", "and", "False")
-    for left, right in zip(node.values, node.values[1:], strict=False):
+    old, new, nothing = (
+        ("and", "or", "True") if isinstance(node.op, ast.And) else ("or", "and", "False")
+    )
+    for left, right in pairwise(node.values):
         place = _token(source, left, right, old)
         if place is not None:
             yield Edit("and/or", *place, new)
@@ -181,7 +205,7 @@ def _call(source: Source, node: ast.Call) -> Iterator[Edit]:
     if name in _SWAPPED_IN_VAIN:
         return
     given = [*node.args, *(one.value for one in node.keywords if one.arg)]
-    for left, right in zip(given, given[1:], strict=False):
+    for left, right in pairwise(given):
         one, other = source.of(left), source.of(right)
         kinds = ast.Name | ast.Attribute | ast.Subscript
         if one != other and isinstance(left, kinds) and isinstance(right, kinds):

@@ -8,15 +8,25 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from mutants.random.operators import OPERATORS, Edit, Source, display, dropped
+from mutants.random.operators import OPERATORS, Edit, Source, display
 
 __all__ = ["Place", "fields_beside", "places"]
 
 Fields = Mapping[str, tuple[str, ...]]
-"""An attribute's name, and those of the same type that stand beside it in every class that has it."""
+"""An attribute's name, and others of the same type, beside it in every class that has it."""
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
-_TEXTS = {"help", "title", "description", "epilog", "metavar", "style", "justify", "indent", "rich_help_panel"}
+_TEXTS = {
+    "help",
+    "title",
+    "description",
+    "epilog",
+    "metavar",
+    "style",
+    "justify",
+    "indent",
+    "rich_help_panel",
+}
 """Keyword arguments that only people read."""
 
 
@@ -156,7 +166,7 @@ def _twins(arguments: ast.arguments) -> tuple[tuple[str, str], ...]:
 
 
 def _children(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield what may be changed in a node: not its annotations or decorators, nor what is raised."""
+    """Yield what may be changed in a node: no annotation, no decorator, nothing that is raised."""
     skipped: list[ast.AST | None] = []
     match node:
         case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():

@@ -84,8 +84,8 @@ def survivors(outcomes: Sequence[Outcome]) -> list[str]:
     """Return for each survivor its change, the line that runs it again, and who covers it."""
     return [
         f"{one.id}  {one.place}  {one.operator}\n    - {one.old}\n    + {one.new}\n"
-        f"    {one.covering_tests} tests and {one.covering_seeds} seeds run it, {one.tests_run} and "
-        f"{one.seeds_run} were asked, traces of {one.seeds_differ} differ; closest: "
+        f"    {one.covering_tests} tests and {one.covering_seeds} seeds run it, {one.tests_run} "
+        f"and {one.seeds_run} were asked, traces of {one.seeds_differ} differ; closest: "
         f"{', '.join(one.closest)}\n    python -m mutants.random --only {one.id}"
         for one in outcomes
         if one.state in ("survived", "broken")
