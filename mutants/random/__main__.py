@@ -8,6 +8,7 @@ arguments.
 import json
 import multiprocessing
 import os
+import signal
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
@@ -38,6 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         console.print(text, markup=False, highlight=False, soft_wrap=True)
         console.file.flush()
 
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(2))  # so that the copies are deleted
     fork_server.preload()
     if not options.no_map:
         coverage_map.build(say, options.map_only or ())

@@ -4,6 +4,7 @@ The parent has imported what is slow and not ours, and nothing of `kraft_wire`. 
 process group, which ends with it; its memory and time are bounded.
 """
 
+import ctypes
 import gc
 import importlib
 import json
@@ -36,6 +37,7 @@ _SLOW_IMPORTS = (
 )  # fmt: skip
 _MEMORY_MAX = 6 << 30
 _TAIL = 4_000
+_DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux
 
 
 @dataclass(slots=True)
@@ -104,6 +106,8 @@ def _live(
     code = 2
     try:
         os.setsid()
+        ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_MAX, _MEMORY_MAX))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         sink = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
