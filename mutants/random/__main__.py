@@ -26,7 +26,6 @@ from mutants.random.drawing import all_mutants, draw, equivalents, package_of
 
 __all__ = ["main"]
 
-_ALIVE = ("survived", "broken")
 _BOUNDS = Bounds()
 
 
@@ -52,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         one
         for one in chosen
         if one.id not in outcomes
-        or (options.again and outcomes[one.id].state in (*_ALIVE, "not executed"))
+        or (options.again and outcomes[one.id].state in ("survived", "not executed"))
         or (one.reason and outcomes[one.id].state != "equivalent")
     ]
     for outcome in _run_all(todo, options):
@@ -62,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             with options.record.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(outcome.to_json()) + "\n")
     _tell(console, [outcomes[one.id] for one in chosen], chosen, options)
-    return int(any(one.state in _ALIVE for one in outcomes.values()))
+    return int(any(one.state == "survived" for one in outcomes.values()))
 
 
 def _options(arguments: Sequence[str] | None) -> Namespace:

@@ -6,7 +6,7 @@ once more, alone; of a seed the map knows it. A test that fails there too judges
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import chain, zip_longest
 
@@ -20,7 +20,7 @@ __all__ = ["Bounds", "Campaign", "Outcome"]
 
 _SLOWER = 4
 _IMPORT = "import"
-_COLLECTION_FAILED = 2
+_FEW_S, _FEW_FILES = 5.0, 6
 _START_S = 60
 """What a child may take more than its tests take without a mutant."""
 
@@ -50,7 +50,7 @@ class Outcome:
     old: str
     new: str
     state: str = "survived"
-    """`equivalent`, `not executed`, `tests`, `simulator`, `timeout`, `survived` or `broken`."""
+    """`equivalent`, `not executed`, `tests`, `simulator`, `timeout` or `survived`."""
     by: str = ""
     why: str = ""
     covering_tests: int = 0
@@ -108,22 +108,29 @@ class Campaign:
         return found
 
     def _ask_tests(self, found: Outcome, tests: Sequence[Judge]) -> None:
-        while found.state == "survived":
-            sound = [one for one in tests if self._is_sound.get(one.name, True)]
-            chosen = chosen_tests(sound, self._bounds)
-            if not chosen:
-                return
-            answer = self._run_tests(self._spoilt, chosen)
-            found.tests_run = sum("test" in line for line in answer.lines)
-            _judge(found, answer, "tests")
-            if found.state in ("survived", "broken"):
-                return
-            culprit = next((one for one in chosen if one.name == found.by), chosen[0])
-            if self._passes_alone(culprit):
-                return
-            found.state, found.by, found.why = "survived", "", ""
+        """Run a few tests of few files, which kill most, then the others."""
+        few = replace(self._bounds, tests_s=min(_FEW_S, self._bounds.tests_s), files=_FEW_FILES)
+        asked: set[str] = set()
+        for bounds in (few, self._bounds):
+            while found.state == "survived":
+                left = [one for one in tests if one.name not in asked and self._judges(one)]
+                chosen = chosen_tests(left, bounds)
+                answer = self._run_tests(self._spoilt, chosen)
+                found.tests_run += sum("test" in line for line in answer.lines)
+                _judge(found, answer, "tests")
+                if found.state == "survived":
+                    asked |= {one.name for one in chosen}
+                    break
+                culprit = next((one for one in chosen if one.name == found.by), chosen[0])
+                if not self._passes_alone(culprit):
+                    found.state, found.by, found.why = "survived", "", ""
+
+    def _judges(self, test: Judge) -> bool:
+        return self._is_sound.get(test.name, True)
 
     def _run_tests(self, overlay: Overlay, chosen: Sequence[Judge]) -> Answer:
+        if not chosen:
+            return Answer([], "done", "")
         files = list(dict.fromkeys(one.name.split("::")[0] for one in chosen))
         wanted = {one.name: one.seconds for one in chosen}
         work = partial(run_tests, files=files, wanted=wanted, hang_s=self._bounds.hang_s)
@@ -152,7 +159,7 @@ class Campaign:
 
 
 def _judge(found: Outcome, answer: Answer, judge: str) -> None:
-    """Read what a child told."""
+    """Read what a child told; one that could not go on was killed as by a test that fails."""
     failed = next((line for line in answer.lines if line.get("outcome") == "failed"), None)
     began = [str(line["began"]) for line in answer.lines if "began" in line]
     ended = next((line["ended"] for line in answer.lines if "ended" in line), None)
@@ -161,10 +168,8 @@ def _judge(found: Outcome, answer: Answer, judge: str) -> None:
         found.state = "timeout" if "Timeout (>" in found.why else judge
     elif answer.state == "timeout":
         found.state, found.by = "timeout", began[-1] if began else _IMPORT
-    elif ended == _COLLECTION_FAILED:
-        found.state, found.by, found.why = judge, _IMPORT, _end_of(answer)
     elif answer.state == "broken" or ended not in (None, 0):
-        found.state, found.by, found.why = "broken", (began or [""])[-1], _end_of(answer)
+        found.state, found.by, found.why = judge, began[-1] if began else _IMPORT, _end_of(answer)
 
 
 def _end_of(answer: Answer) -> str:

@@ -11,7 +11,7 @@ from mutants.random.campaign import Outcome
 __all__ = ["by_package", "line", "mutant_table", "package_table", "survivors"]
 
 _STATES = (
-    "drawn", "not executed", "equivalent", "tests", "simulator", "timeout", "broken", "survived"
+    "drawn", "not executed", "equivalent", "tests", "simulator", "timeout", "survived"
 )  # fmt: skip
 
 
@@ -34,7 +34,7 @@ def mutant_table(outcomes: Iterable[Outcome]) -> Table:
     for column in ("id", "place", "change", "old -> new", "killed by", "s"):
         table.add_column(column, justify="right" if column == "s" else "left")
     for one in outcomes:
-        is_alive = one.state in ("survived", "broken")
+        is_alive = one.state == "survived"
         killed = one.by.removeprefix("tests/") or one.state
         table.add_row(
             one.id,
@@ -64,7 +64,7 @@ def by_package(outcomes: Iterable[Outcome]) -> dict[str, Counter[str]]:
 def rate(counts: Counter[str]) -> float:
     """Return the killed share of those that were executed and are not equivalent."""
     killed = counts["tests"] + counts["simulator"] + counts["timeout"]
-    judged = killed + counts["survived"] + counts["broken"]
+    judged = killed + counts["survived"]
     return killed / judged if judged else 1.0
 
 
@@ -88,5 +88,5 @@ def survivors(outcomes: Sequence[Outcome]) -> list[str]:
         f"and {one.seeds_run} were asked, traces of {one.seeds_differ} differ; closest: "
         f"{', '.join(one.closest)}\n    python -m mutants.random --only {one.id}"
         for one in outcomes
-        if one.state in ("survived", "broken")
+        if one.state == "survived"
     ]
