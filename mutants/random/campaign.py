@@ -20,7 +20,7 @@ __all__ = ["Bounds", "Campaign", "Outcome"]
 
 _SLOWER = 4
 _IMPORT = "import"
-_FEW_S, _FEW_FILES = 5.0, 6
+_FEW_S, _FEW_FILES = 5.0, 4
 _START_S = 60
 """What a child may take more than its tests take without a mutant."""
 
