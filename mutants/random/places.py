@@ -16,6 +16,9 @@ Fields = Mapping[str, tuple[str, ...]]
 """An attribute's name, and others of the same type, beside it in every class that has it."""
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
+_JUDGED_BY_CHECK = {"__all__", "__slots__", "API_KEY", "VERSIONS"}
+"""`make check` compares a handler's head with its document and with the tables."""
+
 _TEXTS = {
     "help",
     "title",
@@ -101,8 +104,8 @@ class _Walk:
                 return True
             case ast.Expr(value=ast.Constant()) | ast.If(test=ast.Name(id="TYPE_CHECKING")):
                 return True
-            case ast.Assign(targets=[ast.Name(id="__all__" | "__slots__")]):
-                return True
+            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+                return name in _JUDGED_BY_CHECK
             case ast.If(test=ast.Compare(left=ast.Name(id="__name__"))):
                 return True
             case ast.keyword(arg=str(name)):

@@ -115,6 +115,7 @@ def test_text_before_a_node_may_be_of_any_alphabet() -> None:
         body("return f'{a + 1}'"),
         body("return a", "def f(a: 'Literal[1]' = None) -> Literal[1]:"),
         '__all__ = ["a", "b"]\n',
+        "VERSIONS: Final = (0, 2)\n",
         "@dataclass(frozen=True)\nclass C:\n    pass\n",
         "a: Literal[1, 2]\n",
         "from a import b, c\n",
