@@ -58,10 +58,7 @@ bench-quorum: $(READY)  ## three controllers of ours beside Apache's three
 bench-cluster: $(READY)  ## three brokers on three controllers of ours beside Apache's
 	$(BIN)/python -m benchmarks.cluster $(ARGS)
 
-bench-mutants-random: $(READY)  ## changes drawn at random, run against what covers them (SEED=S COUNT=N)
-	$(BIN)/python -m mutants.random --seed $(or $(SEED),1) --count $(or $(COUNT),400) $(ARGS)
-
-spark: $(READY)  ## the pipeline beside Spark's own Kafka connector and Apache's tools
+bench-spark: $(READY)  ## the pipeline beside Spark's own Kafka connector and Apache's tools
 	$(BIN)/python -m benchmarks.spark $(ARGS)
 
 fuzz: $(READY)  ## coverage-guided fuzzing of every parser
@@ -93,6 +90,9 @@ sim-clusters: $(READY)  ## the same with brokers, partitions and their clients (
 
 mutants: $(READY)  ## deliberate bugs, every one of which some check must find
 	$(BIN)/python -m mutants $(if $(ONLY),--only $(ONLY)) $(ARGS)
+
+mutants-random: $(READY)  ## changes drawn at random, run against what covers them (SEED=S COUNT=N)
+	$(BIN)/python -m mutants.random --seed $(or $(SEED),1) --count $(or $(COUNT),400) $(ARGS)
 
 spark: $(READY)  ## the pipeline on Spark, one shared session; without Java the tests say so
 	$(BIN)/python -m pytest -q tests/spark $(ARGS)
