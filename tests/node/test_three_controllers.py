@@ -203,9 +203,7 @@ def test_an_idle_leader_writes_a_record_now_and_then() -> None:
 
 
 @pytest.mark.parametrize(("asked", "told"), [(False, -(1 << 31)), (True, 8096)])
-def test_controller_tells_operations_to_who_asks(
-    asked: bool, told: int
-) -> None:
+def test_controller_tells_operations_to_who_asks(asked: bool, told: int) -> None:
     quorum = NodeQuorum()
     request = DescribeClusterRequest(endpoint_type=2, include_cluster_authorized_operations=asked)
     answer = quorum.ask(quorum.elect(), request)
