@@ -356,3 +356,30 @@ def test_pattern_of_far_reaching_classes_is_checked_in_the_time_of_any_other() -
     cluster.ask(IncrementalAlterConfigsRequest(resources=[resource]), 1)
     assert process_time() - began_s < 2, "Python takes 12 seconds to compile it as it is"
     assert cluster.loader.image.config(16, "mine") == {"match": match.value}
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value", "words"),
+    [
+        ("", "node.id", "2", "Cannot update these configs dynamically: [node.id]"),
+        ("", "listeners", "A://:1", "broker id must be specified: [listeners]"),
+        ("1", "log.cleaner.threads", "x", "Invalid value x"),
+        ("", "log.cleaner.threads", "2", ""),
+        ("1", "nobody.knows.it", "2", ""),
+    ],
+)
+def test_setting_of_brokers_is_refused_where_it_cannot_be_one(
+    name: str, key: str, value: str, words: str
+) -> None:
+    """KIP-226: read at the start alone, of one broker's listeners for all, of another type."""
+    cluster = OneNodeCluster()
+    change = AlterableConfig(name=key, config_operation=0, value=value)
+    resource = AlterConfigsResource(
+        resource_type=BROKER_RESOURCE, resource_name=name, configs=[change]
+    )
+    response = cluster.ask(IncrementalAlterConfigsRequest(resources=[resource]), 1)
+    assert isinstance(response, IncrementalAlterConfigsResponse)
+    answer = response.responses[0]
+    assert (answer.error_code == ErrorCode.NONE) == (words == "")
+    assert words in (answer.error_message or "")
+    assert bool(cluster.loader.image.config(BROKER_RESOURCE, name)) == (words == "")
