@@ -132,6 +132,7 @@ class DecisionIsAllowed(Signals):
                 is_known = known is not None and known["epoch"] == record.broker_epoch
                 self._must(is_known, record, known)
                 if isinstance(record, BrokerRegistrationChangeRecord) and record.fenced > 0:
+                    self.judge.marks["broker fenced"] += 1
                     self.judge.fenced(self._epoch, record.broker_id, record.broker_epoch)
             case _:
                 self._others(record)
@@ -180,6 +181,7 @@ class DecisionIsAllowed(Signals):
         self._must(before is not None, record, "there is no such partition")
         assert before is not None
         after = changed_partition(before, record)
+        self.judge.marks["partition changed"] += 1
         self._placed(record, before, after)
         if record.leader not in (-2, _NOBODY):
             self._must(self._may_lead(record.leader), record, "leads, and may not", before)

@@ -309,7 +309,7 @@ class Machine:
     def _after_kill(self) -> SimFileSystem:
         """Return the same disk for another process: nothing that was written is lost."""
         self.fs.release_locks()
-        self.fs.fault = None
+        self.fs.fault = self.fs.capacity_bytes = None
         return self.fs
 
     def _after_loss(self) -> SimFileSystem:

@@ -207,7 +207,8 @@ class PaperBroker:
             return
         _, _, sent_us = self._heard
         quorum, now_us = leader.quorum, self.world.now_us
-        is_active = leader.node.quorum.host.is_active and not leader.is_paused
+        has_room = leader.fs.fault is None and leader.fs.capacity_bytes is None
+        is_active = leader.node.quorum.host.is_active and has_room and not leader.is_paused
         has_committed_all = quorum.high_watermark == quorum.log.log_end_offset
         since_us = max(sent_us + _TIMEOUT_US, leader.disturbed_us, leader.leads_since_us)
         passed_us = (now_us - since_us) * min(1_000, leader.clock.rate_permille) // 1_000

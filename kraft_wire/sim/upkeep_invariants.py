@@ -92,6 +92,9 @@ class TransactionIsWhole(Signals):
                 self._pairs.append(pair)
                 self.judge.marks["metadata transaction ended"] += 1
 
+        aborted = sum(1 for each in self.ledger.transactions if each.is_aborted)
+        self.judge.marks["metadata transaction aborted"] = aborted
+
     def snapshot(self, watch: NodeWatch, snapshot: SeenSnapshot) -> None:
         is_inside = self.ledger.is_inside_transaction(snapshot.offset)
         self._check(not is_inside, watch, snapshot.offset, "is inside a transaction")
@@ -176,7 +179,7 @@ class SnapshotInterval(Signals):
         if known is None or known.due_us is None:
             return
         machine = watch.machine
-        known.is_excused |= machine.fs.fault is not None
+        known.is_excused |= (machine.fs.fault or machine.fs.capacity_bytes) is not None
         late_us = machine.world.now_us - max(known.due_us, machine.disturbed_us)
         if late_us > _WRITING_US and not known.is_excused:
             facts = "no snapshot behind", known.end, "though it is due for", late_us
