@@ -175,9 +175,27 @@ class PaperBroker:
             machine = self.world.machines[node_id]
             if machine.node is not None:
                 self._heard = (node_id, machine.quorum.epoch, asked_us)
-            if getattr(response, "should_shut_down", False):
-                self.epoch = -1  # it stops, and its next life registers
+            self._judge_shutdown(request, response, node_id)
         elif error in _GONE:
+            self.epoch = -1
+
+    def _judge_shutdown(self, request: Message, response: Message, node_id: int) -> None:
+        """A broker that wants to stop is on record as leaving; it may stop once it leads nothing.
+
+        The record is committed when the answer leaves (KIP-841); its next life registers.
+        """
+        if not getattr(request, "want_shut_down", False):
+            return
+        twin = self.world.judge.twin
+        known = twin.now.get(("broker", self.id))
+        if known is None or known["epoch"] != self.epoch:
+            return
+        led = [key for key, of in twin.of_kind("partition") if of["leader"] == self.id]
+        may_stop = bool(getattr(response, "should_shut_down", False))
+        if not (known["leaving"] or known["fenced"]) or (may_stop and led):
+            facts = (self.id, "wants to stop", known, "leads", led, response)
+            raise Violation("S49 ShutdownIsControlled", node_id, *facts)
+        if may_stop:
             self.epoch = -1
 
     # -- judging ---------------------------------------------------------------------------------
