@@ -29,6 +29,7 @@ from kraft_wire.wire.generated.broker_registration import (
     Feature,
     Listener,
 )
+from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.message import Message
 
 if TYPE_CHECKING:
@@ -79,7 +80,10 @@ class PaperBroker:
         now_us = self.world.now_us
         if now_us < self._silent_until_us:
             self._must_be_fenced()
-            self._later()
+            if self.epoch < 0 or self._random.random() < 0.5:
+                self._later()
+            else:
+                self._ask(self._heartbeat_of_another_life())
             return
         draw = self._random.random()
         if draw < 0.03:
@@ -126,6 +130,12 @@ class PaperBroker:
             want_shut_down=self._is_leaving,
         )
 
+    def _heartbeat_of_another_life(self) -> BrokerHeartbeatRequest:
+        """Speak as an incarnation that was replaced: it must not keep this one's session."""
+        return BrokerHeartbeatRequest(
+            broker_id=self.id, broker_epoch=self.epoch - 1, current_metadata_offset=self.epoch
+        )
+
     def _isr_change(self) -> AlterPartitionRequest | None:
         """Claim a new ISR of a partition that it leads, by its newest epochs or older ones."""
         twin = self.world.judge.twin
@@ -168,6 +178,11 @@ class PaperBroker:
 
     def _answered(self, request: Message, response: Message, node_id: int, asked_us: int) -> None:
         error = getattr(response, "error_code", 0)
+        if getattr(request, "broker_epoch", self.epoch) != self.epoch:
+            if error in (0, ErrorCode.BROKER_ID_NOT_REGISTERED):
+                facts = (self.id, "in epoch", self.epoch, request, "is answered", response)
+                raise Violation("S48 SessionIsKept", node_id, *facts)
+            return
         if isinstance(request, BrokerRegistrationRequest) and not error:
             self.epoch = int(getattr(response, "broker_epoch", -1))
             self._is_leaving = False
@@ -238,5 +253,5 @@ class PaperBroker:
 
 _FENCED_WITHIN_US: Final = 2 * _SESSION_MS * 1_000 + 1_000_000
 """A leader with a full disk tries again after a second."""
-_GONE: Final = (77, 102)
-"""STALE_BROKER_EPOCH and BROKER_ID_NOT_REGISTERED: the broker registers anew."""
+_GONE: Final = (ErrorCode.STALE_BROKER_EPOCH, ErrorCode.BROKER_ID_NOT_REGISTERED)
+"""After these the broker registers anew."""
