@@ -116,7 +116,9 @@ class Machine:
         self.leads_since_us = 0
         """When its role changed last."""
         self.heard_us = 0
-        """When another replica's request came last; pauses and changes of the clock begin anew."""
+        """When a stranger's request came last; pauses and changes of the clock begin anew."""
+        self.heard: dict[int, int] = {}
+        """When the last request of each other node came."""
         self._held: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
         self._wake_us: int | None = None
         self._is_carrying_out = False

@@ -119,6 +119,7 @@ class _Interval:
     """Where its newest snapshot ends."""
     since_us: int
     rate_permille: int
+    log_start: int
     due_us: int | None = None
     """Since when the next one is due, None where it is not."""
     installed: int | None = None
@@ -166,8 +167,11 @@ class SnapshotInterval(Signals):
 
     def disk(self, watch: NodeWatch) -> None:
         known = self._of(watch)
-        if known is not None:
-            known.installed = None
+        if known is None:
+            return
+        if known.installed is None and watch.log.start_offset > known.log_start:
+            self.judge.marks["log cleaned behind a snapshot"] += 1
+        known.installed, known.log_start = None, watch.log.start_offset
 
     def applied(self, watch: NodeWatch) -> None:
         known = self._of(watch)
@@ -192,7 +196,8 @@ class SnapshotInterval(Signals):
 
     def _begun(self, watch: NodeWatch, end: int) -> _Interval:
         machine = watch.machine
-        return _Interval(machine.life, end, machine.world.now_us, machine.clock.rate_permille)
+        rate, start = machine.clock.rate_permille, watch.log.start_offset
+        return _Interval(machine.life, end, machine.world.now_us, rate, start)
 
     def _between(self, start: int, end: int) -> int:
         """Return the bytes of the committed batches between two ends of batches."""
