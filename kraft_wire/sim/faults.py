@@ -364,7 +364,8 @@ class Misfortune:
 
     def _move(self, fault: Fault) -> bool:
         """Have a controller come back on another host, where no disk is lost in this run."""
-        machine = self._target(fault.target, down=True)
+        moved_id = self.world.addresses.moved_id
+        machine = self._target(fault.target if moved_id is None else str(moved_id), down=True)
         if machine is None or self.wiped:
             return False
         machine.down_us = fault.span_us

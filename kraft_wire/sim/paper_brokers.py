@@ -19,6 +19,7 @@ from kraft_wire.sim.setup import BROKER_PORT, CLUSTER_ID, CONTROLLER_PORT
 from kraft_wire.wire.generated.allocate_producer_ids import AllocateProducerIdsRequest
 from kraft_wire.wire.generated.alter_partition import (
     AlterPartitionRequest,
+    AlterPartitionResponse,
     BrokerState,
     PartitionData,
     TopicData,
@@ -61,6 +62,8 @@ class PaperBroker:
         self._hint: int | None = None
         self._silent_until_us = 0
         self._is_leaving = False
+        self._claims_stale = False
+        """Whether its last change of an ISR named an epoch that is over."""
         self._heard: tuple[int, int, int] | None = None
         """Node and epoch that took a heartbeat last, and when that was sent."""
         self._asked_to_be_fenced = -1
@@ -145,14 +148,15 @@ class PaperBroker:
         key, partition = self._random.choice(led)
         others = [each for each in partition["replicas"] if self._random.random() < 0.7]
         isr = sorted({self.id, *others} if self._random.random() < 0.95 else {*others})
-        stale = self._random.choice((0, 0, 0, 0, 1))
+        stale, older = self._random.choice(((0, 0), (0, 0), (0, 0), (1, 0), (0, 1)))
+        self._claims_stale = stale > 0 or older > 0
         data = PartitionData(
             partition_index=key[2],
-            leader_epoch=max(0, partition["leader_epoch"] - stale),
+            leader_epoch=partition["leader_epoch"] - stale,
             new_isr_with_epochs=[
                 BrokerState(broker_id=each, broker_epoch=self._epoch_of(each)) for each in isr
             ],
-            partition_epoch=partition["partition_epoch"],
+            partition_epoch=partition["partition_epoch"] - older,
         )
         topics = [TopicData(topic_id=Uuid(key[1]), partitions=[data])]
         return AlterPartitionRequest(broker_id=self.id, broker_epoch=self.epoch, topics=topics)
@@ -191,6 +195,10 @@ class PaperBroker:
             if machine.node is not None:
                 self._heard = (node_id, machine.quorum.epoch, asked_us)
             self._judge_shutdown(request, response, node_id)
+        elif isinstance(response, AlterPartitionResponse) and not error:
+            errors = [each.error_code for topic in response.topics for each in topic.partitions]
+            if self._claims_stale and errors and not errors[0]:
+                raise Violation("S47 AnswerIsRight", node_id, request, "is answered", response)
         elif error in _GONE:
             self.epoch = -1
 

@@ -69,4 +69,6 @@ def _drawn_faults(random: Random, kind: str, per_second: float, setup: Setup) ->
             fault = replace(fault, other=feature, amount=level)
         elif kind == "disk-full":
             fault = replace(fault, amount=random.choice((0, 100, 1_000, 5_000, 100_000)))
+        elif kind == "move":
+            fault = replace(fault, span_us=random.choice((1_000, 50_000, fault.span_us)))
         yield fault
