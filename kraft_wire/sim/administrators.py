@@ -111,6 +111,7 @@ class Administrator:
             self._alter_topic,
             self._alter_topic,
             self._move_partition,
+            self._make_mistake,
         )
         node_id = self._controller()
         if node_id is None:
@@ -148,6 +149,7 @@ class Administrator:
             self._generation += 1
             self._state = {}
             return
+        outcomes = {ErrorCode.KAFKA_STORAGE_ERROR: self._state, **outcomes}  # a disk is full
         if error not in outcomes:
             raise Violation("S47 AnswerIsRight", node_id, name, error.name, request)
         self._state = outcomes[error]
@@ -283,15 +285,16 @@ class Administrator:
     def _alter_quota(self) -> Step:
         """Set a quota of a user, or take it away."""
         user, key = f"{self._prefix}q{self._random.randrange(2)}", "consumer_byte_rate"
+        kind = self._random.choice(("user", "client-id"))
         is_removal = self._random.random() < 0.4
         value = float(self._next_value())
         entry = EntryData(
-            entity=[EntityData(entity_type="user", entity_name=user)],
+            entity=[EntityData(entity_type=kind, entity_name=user)],
             ops=[OpData(key=key, value=value, remove=is_removal)],
         )
         is_dry = self._random.random() < 0.15
         request = AlterClientQuotasRequest(entries=[entry], validate_only=is_dry)
-        register = ("quota", (("user", user),), key)
+        register = ("quota", ((kind, user),), key)
         after = self._with((register, None if is_removal else value))
         return request, {ErrorCode.NONE: self._state if is_dry else after}
 
@@ -361,6 +364,48 @@ class Administrator:
                 topics=[ReassignableTopic(name=name, partitions=[moved])], timeout_ms=1_000
             )
         return request, dict.fromkeys(ErrorCode, self._state)
+
+    # -- mistakes --------------------------------------------------------------------------------
+
+    def _make_mistake(self) -> Step:
+        """Ask for what must be refused, by the error that Kafka gives."""
+        name = f"{self._prefix}x"
+        bad_setting = self._alter(CLIENT_METRICS, name, "interval.ms", _SET, "1")
+        acl = AclCreation(
+            resource_type=_TOPIC,
+            resource_name=name,
+            resource_pattern_type=_LITERAL,
+            principal="nobody",
+            host="*",
+            operation=3,
+            permission_type=3,
+        )
+        credential = ScramCredentialUpsertion(
+            name=name, mechanism=_SCRAM_SHA_256, iterations=1, salt=b"s", salted_password=b"p"
+        )
+        quota = EntryData(
+            entity=[EntityData(entity_type="user", entity_name=name)],
+            ops=[OpData(key="no_such_quota", value=1.0)],
+        )
+        topic = CreatableTopic(name=f"{name}/y", num_partitions=1, replication_factor=1)
+        crowd = CreatableTopic(name=name, num_partitions=1, replication_factor=9)
+        grown = CreatePartitionsTopic(name=name, count=9, assignments=None)
+        deletion = DeleteTopicState(name=name)
+        mistakes: tuple[tuple[Message, ErrorCode], ...] = (
+            (bad_setting, ErrorCode.INVALID_REQUEST),
+            (CreateAclsRequest(creations=[acl]), ErrorCode.INVALID_REQUEST),
+            (
+                AlterUserScramCredentialsRequest(upsertions=[credential]),
+                ErrorCode.UNACCEPTABLE_CREDENTIAL,
+            ),
+            (AlterClientQuotasRequest(entries=[quota]), ErrorCode.INVALID_REQUEST),
+            (CreateTopicsRequest(topics=[topic]), ErrorCode.INVALID_TOPIC_EXCEPTION),
+            (CreateTopicsRequest(topics=[crowd]), ErrorCode.INVALID_REPLICATION_FACTOR),
+            (CreatePartitionsRequest(topics=[grown]), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+            (DeleteTopicsRequest(topics=[deletion]), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        )
+        request, error = self._random.choice(mistakes)
+        return request, {error: self._state}
 
 
 def _matches(key: Key, name: str, wanted: int) -> bool:

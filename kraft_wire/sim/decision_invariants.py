@@ -42,6 +42,13 @@ _IMAGE_EVERY: Final = 16
 _BLOCK: Final = 1_000
 """Producer ids of one block (KIP-730)."""
 _NOBODY: Final = -1
+_LED: Final = (
+    PartitionRecord,
+    PartitionChangeRecord,
+    RegisterBrokerRecord,
+    BrokerRegistrationChangeRecord,
+)
+"""Records that may change who leads, or who may."""
 
 
 class ImageIsReplay(Signals):
@@ -95,6 +102,8 @@ class DecisionIsAllowed(Signals):
         self.twin = judge.twin
         self._open: list[Message] | None = None
         """Records of the transaction that is open."""
+        self._is_new = False
+        """Whether brokers or partitions changed in this batch."""
         self._topic_ids: dict[bytes, bool] = {}
         self._epochs: dict[int, int] = {}
         """By broker: the highest epoch that it got."""
@@ -113,8 +122,29 @@ class DecisionIsAllowed(Signals):
                 self._open.append(record)
             else:
                 self._take(record, offset)
+        if self._open is None and self._is_new:
+            self._is_new = False
+            self._led_by_the_living()
+
+    def _led_by_the_living(self) -> None:
+        """Behind a batch nobody leads who is fenced, and who can lead does.
+
+        A fenced broker is in an ISR only alone.
+        """
+        for key, partition in self.twin.of_kind("partition"):
+            isr, leader = partition["isr"], partition["leader"]
+            can_lead = [each for each in isr if self._may_lead(each)]
+            fenced = [each for each in isr if self._is_fenced(each)]
+            self._must(not self._is_fenced(leader), key, partition, "is led by a fenced broker")
+            self._must(leader != _NOBODY or not can_lead, key, partition, "has no leader", can_lead)
+            self._must(not fenced or len(isr) == 1, key, partition, "has fenced members", fenced)
+
+    def _is_fenced(self, broker_id: int) -> bool:
+        known: dict[str, Any] | None = self.twin.now.get(("broker", broker_id))
+        return known is not None and bool(known["fenced"])
 
     def _take(self, record: Message, offset: int) -> None:
+        self._is_new |= isinstance(record, _LED)
         match record:
             case TopicRecord():
                 self._topic(record)
@@ -132,6 +162,7 @@ class DecisionIsAllowed(Signals):
                 is_known = known is not None and known["epoch"] == record.broker_epoch
                 self._must(is_known, record, known)
                 if isinstance(record, BrokerRegistrationChangeRecord) and record.fenced > 0:
+                    self.judge.marks["broker fenced"] += 1
                     self.judge.fenced(self._epoch, record.broker_id, record.broker_epoch)
             case _:
                 self._others(record)
@@ -180,9 +211,15 @@ class DecisionIsAllowed(Signals):
         self._must(before is not None, record, "there is no such partition")
         assert before is not None
         after = changed_partition(before, record)
+        self.judge.marks["partition changed"] += 1
         self._placed(record, before, after)
-        if record.leader not in (-2, _NOBODY):
-            self._must(self._may_lead(record.leader), record, "leads, and may not", before)
+        if record.leader in (-2, _NOBODY):
+            return
+        self._must(self._may_lead(record.leader), record, "leads, and may not", before)
+        if not self._watch.machine.setup.data.may_elect_uncleanly:
+            in_sync = (*before["isr"], *before["eligible_leader_replicas"])
+            joins = record.replicas is not None and record.leader in before["adding_replicas"]
+            self._must(record.leader in in_sync or joins, record, "was not in sync", before)
 
     def _placed(self, record: Message, before: Partition, after: Partition) -> None:
         """Replicas are different brokers, and the ISR and its new members are of them."""
@@ -194,8 +231,6 @@ class DecisionIsAllowed(Signals):
         self._must(is_led, record, "leader", after["leader"], "ISR", isr)
         for name in ("adding_replicas", "removing_replicas"):
             self._must(set(after.get(name, ())) <= set(replicas), record, name, after)
-        if record is not None and after["leader"] != before["leader"] != _NOBODY:
-            self._must(after.get("leader_epoch", 1) > 0, record, before, after)
         for member in isr:
             if member not in before["isr"]:
                 self._must(self._may_lead(member), record, member, "joins the ISR", before)

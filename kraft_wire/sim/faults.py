@@ -14,6 +14,7 @@ from kraft_wire.raft.roles import Candidate, Prospective
 from kraft_wire.sim.clients import Stranger
 from kraft_wire.sim.controller_faults import begin_transaction, upgrade_request
 from kraft_wire.sim.files import Fault as DiskFault
+from kraft_wire.sim.files import SimFileSystem
 from kraft_wire.sim.machine import Machine
 from kraft_wire.sim.network import STRANGERS
 from kraft_wire.sim.plan import Fault, Habits
@@ -95,7 +96,7 @@ class Misfortune:
         world.late_us_max = 0
         for machine in world.machines.values():
             machine.disarm()
-            machine.fs.fault = None
+            machine.fs.fault = machine.fs.capacity_bytes = None
             machine.disk.flush_us = 300
             machine.clock.change_rate(world.now_us, Clock.USUAL_PERMILLE)
             machine.leaning = machine.chance.leaning = ""
@@ -208,6 +209,19 @@ class Misfortune:
         machine.down_us = 50_000
         machine.fs.fault = (machine.fs.calls_count + fault.amount, DiskFault[fault.other])
         return True
+
+    def _disk_full(self, fault: Fault) -> bool:
+        """Leave some bytes of room on a disk for a while; whoever restarts the node makes room."""
+        machine = self._target(fault.target)
+        if machine is None:
+            return False
+        fs = machine.fs
+        fs.capacity_bytes = fs.used_bytes() + fault.amount
+        self.world.scheduler.after(fault.span_us, self._make_room, fs)
+        return True
+
+    def _make_room(self, fs: SimFileSystem) -> None:
+        fs.capacity_bytes = None
 
     def _clock_rate(self, fault: Fault) -> bool:
         machine = self._target(fault.target)
@@ -350,7 +364,8 @@ class Misfortune:
 
     def _move(self, fault: Fault) -> bool:
         """Have a controller come back on another host, where no disk is lost in this run."""
-        machine = self._target(fault.target, down=True)
+        moved_id = self.world.addresses.moved_id
+        machine = self._target(fault.target if moved_id is None else str(moved_id), down=True)
         if machine is None or self.wiped:
             return False
         machine.down_us = fault.span_us

@@ -36,7 +36,7 @@ _NO_DIRECTORY: Final = uuid_to_text(ZERO_UUID)
 
 
 class StaleLeaderResigns(Signals):
-    """A leader that no replica speaks to any more resigns within two check-quorum times."""
+    """A leader that no majority speaks to any more resigns within two check-quorum times."""
 
     id, name = "L7", "StaleLeaderResigns"
 
@@ -53,9 +53,12 @@ class StaleLeaderResigns(Signals):
             return
         rate = machine.clock.rate_permille
         period_us = machine.setup.fetch_timeout_ms * 1_500_000 // rate
-        silent_us = world.now_us - machine.heard_us
+        others = [node for node in voters.nodes if node != watch.id]
+        needed = len(voters.nodes) // 2 + 1 - (watch.id in voters.nodes)
+        heard = sorted((machine.heard.get(node, 0) for node in others), reverse=True)
+        silent_us = world.now_us - max(machine.heard_us, heard[needed - 1])
         bound_us = 2 * period_us + world.late_us_max + _SLACK_US
-        self._check(silent_us <= bound_us, watch, "leads, and heard nobody for", silent_us)
+        self._check(silent_us <= bound_us, watch, "leads, heard no majority for", silent_us)
 
 
 class SingleLeaderPerEpoch(Signals):

@@ -38,6 +38,7 @@ class Transaction:
     begin_offset: int
     end_offset: int | None = None
     """Behind the record that ends or aborts it; None while it is open."""
+    is_aborted: bool = False
     records: list[Message] = field(default_factory=list)
 
 
@@ -152,6 +153,7 @@ class Ledger:
         elif isinstance(record, EndTransactionRecord | AbortTransactionRecord):
             assert current is not None, offset
             current.end_offset = offset + 1
+            current.is_aborted = isinstance(record, AbortTransactionRecord)
             if isinstance(record, EndTransactionRecord):
                 for each in current.records:
                     self._replay(each, offset)

@@ -116,7 +116,9 @@ class Machine:
         self.leads_since_us = 0
         """When its role changed last."""
         self.heard_us = 0
-        """When another replica's request came last; pauses and changes of the clock begin anew."""
+        """When a stranger's request came last; pauses and changes of the clock begin anew."""
+        self.heard: dict[int, int] = {}
+        """When the last request of each other node came."""
         self._held: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
         self._wake_us: int | None = None
         self._is_carrying_out = False
@@ -309,7 +311,7 @@ class Machine:
     def _after_kill(self) -> SimFileSystem:
         """Return the same disk for another process: nothing that was written is lost."""
         self.fs.release_locks()
-        self.fs.fault = None
+        self.fs.fault = self.fs.capacity_bytes = None
         return self.fs
 
     def _after_loss(self) -> SimFileSystem:

@@ -19,6 +19,7 @@ from kraft_wire.sim.setup import BROKER_PORT, CLUSTER_ID, CONTROLLER_PORT
 from kraft_wire.wire.generated.allocate_producer_ids import AllocateProducerIdsRequest
 from kraft_wire.wire.generated.alter_partition import (
     AlterPartitionRequest,
+    AlterPartitionResponse,
     BrokerState,
     PartitionData,
     TopicData,
@@ -29,6 +30,7 @@ from kraft_wire.wire.generated.broker_registration import (
     Feature,
     Listener,
 )
+from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.message import Message
 
 if TYPE_CHECKING:
@@ -60,6 +62,8 @@ class PaperBroker:
         self._hint: int | None = None
         self._silent_until_us = 0
         self._is_leaving = False
+        self._claims_stale = False
+        """Whether its last change of an ISR named an epoch that is over."""
         self._heard: tuple[int, int, int] | None = None
         """Node and epoch that took a heartbeat last, and when that was sent."""
         self._asked_to_be_fenced = -1
@@ -79,7 +83,10 @@ class PaperBroker:
         now_us = self.world.now_us
         if now_us < self._silent_until_us:
             self._must_be_fenced()
-            self._later()
+            if self.epoch < 0 or self._random.random() < 0.5:
+                self._later()
+            else:
+                self._ask(self._heartbeat_of_another_life())
             return
         draw = self._random.random()
         if draw < 0.03:
@@ -126,6 +133,12 @@ class PaperBroker:
             want_shut_down=self._is_leaving,
         )
 
+    def _heartbeat_of_another_life(self) -> BrokerHeartbeatRequest:
+        """Speak as an incarnation that was replaced: it must not keep this one's session."""
+        return BrokerHeartbeatRequest(
+            broker_id=self.id, broker_epoch=self.epoch - 1, current_metadata_offset=self.epoch
+        )
+
     def _isr_change(self) -> AlterPartitionRequest | None:
         """Claim a new ISR of a partition that it leads, by its newest epochs or older ones."""
         twin = self.world.judge.twin
@@ -135,14 +148,15 @@ class PaperBroker:
         key, partition = self._random.choice(led)
         others = [each for each in partition["replicas"] if self._random.random() < 0.7]
         isr = sorted({self.id, *others} if self._random.random() < 0.95 else {*others})
-        stale = self._random.choice((0, 0, 0, 0, 1))
+        stale, older = self._random.choice(((0, 0), (0, 0), (0, 0), (1, 0), (0, 1)))
+        self._claims_stale = stale > 0 or older > 0
         data = PartitionData(
             partition_index=key[2],
-            leader_epoch=max(0, partition["leader_epoch"] - stale),
+            leader_epoch=partition["leader_epoch"] - stale,
             new_isr_with_epochs=[
                 BrokerState(broker_id=each, broker_epoch=self._epoch_of(each)) for each in isr
             ],
-            partition_epoch=partition["partition_epoch"],
+            partition_epoch=partition["partition_epoch"] - older,
         )
         topics = [TopicData(topic_id=Uuid(key[1]), partitions=[data])]
         return AlterPartitionRequest(broker_id=self.id, broker_epoch=self.epoch, topics=topics)
@@ -168,6 +182,11 @@ class PaperBroker:
 
     def _answered(self, request: Message, response: Message, node_id: int, asked_us: int) -> None:
         error = getattr(response, "error_code", 0)
+        if getattr(request, "broker_epoch", self.epoch) != self.epoch:
+            if error in (0, ErrorCode.BROKER_ID_NOT_REGISTERED):
+                facts = (self.id, "in epoch", self.epoch, request, "is answered", response)
+                raise Violation("S48 SessionIsKept", node_id, *facts)
+            return
         if isinstance(request, BrokerRegistrationRequest) and not error:
             self.epoch = int(getattr(response, "broker_epoch", -1))
             self._is_leaving = False
@@ -175,9 +194,31 @@ class PaperBroker:
             machine = self.world.machines[node_id]
             if machine.node is not None:
                 self._heard = (node_id, machine.quorum.epoch, asked_us)
-            if getattr(response, "should_shut_down", False):
-                self.epoch = -1  # it stops, and its next life registers
+            self._judge_shutdown(request, response, node_id)
+        elif isinstance(response, AlterPartitionResponse) and not error:
+            errors = [each.error_code for topic in response.topics for each in topic.partitions]
+            if self._claims_stale and errors and not errors[0]:
+                raise Violation("S47 AnswerIsRight", node_id, request, "is answered", response)
         elif error in _GONE:
+            self.epoch = -1
+
+    def _judge_shutdown(self, request: Message, response: Message, node_id: int) -> None:
+        """A broker that wants to stop is on record as leaving; it may stop once it leads nothing.
+
+        The record is committed when the answer leaves (KIP-841); its next life registers.
+        """
+        if not getattr(request, "want_shut_down", False):
+            return
+        twin = self.world.judge.twin
+        known = twin.now.get(("broker", self.id))
+        if known is None or known["epoch"] != self.epoch:
+            return
+        led = [key for key, of in twin.of_kind("partition") if of["leader"] == self.id]
+        may_stop = bool(getattr(response, "should_shut_down", False))
+        if not (known["leaving"] or known["fenced"]) or (may_stop and led):
+            facts = (self.id, "wants to stop", known, "leads", led, response)
+            raise Violation("S49 ShutdownIsControlled", node_id, *facts)
+        if may_stop:
             self.epoch = -1
 
     # -- judging ---------------------------------------------------------------------------------
@@ -207,7 +248,8 @@ class PaperBroker:
             return
         _, _, sent_us = self._heard
         quorum, now_us = leader.quorum, self.world.now_us
-        is_active = leader.node.quorum.host.is_active and not leader.is_paused
+        has_room = leader.fs.fault is None and leader.fs.capacity_bytes is None
+        is_active = leader.node.quorum.host.is_active and has_room and not leader.is_paused
         has_committed_all = quorum.high_watermark == quorum.log.log_end_offset
         since_us = max(sent_us + _TIMEOUT_US, leader.disturbed_us, leader.leads_since_us)
         passed_us = (now_us - since_us) * min(1_000, leader.clock.rate_permille) // 1_000
@@ -219,5 +261,5 @@ class PaperBroker:
 
 _FENCED_WITHIN_US: Final = 2 * _SESSION_MS * 1_000 + 1_000_000
 """A leader with a full disk tries again after a second."""
-_GONE: Final = (77, 102)
-"""STALE_BROKER_EPOCH and BROKER_ID_NOT_REGISTERED: the broker registers anew."""
+_GONE: Final = (ErrorCode.STALE_BROKER_EPOCH, ErrorCode.BROKER_ID_NOT_REGISTERED)
+"""After these the broker registers anew."""

@@ -92,6 +92,9 @@ class TransactionIsWhole(Signals):
                 self._pairs.append(pair)
                 self.judge.marks["metadata transaction ended"] += 1
 
+        aborted = sum(1 for each in self.ledger.transactions if each.is_aborted)
+        self.judge.marks["metadata transaction aborted"] = aborted
+
     def snapshot(self, watch: NodeWatch, snapshot: SeenSnapshot) -> None:
         is_inside = self.ledger.is_inside_transaction(snapshot.offset)
         self._check(not is_inside, watch, snapshot.offset, "is inside a transaction")
@@ -116,6 +119,7 @@ class _Interval:
     """Where its newest snapshot ends."""
     since_us: int
     rate_permille: int
+    log_start: int
     due_us: int | None = None
     """Since when the next one is due, None where it is not."""
     installed: int | None = None
@@ -163,8 +167,11 @@ class SnapshotInterval(Signals):
 
     def disk(self, watch: NodeWatch) -> None:
         known = self._of(watch)
-        if known is not None:
-            known.installed = None
+        if known is None:
+            return
+        if known.installed is None and watch.log.start_offset > known.log_start:
+            self.judge.marks["log cleaned behind a snapshot"] += 1
+        known.installed, known.log_start = None, watch.log.start_offset
 
     def applied(self, watch: NodeWatch) -> None:
         known = self._of(watch)
@@ -176,7 +183,7 @@ class SnapshotInterval(Signals):
         if known is None or known.due_us is None:
             return
         machine = watch.machine
-        known.is_excused |= machine.fs.fault is not None
+        known.is_excused |= (machine.fs.fault or machine.fs.capacity_bytes) is not None
         late_us = machine.world.now_us - max(known.due_us, machine.disturbed_us)
         if late_us > _WRITING_US and not known.is_excused:
             facts = "no snapshot behind", known.end, "though it is due for", late_us
@@ -189,7 +196,8 @@ class SnapshotInterval(Signals):
 
     def _begun(self, watch: NodeWatch, end: int) -> _Interval:
         machine = watch.machine
-        return _Interval(machine.life, end, machine.world.now_us, machine.clock.rate_permille)
+        rate, start = machine.clock.rate_permille, watch.log.start_offset
+        return _Interval(machine.life, end, machine.world.now_us, rate, start)
 
     def _between(self, start: int, end: int) -> int:
         """Return the bytes of the committed batches between two ends of batches."""

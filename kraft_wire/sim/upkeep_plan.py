@@ -22,6 +22,7 @@ _PER_SECOND: Final[Mapping[str, tuple[float, ...]]] = {
     "move": (0, 0.5, 1.5),
     "transaction": (0, 0.3, 1, 2),
     "upgrade": (0, 0.5, 1),
+    "disk-full": (0, 0, 0.2, 0.6),
 }
 UPKEEP_KINDS: Final = tuple(_PER_SECOND)
 _NEWEST: Final = 30
@@ -66,4 +67,8 @@ def _drawn_faults(random: Random, kind: str, per_second: float, setup: Setup) ->
             feature, newest = ("kraft.version", 1) if is_quorum else ("metadata.version", _NEWEST)
             level = newest if random.random() < 0.7 else random.randrange(1, newest + 1)
             fault = replace(fault, other=feature, amount=level)
+        elif kind == "disk-full":
+            fault = replace(fault, amount=random.choice((0, 100, 1_000, 5_000, 100_000)))
+        elif kind == "move":
+            fault = replace(fault, span_us=random.choice((1_000, 50_000, fault.span_us)))
         yield fault

@@ -85,6 +85,7 @@ def changed(batch: SeenBatch, **fields: object) -> SeenBatch:
 def StaleLeaderResigns(world: World, watch: NodeWatch, judge: Any) -> None:
     judge.after(watch)
     watch.machine.heard_us = world.now_us - 10_000_000
+    watch.machine.heard.clear()
     judge.after(watch)
 
 
