@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Addresses"]
 
 _VOTERS_LEAST: Final = 3
-"""With fewer voters the others cannot elect without the one that moves."""
+"""With fewer voters the others cannot elect without the one that moves, unless it is alone."""
 
 
 class Addresses:
@@ -50,7 +50,8 @@ class Addresses:
         leader = self._world.leader()
         if leader is None or self.moved_id not in (None, machine.id):
             return False
-        if len(leader.quorum.voters.latest) < _VOTERS_LEAST or machine.is_broker_only:
+        voters = leader.quorum.voters.latest.nodes
+        if machine.is_broker_only or (len(voters) < _VOTERS_LEAST and list(voters) != [machine.id]):
             return False
         self.moved_id = machine.id
         self.moves += 1
