@@ -104,6 +104,8 @@ class ControllerHost:
         self._again_at_ms: int | None = None
         self._fence_from_ms = 0
         """No broker is fenced for its silence before, because the disk had no room."""
+        self._idle_from_ms = 0
+        """No NoOp is appended before, for the same reason."""
         self._now_ms = 0
 
     # -- requests --------------------------------------------------------------------------------
@@ -302,7 +304,7 @@ class ControllerHost:
             self._hold_elections()
         idle_at_ms = self._idle_deadline_ms()
         if idle_at_ms is not None and idle_at_ms <= now_ms:
-            self._append(self.controller.idle_records(now_ms))
+            self._append_idle_record()
 
     def deadline_ms(self) -> int | None:
         """Return when `tick` is needed next."""
@@ -341,11 +343,19 @@ class ControllerHost:
             if write.disk_full is not None:
                 self._disk_full(write.disk_full)
 
+    def _append_idle_record(self) -> None:
+        """Append a NoOp; where the disk has no room for it, try again after a pause."""
+        write = self._append(self.controller.idle_records(self._now_ms))
+        if write.disk_full is not None:
+            self._disk_full(write.disk_full)
+            self._idle_from_ms = self._now_ms + _AGAIN_AFTER_MS
+
     def _idle_deadline_ms(self) -> int | None:
         """Return when the next NoOp is due: none where nobody follows who could lag."""
         if not self.is_active or not _has_followers(self._raft.replica.quorum):
             return None
-        return self.controller.idle_deadline_ms()
+        due_ms = self.controller.idle_deadline_ms()
+        return due_ms if due_ms is None else max(due_ms, self._idle_from_ms)
 
 
 def _batch_sizes(values: Sequence[bytes]) -> Iterator[int]:

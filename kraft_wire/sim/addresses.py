@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Final
 
 from kraft_wire.node.config import NodeConfig, load_config, settings_of_file
 from kraft_wire.sim.log_watch import newest_voters
-from kraft_wire.sim.setup import LISTENER, host_of, node_config
+from kraft_wire.sim.setup import (
+    BROKER_PORT,
+    CONTROLLER_PORT,
+    LISTENER,
+    host_of,
+    node_config,
+)
 
 if TYPE_CHECKING:
     from kraft_wire.sim.machine import Machine
@@ -20,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Addresses"]
 
 _VOTERS_LEAST: Final = 3
-"""With fewer voters the others cannot elect without the one that moves."""
+"""With fewer voters the others cannot elect without the one that moves, unless it is alone."""
 
 
 class Addresses:
@@ -50,14 +56,26 @@ class Addresses:
         leader = self._world.leader()
         if leader is None or self.moved_id not in (None, machine.id):
             return False
-        if len(leader.quorum.voters.latest) < _VOTERS_LEAST or machine.is_broker_only:
+        voters = leader.quorum.voters.latest.nodes
+        if machine.is_broker_only or (len(voters) < _VOTERS_LEAST and list(voters) != [machine.id]):
             return False
         self.moved_id = machine.id
         self.moves += 1
         if machine.node is not None:
             machine.kill()
-        machine.move(f"{host_of(machine.id)}-{self.moves}")
+        for port in (CONTROLLER_PORT, BROKER_PORT):
+            self._world.network.listening.pop((machine.host, port), None)
+        machine.host = f"{host_of(machine.id)}-{self.moves}"
+        self.listen(machine)
         return True
+
+    def listen(self, machine: Machine) -> None:
+        """Make a machine reachable under its host."""
+        listening = self._world.network.listening
+        if not machine.is_broker_only:
+            listening[machine.host, CONTROLLER_PORT] = machine.wires
+        if machine.is_broker_only or machine.id in self._world.setup.combined:
+            listening[machine.host, BROKER_PORT] = machine.wires
 
     def restart_ignorant(self) -> None:
         """Restart every process whose bootstrap servers name the host that was left."""

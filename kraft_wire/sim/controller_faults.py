@@ -101,11 +101,14 @@ def _append_or_resign(machine: Machine, batch: Sequence[Message] | None) -> None
     def act(now_ms: int, wall_ms: int) -> None:
         raft = node.raft
         epoch = raft.replica.quorum.epoch
-        if batch is None:
-            raft.take(ResignRequested(epoch), now_ms)
-        else:
+        is_appended = False
+        if batch is not None:
             values = tuple(encode_record(VersionedRecord(each)) for each in batch)
-            raft.write(Write(values, batch), epoch, now_ms)
+            write = Write(values, batch)
+            raft.write(write, epoch, now_ms)
+            is_appended = write.next_offset is not None  # else its disk is full
+        if not is_appended:
+            raft.take(ResignRequested(epoch), now_ms)
         node.tick(now_ms, wall_ms)
 
     machine.turn("transaction", act, times=2)

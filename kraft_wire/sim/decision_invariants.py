@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from kraft_wire.controller.image_records import snapshot_values
 from kraft_wire.controller.records import decode_message
-from kraft_wire.sim.judge import Judge, NodeWatch, Signals
+from kraft_wire.sim.judge import Judge, LogSignals, NodeWatch, Signals
 from kraft_wire.sim.log_watch import SeenBatch, SeenSnapshot
 from kraft_wire.sim.metadata_twin import Key, Partition, Twin, Value, acl_content, changed_partition
 from kraft_wire.wire.generated.abort_transaction_record import AbortTransactionRecord
@@ -89,7 +89,7 @@ class ImageIsReplay(Signals):
         self._check(False, watch, offset, *facts)
 
 
-class DecisionIsAllowed(Signals):
+class DecisionIsAllowed(LogSignals):
     """No committed record contradicts what was committed before it.
 
     It replays the judge's twin too, where records of a transaction count at its end.

@@ -28,7 +28,7 @@ from kraft_wire.wire.message import Message
 if TYPE_CHECKING:
     from kraft_wire.sim.machine import Machine
 
-__all__ = ["Judge", "NodeWatch", "Signals", "Violation"]
+__all__ = ["Judge", "LogSignals", "NodeWatch", "Signals", "Violation"]
 
 
 class Violation(Exception):
@@ -132,6 +132,10 @@ class Signals:
     def applied(self, watch: NodeWatch) -> None:
         """The committed image of a node reached another offset."""
 
+
+class LogSignals(Signals):
+    """The signals of an invariant that follows the committed log too."""
+
     def committed(self, watch: NodeWatch, batch: SeenBatch) -> None:
         """A batch of the metadata log is committed; the ledger has it already."""
 
@@ -167,6 +171,7 @@ class Judge:
             if callable(base):
                 concerned = [e for e in self.invariants if getattr(type(e), name) is not base]
                 self._hearing[name] = concerned
+        self._hearing["committed"] = [e for e in self.invariants if isinstance(e, LogSignals)]
         self._asked = {
             name: [getattr(each, name) for each in concerned]
             for name, concerned in self._hearing.items()

@@ -35,8 +35,6 @@ from kraft_wire.sim.files import SimFileSystem
 from kraft_wire.sim.judge import Violation
 from kraft_wire.sim.scheduler import Clock, SeededChance, stream
 from kraft_wire.sim.setup import (
-    BROKER_PORT,
-    CONTROLLER_PORT,
     METADATA_DIRECTORY,
     directory_id,
     format_disk,
@@ -52,7 +50,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Machine", "NodeBroke", "ProcessDied", "SpinningNode"]
 
-_TICKS_PER_MS_MAX = 40
+_TICKS_PER_MS_MAX = 160
 _REPAIRS_MAX = 3
 
 
@@ -126,23 +124,7 @@ class Machine:
         self._format()
         self.wires = Wires(self)
         self.is_broker_only = node_id in self.setup.brokers
-        self._listen()
-
-    def _listen(self) -> None:
-        """Make the machine reachable under its name."""
-        listening = self.world.network.listening
-        if not self.is_broker_only:
-            listening[self.host, CONTROLLER_PORT] = self.wires
-        if self.is_broker_only or self.id in self.setup.combined:
-            listening[self.host, BROKER_PORT] = self.wires
-
-    def move(self, host: str) -> None:
-        """Give the machine another name while it is down; nobody listens on the old one then."""
-        assert self.node is None, self.id
-        for port in (CONTROLLER_PORT, BROKER_PORT):
-            self.world.network.listening.pop((self.host, port), None)
-        self.host = host
-        self._listen()
+        world.addresses.listen(self)
 
     @property
     def is_up(self) -> bool:

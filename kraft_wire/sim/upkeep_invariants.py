@@ -12,7 +12,7 @@ from typing import Final
 
 from kraft_wire.raft.roles import Leader
 from kraft_wire.sim.controller_faults import HALVES
-from kraft_wire.sim.judge import Judge, NodeWatch, Signals
+from kraft_wire.sim.judge import Judge, LogSignals, NodeWatch, Signals
 from kraft_wire.sim.ledger import register_of_config
 from kraft_wire.sim.log_watch import SeenBatch, SeenSnapshot, newest_voters
 from kraft_wire.sim.setup import LISTENER
@@ -30,7 +30,7 @@ _EARLY_US: Final = 300_000
 """A snapshot appears when it is written, and the interval counts from when it was begun."""
 
 
-class SnapshotHasVotersBelow(Signals):
+class SnapshotHasVotersBelow(LogSignals):
     """A snapshot's voter set and kraft.version are those of the records below its end."""
 
     id, name = "S41", "SnapshotHasVotersBelow"
@@ -73,7 +73,7 @@ class SnapshotHasVotersBelow(Signals):
         return known
 
 
-class TransactionIsWhole(Signals):
+class TransactionIsWhole(LogSignals):
     """No snapshot ends inside a metadata transaction, and images show both halves or none."""
 
     id, name = "S42", "TransactionIsWhole"
@@ -128,7 +128,7 @@ class _Interval:
     """Whether a call of its disk failed: what has no room is not written, and waits again."""
 
 
-class SnapshotInterval(Signals):
+class SnapshotInterval(LogSignals):
     """A node takes a snapshot when enough bytes or time are behind the last one, and not before.
 
     `metadata.log.max.record.bytes.between.snapshots` and `metadata.log.max.snapshot.interval.ms`

@@ -11,6 +11,7 @@ from kraft_wire.sim.plan import Fault, Plan, drawn_plan, plan_from_json, plan_to
 from kraft_wire.sim.run import Result, run_plan
 from kraft_wire.sim.setup import Setup
 from kraft_wire.sim.upkeep_plan import UPKEEP_KINDS, with_upkeep
+from tests.seeds import kept_seeds
 
 SEEDS = range(1_100, 1_104)
 
@@ -29,6 +30,12 @@ def test_half_of_the_seeds_are_what_they_were_and_the_others_keep_their_faults()
             assert (kept, more.habits, more.events) == (plan.faults, plan.habits, plan.events)
             assert more.setup.voters == plan.setup.voters
     assert 60 < unchanged < 140
+
+
+@pytest.mark.parametrize("name", ["seeds.txt", "cluster_seeds.txt"])
+def test_seed_that_failed_before_there_was_upkeep_has_none(name: str) -> None:
+    for seed in kept_seeds(__file__, name):
+        assert with_upkeep(drawn_plan(seed)) == drawn_plan(seed)
 
 
 def test_every_kind_is_drawn_and_survives_a_plan_file() -> None:
