@@ -272,6 +272,7 @@ class ControllerHost:
         """Append the next batch of our own, or be done with them."""
         steps = self._steps
         assert steps is not None, "nothing to go on with"
+        self._again_at_ms = None  # a commit may come before the time at which to try again
         self.controller.next_offset = self._raft.log.log_end_offset
         records = steps.refused or next(steps.batches, None)
         steps.refused = None

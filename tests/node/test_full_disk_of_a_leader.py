@@ -33,3 +33,24 @@ def test_leader_with_a_full_disk_pauses_before_it_tries_another_noop(
     quorum.advance(3_000)
     committed(quorum, 2)
     assert configs(quorum) == ["2"] * 3
+
+
+@pytest.mark.parametrize("left_bytes", [200, 300, 400, 500])
+def test_new_leader_goes_on_once_when_room_and_a_commit_come_before_its_next_try(
+    left_bytes: int,
+) -> None:
+    """One of the leader's first records finds no room; a client's write is committed meanwhile."""
+    quorum = NodeQuorum()
+    for member in quorum.members.values():
+        fill(member.fs, left_bytes)
+    quorum.until(lambda: any(_waits_for_room(each.node) for each in quorum.members.values()))
+    for member in quorum.members.values():
+        member.fs.capacity_bytes = None
+    quorum.until(lambda: any(each.node.quorum.host.is_active for each in quorum.members.values()))
+    committed(quorum, 1)
+    quorum.advance(3_000)
+    assert configs(quorum) == ["1"] * 3
+
+
+def _waits_for_room(node: Node) -> bool:
+    return node.quorum.host._again_at_ms is not None
