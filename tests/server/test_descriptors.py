@@ -51,8 +51,10 @@ def test_clients_connect_again_as_soon_as_a_descriptor_is_free(tmp_path: Path) -
                 going.sock.close()
                 assert coming.receive(ApiVersionsResponse, header).error_code == 0
                 going = coming
+            before = refusals(server)
             several = [WireClient(server.bootstrap) for _ in range(3)]
-            wait_for_refusal(server, refusals(server))
+            time.sleep(0.5)
+            assert 1 <= refusals(server) - before <= 10, "it tries now and then, not all the time"
             _, hard = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
             resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (hard, hard))
             assert all(is_served(each) for each in several)
