@@ -16,7 +16,15 @@ from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.compression import Compression
 from kraft_wire.wire.record import Record
 from kraft_wire.wire.record_batch import RecordBatch
-from tests.storage.making import DIRECTORY, append, batch_bytes, contents, open_at, parsed
+from tests.storage.making import (
+    DIRECTORY,
+    append,
+    batch_bytes,
+    contents,
+    marker_bytes,
+    open_at,
+    parsed,
+)
 
 CONFIG = LogConfig(segment_bytes=400, index_interval_bytes=0, cleanup_policy=("compact",))
 WALL_MS = 5_000
@@ -162,6 +170,32 @@ def test_a_batch_that_loses_records_keeps_everything_else(drawn: list[Drawn]) ->
             if record.timestamp >= time
         ]
         assert (found and (found.timestamp, found.offset)) == (left[0] if left else None)
+
+
+def test_a_batch_of_a_transaction_that_loses_records_stays_one() -> None:
+    """Else a reader of what is committed would show it although its transaction is aborted."""
+    fs = SimFileSystem()
+    log = open_at(fs, CONFIG)
+    records = [Record(key, b"1", timestamp=1) for key in (b"a", b"b")]
+    data = build_batch(
+        records,
+        partition_leader_epoch=0,
+        producer_id=7,
+        producer_epoch=2,
+        base_sequence=0,
+        is_transactional=True,
+    )
+    append(log, bytes(data))
+    append(log, marker_bytes(2, producer_id=7, abort=False))
+    append(log, batch_bytes(3, key=b"b"))
+    log.roll(1)
+    log.update_high_watermark(log.log_end_offset)
+    compact(fs, log, Offset(0), WALL_MS)
+    first, marker, last = (parsed(each) for each in contents(log))
+    for name in SAME:
+        assert getattr(first, name) == getattr(parsed(bytes(data)), name), name
+    assert [record.key for record in first.iter_records()] == [b"a"]
+    assert (marker.is_control, last.base_offset) == (True, 3)
 
 
 # -- segments that are far apart (KAFKA-6264) ---------------------------------------------------
