@@ -1,15 +1,16 @@
 """The replicas of one partition against each other: where they disagree, and who is the odd one.
 
-Compared are the batches that each replica can be believed about, from the highest log start on, as
-far as at least two reach. What differs in a row is one disagreement. With three replicas the odd
-one is named; where no majority agrees, all are. Whether a disagreement is `log-matching` or
-`divergence` is decided by where it begins: the same (base offset, epoch) with another content, or
-other epochs and boundaries.
+Compared are the batches that each replica can be believed about, wherever at least two replicas
+have some: a third replica may start later or end earlier. What differs in a row is one
+disagreement. With three replicas the odd one is named; where no majority agrees, all are. Whether a
+disagreement is `log-matching` or `divergence` is decided by where it begins: the same (base offset,
+epoch) with another content, or other epochs and boundaries.
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -64,14 +65,21 @@ class _View:
         self.size = batches.size_bytes[self.rows]
         self.doubtful = set(doubtful_epochs.tolist())
 
-    def since(self, offset: int) -> int:
-        """Return the index of the first batch that begins at an offset or behind it."""
-        return int(np.searchsorted(self.base, offset))
+    @property
+    def start_offset(self) -> int:
+        """The offset at which its batches begin."""
+        return int(self.base[0])
 
-    def keys(self, first: int) -> Int64s:
-        """Return one row of numbers a batch, of those from an index on."""
+    @property
+    def end_offset(self) -> int:
+        """The offset behind its last batch."""
+        return int(self.last[-1]) + 1
+
+    def keys(self, start: int, end: int) -> Int64s:
+        """Return one row of numbers for each batch that begins in a range of offsets."""
+        first, stop = np.searchsorted(self.base, (start, end))
         columns = (self.base, self.last, self.epoch, self.crc, self.size)
-        return np.stack([column[first:] for column in columns], axis=1)
+        return np.stack([column[first:stop] for column in columns], axis=1)
 
     def at(self, offset: int) -> tuple[Identity, int] | None:
         """Return what stands at an offset, None where the replica has nothing to say."""
@@ -100,10 +108,7 @@ def disagreements(
         for layout in layouts
         if len(layout.rows) and not layout.replica.is_compacted
     ]
-    if len(views) < 2:
-        return []
-    start = max(int(view.base[0]) for view in views)
-    offsets, agreed = _differing(views, start)
+    offsets, agreed = _differing(views)
     found: list[Disagreement] = []
     for offset in offsets.tolist():
         each = _judge(views, offset)
@@ -116,19 +121,27 @@ def disagreements(
     return found
 
 
-def _differing(views: list[_View], start: int) -> tuple[Int64s, Int64s]:
-    """Return the base offsets of batches that not all replicas have, and of those that all have."""
-    firsts = [view.since(start) for view in views]
-    length = min(len(view.base) - first for view, first in zip(views, firsts, strict=True))
-    heads = [view.keys(first)[:length] for view, first in zip(views, firsts, strict=True)]
-    if all(np.array_equal(heads[0], head) for head in heads[1:]):
-        ends = [view.base[first + length :] for view, first in zip(views, firsts, strict=True)]
-        if np.count_nonzero([len(end) for end in ends]) < 2:
-            return np.zeros(0, np.int64), heads[0][:, 0]
-    keys = np.concatenate([view.keys(first) for view, first in zip(views, firsts, strict=True)])
-    unique, counts = np.unique(keys, axis=0, return_counts=True)
-    is_common: Bools = counts == len(views)
-    return np.unique(unique[~is_common, 0]), unique[is_common, 0]
+def _differing(views: list[_View]) -> tuple[Int64s, Int64s]:
+    """Return the base offsets of batches that differ, and of those on which replicas agree.
+
+    Both grow. The offsets are divided where a replica begins or ends, so that in each range the
+    same replicas have batches; a range that one replica alone has is in neither list.
+    """
+    bounds = sorted({at for view in views for at in (view.start_offset, view.end_offset)})
+    differing, agreed = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for start, end in pairwise(bounds):
+        those = [view for view in views if view.start_offset <= start and end <= view.end_offset]
+        if len(those) < 2:
+            continue
+        keys = [view.keys(start, end) for view in those]
+        if all(np.array_equal(keys[0], other) for other in keys[1:]):
+            agreed.append(keys[0][:, 0])
+            continue
+        unique, counts = np.unique(np.concatenate(keys), axis=0, return_counts=True)
+        is_common: Bools = counts == len(those)
+        differing.append(np.unique(unique[~is_common, 0]))
+        agreed.append(unique[is_common, 0])
+    return np.concatenate(differing), np.concatenate(agreed)
 
 
 def _judge(views: list[_View], offset: int) -> Disagreement | None:

@@ -1,16 +1,19 @@
 """ListOffsets and DeleteRecords where others have replicas: KIP-207, KIP-107."""
 
+from collections.abc import Iterable
+
 import pytest
 
 from kraft_wire.model import Offset, StorageError
 from kraft_wire.storage.log import Log
+from kraft_wire.storage.retention import apply_retention
 from kraft_wire.wire.generated.delete_records import DeleteRecordsPartition
 from kraft_wire.wire.generated.error_code import ErrorCode as E
 from tests.broker.replication.leading import Leading
 from tests.broker.small_broker import broker_image, partition_image
 
 TWO = partition_image(0, replicas=(1, 2))
-LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
+LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL = -1, -2, -3, -4
 
 
 def grown(count: int = 4, **more: object) -> Leading:
@@ -155,3 +158,37 @@ def test_nothing_above_the_high_watermark_is_deleted() -> None:
     leading = grown()
     assert leading.delete_records(3).deleted.error_code == E.OFFSET_OUT_OF_RANGE
     assert leading.partition().log_start_offset == 0
+
+
+@pytest.mark.parametrize("log_starts", [range(8), [3], [0, 5], [2, 6], [7]])
+def test_every_offset_is_named_with_the_epoch_of_its_record(log_starts: Iterable[int]) -> None:
+    """KIP-320: a consumer sends the epoch back with the offset, and is fenced by a wrong one."""
+    leading = Leading(partition_image(0))
+    epochs = []
+    for epoch, count in ((0, 2), (3, 1), (4, 3), (7, 1)):
+        if epoch:
+            leading.change(leader_epoch=epoch)
+        for _ in range(count):
+            leading.produce(acks=1, time_ms=len(epochs))
+            epochs.append(epoch)
+    leading.change(leader_epoch=9)
+    log = leading.partition().log
+    assert isinstance(log, Log)
+    for start in log_starts:
+        leading.delete_records(start)
+        earliest = (start, [*epochs, 9][start])
+        for named in (EARLIEST, EARLIEST_LOCAL):
+            found = leading.list_offset(named)
+            assert (found.offset, found.leader_epoch) == earliest
+        assert leading.list_offset(LATEST).leader_epoch == 9
+        for time in range(len(epochs)):
+            found = leading.list_offset(time)
+            wanted = max(time, start)
+            at = (wanted, epochs[wanted]) if wanted < len(epochs) else (-1, -1)
+            assert (found.offset, found.leader_epoch) == at
+        newest = leading.list_offset(MAX_TIMESTAMP)
+        at = (6, epochs[6]) if start < len(epochs) else (-1, -1)
+        assert (newest.offset, newest.leader_epoch) == at
+        log.roll(1)
+        apply_retention(log, 1)
+        assert leading.list_offset(EARLIEST).leader_epoch == earliest[1], "with its segments gone"
