@@ -9,6 +9,7 @@ story.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 from struct import Struct
 from typing import TYPE_CHECKING, Final
@@ -59,6 +60,8 @@ class Mail:
         """API key and version of what awaits an answer."""
         self._votes_asked: dict[_Number, tuple[VoteRequest, int]] = {}
         """Vote requests that a node has to answer, and their versions."""
+        self.vote_request_arrived: Callable[[Connection, bytes, VoteRequest], None] | None = None
+        """Is told of each vote request that a node is about to take."""
         self._answers = 0
         self._answered: dict[_Number, Answered] = {}
         self._last_fetch: dict[int, tuple[bytes, int, int]] = {}
@@ -168,6 +171,8 @@ class Mail:
             request, _ = VoteRequest.decode(frame, header.api_version, at)
         except MalformedMessage:
             return
+        if self.vote_request_arrived is not None:
+            self.vote_request_arrived(connection, bytes(frame), request)
         asked = (request, header.api_version)
         self._votes_asked[connection.number, header.correlation_id] = asked
 
