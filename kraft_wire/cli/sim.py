@@ -85,10 +85,7 @@ def sim(
     ] = None,
     focus: Annotated[
         str | None,
-        typer.Option(
-            metavar="membership",
-            help="Draw seeds whose voters are added and removed, lag and lose their disks.",
-        ),
+        typer.Option(metavar="membership", help="Draw seeds about changes of the voter set."),
     ] = None,
     events: Annotated[int, typer.Option(min=1, help="Events under faults, of each seed.")] = 2_000,
     script: Annotated[
@@ -111,15 +108,13 @@ def sim(
     """Run simulated clusters under faults, judge every event, and show what broke."""
     errors = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
     try:
-        if focus is not None and (focus != "membership" or brokers is not None):
-            raise _CannotRun(f"--focus {focus}: only membership is known, without --brokers")
+        _check_focus(focus, brokers)
         if seeds is not None:
             if seed is not None or script is not None or trace is not None or html is not None:
                 raise _CannotRun("--seeds goes with none of --seed, --script, --trace and --html")
             cores = jobs or os.cpu_count() or 1
-            campaign = _Campaign(
-                _range(seeds), events, nodes, brokers, canary, cores, record, focus
-            )
+            chosen = _range(seeds)
+            campaign = _Campaign(chosen, events, nodes, brokers, canary, cores, record, focus)
             is_good = _many(campaign, as_json)
         elif script is not None and script.suffix != ".json":
             is_good = _story(script, trace, html)
@@ -134,6 +129,13 @@ def sim(
         raise typer.Exit(_COULD_NOT_RUN) from error
     if not is_good:
         raise typer.Exit(_VIOLATION)
+
+
+def _check_focus(focus: str | None, brokers: int | None) -> None:
+    if focus not in (None, "membership"):
+        raise _CannotRun(f"--focus {focus}: only membership is known")
+    if focus is not None and brokers is not None:
+        raise _CannotRun("--focus goes without --brokers")
 
 
 def _range(text: str) -> range:
