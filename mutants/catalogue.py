@@ -50,6 +50,8 @@ class Check:
     """Invariants, or words of the violation, one of which must be named; empty: any will do."""
     seeds: tuple[int, ...] = ()
     storm: bool = False
+    focus: str | None = None
+    """What the seeds of `node` are about: "membership", or as drawn."""
     events: int = 1_200
     names: tuple[str, ...] = ()
     """Crash scenarios, kinds of file, or node ids of tests."""

@@ -92,7 +92,7 @@ def _simulated_nodes(check: Check) -> Verdict:
     for seed in check.seeds:
         verdict.needed += 1
         try:
-            plan = drawn(seed, events=check.events, nodes=None, brokers=brokers)
+            plan = drawn(seed, events=check.events, nodes=None, brokers=brokers, focus=check.focus)
             failure = run_plan(plan).failure
             text = "" if failure is None else f"{failure.invariant} {failure.text}"
         except Exception as error:  # noqa: BLE001  # every kind of failure is a finding

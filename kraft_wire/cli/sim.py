@@ -63,6 +63,7 @@ class _Campaign:
     canary: bool
     jobs: int
     record: Path | None
+    focus: str | None
 
 
 class _CannotRun(Exception):
@@ -81,6 +82,10 @@ def sim(
         typer.Option(
             min=0, max=9, help="Whole clusters with N brokers; 0: the seed says how many."
         ),
+    ] = None,
+    focus: Annotated[
+        str | None,
+        typer.Option(metavar="membership", help="Draw seeds about changes of the voter set."),
     ] = None,
     events: Annotated[int, typer.Option(min=1, help="Events under faults, of each seed.")] = 2_000,
     script: Annotated[
@@ -103,25 +108,34 @@ def sim(
     """Run simulated clusters under faults, judge every event, and show what broke."""
     errors = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
     try:
+        _check_focus(focus, brokers)
         if seeds is not None:
             if seed is not None or script is not None or trace is not None or html is not None:
                 raise _CannotRun("--seeds goes with none of --seed, --script, --trace and --html")
             cores = jobs or os.cpu_count() or 1
-            campaign = _Campaign(_range(seeds), events, nodes, brokers, canary, cores, record)
+            chosen = _range(seeds)
+            campaign = _Campaign(chosen, events, nodes, brokers, canary, cores, record, focus)
             is_good = _many(campaign, as_json)
         elif script is not None and script.suffix != ".json":
             is_good = _story(script, trace, html)
         elif script is not None and seed is not None:
             raise _CannotRun("--script has a seed of its own")
         else:
-            plan = _plan(script, seed or 0, nodes, brokers, events)
-            is_good = _one(plan, canary, trace, html, as_json)
+            plan = _plan(script, seed or 0, nodes, brokers, events, focus)
+            is_good = _one(plan, canary, trace, html, as_json, focus)
     except (_CannotRun, OtherCampaign, OSError) as error:
         reason = system_refusal(error) if isinstance(error, OSError) else error
         errors.print(f"kraft-wire sim: {reason}", markup=False)
         raise typer.Exit(_COULD_NOT_RUN) from error
     if not is_good:
         raise typer.Exit(_VIOLATION)
+
+
+def _check_focus(focus: str | None, brokers: int | None) -> None:
+    if focus not in (None, "membership"):
+        raise _CannotRun(f"--focus {focus}: only membership is known")
+    if focus is not None and brokers is not None:
+        raise _CannotRun("--focus goes without --brokers")
 
 
 def _range(text: str) -> range:
@@ -136,10 +150,15 @@ def _range(text: str) -> range:
 
 
 def _plan(
-    script: Path | None, seed: int, nodes: int | None, brokers: int | None, events: int
+    script: Path | None,
+    seed: int,
+    nodes: int | None,
+    brokers: int | None,
+    events: int,
+    focus: str | None,
 ) -> Plan:
     if script is None:
-        return drawn(seed, nodes=nodes, brokers=brokers, events=events)
+        return drawn(seed, nodes=nodes, brokers=brokers, events=events, focus=focus)
     try:
         return plan_from_json(_text_of(script))
     except ValueError as error:
@@ -158,7 +177,14 @@ def _text_of(path: Path) -> str:
 # -- one run ---------------------------------------------------------------------------------------
 
 
-def _one(plan: Plan, canary: bool, trace: Path | None, html: Path | None, as_json: bool) -> bool:
+def _one(
+    plan: Plan,
+    canary: bool,
+    trace: Path | None,
+    html: Path | None,
+    as_json: bool,
+    focus: str | None,
+) -> bool:
     kinds = (*SAFETY, Canary) if canary else SAFETY
     run = Run(plan, kinds=kinds, keeps_trace=trace is not None or html is not None)
     result = run.result()
@@ -170,7 +196,7 @@ def _one(plan: Plan, canary: bool, trace: Path | None, html: Path | None, as_jso
     else:
         _show_run(result)
         if result.failure is not None:
-            _show_failure(plan, result.failure, canary)
+            _show_failure(plan, result.failure, canary, focus)
     return result.failure is None
 
 
@@ -202,7 +228,7 @@ def _counted(counts: dict[str, int]) -> str:
     return ", ".join(f"{name} {count}" for name, count in sorted(counts.items())) or "none"
 
 
-def _show_failure(plan: Plan, failure: Failure, canary: bool) -> None:
+def _show_failure(plan: Plan, failure: Failure, canary: bool, focus: str | None) -> None:
     """Shrink, keep the shortest plan in a file, and say how to replay it."""
     console = Console(highlight=False, soft_wrap=True)
     console.print(f"\n[bold red]{failure.invariant}[/]", f"after {failure.events:,} events")
@@ -224,7 +250,8 @@ def _show_failure(plan: Plan, failure: Failure, canary: bool) -> None:
     flags = " --canary" if canary else ""
     console.print(f"\nreplay it:  kraft-wire sim --script {path}{flags} --html {path.stem}.html")
     brokers = f" --brokers {len(plan.setup.brokers)}" if plan.setup.brokers else ""
-    the_seed = f"--seed {plan.seed} --events {plan.events}{brokers}"
+    about = f" --focus {focus}" if focus is not None else ""
+    the_seed = f"--seed {plan.seed} --events {plan.events}{brokers}{about}"
     console.print(f"the seed:   kraft-wire sim {the_seed}{flags}")
 
 
@@ -257,9 +284,13 @@ def _many(campaign: _Campaign, as_json: bool) -> bool:
         if totals.failures:
             seed, failure = min(totals.failures, key=lambda one: (one[1].events, one[0]))
             plan = drawn(
-                seed, nodes=campaign.nodes, brokers=campaign.brokers, events=campaign.events
+                seed,
+                nodes=campaign.nodes,
+                brokers=campaign.brokers,
+                events=campaign.events,
+                focus=campaign.focus,
             )
-            _show_failure(plan, failure, campaign.canary)
+            _show_failure(plan, failure, campaign.canary, campaign.focus)
     if is_stopped and not totals.failures:
         raise _CannotRun(f"stopped after {totals.seeds:,} of {len(campaign.seeds):,} seeds")
     return not totals.failures
@@ -267,9 +298,15 @@ def _many(campaign: _Campaign, as_json: bool) -> bool:
 
 def _add_up(campaign: _Campaign, totals: Totals) -> None:
     """Take in what is recorded, then the results of the other seeds as they come."""
-    what = {"events": campaign.events, "nodes": campaign.nodes, "canary": campaign.canary}
+    what: dict[str, object] = {
+        "events": campaign.events,
+        "nodes": campaign.nodes,
+        "canary": campaign.canary,
+    }
     if campaign.brokers is not None:
         what["brokers"] = campaign.brokers
+    if campaign.focus is not None:
+        what["focus"] = campaign.focus
     record = None if campaign.record is None else CampaignRecord(campaign.record, what)
     known = {} if record is None else {one[0].seed: one for one in record.known}
     seeds = [seed for seed in campaign.seeds if seed not in known]
@@ -286,6 +323,7 @@ def _add_up(campaign: _Campaign, totals: Totals) -> None:
             brokers=campaign.brokers,
             canary=campaign.canary,
             jobs=campaign.jobs,
+            focus=campaign.focus,
         ):
             totals.add(result, busy_s)
             if record is not None:

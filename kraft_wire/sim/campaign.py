@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from kraft_wire.sim.cluster_plan import drawn_cluster_plan
 from kraft_wire.sim.invariants import SAFETY, Canary
+from kraft_wire.sim.membership_plan import drawn_membership_plan
 from kraft_wire.sim.plan import Plan, drawn_plan
 from kraft_wire.sim.run import Failure, Result, run_plan
 from kraft_wire.sim.upkeep_plan import with_upkeep
@@ -107,11 +108,17 @@ class Totals:
         }
 
 
-def drawn(seed: int, *, events: int, nodes: int | None, brokers: int | None) -> Plan:
+def drawn(
+    seed: int, *, events: int, nodes: int | None, brokers: int | None, focus: str | None = None
+) -> Plan:
     """Draw a seed's run: of a quorum, or with `brokers` of a cluster; 0 lets the seed say how many.
 
-    `nodes` voters in a quorum, or as many as the seed says.
+    `nodes` voters in a quorum, or as many as the seed says. `focus` "membership" draws a quorum
+    whose voters come, go, lag and lose their disks.
     """
+    if focus is not None:
+        assert focus == "membership", focus
+        return drawn_membership_plan(seed, nodes=nodes, events=events)
     if brokers is None:
         return with_upkeep(drawn_plan(seed, nodes=nodes, events=events))
     plan = drawn_cluster_plan(seed, nodes=nodes, brokers=brokers or None, events=events)
@@ -119,13 +126,19 @@ def drawn(seed: int, *, events: int, nodes: int | None, brokers: int | None) -> 
 
 
 def _one(
-    seed: int, *, events: int, nodes: int | None, brokers: int | None, canary: bool
+    seed: int,
+    *,
+    events: int,
+    nodes: int | None,
+    brokers: int | None,
+    canary: bool,
+    focus: str | None,
 ) -> tuple[Result, float]:
     started = time.process_time()
     if seed % _COLLECT_EVERY == 0:
         gc.collect()  # a world that is over is a knot of references
     kinds = (*SAFETY, Canary) if canary else SAFETY
-    plan = drawn(seed, events=events, nodes=nodes, brokers=brokers)
+    plan = drawn(seed, events=events, nodes=nodes, brokers=brokers, focus=focus)
     result = run_plan(plan, kinds=kinds)
     return result, time.process_time() - started
 
@@ -151,10 +164,11 @@ def results_of(
     brokers: int | None = None,
     canary: bool = False,
     jobs: int = 1,
+    focus: str | None = None,
 ) -> Iterator[tuple[Result, float]]:
     """Yield each seed's result with the processor time that it took."""
     run: Callable[[int], tuple[Result, float]]
-    run = partial(_one, events=events, nodes=nodes, brokers=brokers, canary=canary)
+    run = partial(_one, events=events, nodes=nodes, brokers=brokers, canary=canary, focus=focus)
     if jobs <= 1:
         was_enabled = gc.isenabled()
         _begin()

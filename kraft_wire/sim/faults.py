@@ -7,6 +7,7 @@ counted. Membership is changed as an operator does it: by requests to the leader
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from kraft_wire.model import ReplicaKey
@@ -16,21 +17,25 @@ from kraft_wire.sim.controller_faults import begin_transaction, upgrade_request
 from kraft_wire.sim.files import Fault as DiskFault
 from kraft_wire.sim.files import SimFileSystem
 from kraft_wire.sim.machine import Machine
-from kraft_wire.sim.network import STRANGERS
+from kraft_wire.sim.network import STRANGERS, Connection
 from kraft_wire.sim.plan import Fault, Habits
 from kraft_wire.sim.scheduler import Clock, stream
 from kraft_wire.sim.setup import CLUSTER_ID, CONTROLLER_PORT, LISTENER, directory_id
 from kraft_wire.sim.world import World
+from kraft_wire.wire.frame import frame_prefix
 from kraft_wire.wire.generated.add_raft_voter import AddRaftVoterRequest
 from kraft_wire.wire.generated.add_raft_voter import Listener as AddListener
 from kraft_wire.wire.generated.fetch import FetchRequest
 from kraft_wire.wire.generated.remove_raft_voter import RemoveRaftVoterRequest
+from kraft_wire.wire.generated.vote import VoteRequest
 from kraft_wire.wire.header import parse_request_header
 from kraft_wire.wire.message import MalformedMessage, Message
 
 __all__ = ["Misfortune", "add_request", "remove_request"]
 
 _OPERATOR_TIMEOUT_US: Final = 3_000_000
+_LOOKS_EVERY_US: Final = 1_000
+_DOUBLE_DIRECTORY: Final = b"another director"
 
 
 class Misfortune:
@@ -43,6 +48,8 @@ class Misfortune:
         self.wiped: dict[int, bool] = {}
         self._random = stream(world.seed, "misfortune")
         self._hostile = 0
+        self._doubles = 0
+        """Vote requests that are still to be repeated by doubles of their candidates."""
         for at, machine in enumerate(world.machines.values()):
             machine.disk.flush_us = habits.flush_us
             machine.disk.ordered = habits.is_disk_ordered
@@ -177,11 +184,14 @@ class Misfortune:
         """Take one disk away, where a majority of untouched ones remains."""
         machine = self._target(fault.target, down=True)
         leader = self.world.leader()
-        if machine is None or leader is None or self.wiped or len(self.world.setup.voters) < 3:
+        if machine is None or leader is None or self.world.judge.ledger.committed_end == 0:
             return False
         if self.world.addresses.moves:
             return False
-        if self.world.judge.ledger.committed_end == 0:
+        if fault.other == "again":
+            if not self._have_all_voters_their_disks(leader):
+                return False
+        elif self.wiped or len(self.world.setup.voters) < 3:
             return False
         self.wiped[machine.id] = True
         machine.down_us = fault.span_us
@@ -190,6 +200,20 @@ class Misfortune:
         if not was_up:
             self.world.scheduler.after(fault.span_us, machine.start_if_down)
         return True
+
+    def _have_all_voters_their_disks(self, leader: Machine) -> bool:
+        """Tell whether one more disk may go: three voters or more, a committed set, all intact.
+
+        A majority of the set in force has every committed record then, and still without one.
+        """
+        voters, machines = leader.quorum.voters, self.world.machines
+        offset = voters.latest_offset
+        if offset is None or offset >= self.world.judge.ledger.committed_end:
+            return False
+        keys = [node.key for node in voters.latest.nodes.values()]
+        return len(keys) >= 3 and all(
+            machines[key.id].directory_id == key.directory_id for key in keys
+        )
 
     def _slow_disk(self, fault: Fault) -> bool:
         machine = self._target(fault.target)
@@ -352,6 +376,25 @@ class Misfortune:
         ends = [each.fetch_offset for topic in request.topics for each in topic.partitions]
         return watch is not None and max(ends, default=0) > watch.log.durable_end
 
+    def _double(self, fault: Fault) -> bool:
+        """Repeat the next vote request that arrives anywhere, from a double of its candidate."""
+        self._doubles += 1
+        self.world.mail.vote_request_arrived = self._send_double
+        return True
+
+    def _send_double(self, connection: Connection, frame: bytes, request: VoteRequest) -> None:
+        """Ask for the same vote once more: the candidate's id, another directory."""
+        asked = request.topics[0].partitions[0] if request.topics else None
+        if self._doubles == 0 or self.is_over or asked is None or asked.pre_vote:
+            return
+        self._doubles -= 1
+        self._hostile += 1
+        data = frame.replace(asked.replica_directory_id, _DOUBLE_DIRECTORY, 1)
+        stranger = Stranger(
+            self.world.network, STRANGERS - self._hostile, frame_prefix(len(data)) + data
+        )
+        stranger.dial(host_of(connection.accepting.place), connection.port)
+
     def _may_be_garbled(self, data: bytes) -> bool:
         """Whether a request may be sent with bits turned."""
         return True
@@ -409,6 +452,40 @@ class Misfortune:
         key = keys[fault.amount % len(keys)]
         self._ask_operator(leader, remove_request(key))
         return True
+
+    def _lose_leader(self, fault: Fault) -> bool:
+        """Lose the leader once a voter lags behind the committed record that adds it.
+
+        `other` says how it is lost, `amount` for how long, `span_us` how long this waits.
+        """
+        self._lose_leader_until(fault, self.world.now_us + fault.span_us)
+        return True
+
+    def _lose_leader_until(self, fault: Fault, until_us: int) -> None:
+        leader = self.world.leader()
+        if self.is_over or self.world.now_us > until_us:
+            return
+        if leader is None or not self._has_unknowing_voter(leader):
+            self.world.scheduler.after(_LOOKS_EVERY_US, self._lose_leader_until, fault, until_us)
+            return
+        how = replace(
+            fault, kind=fault.other, target=str(leader.id), other="", span_us=fault.amount
+        )
+        if how.kind == "wipe":
+            how = replace(how, other="again")
+        self.world.marks["leader lost before a voter knew of its addition"] += 1
+        self._happen(how)
+
+    def _has_unknowing_voter(self, leader: Machine) -> bool:
+        """Tell whether a member of the leader's committed set takes itself for an observer."""
+        voters = leader.quorum.voters
+        offset = voters.latest_offset
+        if offset is None or offset >= self.world.judge.ledger.committed_end:
+            return False
+        return any(
+            voters.latest.is_voter(machine.quorum.config.key) and not machine.quorum.is_voter
+            for machine in self.world.running()
+        )
 
     def _ask_operator(self, leader: Machine, request: Message) -> None:
         world = self.world

@@ -24,6 +24,7 @@ from kraft_wire.wire.control_records import ControlRecordType
 from kraft_wire.wire.generated.begin_quorum_epoch import BeginQuorumEpochRequest
 from kraft_wire.wire.generated.end_quorum_epoch import EndQuorumEpochRequest
 from kraft_wire.wire.generated.fetch import FetchRequest
+from kraft_wire.wire.generated.vote import PartitionData as AskedVote
 from kraft_wire.wire.generated.vote import VoteRequest, VoteResponse
 from kraft_wire.wire.message import Message
 
@@ -124,13 +125,14 @@ class OneVotePerEpoch(Signals):
             stored = watch.log.election
             if stored is not None and not asked.pre_vote and asked.replica_epoch == stored.epoch:
                 self._check(stored.voted_id == watch.id, watch, "asks before its own vote", stored)
+        elif isinstance(message, VoteResponse) and message.topics and watch.vote_asked is not None:
+            asked = watch.vote_asked.topics[0].partitions[0]
+            answer = message.topics[0].partitions[0]
+            if answer.vote_granted and not asked.pre_vote:
+                self._check(answer.leader_epoch == asked.replica_epoch, watch, asked, answer)
+                self._granted(watch, asked)
 
-    def answered_vote(self, watch: NodeWatch, request: VoteRequest, response: VoteResponse) -> None:
-        answer = response.topics[0].partitions[0] if response.topics else None
-        if answer is None or not answer.vote_granted or request.topics[0].partitions[0].pre_vote:
-            return
-        asked = request.topics[0].partitions[0]
-        self._check(answer.leader_epoch == asked.replica_epoch, watch, "grants", asked, answer)
+    def _granted(self, watch: NodeWatch, asked: AskedVote) -> None:
         key = (asked.replica_epoch, watch.id, watch.machine.directory_id)
         candidate = (asked.replica_id, uuid_to_text(asked.replica_directory_id))
         given = self.ledger.granted.setdefault(key, candidate)

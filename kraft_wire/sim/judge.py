@@ -22,7 +22,7 @@ from kraft_wire.raft.voters import VoterSet
 from kraft_wire.sim.ledger import Ledger
 from kraft_wire.sim.log_watch import Election, LogChanges, LogWatch, SeenBatch, SeenSnapshot
 from kraft_wire.sim.metadata_twin import Twin
-from kraft_wire.wire.generated.vote import VoteRequest, VoteResponse
+from kraft_wire.wire.generated.vote import VoteRequest
 from kraft_wire.wire.message import Message
 
 if TYPE_CHECKING:
@@ -53,6 +53,8 @@ class NodeWatch:
         self.high_watermark: int | None = None
         self.voters: VoterSet | None = None
         self.applied_offset = 0
+        self.vote_asked: VoteRequest | None = None
+        """What the vote response that is about to leave answers."""
         self.has_led = False
         """Whether it led before or after the event in which its high watermark moved."""
 
@@ -124,10 +126,10 @@ class Signals:
         """A complete snapshot appeared on a disk."""
 
     def sent(self, watch: NodeWatch, message: Message, target: int) -> None:
-        """A request or an answer of the quorum's is about to leave a node for another."""
+        """A request or an answer of the quorum's is about to leave a node.
 
-    def answered_vote(self, watch: NodeWatch, request: VoteRequest, response: VoteResponse) -> None:
-        """A node is about to answer a vote request, whoever sent it."""
+        `watch.vote_asked` is the request that a vote response answers, whoever asked.
+        """
 
     def applied(self, watch: NodeWatch) -> None:
         """The committed image of a node reached another offset."""
@@ -325,14 +327,11 @@ class Judge:
 
     # -- messages --------------------------------------------------------------------------------
 
-    def sent(self, machine: Machine, message: Message, target: int) -> None:
-        """A message of the quorum's is about to leave."""
+    def sent(
+        self, machine: Machine, message: Message, target: int, asked: VoteRequest | None = None
+    ) -> None:
+        """A message of the quorum's is about to leave; `asked` is what a vote response answers."""
         watch = self.watches[machine.id]
+        watch.vote_asked = asked
         self._look_at_disk(watch)
         self._ask("sent", watch, message, target)
-
-    def answered_vote(self, machine: Machine, request: VoteRequest, response: VoteResponse) -> None:
-        """A node is about to answer a vote request."""
-        watch = self.watches[machine.id]
-        self._look_at_disk(watch)
-        self._ask("answered_vote", watch, request, response)

@@ -9,6 +9,7 @@ story.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 from struct import Struct
 from typing import TYPE_CHECKING, Final
@@ -17,7 +18,7 @@ from kraft_wire.raft.roles import Leader
 from kraft_wire.sim.network import Connection
 from kraft_wire.sim.setup import CONTROLLER_PORT
 from kraft_wire.sim.trace import decoded_request, decoded_response
-from kraft_wire.wire.generated.registry import request_class, response_class
+from kraft_wire.wire.generated.registry import request_class
 from kraft_wire.wire.generated.vote import VoteRequest, VoteResponse
 from kraft_wire.wire.header import parse_request_header, parse_response_header
 from kraft_wire.wire.json_form import Json
@@ -33,7 +34,6 @@ __all__ = ["Answered", "Mail"]
 _HEAD: Final = Struct(">hhi")
 _JUDGED_REQUESTS: Final = frozenset({1, 52, 53, 54})
 """Fetch, Vote, BeginQuorumEpoch, EndQuorumEpoch: what the invariants look into."""
-_JUDGED_ANSWERS: Final = frozenset({52})
 _FETCH: Final = 1
 _VOTE: Final = VoteRequest.API_KEY
 _KEPT_SHARE: Final = 0.05
@@ -59,6 +59,8 @@ class Mail:
         """API key and version of what awaits an answer."""
         self._votes_asked: dict[_Number, tuple[VoteRequest, int]] = {}
         """Vote requests that a node has to answer, and their versions."""
+        self.vote_request_arrived: Callable[[Connection, bytes, VoteRequest], None] | None = None
+        """Is told of each vote request that a node is about to take."""
         self._answers = 0
         self._answered: dict[_Number, Answered] = {}
         self._last_fetch: dict[int, tuple[bytes, int, int]] = {}
@@ -106,27 +108,17 @@ class Mail:
         self, machine: Machine, connection: Connection, data: bytes, target: int
     ) -> None:
         number = int.from_bytes(data[4:8], "big")
-        asked = self._asked.get((connection.number, number))
         vote_asked = self._votes_asked.pop((connection.number, number), None)
         if vote_asked is not None:
-            self._judge_vote(machine, *vote_asked, data)
-        if asked is not None and asked[0] in _JUDGED_ANSWERS:
+            request, version = vote_asked
             frame = memoryview(data)[4:]
-            _, at = parse_response_header(frame, asked[0], asked[1])
-            response, _ = response_class(asked[0]).decode(frame, asked[1], at)
-            self._world.judge.sent(machine, response, target)
+            _, at = parse_response_header(frame, _VOTE, version)
+            response, _ = VoteResponse.decode(frame, version, at)
+            self._world.judge.sent(machine, response, target, request)
         if target < 0:
             self._answers += 1
             answered = ((machine.id, machine.life), self._answers, self._is_current(machine))
             self._answered[connection.number, number] = answered
-
-    def _judge_vote(
-        self, machine: Machine, request: VoteRequest, version: int, data: bytes
-    ) -> None:
-        frame = memoryview(data)[4:]
-        _, at = parse_response_header(frame, _VOTE, version)
-        response, _ = VoteResponse.decode(frame, version, at)
-        self._world.judge.answered_vote(machine, request, response)
 
     def _is_current(self, machine: Machine) -> bool:
         """Tell whether a node is the newest leader and has applied all that is committed."""
@@ -168,6 +160,8 @@ class Mail:
             request, _ = VoteRequest.decode(frame, header.api_version, at)
         except MalformedMessage:
             return
+        if self.vote_request_arrived is not None:
+            self.vote_request_arrived(connection, bytes(frame), request)
         asked = (request, header.api_version)
         self._votes_asked[connection.number, header.correlation_id] = asked
 

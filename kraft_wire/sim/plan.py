@@ -26,6 +26,7 @@ __all__ = [
     "drawn_fault",
     "drawn_habits",
     "drawn_plan",
+    "drawn_setup",
     "fault_times",
     "plan_from_json",
     "plan_to_json",
@@ -43,7 +44,10 @@ class Fault:
     target: str = "any:0"
     """A node id, or "leader", "candidate", "voted", "longest", "shortest", "any:N"."""
     other: str = ""
-    """Who else is concerned: of a cut, the other side ("rest" or a target)."""
+    """Who else is concerned: of a cut, the other side ("rest" or a target).
+
+    Of a lost disk "again": one more where all voters have theirs.
+    """
     amount: int = 0
     span_us: int = 0
     """How long it lasts."""
@@ -129,7 +133,7 @@ _TARGETS: Final = ("leader", "candidate", "voted", "longest", "shortest", "any",
 def drawn_plan(seed: int, *, nodes: int | None = None, events: int = 2_000) -> Plan:
     """Draw a run."""
     random = stream(seed, "plan")
-    setup = _drawn_setup(random, nodes)
+    setup = drawn_setup(random, nodes)
     faults: list[Fault] = []
     for kind in FAULT_KINDS:
         rate = random.choice(_PER_SECOND[kind])
@@ -143,7 +147,8 @@ def drawn_plan(seed: int, *, nodes: int | None = None, events: int = 2_000) -> P
     )
 
 
-def _drawn_setup(random: Random, nodes: int | None) -> Setup:
+def drawn_setup(random: Random, nodes: int | None) -> Setup:
+    """Draw the shape of a quorum; `nodes` voters, or as many as the draw says."""
     count = nodes or random.choice((1, 2, 3, 3, 3, 3, 4, 5, 5))
     voters = tuple(range(1, count + 1))
     is_dynamic = random.random() < 0.6

@@ -30,6 +30,15 @@ def test_range_of_seeds_adds_up() -> None:
     assert "S05 CommittedOnMajority" in result.output
 
 
+def test_focus_draws_other_seeds_and_is_part_of_a_record(tmp_path: Path) -> None:
+    record = tmp_path / "record.jsonl"
+    campaign = ["--seeds", "0:2", "--events", "200", "--jobs", "1", "--record", str(record)]
+    result = RUNNER.invoke(app, [*campaign, "--focus", "membership", "--json"])
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.output)["coverage"]["settled"] == 2
+    assert RUNNER.invoke(app, campaign).exit_code == 2, "a record of other seeds"
+
+
 def test_brokers_make_it_a_cluster_with_partitions(tmp_path: Path) -> None:
     trace = tmp_path / "t.jsonl"
     arguments = ["--seed", "2", "--brokers", "2", "--events", "500", "--trace", str(trace)]
@@ -67,7 +76,13 @@ def test_trace_and_page_are_written(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--seeds", "5"], ["--seeds", "0:2", "--seed", "1"], ["--script", "/nowhere.json"]],
+    [
+        ["--seeds", "5"],
+        ["--seeds", "0:2", "--seed", "1"],
+        ["--script", "/nowhere.json"],
+        ["--focus", "moon"],
+        ["--focus", "membership", "--brokers", "2"],
+    ],
 )
 def test_what_cannot_be_run_ends_with_2(arguments: list[str]) -> None:
     result = RUNNER.invoke(app, arguments)

@@ -10,7 +10,9 @@ from __future__ import annotations
 from kraft_wire.model import NO_REPLICA, ReplicaKey
 from kraft_wire.raft.effects import (
     AppendControlRecords,
+    AppendFetched,
     AppendRecords,
+    AppendSnapshotChunk,
     Effect,
     HighWatermarkAdvanced,
     InstallSnapshot,
@@ -26,17 +28,19 @@ from kraft_wire.raft.events import (
     Event,
     RequestReceived,
     ResignRequested,
+    ResponseReceived,
     ShutdownRequested,
 )
-from kraft_wire.raft.roles import Candidate, Leader, Prospective, Resigned
+from kraft_wire.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Role
 from kraft_wire.raft.voters import VoterSet
 from kraft_wire.wire.generated.begin_quorum_epoch import BeginQuorumEpochRequest
 from kraft_wire.wire.generated.end_quorum_epoch import EndQuorumEpochRequest
-from kraft_wire.wire.generated.fetch import FetchRequest
+from kraft_wire.wire.generated.fetch import FetchRequest, FetchResponse
 from kraft_wire.wire.generated.fetch_snapshot import FetchSnapshotRequest
 from kraft_wire.wire.generated.leader_change_message import LeaderChangeMessage
 from kraft_wire.wire.generated.update_raft_voter import UpdateRaftVoterRequest
 from kraft_wire.wire.generated.vote import PartitionData as AskedVote
+from kraft_wire.wire.generated.vote import ResponsePartitionData as VoteAnswer
 from kraft_wire.wire.generated.vote import VoteRequest, VoteResponse
 from kraft_wire.wire.generated.voters_record import VotersRecord
 from tests.raft.cluster import Cluster, Host, Judge
@@ -425,6 +429,79 @@ class Patience(Judge):
         # One period may pass before the one begins in which nobody is heard.
         bound_ms = majority_ms + 2 * quorum.config.timing.check_quorum_timeout_ms
         check(now_ms <= bound_ms, "L7 StaleLeaderResigns", host.id, at, majority_ms, now_ms)
+
+
+class FetchTimeouts(Judge):
+    """L5: a follower loses faith in its leader after a fetch timeout or EndQuorumEpoch, not before.
+
+    An effect that takes in records or a chunk proves that an answer was good. Until the timeout has
+    passed since then, the replica neither campaigns nor grants pre-votes. After EndQuorumEpoch it
+    grants them to every log that is as good as its own.
+    """
+
+    def __init__(self) -> None:
+        self.roles: dict[tuple[int, int], Role] = {}
+        """By node and incarnation: the role after the newest event."""
+        self.heard: dict[tuple[int, int], tuple[Follower, int]] = {}
+        """The follower's stay in which a good answer came last, and when."""
+        self.ended: dict[tuple[int, int], Follower] = {}
+        """The follower's stay in which its leader ended the epoch, and was not heard since."""
+        self.asked: dict[object, VoteRequest] = {}
+
+    def event(self, host: Host, event: Event) -> None:
+        at, quorum = (host.id, host.incarnation), host.quorum().quorum
+        match event:
+            case RequestReceived(_, EndQuorumEpochRequest() as request) if request.topics:
+                ended = request.topics[0].partitions[0]
+                if (ended.leader_epoch, ended.leader_id) == (quorum.epoch, quorum.leader_id):
+                    self.heard.pop(at, None)
+                    if isinstance(quorum.role, Follower):
+                        self.ended[at] = quorum.role
+            case RequestReceived(reply_to, VoteRequest() as request):
+                self.asked[reply_to] = request
+            case ResponseReceived(_, FetchResponse()):
+                self.ended.pop(at, None)
+            case _:
+                pass
+
+    def effect(self, host: Host, effect: Effect) -> None:
+        at, role = (host.id, host.incarnation), host.quorum().quorum.role
+        if isinstance(effect, AppendFetched | AppendSnapshotChunk) and isinstance(role, Follower):
+            self.heard[at] = (role, host.cluster.now_ms)
+        elif isinstance(effect, Reply) and isinstance(effect.response, VoteResponse):
+            request = self.asked.pop(effect.reply_to)
+            if isinstance(role, Follower) and effect.response.topics:
+                answer = effect.response.topics[0].partitions[0]
+                self._answered(host, role, request.topics[0].partitions[0], answer)
+
+    def _answered(self, host: Host, role: Follower, asked: AskedVote, answer: VoteAnswer) -> None:
+        if answer.error_code != 0 or not asked.pre_vote:
+            return
+        at, log = (host.id, host.incarnation), host.disk.log
+        own, theirs = (
+            (log.last_epoch, log.log_end_offset),
+            (asked.last_offset_epoch, asked.last_offset),
+        )
+        if answer.vote_granted:
+            check(not self._believes(host, role), "L5 pre-vote against a leader", host.id, asked)
+            check(theirs >= own, "L5 pre-vote for a worse log", host.id, asked, own)
+        elif self.ended.get(at) is role:
+            check(theirs < own, "L5 no pre-vote after EndQuorumEpoch", host.id, asked, own)
+
+    def _believes(self, host: Host, role: Role | None) -> bool:
+        """Tell whether a good answer came in this stay of a follower, within the timeout."""
+        known, heard_ms = self.heard.get((host.id, host.incarnation), (None, 0))
+        timeout_ms = host.cluster.setup.timing.fetch_timeout_ms
+        return known is role and role is not None and host.cluster.now_ms < heard_ms + timeout_ms
+
+    def after(self, host: Host) -> None:
+        if host.replica is None:
+            return
+        at, role = (host.id, host.incarnation), host.replica.quorum.role
+        before, self.roles[at] = self.roles.get(at), role
+        if isinstance(role, Prospective) and isinstance(before, Follower):
+            is_early = self._believes(host, before) and not host.quorum().quorum.is_only_voter
+            check(not is_early, "L5 campaigns against a leader that answers", host.id, role)
 
 
 class Canary(Judge):

@@ -19,7 +19,7 @@ from kraft_wire.wire.generated.add_raft_voter import AddRaftVoterRequest
 from kraft_wire.wire.generated.add_raft_voter import Listener as AddListener
 from kraft_wire.wire.generated.remove_raft_voter import RemoveRaftVoterRequest
 from tests.raft.cluster import CLUSTER_ID, LISTENER, Cluster, Host, Setup, address_of
-from tests.raft.invariants import Broken, Ledger, Patience
+from tests.raft.invariants import Broken, FetchTimeouts, Ledger, Patience
 
 HEALED_MS = 60_000
 
@@ -135,7 +135,7 @@ class Day:
         self.cluster.links.lost, self.cluster.links.doubled = loss, doubled
         self.cluster.links.delay_ms = (1, delay_ms)
         self.ledger = Ledger(self.cluster)
-        self.cluster.judges += [self.ledger, Patience(self.cluster)]
+        self.cluster.judges += [self.ledger, Patience(self.cluster), FetchTimeouts()]
         self.chance = random.Random(f"{seed}/day")
         self.wiped: dict[int, bool] = {}
 

@@ -183,7 +183,7 @@ class Silence:
     def __enter__(self) -> None:
         self.scene.asked_to_send = []
         kept = self.scene.asked_to_send
-        self.scene.cluster.send_request = lambda host, sent: kept.append(sent)  # type: ignore[method-assign]
+        self.scene.cluster.send_request = lambda host, sent: kept.append(sent)  # type: ignore[method-assign]  # for one test
 
     def __exit__(self, *failure: object) -> None:
         del self.scene.cluster.send_request  # type: ignore[method-assign]  # the class's own again
@@ -304,7 +304,7 @@ def answers_with(scene: Scene, error: ErrorCode) -> None:
             partition.records, partition.error_code = b"", error
         real(host, reply_to, response)
 
-    cluster.send_reply = send_reply  # type: ignore[method-assign]
+    cluster.send_reply = send_reply  # type: ignore[method-assign]  # for one test
 
 
 def refuses_fetches(scene: Scene) -> None:

@@ -9,7 +9,7 @@ import pytest
 from kraft_wire.raft import leading, polling, replica
 from kraft_wire.raft.events import ResignRequested
 from kraft_wire.raft.quorum import Quorum
-from kraft_wire.raft.roles import Resigned, Role
+from kraft_wire.raft.roles import Follower, Leader, Resigned, Role
 from kraft_wire.raft.rpc import vote
 from tests.raft.cluster import Cluster, Setup
 from tests.raft.invariants import Broken, Ledger, Patience
@@ -98,6 +98,24 @@ def slow_successor(patch: Patch) -> None:
     patch.setattr(vote, "grants_pre_vote", grants)
 
 
+def gullible_followers(patch: Patch) -> None:
+    """R05: a follower grants pre-votes although its leader answers."""
+
+    def grants(role: Role, up_to_date: bool, now_ms: int) -> bool:
+        return up_to_date and not isinstance(role, Leader)
+
+    patch.setattr(vote, "grants_pre_vote", grants)
+
+
+def deaf_followers(patch: Patch) -> None:
+    """R33: a follower refuses pre-votes although its leader has ended the epoch."""
+
+    def grants(role: Role, up_to_date: bool, now_ms: int) -> bool:
+        return up_to_date and not isinstance(role, Follower | Leader)
+
+    patch.setattr(vote, "grants_pre_vote", grants)
+
+
 def restless_leader(patch: Patch) -> None:
     real = leading.note_contact
 
@@ -109,7 +127,14 @@ def restless_leader(patch: Patch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("plant", "name"), [(slow_successor, "L1"), (restless_leader, "L")], ids=["M32", "restless"]
+    ("plant", "name"),
+    [
+        (slow_successor, "L"),
+        (gullible_followers, "L5 pre-vote against a leader"),
+        (deaf_followers, "L5 no pre-vote after EndQuorumEpoch"),
+        (restless_leader, "L"),
+    ],
+    ids=["M32", "R05", "R33", "restless"],
 )
 def test_quorum_that_does_not_stay_or_heal_at_once_is_seen(
     plant: Callable[[Patch], None], name: str, monkeypatch: Patch

@@ -106,21 +106,19 @@ def OneVotePerEpoch(world: World, watch: NodeWatch, judge: Any) -> None:
     judge.election(watch, None, Election(77, -1, 3, "y"))
 
 
-def vote_of(
-    candidate: int, directory: bytes, *, pre_vote: bool = False
-) -> tuple[VoteRequest, VoteResponse]:
-    """A vote request of epoch 77 and the answer that grants it."""
+def grant(
+    watch: NodeWatch, judge: Any, candidate: int, directory: bytes, *, pre_vote: bool = False
+) -> None:
+    """Have an answer leave that grants a vote of epoch 77."""
     asked = VotePartition(
         replica_epoch=77,
         replica_id=candidate,
         replica_directory_id=Uuid(directory),
         pre_vote=pre_vote,
     )
+    watch.vote_asked = VoteRequest(topics=[VoteTopic(partitions=[asked])])
     answer = VoteAnswer(leader_epoch=77, vote_granted=True)
-    return (
-        VoteRequest(topics=[VoteTopic(partitions=[asked])]),
-        VoteResponse(topics=[VoteAnswers(partitions=[answer])]),
-    )
+    judge.sent(watch, VoteResponse(topics=[VoteAnswers(partitions=[answer])]), -1)
 
 
 DIRECTORY, OTHER_DIRECTORY = bytes(15) + b"\x02", bytes(15) + b"\x03"
@@ -129,9 +127,9 @@ DIRECTORY, OTHER_DIRECTORY = bytes(15) + b"\x02", bytes(15) + b"\x03"
 def voted(watch: NodeWatch, judge: Any) -> None:
     """A durable vote for node 2 that was granted once, and may be again."""
     judge.election(watch, None, Election(77, -1, 2, uuid_to_text(Uuid(DIRECTORY))))
-    judge.answered_vote(watch, *vote_of(2, DIRECTORY))
-    judge.answered_vote(watch, *vote_of(2, DIRECTORY))
-    judge.answered_vote(watch, *vote_of(3, OTHER_DIRECTORY, pre_vote=True))
+    grant(watch, judge, 2, DIRECTORY)
+    grant(watch, judge, 2, DIRECTORY)
+    grant(watch, judge, 3, OTHER_DIRECTORY, pre_vote=True)
 
 
 @pytest.mark.parametrize(("candidate", "directory"), [(3, DIRECTORY), (2, OTHER_DIRECTORY)])
@@ -141,22 +139,22 @@ def test_vote_that_is_granted_again_to_another_candidate_is_found(
     watch, judge = leader_watch(world), asked(world, invariants.OneVotePerEpoch)
     voted(watch, judge)
     with pytest.raises(Violation, match="S03 OneVotePerEpoch"):
-        judge.answered_vote(watch, *vote_of(candidate, directory))
+        grant(watch, judge, candidate, directory)
 
 
 def test_vote_that_is_granted_before_it_is_durable_is_found(world: World) -> None:
     watch, judge = leader_watch(world), asked(world, invariants.OneVotePerEpoch)
     with pytest.raises(Violation, match="S03 OneVotePerEpoch"):
-        judge.answered_vote(watch, *vote_of(2, DIRECTORY))
+        grant(watch, judge, 2, DIRECTORY)
 
 
 def test_candidate_that_names_no_directory_is_known_by_its_id(world: World) -> None:
     watch, judge = leader_watch(world), asked(world, invariants.OneVotePerEpoch)
     judge.election(watch, None, Election(77, -1, 2, uuid_to_text(ZERO_UUID)))
-    judge.answered_vote(watch, *vote_of(2, ZERO_UUID))
-    judge.answered_vote(watch, *vote_of(2, DIRECTORY))
+    grant(watch, judge, 2, ZERO_UUID)
+    grant(watch, judge, 2, DIRECTORY)
     with pytest.raises(Violation, match="S03 OneVotePerEpoch"):
-        judge.answered_vote(watch, *vote_of(3, DIRECTORY))
+        grant(watch, judge, 3, DIRECTORY)
 
 
 @plant

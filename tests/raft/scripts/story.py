@@ -31,7 +31,7 @@ from kraft_wire.raft.roles import Leader
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.message import Message
 from tests.raft.cluster import Cluster, Host, Judge, Setup
-from tests.raft.invariants import Ledger, Patience
+from tests.raft.invariants import FetchTimeouts, Ledger, Patience
 from tests.raft.memory import Batch
 from tests.raft.swarm import add_request, remove_request
 
@@ -128,7 +128,8 @@ class Player:
             flush_ms=int(given.get("flush_ms", "0")),
         )
         self.cluster = Cluster(int(given.get("seed", "1")), setup)
-        self.cluster.judges = [Ledger(self.cluster), Patience(self.cluster), Teller(self.cluster)]
+        judges = [Ledger(self.cluster), Patience(self.cluster), FetchTimeouts()]
+        self.cluster.judges = [*judges, Teller(self.cluster)]
         self.cluster.start()
 
     def host(self, word: str) -> Host:

@@ -1,0 +1,68 @@
+"""Seeds about membership: what they draw, and that they find what they are made for."""
+
+import pytest
+
+from kraft_wire.raft.roles import Follower, Role
+from kraft_wire.raft.rpc import vote
+from kraft_wire.sim.membership_plan import MEMBERSHIP_FAULTS, drawn_membership_plan
+from kraft_wire.sim.plan import plan_from_json, plan_to_json
+from kraft_wire.sim.run import run_plan
+
+LAGGING_VOTER = 7900047
+"""A leader loses its disk before a new voter has read its own addition."""
+EVENTS = 1_500
+LOST = "leader lost before a voter knew of its addition"
+
+
+def test_membership_plan_survives_its_file() -> None:
+    for seed in range(20):
+        plan = drawn_membership_plan(seed)
+        assert plan_from_json(plan_to_json(plan)) == plan
+        assert drawn_membership_plan(seed) == plan
+
+
+def test_every_kind_of_membership_fault_is_drawn() -> None:
+    plans = [drawn_membership_plan(seed) for seed in range(100)]
+    drawn = {fault.kind for plan in plans for fault in plan.faults}
+    assert drawn == {*MEMBERSHIP_FAULTS, "lose-leader"}
+    assert all(plan.setup.is_dynamic and plan.setup.observers for plan in plans)
+    assert {len(plan.setup.voters) for plan in plans} == {2, 3, 4, 5}
+
+
+@pytest.mark.parametrize("seed", [LAGGING_VOTER, 8_000_000, 8_000_001, 8_000_002])
+def test_membership_seeds_hold_every_invariant_and_elect_a_leader(seed: int) -> None:
+    result = run_plan(drawn_membership_plan(seed, events=EVENTS))
+    assert result.failure is None, result.failure
+    assert result.marks["settled"] == 1
+    assert result.faults["double"] > 0
+    if seed == LAGGING_VOTER:
+        assert result.marks[LOST] == 1
+        assert result.faults["wipe"] == 1
+
+
+def test_voter_that_refuses_pre_votes_for_ever_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rule of 4.3.1: an observer that has fetched in an epoch grants no pre-vote in it."""
+    real = vote.grants_pre_vote
+
+    def grants(role: Role, up_to_date: bool, now_ms: int) -> bool:
+        if isinstance(role, Follower):
+            return up_to_date and not role.has_fetched
+        return real(role, up_to_date, now_ms)
+
+    monkeypatch.setattr(vote, "grants_pre_vote", grants)
+    monkeypatch.setattr("kraft_wire.sim.run._SETTLES_WITHIN_US", 15_000_000)
+    failure = run_plan(drawn_membership_plan(LAGGING_VOTER, events=EVENTS)).failure
+    assert failure is not None
+    assert failure.invariant == "L1 LeaderElected"
+
+
+def test_vote_for_a_double_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def grants(role: Role, election, asker, up_to_date: bool) -> bool:  # type: ignore[no-untyped-def]  # as the real one
+        voted = election.voted_id == asker.id
+        return voted or real(role, election, asker, up_to_date)
+
+    real = vote.grants_vote
+    monkeypatch.setattr(vote, "grants_vote", grants)
+    found = (run_plan(drawn_membership_plan(seed, events=EVENTS)).failure for seed in range(40))
+    failure = next(each for each in found if each is not None)
+    assert failure.invariant == "S03 OneVotePerEpoch"
