@@ -139,9 +139,13 @@ def _on_voted(r: Replica, m: Voted) -> Iterator[Step]:
         asked = "prospective" if m.is_pre else "candidate"
         if now is r and r.role == asked and m.epoch == r.epoch:
             if m.is_granted:
-                yield Step(r._replace(granted=r.granted | {m.source}, refused=r.refused - {m.source}))
+                yield Step(
+                    r._replace(granted=r.granted | {m.source}, refused=r.refused - {m.source})
+                )
             else:
-                yield Step(r._replace(refused=r.refused | {m.source}, granted=r.granted - {m.source}))
+                yield Step(
+                    r._replace(refused=r.refused | {m.source}, granted=r.granted - {m.source})
+                )
         yield Step(now)
 
 
@@ -183,9 +187,7 @@ def _on_fetch(r: Replica, m: Fetch) -> Iterator[Step]:
 def fetched(r: Replica, m: Fetch, diverging: Point | None, snapshot: Point | None) -> Fetched:
     """Return a leader's answer to a fetch; whoever carries it out fills the records in."""
     target, at = m.source.id, m.last
-    return Fetched(
-        r.key.id, target, r.epoch, r.leader, at, r.commits, diverging, snapshot, None
-    )
+    return Fetched(r.key.id, target, r.epoch, r.leader, at, r.commits, diverging, snapshot, None)
 
 
 def _compare(r: Replica, at: Point) -> tuple[Point | None, Point | None]:
@@ -246,11 +248,10 @@ def _on_fetch_snapshot(r: Replica, m: FetchSnapshot) -> Iterator[Step]:
 def _on_fetched_snapshot(r: Replica, m: FetchedSnapshot) -> Iterator[Step]:
     for now in _learn(r, m.epoch, m.leader):
         if now is r and r.role == "follower" and r.wanted is not None and m.epoch == r.epoch:
+            without = r._replace(wanted=None, is_overdue=False)
             if m.snapshot == r.wanted:
-                installed = r._replace(wanted=None, is_overdue=False)
-                yield Step(installed, None, Install(m.snapshot, m.voters))
-            else:
-                yield Step(r._replace(wanted=None))
+                yield Step(without, None, Install(m.snapshot, m.voters))
+            yield Step(without)  # gone, or not what was asked for
         yield Step(now)
 
 
@@ -288,8 +289,9 @@ def _campaign(r: Replica) -> Iterator[Step]:
     if r.role == "prospective":
         if has_won and r.is_voter:
             yield Step(standing(r))
-        for under in _under(r, r.epoch, r.leader):  # refused, or in time
-            yield Step(under)
+        if not r.is_only_voter:
+            for under in _under(r, r.epoch, r.leader):  # refused, or not answered in time
+                yield Step(under)
         return
     if has_won and r.is_voter:
         leader = _enter(r, "leader", r.epoch, r.key.id)
@@ -340,26 +342,33 @@ def restarted(r: Replica) -> Iterator[Replica]:
 def requests(r: Replica, peers: tuple[Key, ...]) -> Iterator[Message]:
     """Yield what a replica may ask for now; `peers` are the nodes that it may fetch from."""
     others = sorted(voter for voter in r.log.voters if voter.id != r.key.id)
-    is_pre, is_on_disk = r.role == "prospective", r.log.flushed == r.log.last.offset
+    is_on_disk = r.log.flushed == r.log.last.offset
     match r.role:
-        case "prospective" | "candidate" if is_pre or is_on_disk:
-            # A vote is repeated without another look at the log: it must not get shorter meanwhile.
-            for voter in others:
-                if voter.id not in r.granted | r.refused:
-                    yield Vote(r.key, voter, r.epoch, r.log.last, is_pre)
+        case "prospective" | "candidate":
+            yield from _votes(r, others, is_on_disk)
         case "leader":
-            for voter in others:
-                yield Begin(r.key.id, voter.id, r.epoch)
+            yield from (Begin(r.key.id, voter.id, r.epoch) for voter in others)
         case "resigned":
-            for voter in others:
-                yield End(r.key.id, voter.id, r.epoch)
-        case "follower" if r.wanted is not None:
-            yield FetchSnapshot(r.key, r.leader, r.epoch, r.wanted)
+            yield from (End(r.key.id, voter.id, r.epoch) for voter in others)
         case "follower" | "unattached":
-            for peer in peers:
-                is_asked = r.role == "unattached" or r.is_overdue or peer.id == r.leader
-                if is_asked and is_on_disk:
-                    yield Fetch(r.key, peer.id, r.epoch, r.log.last)
+            if r.wanted is not None:
+                yield FetchSnapshot(r.key, r.leader, r.epoch, r.wanted)
+            if is_on_disk and (r.wanted is None or r.is_overdue):
+                is_looking = r.role == "unattached" or r.is_overdue
+                asked = [peer for peer in peers if is_looking or peer.id == r.leader]
+                yield from (Fetch(r.key, peer.id, r.epoch, r.log.last) for peer in asked)
+
+
+def _votes(r: Replica, others: list[Key], is_on_disk: bool) -> Iterator[Vote]:
+    """Ask who has not answered. A vote given is repeated without another look at the log.
+
+    So the log that a candidate names must not be shorter after loss of power.
+    """
+    is_pre = r.role == "prospective"
+    if is_pre or is_on_disk:
+        for voter in others:
+            if voter.id not in r.granted | r.refused:
+                yield Vote(r.key, voter, r.epoch, r.log.last, is_pre)
 
 
 def may_change_voters(r: Replica, voters: Voters) -> bool:

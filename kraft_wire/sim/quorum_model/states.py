@@ -20,9 +20,9 @@ __all__ = [
     "Cut",
     "End",
     "Fetch",
+    "FetchSnapshot",
     "Fetched",
     "FetchedSnapshot",
-    "FetchSnapshot",
     "Install",
     "Key",
     "Log",
@@ -85,7 +85,7 @@ class Log(Protocol):
 
     @property
     def last(self) -> Point:
-        """The log's end, with the epoch of its last record, or of the snapshot that it starts at."""
+        """The log's end, with the epoch of its last record, or of its snapshot."""
 
     @property
     def flushed(self) -> int:

@@ -193,7 +193,8 @@ class World:
             fits = self._matching.get(pair)
             if fits is None:
                 one, other = self.replicas[pair[0]].log, self.replicas[pair[1]].log
-                assert isinstance(one, Disk) and isinstance(other, Disk)
+                assert isinstance(one, Disk)
+                assert isinstance(other, Disk)
                 fits = self._matching[pair] = log_conflict(one, other) is None
             if not fits:
                 raise Violated("LogMatching", self.replicas[pair[0]], self.replicas[pair[1]])
