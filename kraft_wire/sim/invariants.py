@@ -18,6 +18,7 @@ from kraft_wire.raft.voters import VoterSet
 from kraft_wire.sim.judge import Judge, NodeWatch, Signals
 from kraft_wire.sim.ledger import Register, changes_of
 from kraft_wire.sim.log_watch import Election, LogWatch, SeenBatch, SeenSnapshot, newest_voters
+from kraft_wire.sim.model_invariant import StepsAreInModel
 from kraft_wire.wire.control_records import ControlRecordType
 from kraft_wire.wire.generated.begin_quorum_epoch import BeginQuorumEpochRequest
 from kraft_wire.wire.generated.end_quorum_epoch import EndQuorumEpochRequest
@@ -491,6 +492,7 @@ SAFETY: Final = (
     BoundedMemory,
     CommittedReadOnly,
     StaleIsFenced,
+    StepsAreInModel,
 )
 """In the order of their ids, L7 among them, which needs no healed network.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kraft_wire.model import NO_REPLICA, ZERO_UUID, LeaderEpoch, Offset, ReplicaKey
+from kraft_wire.model import NO_REPLICA, ZERO_UUID, LeaderEpoch, Offset, OffsetAndEpoch, ReplicaKey
 from kraft_wire.raft.effects import AppendControlRecords, Effect, TruncateLog
 from kraft_wire.raft.events import Event, RecordsAppended, SnapshotInstalled
 from kraft_wire.raft.ports import LogView, SnapshotView
@@ -79,6 +79,11 @@ class LogSeen:
         """The newest snapshot on the disk."""
         found = self._snapshots.latest_id
         return None if found is None else Point(found.epoch, found.offset)
+
+    def has(self, snapshot: Point) -> bool:
+        """Tell whether a snapshot is on the disk."""
+        wanted = OffsetAndEpoch(Offset(snapshot.offset), LeaderEpoch(snapshot.epoch))
+        return self._snapshots.size_bytes(wanted) is not None
 
     def end_of(self, epoch: int) -> Point:
         """Return the largest known epoch that is at most `epoch`, and where it ends."""

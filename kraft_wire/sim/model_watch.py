@@ -35,7 +35,7 @@ from kraft_wire.raft.events import (
 )
 from kraft_wire.raft.replica import RaftReplica
 from kraft_wire.sim import model_messages as messages
-from kraft_wire.sim.model_reading import Reading
+from kraft_wire.sim.model_reading import OtherVoters, Reading
 from kraft_wire.sim.quorum_model import rules
 from kraft_wire.sim.quorum_model.states import (
     Answer,
@@ -70,16 +70,22 @@ class NotInModel(Exception):
 
 
 class ModelWatch:
-    """Looks at one replica of one process; `watch` puts it in between."""
+    """Looks at one replica of one process; `attach` puts it in between."""
 
-    def __init__(self, replica: RaftReplica, passed: Callable[[], None]) -> None:
-        """`passed` is called for every step that was held against the model."""
+    def __init__(
+        self,
+        replica: RaftReplica,
+        passed: Callable[[], None],
+        refused: Callable[[str], Exception] = NotInModel,
+    ) -> None:
+        """`passed` is called for every step that is allowed, `refused` makes the error."""
         self._replica = replica
         self._take: Callable[[Event, int], list[Effect]] = replica.step
-        self._passed = passed
+        self._passed, self._refused = passed, refused
         self._reading = Reading(replica.quorum)
         self._state = self._reading.state()
-        self._asked: dict[int, Message] = {}
+        self._asked: dict[int, tuple[Message, object, int]] = {}
+        """Requests by id, with the role that asked and the time at which it gives up."""
         self._parked: dict[int, tuple[object, Fetch]] = {}
         timing = replica.quorum.config.timing
         self._fetch_timeout_ms = timing.fetch_timeout_ms
@@ -92,18 +98,20 @@ class ModelWatch:
         self._heard: set[int] = set()
         self._is_stopping = False
         self._may_resign = False
+        for sent in replica.quorum.peers.outstanding():
+            self._remember(sent, self._state.key)
 
-    @classmethod
-    def watch(cls, replica: RaftReplica, passed: Callable[[], None]) -> ModelWatch:
-        """Have every further step of a replica checked; NotInModel is raised out of `step`."""
-        found = cls(replica, passed)
-        replica.step = found.step  # type: ignore[method-assign]  # a watch on one object only
-        return found
+    def attach(self) -> None:
+        """Have every further step of the replica checked; the error is raised out of `step`."""
+        self._replica.step = self.step  # type: ignore[method-assign]  # a watch on one object only
 
     def step(self, event: Event, now_ms: int) -> list[Effect]:
         """Let the replica take the step, and judge it before its effects are performed."""
         effects = self._take(event, now_ms)
-        self._judge(event, effects, now_ms)
+        try:
+            self._judge(event, effects, now_ms)
+        except (NotInModel, OtherVoters) as refusal:
+            raise self._refused(str(refusal)) from refusal
         self._passed()
         return effects
 
@@ -127,7 +135,7 @@ class ModelWatch:
             after = after._replace(log=reading.log())
         self._state = after
         self._judge_messages(event, heard, effects, before, after)
-        self._note_time(heard, matched, now_ms)
+        self._note_time(heard, matched, before, now_ms)
 
     def _story(self, event: Event | None, heard: Message | None, *facts: object) -> str:
         name = type(event).__name__
@@ -142,7 +150,7 @@ class ModelWatch:
             heard = messages.of_request(event.request, quorum.config)
             return heard, self._on_request(heard, before, change, now_ms)
         if isinstance(event, ResponseReceived):
-            asked = self._asked.pop(event.request_id, None)
+            asked = self._take_asked(event.request_id, now_ms)
             heard = messages.of_response(event.response, asked)
             steps = [Step(before), *_voter_changes(before, change)]
             if heard is not None:
@@ -152,6 +160,11 @@ class ModelWatch:
             return heard, steps
         return None, self._on_own_event(event, before, change)
 
+    def _take_asked(self, request_id: int, now_ms: int) -> Message | None:
+        """Return the request that is answered; a late answer, or of an earlier role, is lost."""
+        message, role, until_ms = self._asked.pop(request_id, (None, None, 0))
+        return message if role is self._role and now_ms < until_ms else None
+
     def _on_request(
         self, heard: Message | None, before: Replica, change: Change | None, now_ms: int
     ) -> list[Step]:
@@ -160,8 +173,9 @@ class ModelWatch:
         if self._is_stopping and isinstance(heard, Fetch | FetchSnapshot):
             told = Answer(before.key.id, heard.source.id, before.epoch, before.leader)
             return [Step(before, told)]
-        if isinstance(heard, Vote) and before.role == "follower":
-            before = before._replace(is_overdue=self._is_fetch_due(now_ms))
+        if isinstance(heard, Vote) and self._is_fetch_due(now_ms):
+            late = before._replace(is_overdue=before.role == "follower")
+            return [*rules.receive(before, heard), *rules.receive(late, heard)]
         if isinstance(heard, End) and heard.epoch >= before.epoch:
             self._heard_ms = -_AGES_MS  # its successors need not wait for its silence
         return list(rules.receive(before, heard))
@@ -312,16 +326,24 @@ class ModelWatch:
             raise NotInModel(self._story(event, None, after, f"on the disk: {durable}"))
 
     def _judge_request(self, effect: SendRequest, after: Replica) -> Message | None:
-        sent = messages.of_sent(effect.request, effect.node_id, after.key)
+        sent = self._remember(effect, after.key)
         if sent is None:
             return None
-        self._asked[effect.request_id] = sent
         target = sent.target.id if isinstance(sent.target, Key) else sent.target
         assert target is not None, sent
         peer = Key(target)
         state = after._replace(is_overdue=True) if after.role == "follower" else after
         if sent not in rules.requests(state, (peer,)):
             raise NotInModel(self._story(None, sent, after, "is not to be sent"))
+        return sent
+
+    def _remember(self, effect: SendRequest, own: Key) -> Message | None:
+        """Note a request whose answer will be of interest, and return it."""
+        sent = messages.of_sent(effect.request, effect.node_id, own)
+        quorum = self._replica.quorum
+        until_ms = quorum.now_ms + quorum.config.timing.request_timeout_ms
+        if sent is not None:
+            self._asked[effect.request_id] = (sent, quorum.role, until_ms)
         return sent
 
     def _judge_late_answer(
@@ -342,7 +364,9 @@ class ModelWatch:
 
     # -- time ------------------------------------------------------------------------------------
 
-    def _note_time(self, heard: Message | None, matched: Step, now_ms: int) -> None:
+    def _note_time(
+        self, heard: Message | None, matched: Step, before: Replica, now_ms: int
+    ) -> None:
         """Remember when a leader was heard, and when a leader heard a majority."""
         state, role = self._state, self._replica.quorum.role
         self._may_resign = False
@@ -352,17 +376,10 @@ class ModelWatch:
             if isinstance(heard, End):
                 self._heard_ms = -_AGES_MS
         if state.role == "follower":
-            if isinstance(heard, Fetched) and matched.after.has_fetched and matched.answer is None:
-                if heard.epoch == state.epoch and heard.asked == self._asked_at:
-                    self._heard_ms = now_ms
-            elif isinstance(heard, FetchedSnapshot) and heard.epoch == state.epoch:
+            if _is_from_leader(heard, before, state):
                 self._heard_ms = now_ms
         elif state.role == "leader" and isinstance(heard, Fetch):
             self._note_contact(heard, matched, now_ms)
-
-    @property
-    def _asked_at(self) -> object:
-        return self._reading.log().last
 
     def _note_contact(self, heard: Fetch, matched: Step, now_ms: int) -> None:
         voters = self._state.log.voters
@@ -374,6 +391,15 @@ class ModelWatch:
         needed = self._state.majority - self._state.is_voter
         if len(self._heard & {voter.id for voter in voters}) >= needed:
             self._heard, self._period_ms = set(), now_ms
+
+
+def _is_from_leader(heard: Message | None, before: Replica, state: Replica) -> bool:
+    """Tell whether an answer shows a follower that its leader lives."""
+    if isinstance(heard, Fetched):
+        return heard.epoch == state.epoch and heard.asked == state.log.last
+    if isinstance(heard, FetchedSnapshot) and before.wanted is not None:
+        return heard.epoch == state.epoch and heard.snapshot == before.wanted
+    return False
 
 
 def _voter_changes(before: Replica, change: Change | None) -> Iterator[Step]:
@@ -399,7 +425,8 @@ def _is_change(allowed: Change | None, made: Change | None) -> bool:
 def _is_answer(allowed: Message | None, told: Message, after: Replica) -> bool:
     """Compare answers; a fetch may be answered with the high watermark that it brought about."""
     if isinstance(allowed, Fetched) and isinstance(told, Fetched):
-        is_mark = told.watermark in (allowed.watermark, after.commits)
+        reached = after.commits if after.role == "leader" else after.watermark
+        is_mark = told.watermark in (allowed.watermark, reached)
         return is_mark and allowed == told._replace(watermark=allowed.watermark, records=None)
     if isinstance(told, Answer) and not isinstance(allowed, Answer):
         return _is_refusal(allowed, told, after)

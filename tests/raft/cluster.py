@@ -210,7 +210,7 @@ class Host:
         self.state = self._state_at_start()
         self.leads_epoch = None
         if self.cluster.holds_against_model:
-            ModelWatch.watch(self.replica, self.cluster.count_step)
+            ModelWatch(self.replica, self.cluster.count_step).attach()
         self.take(Started(self.disk.election))
 
     def _recover(self) -> None:

@@ -58,6 +58,10 @@ class Disk(NamedTuple):
         """The same: one is kept."""
         return self.oldest_snapshot
 
+    def has(self, snapshot: Point) -> bool:
+        """Tell whether a snapshot is on the disk."""
+        return snapshot == self.oldest_snapshot
+
     @property
     def voters(self) -> Voters:
         """The last voter set."""

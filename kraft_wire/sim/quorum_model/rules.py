@@ -240,8 +240,7 @@ def _on_fetch_snapshot(r: Replica, m: FetchSnapshot) -> Iterator[Step]:
     if r.role != "leader" or m.epoch != r.epoch:
         yield Step(r, _answer(r, m.source.id))
         return
-    is_there = m.snapshot in (r.log.oldest_snapshot, r.log.newest_snapshot)
-    found = m.snapshot if is_there else None
+    found = m.snapshot if r.log.has(m.snapshot) else None
     yield Step(r, FetchedSnapshot(r.key.id, m.source.id, r.epoch, r.leader, found, frozenset()))
 
 

@@ -99,6 +99,9 @@ class Log(Protocol):
     def newest_snapshot(self) -> Point | None:
         """The newest snapshot on the disk."""
 
+    def has(self, snapshot: Point) -> bool:
+        """Tell whether a snapshot is on the disk."""
+
     @property
     def voters(self) -> Voters:
         """The voters of the last voter set in the log, committed or not."""
