@@ -23,6 +23,7 @@ from kraft_wire.raft.effects import (
     ReplyWithSnapshotSlice,
     TruncateLog,
 )
+from kraft_wire.raft.events import Event, RequestReceived
 from kraft_wire.raft.voters import VoterSet
 from kraft_wire.sim.model_reading import key_of, voters_of
 from kraft_wire.sim.quorum_model.states import (
@@ -59,12 +60,16 @@ from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import FetchRequest, FetchResponse
 from kraft_wire.wire.generated.fetch import PartitionData as FetchData
 from kraft_wire.wire.generated.fetch_snapshot import FetchSnapshotRequest, FetchSnapshotResponse
-from kraft_wire.wire.generated.update_raft_voter import UpdateRaftVoterResponse
+from kraft_wire.wire.generated.update_raft_voter import (
+    UpdateRaftVoterRequest,
+    UpdateRaftVoterResponse,
+)
 from kraft_wire.wire.generated.vote import VoteRequest, VoteResponse
 from kraft_wire.wire.generated.voters_record import VotersRecord
 
 __all__ = [
     "change_of",
+    "contact_in",
     "durable_of",
     "lacks_pre_votes",
     "of_answer",
@@ -282,6 +287,23 @@ def _fetched_snapshot(response: FetchSnapshotResponse, source: int, target: int)
     if told.error_code == ErrorCode.NONE:
         found = Point(told.snapshot_id.epoch, told.snapshot_id.end_offset)
     return FetchedSnapshot(source, target, epoch, leader, found, frozenset())
+
+
+def contact_in(
+    event: Event, heard: Message | None, answer: Message | None, effects: list[Effect]
+) -> Key | None:
+    """Return the replica that showed a leader that it is there: by a fetch, or by its update."""
+    match heard, answer:
+        case Fetch(), Fetched(diverging=None, snapshot=None):
+            return heard.source
+        case FetchSnapshot(), FetchedSnapshot() if answer.snapshot is not None:
+            return heard.source
+    asked = event.request if isinstance(event, RequestReceived) else None
+    if not isinstance(asked, UpdateRaftVoterRequest):
+        return None
+    replies = [one.response for one in effects if isinstance(one, Reply)]
+    is_taken = any(getattr(one, "error_code", -1) == ErrorCode.NONE for one in replies)
+    return _key(asked.voter_id, asked.voter_directory_id) if is_taken else None
 
 
 # -- disks -----------------------------------------------------------------------------------------

@@ -8,12 +8,20 @@ from __future__ import annotations
 
 from typing import Final
 
-from kraft_wire.model import NO_REPLICA, ZERO_UUID, LeaderEpoch, Offset, OffsetAndEpoch, ReplicaKey
+from kraft_wire.model import (
+    NO_REPLICA,
+    ZERO_UUID,
+    ElectionState,
+    LeaderEpoch,
+    Offset,
+    OffsetAndEpoch,
+    ReplicaKey,
+)
 from kraft_wire.raft.effects import AppendControlRecords, Effect, TruncateLog
 from kraft_wire.raft.events import Event, RecordsAppended, SnapshotInstalled
 from kraft_wire.raft.ports import LogView, SnapshotView
 from kraft_wire.raft.quorum import Quorum
-from kraft_wire.raft.roles import Candidate, Follower, Leader, Prospective
+from kraft_wire.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Unattached
 from kraft_wire.raft.voters import VoterSet, VoterSetHistory
 from kraft_wire.sim.quorum_model.states import Key, Point, Replica, Role, Voters
 from kraft_wire.wire.generated.voters_record import VotersRecord
@@ -21,13 +29,13 @@ from kraft_wire.wire.message import Message
 
 __all__ = ["LogSeen", "OtherVoters", "Reading", "key_of", "voters_of"]
 
-_ROLES: Final[dict[str, Role]] = {
-    "Unattached": "unattached",
-    "Prospective": "prospective",
-    "Candidate": "candidate",
-    "Follower": "follower",
-    "Leader": "leader",
-    "Resigned": "resigned",
+_ROLES: Final[dict[type, Role]] = {
+    Unattached: "unattached",
+    Prospective: "prospective",
+    Candidate: "candidate",
+    Follower: "follower",
+    Leader: "leader",
+    Resigned: "resigned",
 }
 
 
@@ -106,6 +114,9 @@ class Reading:
 
     def __init__(self, quorum: Quorum) -> None:
         self._quorum = quorum
+        self._key = key_of(quorum.config.key)
+        self._keys: dict[ReplicaKey, Key] = {}
+        self._election, self._voted = quorum.election, _vote_in(quorum.election)
         self._latest: VoterSet | None = None
         self._sets = _sets_of(quorum.voters)
         self._log = self._new_log()
@@ -165,38 +176,55 @@ class Reading:
         """Return the replica as the model sees it now."""
         quorum = self._quorum
         election, role = quorum.election, quorum.role
-        voted = None
-        if election.voted_id != NO_REPLICA:
-            voted = key_of(ReplicaKey(election.voted_id, election.voted_directory_id))
-        plain = Replica(
-            key_of(quorum.config.key),
+        if election is not self._election:
+            self._election, self._voted = election, _vote_in(election)
+        common = (
+            self._key,
             self._log,
             election.leader_epoch,
-            voted,
+            self._voted,
             election.leader_id,
-            _ROLES[type(role).__name__],
+            _ROLES[type(role)],
             quorum.high_watermark or 0,
         )
-        if isinstance(role, Follower):
-            wanted = role.transfer.snapshot_id if role.transfer is not None else None
-            return plain._replace(
-                has_fetched=role.has_fetched,
-                told=role.leader_high_watermark or 0,
-                wanted=None if wanted is None else Point(wanted.epoch, wanted.offset),
-            )
-        if isinstance(role, Leader):
-            return plain._replace(
-                first=role.epoch_start_offset,
-                commits=role.high_watermark or 0,
-                ends=_ends_of(role),
-            )
-        if isinstance(role, Prospective | Candidate):
-            answers = role.answers.items()
-            return plain._replace(
-                granted=frozenset(voter for voter, is_granted in answers if is_granted),
-                refused=frozenset(voter for voter, is_granted in answers if not is_granted),
-            )
-        return plain
+        match role:
+            case Follower():
+                wanted = role.transfer.snapshot_id if role.transfer is not None else None
+                point = None if wanted is None else Point(wanted.epoch, wanted.offset)
+                told = role.leader_high_watermark or 0
+                return Replica(*common, role.has_fetched, False, told, point)
+            case Leader():
+                return Replica(
+                    *common,
+                    first=role.epoch_start_offset,
+                    commits=role.high_watermark or 0,
+                    ends=self._ends_of(role),
+                )
+            case Prospective() | Candidate():
+                answers = role.answers.items()
+                return Replica(
+                    *common,
+                    granted=frozenset(voter for voter, is_granted in answers if is_granted),
+                    refused=frozenset(voter for voter, is_granted in answers if not is_granted),
+                )
+            case _:
+                return Replica(*common)
+
+    def _ends_of(self, role: Leader) -> frozenset[tuple[Key, int]]:
+        keys, found = self._keys, []
+        for key, progress in role.progress.items():
+            if progress.end_offset is not None:
+                known = keys.get(key)
+                if known is None:
+                    known = keys[key] = key_of(key)
+                found.append((known, progress.end_offset))
+        return frozenset(found)
+
+
+def _vote_in(election: ElectionState) -> Key | None:
+    if election.voted_id == NO_REPLICA:
+        return None
+    return key_of(ReplicaKey(election.voted_id, election.voted_directory_id))
 
 
 def _sets_of(history: VoterSetHistory) -> list[tuple[int, Voters]]:
@@ -211,11 +239,3 @@ def _sets_of(history: VoterSetHistory) -> list[tuple[int, Voters]]:
         first = next(end for end in ends if history.set_at(end) is voters)
         offset = Offset(first - 1)  # -1: of the formatted disk or the configuration
     return [(-1, voters_of(voters)), *found[::-1]] if voters.nodes else found[::-1]
-
-
-def _ends_of(role: Leader) -> frozenset[tuple[Key, int]]:
-    return frozenset(
-        (key_of(key), progress.end_offset)
-        for key, progress in role.progress.items()
-        if progress.end_offset is not None
-    )

@@ -25,6 +25,9 @@ from kraft_wire.raft.effects import (
 from kraft_wire.raft.events import (
     AppendRequested,
     Event,
+    LogFlushed,
+    RecordsAppended,
+    RequestFailed,
     RequestReceived,
     ResignRequested,
     ResponseReceived,
@@ -32,6 +35,7 @@ from kraft_wire.raft.events import (
     SnapshotInstalled,
     SnapshotRefused,
     Started,
+    TimerFired,
 )
 from kraft_wire.raft.replica import RaftReplica
 from kraft_wire.sim import model_messages as messages
@@ -55,6 +59,7 @@ from kraft_wire.sim.quorum_model.states import (
     Voted,
     Voters,
     is_member,
+    matches,
 )
 
 __all__ = ["ModelWatch", "NotInModel"]
@@ -62,6 +67,8 @@ __all__ = ["ModelWatch", "NotInModel"]
 _STEPS_MAX = 7
 """What a replica may do by itself in one step: from resigned to leader it is five things."""
 _AGES_MS = 1 << 60
+_EVENTLESS = (TimerFired, LogFlushed, RecordsAppended, RequestFailed)
+"""What may pass without a trace, and says nothing of time."""
 _Answered = Reply | ReplyWithRecords | ReplyWithSnapshotSlice
 
 
@@ -123,7 +130,9 @@ class ModelWatch:
         if before.log is not reading.log():
             before = before._replace(log=reading.log())
         after = reading.state()
-        change = messages.change_of(effects)
+        if not effects and after == before and type(event) in _EVENTLESS:
+            return  # nothing came of it
+        change = messages.change_of(effects) if effects else None
         heard, steps = self._allowed(event, before, change, now_ms)
         answer = self._answer_now(event, heard, effects)
         matched = self._match(steps, after, change, answer, now_ms)
@@ -135,7 +144,8 @@ class ModelWatch:
             after = after._replace(log=reading.log())
         self._state = after
         self._judge_messages(event, heard, effects, before, after)
-        self._note_time(heard, matched, before, now_ms)
+        contact = messages.contact_in(event, heard, answer or matched.answer, effects)
+        self._note_time(heard, contact, before, now_ms)
 
     def _story(self, event: Event | None, heard: Message | None, *facts: object) -> str:
         name = type(event).__name__
@@ -365,7 +375,7 @@ class ModelWatch:
     # -- time ------------------------------------------------------------------------------------
 
     def _note_time(
-        self, heard: Message | None, matched: Step, before: Replica, now_ms: int
+        self, heard: Message | None, contact: Key | None, before: Replica, now_ms: int
     ) -> None:
         """Remember when a leader was heard, and when a leader heard a majority."""
         state, role = self._state, self._replica.quorum.role
@@ -378,18 +388,17 @@ class ModelWatch:
         if state.role == "follower":
             if _is_from_leader(heard, before, state):
                 self._heard_ms = now_ms
-        elif state.role == "leader" and isinstance(heard, Fetch):
-            self._note_contact(heard, matched, now_ms)
+        elif state.role == "leader" and contact is not None:
+            self._note_contact(contact, now_ms)
 
-    def _note_contact(self, heard: Fetch, matched: Step, now_ms: int) -> None:
-        voters = self._state.log.voters
-        told, key = matched.answer, self._state.key
-        is_counted = isinstance(told, Fetched) and told.diverging is None and told.snapshot is None
-        if not is_counted or heard.source.id == key.id or not is_member(voters, heard.source):
+    def _note_contact(self, key: Key, now_ms: int) -> None:
+        """A leader's time begins anew once a majority has been in touch."""
+        state = self._state
+        if key.id == state.key.id or not is_member(state.log.voters, key):
             return
-        self._heard.add(heard.source.id)
-        needed = self._state.majority - self._state.is_voter
-        if len(self._heard & {voter.id for voter in voters}) >= needed:
+        self._heard.add(key.id)
+        needed = state.majority - state.is_voter
+        if len(self._heard & {voter.id for voter in state.log.voters}) >= needed:
             self._heard, self._period_ms = set(), now_ms
 
 
@@ -452,7 +461,7 @@ def _is_durable(sent: Message, durable: tuple[int, Key | None]) -> bool:
     if sent.epoch > epoch:
         return False
     if isinstance(sent, Vote) and not sent.is_pre and sent.epoch == epoch:
-        return voted == sent.source
+        return voted is not None and matches(voted, sent.source)
     if isinstance(sent, Voted) and sent.is_granted and not sent.is_pre:
         return voted is not None and voted.id == sent.target
     return True
