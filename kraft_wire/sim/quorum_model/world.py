@@ -43,6 +43,8 @@ class Scope(NamedTuple):
     voters: tuple[int, ...] = (1, 2, 3)
     is_led: bool = False
     """Whether it begins with a leader in epoch 1 that every voter follows."""
+    is_split: bool = False
+    """Whether it begins behind two leaders, each of which left a record with nobody else."""
     epochs: int = 2
     appends: int = 1
     crashes: int = 1
@@ -51,6 +53,8 @@ class Scope(NamedTuple):
     snapshots: int = 0
     in_flight: int = 2
     """Messages on the way at one time."""
+    batch: int = 100
+    """Records in one answer to a fetch."""
     has_pre_votes: bool = True
     """False: whoever may ask for pre-votes stands at once, which allows more, in fewer states."""
 
@@ -98,6 +102,8 @@ class World:
         ]
         if scope.is_led:
             history, all_of = led(all_of, scope.voters)
+        if scope.is_split:
+            history, all_of = split(all_of)
         numbers = [self._number(self.replicas, each) for each in all_of]
         return self.canonical((*numbers, self._number(self.histories, history)))
 
@@ -288,7 +294,8 @@ class World:
                 after = rules.installed(after)
         h = judge_step(r, after, answer, h)
         if isinstance(answer, Fetched) and answer.diverging is None and answer.snapshot is None:
-            answer = answer._replace(records=disk.records_from(answer.asked.offset))
+            records = disk.records_from(answer.asked.offset)[: self.scope.batch]
+            answer = answer._replace(records=records)
         if isinstance(answer, FetchedSnapshot):
             answer = answer._replace(voters=disk.base_voters)
         return after, h, answer
@@ -323,6 +330,21 @@ def led(replicas: list[Replica], voters: tuple[int, ...]) -> tuple[History, list
     )
     leaders = frozenset({(1, Key(leader, 1), 0)})
     return History(committed=disk.entries, committed_in=1, leaders=leaders), found
+
+
+def split(replicas: list[Replica]) -> tuple[History, list[Replica]]:
+    """Return three replicas of which the first led epoch 1 and the second epoch 2, both alone."""
+    history, (first, second, third) = led(replicas, (1, 2, 3))
+    logs = [
+        changed(changed(disk, Append(), epoch, 0), Append(), epoch, 0)._replace(flushed=3)
+        for disk, epoch in ((first.log, 1), (second.log, 2))
+    ]
+    found = [
+        Replica(each.key, disk, 2, second.key)
+        for each, disk in zip((first, second, third), (*logs, third.log), strict=True)
+    ]
+    found[1] = found[1]._replace(leader=2, role="resigned")
+    return history._replace(leaders=history.leaders | {(2, second.key, 0)}), found
 
 
 def renamed(value: Any, names: tuple[int, ...]) -> Any:
