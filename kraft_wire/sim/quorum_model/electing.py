@@ -2,7 +2,8 @@
 
 From a state of the model everything is healed: no message is lost, nobody crashes, and a request is
 answered at once. If a majority of the newest voter set is there, some order of steps must lead to a
-leader that commits a record of its epoch. Every order is tried before the answer is no.
+leader that commits its log and is followed by a majority. Every order is tried before the answer
+is no.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from kraft_wire.sim.quorum_model.states import (
     Key,
     Replica,
     Step,
+    is_member,
 )
 from kraft_wire.sim.quorum_model.world import State, World
 
@@ -59,7 +61,7 @@ class LeaderElectable:
         way: list[tuple[_Quorum, Iterator[_Quorum]]] = [(first, self._next(first))]
         while way:
             quorum, following = way[-1]
-            if quorum in self._good or any(each.commits > 0 for each in quorum):
+            if quorum in self._good or any(_leads(each, quorum) for each in quorum):
                 self._good.update(each for each, _ in way)
                 return True
             after = next((one for one in following if one not in seen), None)
@@ -134,6 +136,20 @@ def _flushed(r: Replica) -> Replica:
     if disk.flushed == disk.last.offset:
         return r
     return r._replace(log=disk._replace(flushed=disk.last.offset))
+
+
+def _leads(leader: Replica, quorum: _Quorum) -> bool:
+    """Tell whether a leader has committed its whole log, and a majority follows it."""
+    if leader.role != "leader" or leader.commits < leader.log.last.offset:
+        return False
+    under = [
+        each
+        for each in quorum
+        if is_member(leader.log.voters, each.key)
+        and (each.epoch, each.leader) == (leader.epoch, leader.key.id)
+        and (each.has_fetched or each is leader)
+    ]
+    return len(under) >= leader.majority
 
 
 def _is_astray(r: Replica) -> bool:

@@ -36,6 +36,8 @@ def judge_step(r: Replica, after: Replica, answer: Message | None, h: History) -
     if isinstance(answer, Voted) and answer.is_granted and not answer.is_pre:
         is_kept = after.voted is not None and after.voted.id == answer.target
         _check(is_kept, "OneVotePerEpoch", after, answer)
+    is_in_place = not now.entries or now.entries[-1].offset == now.last.offset - 1
+    _check(is_in_place, "LogMatching", r, after)
     _check(after.watermark >= r.watermark, "MonotoneHighWatermark", r, after)
     _check(after.watermark <= now.last.offset, "NoTruncateBelowHighWatermark", r, after)
     if after.role in ("candidate", "prospective"):

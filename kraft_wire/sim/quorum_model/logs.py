@@ -24,6 +24,7 @@ class Entry(NamedTuple):
     """A record: equal entries are equal records."""
 
     epoch: int
+    offset: int
     life: int
     """Crashes before it was appended: tells records of one place apart."""
     voters: Voters | None = None
@@ -109,7 +110,7 @@ def changed(log: Log, change: Change, epoch: int, life: int) -> Disk:
     assert isinstance(log, Disk)
     match change:
         case Append(voters):
-            return log._replace(entries=(*log.entries, Entry(epoch, life, voters)))
+            return log._replace(entries=(*log.entries, Entry(epoch, log.last.offset, life, voters)))
         case Take(records):
             entries = tuple(each for each in records or () if isinstance(each, Entry))
             return log._replace(entries=log.entries + entries)

@@ -71,7 +71,8 @@ class World:
         self._local: dict[tuple[int, int, int], list[Any]] = {}
         self._relabelled: dict[tuple[int, int, int], int] = {}
         self._targets: list[int] = []
-        self._current: dict[tuple[int, int], bool] = {}
+        self._sources: list[int] = []
+        self._current: dict[tuple[int, int, int], bool] = {}
         self._matching: dict[tuple[int, int], bool] = {}
         ids = range(1, scope.replicas + 1)
         is_small = scope.replicas <= 4
@@ -86,8 +87,8 @@ class World:
             found = self._numbers[value] = len(table)
             table.append(value)
             if table is self.messages:
-                target = value.target
-                self._targets.append((target.id if isinstance(target, Key) else target) - 1)
+                self._targets.append(_id(value.target) - 1)
+                self._sources.append(_id(value.source) - 1)
         return found
 
     def initial(self) -> State:
@@ -168,27 +169,19 @@ class World:
         return self._with(state, at, replica, history, network)
 
     def _with(self, state: State, at: int, replica: int, history: int, network: State) -> State:
-        """Return the state with one replica, the history and the network replaced.
-
-        A message of an epoch that its receiver has left is as good as lost: a request is sent anew
-        by a sender that is still there, and nothing else in it is news.
-        """
+        """Return the state with one replica, the history and the network replaced."""
         count = self.scope.replicas
         replicas = (*state[:at], replica, *state[at + 1 : count])
         current = [each for each in network if self._is_current(each, replicas)]
         return self.canonical((*replicas, history, *sorted(current)))
 
     def _is_current(self, number: int, replicas: State) -> bool:
-        key = (number, replicas[self._targets[number]])
+        key = (number, replicas[self._targets[number]], replicas[self._sources[number]])
         found = self._current.get(key)
         if found is None:
-            message, receiver = self.messages[key[0]], self.replicas[key[1]]
-            is_new = message.epoch > receiver.epoch
-            if isinstance(message, Answer) and message.epoch == receiver.epoch:
-                is_new = message.leader != NOBODY and message.leader != receiver.leader
-            found = self._current[key] = is_new or (
-                not isinstance(message, Answer) and message.epoch == receiver.epoch
-            )
+            message = self.messages[number]
+            receiver, sender = self.replicas[key[1]], self.replicas[key[2]]
+            found = self._current[key] = _is_of_use(message, receiver, sender)
         return found
 
     def _judge_logs(self, state: State, at: int, replica: int) -> None:
@@ -303,6 +296,23 @@ class World:
 
 _ASTRAY = ("unattached", False)
 """An address is never lost here: whoever knows a leader follows it."""
+
+
+def _id(replica: Key | int) -> int:
+    return replica.id if isinstance(replica, Key) else replica
+
+
+def _is_of_use(message: Message, receiver: Replica, sender: Replica) -> bool:
+    """Tell whether a message can still make a difference.
+
+    An answer of an older epoch cannot. A request of an older epoch is answered with the newer one:
+    that is news to a sender that is still there, and any other sends a request of its own.
+    """
+    if isinstance(message, Answer | Voted | Fetched | FetchedSnapshot):
+        if isinstance(message, Answer) and message.epoch == receiver.epoch:
+            return message.leader not in (NOBODY, receiver.leader)
+        return message.epoch >= receiver.epoch
+    return message.epoch >= min(receiver.epoch, sender.epoch)
 
 
 def _short(message: Message) -> Message:
