@@ -17,14 +17,14 @@ from kraft_wire.sim.quorum_model.exploration import Found, explore, walk
 from kraft_wire.sim.quorum_model.world import Scope
 
 ELECTION = Scope(epochs=1, appends=0, crashes=1, in_flight=1, has_pre_votes=False)
-SUCCESSION = Scope(is_led=True, epochs=2, appends=1, crashes=1, in_flight=1, has_pre_votes=False)
+SUCCESSION = Scope(start="led", epochs=2, appends=1, crashes=1, in_flight=1, has_pre_votes=False)
 MEMBERSHIP = Scope(
-    voters=(2, 3), is_led=True, epochs=1, appends=0, crashes=0, wipes=1, changes=1, in_flight=1
+    voters=(2, 3), start="led", epochs=1, appends=0, crashes=0, wipes=1, changes=1, in_flight=1
 )
-SPLIT = Scope(is_split=True, epochs=4, appends=0, crashes=0, in_flight=1, has_pre_votes=False)
+SPLIT = Scope(start="split", epochs=4, appends=0, crashes=0, in_flight=1, has_pre_votes=False)
 SNAPSHOTS = Scope(
     voters=(1, 2),
-    is_led=True,
+    start="led",
     epochs=1,
     appends=1,
     crashes=0,
@@ -95,7 +95,7 @@ BUGS = {
     "a candidate names what is not on its disk": Planted(
         "if is_pre or is_on_disk:",
         "if True:",
-        SUCCESSION,
+        SUCCESSION._replace(start="ahead", appends=0),
         ("LeaderCompleteness",),
     ),
     "a vote is forgotten over a restart": Planted(

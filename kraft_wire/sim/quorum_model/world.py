@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 from kraft_wire.sim.quorum_model import rules
 from kraft_wire.sim.quorum_model.judgment import Violated, judge_step, log_conflict
 from kraft_wire.sim.quorum_model.logs import Disk, History, changed
+from kraft_wire.sim.quorum_model.starts import STARTS
 from kraft_wire.sim.quorum_model.states import (
     NOBODY,
     Answer,
@@ -41,10 +42,8 @@ class Scope(NamedTuple):
 
     replicas: int = 3
     voters: tuple[int, ...] = (1, 2, 3)
-    is_led: bool = False
-    """Whether it begins with a leader in epoch 1 that every voter follows."""
-    is_split: bool = False
-    """Whether it begins behind two leaders, each of which left a record with nobody else."""
+    start: str = "formatted"
+    """One of `starts.STARTS`."""
     epochs: int = 2
     appends: int = 1
     crashes: int = 1
@@ -94,17 +93,7 @@ class World:
     def initial(self) -> State:
         """Return where everything begins."""
         scope = self.scope
-        voters = frozenset(Key(each, 1) for each in scope.voters)
-        history, log = History(), Disk(base_voters=voters)
-        empty = Disk()
-        all_of = [
-            Replica(Key(each, 1), log if each in scope.voters else empty)
-            for each in range(1, scope.replicas + 1)
-        ]
-        if scope.is_led:
-            history, all_of = led(all_of, scope.voters)
-        if scope.is_split:
-            history, all_of = split(all_of)
+        history, all_of = STARTS[scope.start](scope.replicas, scope.voters)
         numbers = [self._number(self.replicas, each) for each in all_of]
         return self.canonical((*numbers, self._number(self.histories, history)))
 
@@ -320,41 +309,6 @@ def _short(message: Message) -> Message:
     if isinstance(message, Voted) and not message.is_granted:
         return Answer(message.source, message.target, message.epoch, message.leader)
     return message
-
-
-def led(replicas: list[Replica], voters: tuple[int, ...]) -> tuple[History, list[Replica]]:
-    """Return replicas of which the first voter leads epoch 1, with all of its log committed."""
-    leader, *others = voters
-    base = replicas[leader - 1].log
-    disk = changed(base, Append(), 1, 0)._replace(flushed=1)
-    found = list(replicas)
-    for each in voters:
-        voted = Key(leader, 1)
-        follower = Replica(
-            Key(each, 1), disk, 1, voted, leader, "follower", 1, has_fetched=True, told=1
-        )
-        found[each - 1] = follower
-    ends = frozenset((Key(each, 1), 1) for each in others)
-    found[leader - 1] = Replica(
-        Key(leader, 1), disk, 1, Key(leader, 1), leader, "leader", 1, commits=1, ends=ends
-    )
-    leaders = frozenset({(1, Key(leader, 1), 0)})
-    return History(committed=disk.entries, committed_in=1, leaders=leaders), found
-
-
-def split(replicas: list[Replica]) -> tuple[History, list[Replica]]:
-    """Return three replicas of which the first led epoch 1 and the second epoch 2, both alone."""
-    history, (first, second, third) = led(replicas, (1, 2, 3))
-    logs = [
-        changed(changed(disk, Append(), epoch, 0), Append(), epoch, 0)._replace(flushed=3)
-        for disk, epoch in ((first.log, 1), (second.log, 2))
-    ]
-    found = [
-        Replica(each.key, disk, 2, second.key)
-        for each, disk in zip((first, second, third), (*logs, third.log), strict=True)
-    ]
-    found[1] = found[1]._replace(leader=2, role="resigned")
-    return history._replace(leaders=history.leaders | {(2, second.key, 0)}), found
 
 
 def renamed(value: Any, names: tuple[int, ...]) -> Any:
