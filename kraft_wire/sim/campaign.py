@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any, Final
 
 from kraft_wire.sim.cluster_plan import drawn_cluster_plan
-from kraft_wire.sim.invariants import SAFETY, Canary
+from kraft_wire.sim.invariants import kinds_of
 from kraft_wire.sim.plan import Plan, drawn_plan
 from kraft_wire.sim.run import Failure, Result, run_plan
 
@@ -117,12 +117,12 @@ def drawn(seed: int, *, events: int, nodes: int | None, brokers: int | None) -> 
 
 
 def _one(
-    seed: int, *, events: int, nodes: int | None, brokers: int | None, canary: bool
+    seed: int, *, events: int, nodes: int | None, brokers: int | None, canary: bool, model: bool
 ) -> tuple[Result, float]:
     started = time.process_time()
     if seed % _COLLECT_EVERY == 0:
         gc.collect()  # a world that is over is a knot of references
-    kinds = (*SAFETY, Canary) if canary else SAFETY
+    kinds = kinds_of(canary=canary, model=model)
     plan = drawn(seed, events=events, nodes=nodes, brokers=brokers)
     result = run_plan(plan, kinds=kinds)
     return result, time.process_time() - started
@@ -148,11 +148,12 @@ def results_of(
     nodes: int | None = None,
     brokers: int | None = None,
     canary: bool = False,
+    model: bool = False,
     jobs: int = 1,
 ) -> Iterator[tuple[Result, float]]:
     """Yield each seed's result with the processor time that it took."""
     run: Callable[[int], tuple[Result, float]]
-    run = partial(_one, events=events, nodes=nodes, brokers=brokers, canary=canary)
+    run = partial(_one, events=events, nodes=nodes, brokers=brokers, canary=canary, model=model)
     if jobs <= 1:
         was_enabled = gc.isenabled()
         _begin()
