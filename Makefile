@@ -5,7 +5,7 @@ BIN := .venv/bin
 NODE_READY := .venv/.node-stamp
 READY := .venv/.stamp
 
-.PHONY: help install run test check coverage generate golden clients clients-cluster bench bench-quorum bench-cluster bench-spark fuzz attack mixed guests replicas dropin crash sim sim-clusters model mutants spark spark-cluster apache-views ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
+.PHONY: help install run test check coverage generate golden clients clients-cluster bench instructions bench-quorum bench-cluster bench-spark fuzz attack mixed guests replicas dropin crash sim sim-clusters model mutants mutants-random spark spark-cluster apache-views ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
 .DEFAULT_GOAL := help
 
 help:  ## list the verbs
@@ -52,6 +52,9 @@ clients-cluster: $(READY)  ## the same table against three brokers, one of which
 bench: $(READY)  ## paired benchmarks against peers
 	$(BIN)/python -m benchmarks $(ARGS)
 
+instructions: $(READY)  ## instructions of each hot path by cachegrind, against budgets (ARGS=--write sets them)
+	$(BIN)/python -m benchmarks.instructions $(ARGS)
+
 bench-quorum: $(READY)  ## three controllers of ours beside Apache's three
 	$(BIN)/python -m benchmarks.quorum $(ARGS)
 
@@ -93,6 +96,9 @@ model: $(READY)  ## every state of the quorum's model within its bounds, then ra
 
 mutants: $(READY)  ## deliberate bugs, every one of which some check must find
 	$(BIN)/python -m mutants $(if $(ONLY),--only $(ONLY)) $(ARGS)
+
+mutants-random: $(READY)  ## changes drawn at random, run against what covers them (SEED=S COUNT=N)
+	$(BIN)/python -m mutants.random --seed $(or $(SEED),1) --count $(or $(COUNT),400) $(ARGS)
 
 spark: $(READY)  ## the pipeline on Spark, one shared session; without Java the tests say so
 	$(BIN)/python -m pytest -q tests/spark $(ARGS)

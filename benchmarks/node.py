@@ -26,6 +26,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import load
+from tests.apache.jars import RELEASE
 from tests.apache.node import ApacheNode
 from tests.attack import frames
 from tests.server_process import ServerProcess
@@ -247,7 +248,9 @@ def start_seconds(start: Callable[[], str]) -> float:
 
 def print_table(rows: list[Row], rounds: int, seconds: float, console: Console) -> None:
     """Print the rows for people."""
-    table = Table("case", "ours", "Apache 4.3.1", "ratio", "goal", "spread", "our CPU", "CPU ratio")
+    table = Table(
+        "case", "ours", f"Apache {RELEASE}", "ratio", "goal", "spread", "our CPU", "CPU ratio"
+    )
     for row in rows:
         is_rate = row.unit.endswith("/s")
         table.add_row(

@@ -23,6 +23,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from benchmarks.node import spread
+from tests.apache.jars import RELEASE
 
 GOAL = 1.0
 FAILURES = (Exception,)
@@ -103,7 +104,7 @@ def row(name: str, unit: str, samples: Samples, *, more_is_better: bool = False)
 def print_table(console: Console, rows: list[Row]) -> None:
     """Print the rows for people."""
     table = Table(
-        "figure", "ours", "Apache 4.3.1", "ratio", "goal", "spread", "our CPU", "CPU ratio"
+        "figure", "ours", f"Apache {RELEASE}", "ratio", "goal", "spread", "our CPU", "CPU ratio"
     )
     for each in rows:
         reached = "reached" if each.ratio >= each.goal else "NOT reached"

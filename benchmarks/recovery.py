@@ -22,7 +22,7 @@ from rich.table import Table
 
 from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.record import Record
-from kraft_wire.wire.record_batch import patch_offset_and_epoch
+from kraft_wire.wire.record_batch import RecordBatch
 from tests.apache.node import ApacheNode
 from tests.server.wire_client import WireClient
 from tests.server_process import ServerProcess
@@ -98,8 +98,9 @@ def write_segment(path: Path, mib: int, value_bytes: int, producer_id: int) -> i
     )
     count = (mib << 20) // len(batch)
     with path.open("wb", buffering=1 << 20) as file:
+        head = RecordBatch(memoryview(batch))
         for offset in range(count):
-            patch_offset_and_epoch(memoryview(batch), offset, 0)
+            head.assign(offset, 0)
             file.write(batch)
     return count
 

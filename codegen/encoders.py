@@ -6,6 +6,8 @@ behind it along. What a version cannot carry is tested first. Unknown tagged fie
 value of a wrong type, are left to the reference codec.
 """
 
+from struct import Struct
+
 from codegen.formats import Formats
 from codegen.functions import Definition, Functions, by_version
 from codegen.layout import FieldLayout, NamedMessage, StructLayout
@@ -17,6 +19,9 @@ __all__ = ["plan_encoders"]
 
 Values = list[tuple[str, str]]
 """Format code and expression of each value of a run; the expression of a zero byte is empty."""
+
+SHORT_COUNT: Values = [("B", "n + 1")]
+"""A compact length below 128."""
 
 
 def plan_encoders(
@@ -152,12 +157,13 @@ class Body:
         return values
 
     def _run(self, values: Values) -> list[str]:
-        """Write a run of values."""
+        """Write a run of values; without a call where the bytes are known or in a table."""
         if not values:
             return []
-        if all(code == "x" for code, _ in values):
-            zeros = "\\x00" * len(values)
-            return [f'{self.out}(b"{zeros}")']
+        if values == SHORT_COUNT:
+            return [f"{self.out}(one_byte[n + 1])"]
+        if all(expression in ("", "0", "1", "-1") for _, expression in values):
+            return [f"{self.out}({spelled_bytes(values)})"]
         pack = self.formats.pack([code for code, _ in values])
         return [f"{self.out}({pack}({arguments(values)}))"]
 
@@ -244,7 +250,7 @@ class Body:
             return long
         return [
             "if n < 127:",
-            *indent(self._run([*prefix, ("B", "n + 1")])),
+            *indent(self._run([*prefix, *SHORT_COUNT])),
             "else:",
             *indent(long),
         ]
@@ -282,6 +288,13 @@ def length_code(field: FieldLayout) -> str:
 def arguments(values: Values) -> str:
     """Spell the arguments of a run; zero bytes take none."""
     return ", ".join(expression for _, expression in values if expression)
+
+
+def spelled_bytes(values: Values) -> str:
+    """Spell the bytes of a run of constants as a literal."""
+    numbers = [int(expression) for _, expression in values if expression]
+    packed = Struct(">" + "".join(code for code, _ in values)).pack(*numbers)
+    return 'b"' + "".join(f"\\x{byte:02x}" for byte in packed) + '"'
 
 
 def without_repeated_annotations(lines: list[str]) -> list[str]:

@@ -3,7 +3,8 @@
 The schemas lie inside the jars as `.../message/<Name>.json` and `.../metadata/<Name>.json`. Error
 names and codes are in no schema: a Java program of a few lines (`java/ErrorCodes.java`, run in
 place by `java`, which has to be on the path) prints them from the release's own enum. Jars come
-from Maven; docs/SCHEMA-DIFF-3.9-4.3.md shows the two commands.
+from Maven: `mvn dependency:copy-dependencies -DoutputDirectory=var/apache/4.3.1` in a folder with a
+POM that depends on org.apache.kafka:kafka_2.13:4.3.1.
 """
 
 import hashlib

@@ -42,6 +42,7 @@ IMPORTS = {
         "long_numbers",
         "long_text",
         "new",
+        "one_byte",
         "packers",
         "size_of",
         "tag_head",
@@ -84,9 +85,10 @@ def render_tree(schemas: Path) -> dict[str, str]:
         tree[f"tables/{module.name}.py"] = environment.get_template("tables.py.j2").render(
             module=module, messages=plan_tables(module)
         )
-    tree["registry.py"] = environment.get_template("registry.py.j2").render(
+    tree["messages.py"] = environment.get_template("messages.py.j2").render(
         release=release, entries=plan_registry(modules)
     )
+    tree["registry.py"] = environment.get_template("registry.py.j2").render(release=release)
     errors = read_text(schemas / "errors.json")
     tree["error_code.py"] = environment.get_template("error_code.py.j2").render(
         release=release,

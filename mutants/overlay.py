@@ -4,7 +4,9 @@ The copy holds `kraft_wire`, and links to everything else that tests read. A pro
 its working directory and first on the path.
 """
 
+import compileall
 import os
+import py_compile
 import shutil
 import signal
 import subprocess
@@ -41,13 +43,19 @@ class Overlay:
         kept = {name: (self.root / name).read_text(encoding="utf-8") for name in sources}
         try:
             for name, source in sources.items():
-                self._write(name, source)
+                self.write(name, source)
             yield
         finally:
             for name, source in kept.items():
-                self._write(name, source)
+                self.write(name, source)
+                py_compile.compile(str(self.root / name), quiet=1)
 
-    def _write(self, name: str, source: str) -> None:
+    def compile(self) -> None:
+        """Compile the whole copy, so that no probe has to."""
+        compileall.compile_dir(self.root / _COPIED, quiet=2)
+
+    def write(self, name: str, source: str) -> None:
+        """Have another source stand in the copy."""
         path = self.root / name
         path.write_text(source, encoding="utf-8")
         for compiled in (path.parent / "__pycache__").glob(f"{path.stem}.*"):

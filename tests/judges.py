@@ -1,8 +1,9 @@
 """The availability rule for judges: tools that are not ours and that some tests cannot do without.
 
-A test carries a marker (``java``, ``go``, ``node``, ``kcat``, ``chromium``). If a program that the
-marker stands for is missing, the test is listed as *not run* and says which program that is. With
-``CI=true`` a missing judge is a failure: a green run there means that every judge has spoken.
+A test carries a marker (``java``, ``go``, ``node``, ``kcat``, ``chromium``, ``valgrind``). If a
+program that the marker stands for is missing, the test is listed as *not run* and says which
+program that is. With ``CI=true`` a missing judge is a failure: a green run there means that every
+judge has spoken.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ PROGRAMS: dict[str, tuple[str, ...]] = {
     "node": ("node", "npm"),
     "kcat": ("kcat",),
     "chromium": ("chromium",),
+    "valgrind": ("valgrind",),
 }
 
 Which = Callable[[str], str | None]

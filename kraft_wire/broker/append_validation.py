@@ -1,14 +1,13 @@
 """What a leader checks before records enter its log, in Kafka's order, and the offsets they get.
 
-KIP-98 (batches), KIP-467 (errors per record), KIP-937 (timestamp limits), KIP-110 (zstd). Batches
-are checked as wholes first: base offset, size, CRC, counts, control bit, sequence; then record by
+KIP-98 (batches), KIP-467 (errors per record), KIP-937 (timestamp limits), KIP-110 (zstd). A batch
+is checked as a whole first: base offset, size, CRC, counts, control bit, sequence; then record by
 record where something can be wrong inside. Records are only rewritten when the topic demands
 another codec; otherwise offset, epoch and, for LogAppendTime, the timestamp are patched into the
-client's own bytes. Not here: what a producer sent before (`storage` keeps that), and the rules of
-one request version (`handlers/produce`).
+client's own bytes. Not here: what a producer sent before (`storage` keeps that), and what a Produce
+request may carry (`produced_batch`).
 """
 
-from collections.abc import Sequence
 from enum import Enum
 from typing import Final, NamedTuple, NoReturn
 
@@ -16,7 +15,6 @@ from kraft_wire.broker.ports import TopicLimits
 from kraft_wire.model import LeaderEpoch, Offset, TopicPartition
 from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.compression import (
-    DEFAULT_LIMITS,
     STORED_LIMITS,
     Compression,
     DecompressionLimits,
@@ -33,7 +31,6 @@ from kraft_wire.wire.record_batch import (
     parse_batches,
     patch_create_time,
     patch_log_append_time,
-    patch_offset_and_epoch,
 )
 from kraft_wire.wire.record_skim import skim_records
 
@@ -41,7 +38,8 @@ __all__ = [
     "AppendOrigin",
     "AppendRejected",
     "RecordError",
-    "validate_and_assign",
+    "assigned",
+    "check_batch",
 ]
 
 _NO_TIMESTAMP: Final = -1
@@ -69,9 +67,6 @@ class AppendOrigin(Enum):
     COORDINATOR = "coordinator"
 
 
-_CLIENT: Final = AppendOrigin.CLIENT  # looking an enum's member up costs what three calls cost
-
-
 class RecordError(NamedTuple):
     """One refused record of a batch (KIP-467)."""
 
@@ -84,9 +79,12 @@ class AppendRejected(Exception):
     """The records may not enter the log; nothing was written."""
 
     def __init__(
-        self, error: ErrorCode, message: str, record_errors: tuple[RecordError, ...] = ()
+        self,
+        error: ErrorCode,
+        message: str | None = None,
+        record_errors: tuple[RecordError, ...] = (),
     ) -> None:
-        super().__init__(message)
+        super().__init__(error, message)
         self.error = error
         self.message = message
         self.record_errors = record_errors
@@ -97,49 +95,53 @@ class AppendRejected(Exception):
         return self.error not in _BATCH_ERRORS
 
 
-def validate_and_assign(
-    records: memoryview | bytes | bytearray | Sequence[RecordBatch] | None,
-    *,
-    topic_partition: TopicPartition,
+def check_batch(
+    batch: RecordBatch,
+    name: TopicPartition,
+    limits: TopicLimits,
+    wall_ms: int,
+    decompression: DecompressionLimits,
+) -> None:
+    """Check what a client wants to append, and correct the times in the head of its batch.
+
+    Errors (`AppendRejected`), first match wins: INVALID_RECORD for a base offset that is not 0,
+    MESSAGE_TOO_LARGE, CORRUPT_MESSAGE, INVALID_RECORD for a batch that lies about its records or
+    holds what clients may not write, INVALID_RECORD or INVALID_TIMESTAMP with one entry per refused
+    record.
+    """
+    if not _is_sound(batch, limits):
+        _refuse(batch, name, limits)
+    _check_inside(batch, name, limits, wall_ms, decompression)
+
+
+def assigned(
+    batch: RecordBatch,
     limits: TopicLimits,
     next_offset: Offset,
     leader_epoch: LeaderEpoch,
-    origin: AppendOrigin,
     wall_ms: int,
-    decompression: DecompressionLimits = DEFAULT_LIMITS,
-) -> Sequence[RecordBatch]:
-    """Check everything, then give offsets from `next_offset` and the leader epoch.
+) -> RecordBatch:
+    """Return a batch as it is to be written: codec, offset, leader epoch, append time.
 
-    Returns the batches as they are to be written; their views hold the bytes.
-
-    Errors (`AppendRejected`), first match wins: INVALID_RECORD for no batch or a base offset that
-    is not 0, MESSAGE_TOO_LARGE, CORRUPT_MESSAGE, INVALID_RECORD for a batch that lies about its
-    records or holds what clients may not write, INVALID_RECORD or INVALID_TIMESTAMP with one entry
-    per refused record, RECORD_LIST_TOO_LARGE.
+    Patches the batch's own bytes where the codec stays. Errors (`AppendRejected`):
+    RECORD_LIST_TOO_LARGE.
     """
-    batches = records if records.__class__ is list else _parsed(records)
-    if origin is _CLIENT:
-        for batch in batches:
-            if not _is_sound(batch, limits):
-                _refuse(batch, topic_partition, limits)
-            _check_inside(batch, topic_partition, limits, wall_ms, decompression)
     if limits.compression_type != "producer":
-        batches = [_recompressed(batch, limits) for batch in batches]
-    _assign(batches, limits, next_offset, leader_epoch, wall_ms)
-    return batches
-
-
-def _parsed(
-    records: memoryview | bytes | bytearray | Sequence[RecordBatch] | None,
-) -> Sequence[RecordBatch]:
-    if isinstance(records, (memoryview, bytes, bytearray)):
-        try:
-            records = parse_batches(memoryview(records))
-        except CorruptRecordBatch as corrupt:
-            raise AppendRejected(ErrorCode.CORRUPT_MESSAGE, str(corrupt)) from corrupt
-    if not records:
-        raise AppendRejected(ErrorCode.INVALID_RECORD, "There is no record batch to append")
-    return records
+        batch = _recompressed(batch, limits)
+    if batch.view.readonly:
+        batch.view = memoryview(bytearray(batch.view))
+    batch.assign(next_offset, leader_epoch)
+    if limits.message_timestamp_type == "LogAppendTime":
+        patch_log_append_time(batch.view, wall_ms)
+        _take_over_times(batch)
+    size_bytes = len(batch.view)
+    if size_bytes > limits.segment_bytes:
+        raise AppendRejected(
+            ErrorCode.RECORD_LIST_TOO_LARGE,
+            f"The record batch list size of {size_bytes} bytes exceeds the maximum "
+            f"configured segment size of {limits.segment_bytes} bytes",
+        )
+    return batch
 
 
 def _is_sound(batch: RecordBatch, limits: TopicLimits) -> bool:
@@ -306,33 +308,3 @@ def _recompressed(batch: RecordBatch, limits: TopicLimits) -> RecordBatch:
         is_transactional=batch.is_transactional,
     )
     return parse_batches(memoryview(rebuilt))[0]
-
-
-def _assign(
-    batches: Sequence[RecordBatch],
-    limits: TopicLimits,
-    next_offset: Offset,
-    leader_epoch: LeaderEpoch,
-    wall_ms: int,
-) -> None:
-    """Patch offsets, epoch and append time into the batches and their bytes."""
-    stamps = limits.message_timestamp_type == "LogAppendTime"
-    offset: int = next_offset
-    size_bytes = 0
-    for batch in batches:
-        view = batch.view
-        if view.readonly:
-            view = batch.view = memoryview(bytearray(view))
-        batch.base_offset, batch.partition_leader_epoch = offset, leader_epoch
-        patch_offset_and_epoch(view, offset, leader_epoch)
-        if stamps:
-            patch_log_append_time(view, wall_ms)
-            _take_over_times(batch)
-        size_bytes += len(view)
-        offset += batch.last_offset_delta + 1
-    if size_bytes > limits.segment_bytes:
-        raise AppendRejected(
-            ErrorCode.RECORD_LIST_TOO_LARGE,
-            f"The record batch list size of {size_bytes} bytes exceeds the maximum configured "
-            f"segment size of {limits.segment_bytes} bytes",
-        )

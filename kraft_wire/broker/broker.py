@@ -27,6 +27,7 @@ from kraft_wire.broker.ports import (
 from kraft_wire.broker.producer_ids import ProducerIds
 from kraft_wire.broker.producer_refusals import ProducerRefusals
 from kraft_wire.broker.purgatory import FetchPurgatory, OperationPurgatory
+from kraft_wire.broker.repeated_answers import RepeatedAnswers
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.model import (
     NO_REPLICA,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from kraft_wire.broker.groups.coordinator import GroupCoordinator
     from kraft_wire.broker.replication.fetchers import ReplicaFetchers
     from kraft_wire.broker.replication.leader_side import LeaderSide
+    from kraft_wire.broker.topic_creation import TopicCreation
 
 __all__ = ["TOPIC_RESOURCE", "Broker", "MetadataFollower"]
 
@@ -115,14 +117,16 @@ class Broker:
             chance,
             partitions=settings.max_incremental_fetch_session_cache_partitions,
         )
-        self.producer_ids = ProducerIds()
+        self.producer_ids = ProducerIds(
+            node_id, self._registered_epoch, self.ask_controller, self.complete
+        )
+        self.api_versions = RepeatedAnswers()
         self.followers: list[MetadataFollower] = []
         self.leading: LeaderSide | None = None
         """What this broker leads and others replicate, None until there is such a partition."""
         self.fetchers: ReplicaFetchers | None = None
         """What this broker fetches from others, None until it follows a partition."""
-        self.topics_under_way: dict[str, int] = {}
-        """Topics that the controller is asked to create, with when that counts as unanswered."""
+        self._topic_creation: TopicCreation | None = None
         self.is_stopping = False
         self.has_replicated = False
         """Whether a partition ever had other replicas than this broker's."""
@@ -137,16 +141,35 @@ class Broker:
     def groups(self) -> "GroupCoordinator":
         """The group coordinator, put in when it is first asked for: most of a start is imports."""
         if self._groups is None:
-            from kraft_wire.broker.groups.attach import attach_groups
-
-            attach_groups(self)
-            self.groups.published(self.image, self.image, {}, self._now_ms)
-        assert self._groups is not None
+            self._groups = self._new_groups()
+            self.followers.append(self._groups)
+            self._groups.published(self.image, self.image, {}, self._now_ms)
         return self._groups
 
-    @groups.setter
-    def groups(self, coordinator: "GroupCoordinator") -> None:
-        self._groups = coordinator
+    def _new_groups(self) -> "GroupCoordinator":
+        from kraft_wire.broker.groups.assembly import group_coordinator
+
+        return group_coordinator(
+            node_id=self.node_id,
+            settings=lambda: self.settings,
+            chance=self.chance,
+            partition=self.partition,
+            appended=self.appended,
+            flushed=self.flushed,
+            operations=self.produce_purgatory,
+            complete=self.complete,
+            ask_controller=self.ask_controller,
+            now_ms=lambda: self._now_ms,
+        )
+
+    @property
+    def topic_creation(self) -> "TopicCreation":
+        """What asks the controller for topics that clients name, made when it is first needed."""
+        if self._topic_creation is None:
+            from kraft_wire.broker.topic_creation import TopicCreation
+
+            self._topic_creation = TopicCreation(self.ask_controller)
+        return self._topic_creation
 
     def partition(self, topic: str, partition: int) -> Partition | None:
         """Return a partition that this broker leads or replicates."""
@@ -182,7 +205,7 @@ class Broker:
             self.leading.appended(partition)
         elif log.high_watermark < log.log_end_offset:
             self.unflushed[partition.topic, partition.partition] = partition
-        elif partition.watchers:
+        else:
             self.fetch_purgatory.wake(partition)
 
     def flushed(self, ends: Mapping[tuple[str, int], Offset], now_ms: int) -> None:
@@ -235,7 +258,7 @@ class Broker:
         self.delete_records_purgatory.expire(now_ms)
         if self.leading is not None:
             self.leading.tick(now_ms)
-        self.producer_ids.expire(self, now_ms)
+        self.producer_ids.expire(now_ms)
 
     def deadline_ms(self) -> int | None:
         """Return when `tick` is needed next, None when nothing waits."""
@@ -264,7 +287,7 @@ class Broker:
         for follower in self.followers:
             follower.stop()
         self.fetch_purgatory.complete_all(now_ms)
-        self.producer_ids.answer_waiting(self)
+        self.producer_ids.answer_waiting()
 
     def _follow_topic(self, old: MetadataView, topic: TopicView) -> None:
         before = old.topic(topic.name)
@@ -323,9 +346,7 @@ class Broker:
         leads = partition.is_leader and not partition.offline
         if leads and len(view.replicas) > 1:
             if self.leading is None:
-                from kraft_wire.broker.replication.leader_side import LeaderSide
-
-                self.leading = LeaderSide(self, self._now_ms)
+                self.leading = self._new_leader_side()
             self.leading.lead(partition, view, self._now_ms)
             return
         if self.leading is not None:
@@ -338,10 +359,42 @@ class Broker:
     def _fetch(self, partition: Partition, leader_id: int) -> None:
         """Follow a partition; the first one brings in what only a follower needs."""
         if self.fetchers is None:
-            from kraft_wire.broker.replication.fetchers import fetchers_of
-
-            self.fetchers = fetchers_of(self)
+            self.fetchers = self._new_fetchers()
         self.fetchers.follow(partition, leader_id, self._now_ms)
+
+    def _new_leader_side(self) -> "LeaderSide":
+        from kraft_wire.broker.replication.leader_side import LeaderEnvironment, LeaderSide
+
+        env = LeaderEnvironment(
+            node_id=self.node_id,
+            image=lambda: self.image,
+            settings=lambda: self.settings,
+            broker_epoch=self.broker_epoch,
+            ask_controller=self.ask_controller,
+            order_flush=self._order_flush,
+            fetches=self.fetch_purgatory,
+            produces=self.produce_purgatory,
+            deletions=self.delete_records_purgatory,
+        )
+        return LeaderSide(env, self._now_ms)
+
+    def _new_fetchers(self) -> "ReplicaFetchers":
+        from kraft_wire.broker.replication.fetchers import ReplicaFetchers
+        from kraft_wire.broker.replication.following import FollowerEnvironment
+
+        env = FollowerEnvironment(
+            report=self.report,
+            expect_gaps=self.logs.expect_gaps,
+            grew=self.fetch_purgatory.wake_readers,
+        )
+        return ReplicaFetchers(self.node_id, lambda: self.settings, env, self._order_flush)
+
+    def _order_flush(self, partition: Partition) -> None:
+        self.unflushed[partition.topic_partition] = partition
+
+    def _registered_epoch(self) -> int | None:
+        registered = self.image.brokers.get(self.node_id)
+        return None if registered is None else registered.broker_epoch
 
     def _open_partition(
         self, topic: TopicView, name: TopicPartition, config: Mapping[str, str]

@@ -6,7 +6,7 @@ is read again; only `finish()` changes what a session remembers.
 """
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from kraft_wire.broker.fetch_session import (
     FetchSession,
@@ -19,6 +19,7 @@ from kraft_wire.broker.fetch_session import (
 from kraft_wire.broker.fetch_session_shard import NO_SESSION, FetchSessionShard
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import FetchableTopicResponse, FetchResponse, PartitionData
+from kraft_wire.wire.runtime import new
 
 __all__ = [
     "FetchContext",
@@ -27,6 +28,8 @@ __all__ = [
     "ReadResult",
     "SessionlessFetchContext",
 ]
+
+_NO_ERROR: Final = ErrorCode.NONE
 
 ReadResult: TypeAlias = tuple[WantedPartition, PartitionData]
 Wanted: TypeAlias = Collection[WantedPartition]
@@ -72,7 +75,7 @@ class SessionlessFetchContext:
 
     def finish(self, results: Sequence[ReadResult], now_ms: int) -> FetchResponse:
         assert len(results) == len(self._wanted), (len(results), len(self._wanted))
-        return FetchResponse(session_id=NO_SESSION, responses=_by_topic(results))
+        return _response(NO_SESSION, results)
 
     def throttled(self) -> FetchResponse:
         return FetchResponse(session_id=NO_SESSION)
@@ -117,7 +120,7 @@ class FullFetchContext:
             uses_topic_ids=self._uses_topic_ids,
             now_ms=now_ms,
         )
-        return FetchResponse(session_id=session_id, responses=_by_topic(results))
+        return _response(session_id, results)
 
     def throttled(self) -> FetchResponse:
         return FetchResponse(session_id=NO_SESSION)
@@ -151,7 +154,7 @@ class IncrementalFetchContext:
                 if records_size_bytes(data) > 0:
                     self._session.move_to_end(wanted)
             wanted.sent(data)
-        return FetchResponse(session_id=self._session.session_id, responses=_by_topic(news))
+        return _response(self._session.session_id, news)
 
     def throttled(self) -> FetchResponse:
         if self._is_overtaken():
@@ -168,6 +171,16 @@ class IncrementalFetchContext:
         )
 
 
+def _response(session_id: int, results: Sequence[ReadResult]) -> FetchResponse:
+    """Make an answer without its constructor, which takes three times as long by keywords."""
+    response = new(FetchResponse)
+    response.throttle_time_ms, response.error_code = 0, _NO_ERROR
+    response.session_id, response.responses = session_id, _by_topic(results)
+    response.node_endpoints = []
+    response.unknown_tagged_fields = None
+    return response
+
+
 def _by_topic(results: Sequence[ReadResult]) -> list[FetchableTopicResponse]:
     """Group neighbours of one topic; the order of partitions is kept, as the byte limits need."""
     topics: list[FetchableTopicResponse] = []
@@ -178,10 +191,10 @@ def _by_topic(results: Sequence[ReadResult]) -> list[FetchableTopicResponse]:
         if identity != current or not topics:
             current = identity
             partitions = []
-            topics.append(
-                FetchableTopicResponse(
-                    topic=wanted.topic or "", topic_id=wanted.topic_id, partitions=partitions
-                )
-            )
+            topic = new(FetchableTopicResponse)
+            topic.topic, topic.topic_id = wanted.topic or "", wanted.topic_id
+            topic.partitions = partitions
+            topic.unknown_tagged_fields = None
+            topics.append(topic)
         partitions.append(data)
     return topics

@@ -6,7 +6,7 @@ smallest end in the ISR, of which this one counts as far. Read `append_validatio
 checked before a byte is written. Not here: what is known of followers (`replication.leadership`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -14,7 +14,8 @@ from kraft_wire.broker.append_validation import (
     AppendOrigin,
     AppendRejected,
     RecordError,
-    validate_and_assign,
+    assigned,
+    check_batch,
 )
 from kraft_wire.broker.ports import LogReadView, PartitionLog, ProducerVerdict
 from kraft_wire.frozen import slotted
@@ -31,13 +32,14 @@ from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.record_batch import RecordBatch
 
 if TYPE_CHECKING:
-    from kraft_wire.broker.context import ReplyTo
-    from kraft_wire.broker.purgatory import ParkedFetch
     from kraft_wire.broker.replication.leadership import Leadership
 
 __all__ = ["AppendResult", "Partition"]
 
-_NO_ERROR: Final = ErrorCode.NONE
+_NO_ERROR: Final = ErrorCode.NONE  # looking an enum's member up costs what three calls cost
+_CLIENT: Final = AppendOrigin.CLIENT
+_OFFLINE: Final = ErrorCode.KAFKA_STORAGE_ERROR
+_NOT_LEADER: Final = ErrorCode.NOT_LEADER_OR_FOLLOWER
 _NO_OFFSET: Final = Offset(-1)
 _NO_RECORD_ERRORS: Final[tuple[RecordError, ...]] = ()
 
@@ -68,10 +70,6 @@ class Partition:
     is_leader: bool = True
     leadership: "Leadership | None" = None
     """What the leader knows of the other replicas; None without others, or where another leads."""
-    watchers: "dict[ReplyTo, ParkedFetch]" = field(default_factory=dict)
-    """Parked fetches to wake when more of this partition is committed."""
-    follower_watchers: "dict[ReplyTo, ParkedFetch]" = field(default_factory=dict)
-    """Parked fetches of followers, to wake when its log grows."""
     failed: Callable[[StorageError], None] = field(default=lambda error: None)
     """Tells the broker of an error of the disk, which may concern more than this partition."""
     offline: bool = False
@@ -115,7 +113,7 @@ class Partition:
 
     def append_as_leader(
         self,
-        records: memoryview | bytes | bytearray | Sequence[RecordBatch] | None,
+        batch: RecordBatch,
         *,
         origin: AppendOrigin,
         acks: int,
@@ -123,39 +121,28 @@ class Partition:
         wall_ms: int,
         decompression: DecompressionLimits = DEFAULT_LIMITS,
     ) -> AppendResult:
-        """Validate, give offsets and the leader epoch, and append.
+        """Check a batch if a client wrote it, give it offsets and the leader epoch, and append it.
 
         Errors in the order of their checks: KAFKA_STORAGE_ERROR, NOT_LEADER_OR_FOLLOWER,
-        NOT_ENOUGH_REPLICAS, those of `validate_and_assign`, then the producer's sequence and epoch.
-        A duplicate of a batch that is still remembered answers the original's offsets, no error.
-        A writable buffer is patched in place; the log reads it before this returns.
+        NOT_ENOUGH_REPLICAS, those of `check_batch` and `assigned`, then the producer's sequence and
+        epoch. A duplicate of a batch that is still remembered answers the original's offsets, no
+        error. A writable buffer is patched in place; the log reads it before this returns.
         """
-        if self.offline:
-            return AppendResult(ErrorCode.KAFKA_STORAGE_ERROR)
-        if not self.is_leader:
-            return AppendResult(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        if self.offline or not self.is_leader:
+            return AppendResult(_OFFLINE if self.offline else _NOT_LEADER)
         log, config = self.log, self.log.config
         leadership = self.leadership
         if acks == -1 and leadership is not None and self._is_isr_too_small(leadership):
             return self._not_enough_replicas(leadership)
         try:
-            batches = validate_and_assign(
-                records,
-                topic_partition=self.topic_partition,
-                limits=config,
-                next_offset=log.log_end_offset,
-                leader_epoch=self.leader_epoch,
-                origin=origin,
-                wall_ms=wall_ms,
-                decompression=decompression,
-            )
-            first = batches[0]
-            if first.producer_id >= 0:
-                check = log.producer_states.check(first)
+            if origin is _CLIENT:
+                check_batch(batch, self.topic_partition, config, wall_ms, decompression)
+            batch = assigned(batch, config, log.log_end_offset, self.leader_epoch, wall_ms)
+            if batch.producer_id >= 0:
+                check = log.producer_states.check(batch)
                 if check.verdict.name != "OK":
-                    return self._known_or_refused(check, first, now_ms)
-            data = first.view if len(batches) == 1 else b"".join([each.view for each in batches])
-            log.append(data, batches, now_ms, wall_ms)
+                    return self._known_or_refused(check, batch, now_ms)
+            log.append(batch.view, [batch], now_ms, wall_ms)
         except AppendRejected as rejected:
             return self._rejected(rejected)
         except StorageError as error:
@@ -168,7 +155,7 @@ class Partition:
             log.high_watermark = end_offset
         stamped = wall_ms if config.message_timestamp_type == "LogAppendTime" else -1
         last_offset, log_start_offset = end_offset - 1, log.log_start_offset
-        return AppendResult(_NO_ERROR, first.base_offset, last_offset, stamped, log_start_offset)
+        return AppendResult(_NO_ERROR, batch.base_offset, last_offset, stamped, log_start_offset)
 
     def read(
         self, fetch_offset: Offset, max_bytes: int, *, upper_bound: Offset, min_one_batch: bool

@@ -268,7 +268,7 @@ class PartitionLog(Protocol):
         ...
 
     high_watermark: Offset
-    """Exclusive end of what is committed; written by the partition alone."""
+    """Exclusive end of what is committed; written by the partition, its broker and its follower."""
 
     @property
     def log_start_offset(self) -> Offset:
@@ -420,8 +420,8 @@ class LogStore(Protocol):
 class ControllerChannel(Protocol):
     """The active controller: what it serves, and the broker's own requests to it.
 
-    Answers come back through `Broker.controller_answered(tag, response, now_ms)`, possibly before
-    `send` returns, possibly never: whoever sends keeps a deadline.
+    Responses return through `Broker.controller_answered(tag, response)`, possibly before `send`
+    returns, possibly never: the sender keeps a deadline.
     """
 
     def send(self, tag: str, request: Message) -> None:

@@ -6,7 +6,7 @@ to come again, and they warn their users. What is left of a block when the broke
 used.
 """
 
-from functools import partial
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from kraft_wire.wire.generated.allocate_producer_ids import (
@@ -18,7 +18,6 @@ from kraft_wire.wire.generated.init_producer_id import InitProducerIdResponse
 from kraft_wire.wire.message import Message
 
 if TYPE_CHECKING:
-    from kraft_wire.broker.broker import Broker
     from kraft_wire.broker.context import ReplyTo
 
 __all__ = ["ANSWER_AWAITED_MS", "ProducerIds", "id_answer"]
@@ -35,20 +34,43 @@ _ID_MAX: Final = (1 << 63) - 1
 class ProducerIds:
     """The ids that this broker may give out now, and who waits for one."""
 
-    __slots__ = ("_asked_at_ms", "_left", "_next_block", "_waiting")
+    __slots__ = (
+        "_ask_controller",
+        "_asked_at_ms",
+        "_complete",
+        "_left",
+        "_next_block",
+        "_node_id",
+        "_registered_epoch",
+        "_waiting",
+    )
 
-    def __init__(self) -> None:
-        """Start without any: the first request asks for a block."""
+    def __init__(
+        self,
+        node_id: int,
+        registered_epoch: Callable[[], int | None],
+        ask_controller: Callable[[Message, Callable[[Message], None]], None],
+        complete: "Callable[[ReplyTo, Message], None]",
+    ) -> None:
+        """Start without any: the first request asks for a block.
+
+        `registered_epoch` returns the broker epoch that the metadata have of this node, None while
+        it is not registered. `complete` answers a parked request.
+        """
+        self._node_id = node_id
+        self._registered_epoch = registered_epoch
+        self._ask_controller = ask_controller
+        self._complete = complete
         self._left = range(0)
         self._next_block = range(0)
         self._asked_at_ms: int | None = None
         self._waiting: list[ReplyTo] = []
         """In the order of their requests; nobody waits while no block is asked for."""
 
-    def take(self, broker: "Broker", now_ms: int) -> int | None:
+    def take(self, now_ms: int) -> int | None:
         """Return an id that nobody else gets; None while the controller has not answered."""
         if not self._next_block and len(self._left) < PREFETCH_BELOW:
-            self._ask(broker, now_ms)
+            self._ask(now_ms)
         return self._next()
 
     def park(self, reply_to: "ReplyTo") -> bool:
@@ -64,22 +86,22 @@ class ProducerIds:
             return None
         return self._asked_at_ms + ANSWER_AWAITED_MS
 
-    def expire(self, broker: "Broker", now_ms: int) -> None:
+    def expire(self, now_ms: int) -> None:
         """Tell who waits to come again, once the controller's answer counts as lost."""
         deadline_ms = self.deadline_ms()
         if deadline_ms is not None and deadline_ms <= now_ms:
-            self.answer_waiting(broker)
+            self.answer_waiting()
 
     def forget(self, connection_id: int) -> None:
         """Drop the requests of a connection that is gone."""
         if self._waiting:
             self._waiting = [each for each in self._waiting if each.connection_id != connection_id]
 
-    def answer_waiting(self, broker: "Broker") -> None:
+    def answer_waiting(self) -> None:
         """Answer whoever waits: with an id while there are any, else to come again."""
         waiting, self._waiting = self._waiting, []
         for reply_to in waiting:
-            broker.complete(reply_to, id_answer(self._next()))
+            self._complete(reply_to, id_answer(self._next()))
 
     def _next(self) -> int | None:
         if not self._left:
@@ -90,20 +112,18 @@ class ProducerIds:
         self._left = self._left[1:]
         return taken
 
-    def _ask(self, broker: "Broker", now_ms: int) -> None:
+    def _ask(self, now_ms: int) -> None:
         asked_at_ms = self._asked_at_ms
         if asked_at_ms is not None and now_ms - asked_at_ms < ANSWER_AWAITED_MS:
             return
-        registered = broker.image.brokers.get(broker.node_id)
-        if registered is None:
+        broker_epoch = self._registered_epoch()
+        if broker_epoch is None:
             return
         self._asked_at_ms = now_ms
-        request = AllocateProducerIdsRequest(
-            broker_id=broker.node_id, broker_epoch=registered.broker_epoch
-        )
-        broker.ask_controller(request, partial(self._answered, broker))
+        request = AllocateProducerIdsRequest(broker_id=self._node_id, broker_epoch=broker_epoch)
+        self._ask_controller(request, self._answered)
 
-    def _answered(self, broker: "Broker", response: Message) -> None:
+    def _answered(self, response: Message) -> None:
         assert isinstance(response, AllocateProducerIdsResponse), response
         self._asked_at_ms = None
         start = response.producer_id_start
@@ -111,7 +131,7 @@ class ProducerIds:
         is_usable = 0 <= start <= end <= _ID_MAX + 1
         if response.error_code == ErrorCode.NONE and is_usable and not self._next_block:
             self._next_block = range(start, end)
-        self.answer_waiting(broker)
+        self.answer_waiting()
 
 
 def id_answer(

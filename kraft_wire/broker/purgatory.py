@@ -63,6 +63,10 @@ class FetchPurgatory:
         self._deadlines: Deadlines[ParkedFetch] = Deadlines(self._is_parked)
         self.partitions_count = 0
         """Partitions that the waiting fetches name, all together."""
+        self._readers: dict[Partition, dict[ReplyTo, ParkedFetch]] = {}
+        """Fetches to wake when more of a partition is committed."""
+        self._followers: dict[Partition, dict[ReplyTo, ParkedFetch]] = {}
+        """Fetches of followers, to wake when the log of a partition grows."""
         self.woken: dict[ReplyTo, ParkedFetch] = {}
         """Fetches of partitions that changed since `run_woken`."""
 
@@ -76,22 +80,24 @@ class FetchPurgatory:
         self._parked[connection_id] = fetch
         self.partitions_count += fetch.partitions_count
         self._deadlines.add(fetch.deadline_ms, fetch, len(self._parked))
+        watching = self._watching(fetch)
         for partition in fetch.watched:
-            watchers = partition.follower_watchers if fetch.is_follower else partition.watchers
-            watchers[fetch.reply_to] = fetch
+            watching.setdefault(partition, {})[fetch.reply_to] = fetch
 
     def wake(self, partition: Partition) -> None:
         """Note that a partition changed; its fetches run at the next `run_woken`."""
-        self.woken.update(partition.watchers)
-        self.woken.update(partition.follower_watchers)
+        self.wake_readers(partition)
+        self.wake_followers(partition)
 
     def wake_readers(self, partition: Partition) -> None:
         """Note that more of a partition is committed, which is nothing to followers."""
-        self.woken.update(partition.watchers)
+        if partition in self._readers:
+            self.woken.update(self._readers[partition])
 
     def wake_followers(self, partition: Partition) -> None:
         """Note that a partition's log grew, which is nothing to others yet."""
-        self.woken.update(partition.follower_watchers)
+        if partition in self._followers:
+            self.woken.update(self._followers[partition])
 
     def run_woken(self, now_ms: int) -> None:
         """Run the fetches that were woken; those still short of data stay."""
@@ -133,9 +139,15 @@ class FetchPurgatory:
         del self._parked[fetch.reply_to.connection_id]
         self.partitions_count -= fetch.partitions_count
         assert self.partitions_count >= 0, fetch.reply_to
+        watching = self._watching(fetch)
         for partition in fetch.watched:
-            watchers = partition.follower_watchers if fetch.is_follower else partition.watchers
-            watchers.pop(fetch.reply_to, None)
+            fetches = watching.get(partition, {})
+            fetches.pop(fetch.reply_to, None)  # a fetch may name a partition twice
+            if not fetches:
+                watching.pop(partition, None)
+
+    def _watching(self, fetch: ParkedFetch) -> dict[Partition, dict[ReplyTo, ParkedFetch]]:
+        return self._followers if fetch.is_follower else self._readers
 
 
 class OperationPurgatory:

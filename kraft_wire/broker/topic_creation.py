@@ -8,7 +8,7 @@ all of it waiting.
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kraft_wire.broker.metadata_cache import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTION_TOPIC
 from kraft_wire.broker.settings import BrokerSettings
@@ -21,45 +21,58 @@ from kraft_wire.wire.generated.create_topics import (
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.message import Message
 
-if TYPE_CHECKING:
-    from kraft_wire.broker.broker import Broker
-
-__all__ = ["creatable_topic", "create_topics"]
+__all__ = ["TopicCreation", "creatable_topic"]
 
 _TIMEOUT_MS: Final = 30_000
 _ANSWER_WITHIN_MS: Final = 60_000
 """As long as whoever carries the request tries; an answer may also never come."""
-_UNDER_WAY_MAX: Final = 10_000
+_IN_FLIGHT_MAX: Final = 10_000
 """Names that are asked for at the same time; others are unknown until there is room."""
 _BY_DEFAULT: Final = -1
 _EXPECTED: Final = (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
 
 
-def create_topics(broker: "Broker", names: Sequence[str], now_ms: int) -> dict[str, int]:
-    """Ask for topics with the broker's defaults; return the errors that are known by now.
+class TopicCreation:
+    """Asks the controller for topics that clients name, each once at a time."""
 
-    A controller of a later release may have codes that this one does not know.
-    """
-    errors: dict[str, int] = {}
-    under_way, until_ms = broker.topics_under_way, now_ms + _ANSWER_WITHIN_MS
-    _forget_unanswered(under_way, now_ms)
-    room = _UNDER_WAY_MAX - len(under_way)
-    wanted = [name for name in names if name not in under_way][:room]
-    under_way.update(dict.fromkeys(wanted, until_ms))
+    __slots__ = ("_ask_controller", "_in_flight")
 
-    def answered(response: Message) -> None:
-        assert isinstance(response, CreateTopicsResponse), response
-        for name in wanted:
-            if under_way.get(name) == until_ms:
-                del under_way[name]
-        for topic in response.topics:
-            if topic.name is not None and topic.error_code not in _EXPECTED:
-                errors[topic.name] = topic.error_code
+    def __init__(
+        self, ask_controller: Callable[[Message, Callable[[Message], None]], None]
+    ) -> None:
+        """`ask_controller` sends a request and calls back with the response, or never."""
+        self._ask_controller = ask_controller
+        self._in_flight: dict[str, int] = {}
+        """Topic -> when its request counts as unanswered, by that time."""
 
-    if wanted:
-        topics = [creatable_topic(broker.settings, name) for name in wanted]
-        broker.ask_controller(CreateTopicsRequest(topics=topics, timeout_ms=_TIMEOUT_MS), answered)
-    return errors
+    def request(
+        self, names: Sequence[str], settings: BrokerSettings, now_ms: int
+    ) -> dict[str, int]:
+        """Ask for topics with the broker's defaults; return the errors that are known by now.
+
+        A controller of a later release may have codes that this one does not know.
+        """
+        errors: dict[str, int] = {}
+        in_flight, until_ms = self._in_flight, now_ms + _ANSWER_WITHIN_MS
+        _forget_unanswered(in_flight, now_ms)
+        room = _IN_FLIGHT_MAX - len(in_flight)
+        wanted = [name for name in names if name not in in_flight][:room]
+        in_flight.update(dict.fromkeys(wanted, until_ms))
+
+        def answered(response: Message) -> None:
+            assert isinstance(response, CreateTopicsResponse), response
+            for name in wanted:
+                if in_flight.get(name) == until_ms:
+                    del in_flight[name]
+            for topic in response.topics:
+                if topic.name is not None and topic.error_code not in _EXPECTED:
+                    errors[topic.name] = topic.error_code
+
+        if wanted:
+            topics = [creatable_topic(settings, name) for name in wanted]
+            request = CreateTopicsRequest(topics=topics, timeout_ms=_TIMEOUT_MS)
+            self._ask_controller(request, answered)
+        return errors
 
 
 def creatable_topic(settings: BrokerSettings, name: str) -> CreatableTopic:
@@ -80,10 +93,10 @@ def creatable_topic(settings: BrokerSettings, name: str) -> CreatableTopic:
     )
 
 
-def _forget_unanswered(under_way: dict[str, int], now_ms: int) -> None:
+def _forget_unanswered(in_flight: dict[str, int], now_ms: int) -> None:
     """Let names be asked for again, the oldest first, whose answer does not come any more."""
-    for name, _ in list(takewhile(lambda each: each[1] <= now_ms, under_way.items())):
-        del under_way[name]
+    for name, _ in list(takewhile(lambda each: each[1] <= now_ms, in_flight.items())):
+        del in_flight[name]
 
 
 def _offsets_topic(settings: BrokerSettings) -> CreatableTopic:

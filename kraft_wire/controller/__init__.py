@@ -1,6 +1,6 @@
 """Metadata and the controller: records into images, requests into records.
 
-Read `image.py` (the state), `replay.py` and `loader.py` (how records change it), `controller.py`
+Read `image.py` (the state), `replay.py` and `loader.py` (how records change it), `requests.py`
 and `api_table.py` (requests), then the modules named like their APIs.
 """
 

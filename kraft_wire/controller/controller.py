@@ -1,18 +1,15 @@
-"""The controller: requests in, records and the answer that is due once they are committed.
+"""The state of a controller: the image that requests are decided by, sessions, and timers.
 
-`handle` decides by the image alone and changes nothing. Whoever hosts the controller appends the
-records to the metadata log as one atomic batch, tells `appended`, and answers once they are
-committed. Requests are decided against everything that was appended, committed or not (KIP-500
-"speculative" state), so several may be under way; when leadership is lost, `renounce` forgets what
-was not committed. Images are immutable, so going back costs nothing.
+Requests are decided against everything that was appended, committed or not (KIP-500 "speculative"
+state), so several may be in flight. After a loss of leadership, `renounce` drops what was not
+committed; images are immutable, so going back costs nothing. Broker sessions are in no record and
+are kept while the controller is active.
 
-What the records do not say of brokers, their sessions, is kept while the controller is active.
-
-Not here: the log, replication, who leads.
+Not here: how a request is decided (`requests`), the log, replication, elections of the quorum.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Final, Protocol
 
 from kraft_wire.controller.activation import first_records
@@ -21,14 +18,12 @@ from kraft_wire.controller.features import SUPPORTED_FEATURES
 from kraft_wire.controller.image import BROKER_RESOURCE, EMPTY_IMAGE, FeatureRange, MetadataImage
 from kraft_wire.controller.loader import MetadataLoader
 from kraft_wire.controller.periodic_elections import PeriodicElections
-from kraft_wire.controller.records import VersionedRecord, encode_record
-from kraft_wire.controller.refusal import BATCH_BYTES_MAX, BATCH_RECORDS_MAX
+from kraft_wire.controller.records import VersionedRecord
 from kraft_wire.frozen import frozen
 from kraft_wire.model import Chance
 from kraft_wire.settings.node_settings import NodeSettings
-from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.no_op_record import NoOpRecord
-from kraft_wire.wire.message import Message, UnencodableMessage
+from kraft_wire.wire.message import Message
 
 __all__ = ["Controller", "ControllerContext", "ControllerResult", "QuorumUpgrade", "layered"]
 
@@ -64,7 +59,7 @@ class ControllerResult:
     appended: Callable[[int], None] | None = None
     """Called with the offset of the last record, once all of them stand in the log."""
     values: tuple[bytes, ...] = ()
-    """The records as they are appended; `Controller.handle` fills them in."""
+    """The records as they are appended; `requests.decide` fills them in."""
     quorum_upgrade: QuorumUpgrade | None = None
     """Where set, the quorum is asked first; its refusal is answered by `update_features`."""
 
@@ -118,50 +113,6 @@ class Controller:
     def is_active(self) -> bool:
         """Whether this controller decides; else its answers are NOT_CONTROLLER."""
         return self.leader_epoch is not None
-
-    # -- requests --------------------------------------------------------------------------------
-
-    def handle(
-        self, context: ControllerContext, request: Message, now_ms: int, wall_ms: int
-    ) -> ControllerResult:
-        """Decide what a request leads to. Its API and version must be of `api_table`.
-
-        The wall clock is read by none of today's APIs; tokens will.
-        """
-        from kraft_wire.controller.api_table import handler
-
-        assert now_ms >= 0, now_ms
-        assert wall_ms >= 0, wall_ms
-        if not self.is_active:
-            words = "No controller appears to be active on this node."
-            return ControllerResult(self.refuse(request, ErrorCode.NOT_CONTROLLER, words))
-        self.now_ms = now_ms
-        result = handler(request.API_KEY)(self, context, request)
-        assert len(result.records) <= BATCH_RECORDS_MAX or not result.is_atomic
-        return self._encoded(request, result) if result.records else result
-
-    def _encoded(self, request: Message, result: ControllerResult) -> ControllerResult:
-        """Add the records as bytes, or refuse what no record or no batch can hold.
-
-        A byte of a request that was no UTF-8 is three bytes in a record, so a name may not fit.
-        """
-        try:
-            values = tuple(encode_record(record) for record in result.records)
-        except UnencodableMessage as problem:
-            words = f"The change cannot be recorded: {problem}"
-            return ControllerResult(self.refuse(request, ErrorCode.INVALID_REQUEST, words))
-        if result.is_atomic and sum(map(len, values)) > BATCH_BYTES_MAX:
-            words = f"The change takes more than {BATCH_BYTES_MAX} bytes of the metadata log."
-            return ControllerResult(self.refuse(request, ErrorCode.RECORD_LIST_TOO_LARGE, words))
-        assert len(values) == len(result.records)
-        return replace(result, values=values)
-
-    def refuse(self, request: Message, error: ErrorCode, message: str | None) -> Message:
-        """Return the answer that refuses a request of `api_table` as a whole, in its own shape."""
-        from kraft_wire.controller.api_table import refuser
-
-        assert error is not ErrorCode.NONE
-        return refuser(request.API_KEY)(request, error, message)
 
     # -- leadership ------------------------------------------------------------------------------
 

@@ -21,6 +21,7 @@ from kraft_wire.controller.api_table import API_TABLE as CONTROLLER_TABLE
 from kraft_wire.controller.features import CONTROLLERS_FROM
 from kraft_wire.controller.image import MetadataImage
 from kraft_wire.controller.records import VersionedRecord
+from kraft_wire.controller.requests import refuse
 from kraft_wire.model import NO_REPLICA, sooner
 from kraft_wire.node.controller_descriptions import (
     api_versions,
@@ -244,7 +245,7 @@ class ControllerApis:
     def _refusal(self, request: Message, error: ErrorCode, message: str | None) -> Message:
         """Return the answer to a request that is one error."""
         if request.API_KEY in CONTROLLER_TABLE:
-            return self._host.controller.refuse(request, error, message)
+            return refuse(request, error, message)
         answer = response_class(request.API_KEY)()
         assert request.API_KEY in _RAFT, request.NAME
         setattr(answer, "error_code", error)  # noqa: B010  # all of the quorum's answers have it

@@ -25,6 +25,7 @@ from kraft_wire.controller.controller import (
 )
 from kraft_wire.controller.records import VersionedRecord, encode_record
 from kraft_wire.controller.refusal import BATCH_BYTES_MAX, BATCH_RECORDS_MAX
+from kraft_wire.controller.requests import decide, refuse
 from kraft_wire.frozen import slotted
 from kraft_wire.model import DiskFull, LeaderEpoch, Offset, sooner
 from kraft_wire.node.raft_disk import Write
@@ -121,12 +122,12 @@ class ControllerHost:
         """
         self._now_ms = now_ms
         if not self.is_active:
-            return self.controller.refuse(request, ErrorCode.NOT_CONTROLLER, _NOT_ACTIVE)
+            return refuse(request, ErrorCode.NOT_CONTROLLER, _NOT_ACTIVE)
         voters = self._raft.replica.quorum.voters
         self.controller.kraft_version = voters.kraft_version
         self.controller.voter_ids = list(voters.latest.nodes)
         self.controller.next_offset = self._raft.log.log_end_offset
-        result = self.controller.handle(context, request, now_ms, wall_ms)
+        result = decide(self.controller, context, request, now_ms, wall_ms)
         if result.quorum_upgrade is not None:
             error = self._upgrade_quorum(result.quorum_upgrade)
             if error is not ErrorCode.NONE:

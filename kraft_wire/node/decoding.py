@@ -39,7 +39,7 @@ Versions: TypeAlias = Mapping[int, tuple[int, int]]
 _API_VERSIONS: Final = 18
 _PRODUCE: Final = 0
 _PRODUCE_REFUSED_MAX: Final = 2
-_ACCESS_CONTROL: Final = (29, 30, 31)
+_ACCESS_CONTROL: Final = frozenset({29, 30, 31})
 """DescribeAcls, CreateAcls, DeleteAcls, which have codes that nobody can mean."""
 
 

@@ -8,18 +8,15 @@ from collections.abc import Callable
 from typing import Final
 
 from kraft_wire.frozen import slotted
-from kraft_wire.model import Offset, StorageError, TopicPartition
+from kraft_wire.model import StorageError, TopicPartition
+from kraft_wire.node.compaction import LogCleaner
 from kraft_wire.node.log_store import NodeLogStore
 from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.storage.files import FileSystem
-from kraft_wire.storage.log_directory import LogDirectory, note_compaction
+from kraft_wire.storage.log_directory import LogDirectory
 from kraft_wire.storage.retention import apply_retention
 
 __all__ = ["Maintenance"]
-
-_MAP_ENTRIES_MAX: Final = 100_000
-"""Keys of one compaction pass: bounds its memory, and how long it holds the node up."""
-
 
 _COMPACTION_REST_MS_MIN: Final = 1_000
 """A pass holds up everything else, so that none follows another at once."""
@@ -59,6 +56,7 @@ class Maintenance:
         self._fs = fs
         self._store = store
         self._cleans = settings.boolean("log.cleaner.enable")
+        self._cleaner = LogCleaner(fs, disk_failed)
         self._doomed: list[tuple[int, LogDirectory, str]] = []
         self._tasks = [
             _Task(run, interval, now_ms + interval) for run, interval in self._plan(settings)
@@ -121,28 +119,9 @@ class Maintenance:
                     self._disk_failed(partition, error)
 
     def _compact(self, now_ms: int, wall_ms: int) -> None:
-        """Compact one log that is due: a pass holds up everything else for as long as it takes."""
-        if not self._cleans:
-            return
-        # Not needed before the first pass, and most of a start is imports.
-        from kraft_wire.storage.cleaner import compact, is_compaction_due
-
-        for directory in self._online():
-            for partition, log in directory.logs.items():
-                if partition in directory.unreadable:
-                    continue
-                dirty_from = directory.cleaner_offsets.get(partition, Offset(0))
-                try:
-                    if not is_compaction_due(log, dirty_from, wall_ms):
-                        continue
-                    note_compaction(directory, partition, dirty_from)
-                    done = compact(
-                        self._fs, log, dirty_from, wall_ms, map_entries_max=_MAP_ENTRIES_MAX
-                    )
-                    directory.cleaner_offsets[partition] = done.next_dirty_offset
-                except StorageError as error:
-                    self._disk_failed(partition, error)
-                return
+        """Compact one log at most: a pass holds up everything else for as long as it takes."""
+        if self._cleans:
+            self._cleaner.run(self._online(), wall_ms)
 
     def _checkpoint(self, now_ms: int, wall_ms: int) -> None:
         for directory in self._online():

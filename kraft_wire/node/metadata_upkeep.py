@@ -83,6 +83,11 @@ class MetadataUpkeep:
             self._clean_at_ms = now_ms + _CLEANING_INTERVAL_MS
             self._clean(now_ms, wall_ms)
 
+    def snapshot_loaded(self, now_ms: int) -> None:
+        """Count the interval from now: a fetched snapshot replaced the newest one."""
+        assert now_ms >= self._taken_ms, (now_ms, self._taken_ms)
+        self._taken_ms = now_ms
+
     # -- taking ----------------------------------------------------------------------------------
 
     @property

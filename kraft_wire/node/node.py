@@ -364,7 +364,8 @@ class Node:
         if context.listener in self._controller_listeners:
             return self.controller_apis.handle(context, request)
         if api_key in API_TABLE:
-            return handler(api_key)(self.broker, context, request)
+            assert self._broker is not None, api_key
+            return handler(api_key)(self._broker.broker, context, request)
         return self.controller_apis.handle_client(context, request)
 
     def send(self, tag: str, request: Message) -> None:

@@ -25,6 +25,7 @@ from kraft_wire.raft.voters import Address
 from kraft_wire.wire.frame import FRAME_PREFIX_BYTES, frame_prefix
 from kraft_wire.wire.generated.api_versions import ApiVersionsRequest
 from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.messages import RELEASE
 from kraft_wire.wire.generated.registry import response_class
 from kraft_wire.wire.header import RequestHeader, encode_request_header, parse_response_header
 from kraft_wire.wire.message import (
@@ -39,7 +40,6 @@ __all__ = ["ChannelEvent", "ChannelLimits", "PeerChannels"]
 
 ChannelEvent = ResponseReceived | RequestFailed
 _SOFTWARE_NAME: Final = "kraft-wire"
-_SOFTWARE_VERSION: Final = "4.3.1"
 _CORRELATION_ID_BYTES: Final = 4
 _HANDSHAKE_ID: Final = -1
 """Stands for a request id where ApiVersions was asked for the link's own sake."""
@@ -316,7 +316,7 @@ class PeerChannels:
         request = ApiVersionsRequest()
         if version >= _FIRST_SOFTWARE_VERSION:
             request.client_software_name = _SOFTWARE_NAME
-            request.client_software_version = _SOFTWARE_VERSION
+            request.client_software_version = RELEASE
         body = request.encode(version)
         self._write(peer, _Asked(_HANDSHAKE_ID, request, peer.setup_until_ms, version), body)
 

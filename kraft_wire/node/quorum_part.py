@@ -24,6 +24,7 @@ from kraft_wire.model import (
     Chance,
     DiskFull,
     LeaderEpoch,
+    Offset,
     ReplicaId,
     StorageError,
     Uuid,
@@ -276,9 +277,7 @@ class QuorumPart:
     def _obey(self, news: News) -> None:
         match news:
             case HighWatermarkAdvanced(high_watermark):
-                if self.raft.committed.advance(high_watermark):
-                    self._publish()
-                self.host.committed(self._now_ms)
+                self._advance(high_watermark)
             case LeadershipEstablished():
                 self.host.leadership_established(news, self._now_ms)
             case LeadershipEnded():
@@ -290,6 +289,16 @@ class QuorumPart:
                     self._apis.controller_changed(self._now_ms)
             case ShutdownCompleted():
                 self._outputs.append(StopProcess(None))
+
+    def _advance(self, high_watermark: Offset) -> None:
+        """Replay what became committed, and let readers and the controller follow."""
+        committed = self.raft.committed
+        loads_before = committed.loads_count
+        if committed.advance(high_watermark):
+            self._publish()
+        if committed.loads_count > loads_before:
+            self.upkeep.snapshot_loaded(self._now_ms)
+        self.host.committed(self._now_ms)
 
     def _count_leader(self, leader_id: ReplicaId, leader_epoch: LeaderEpoch) -> None:
         """Count a leader once, however often it is found again."""

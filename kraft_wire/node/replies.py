@@ -44,27 +44,23 @@ def encoded_reply(connection_id: int, header: RequestHeader, response: Message) 
 
 
 def _joined(parts: Buffers) -> tuple[Buffers, int]:
-    """Join what stands between file slices, so that it is queued and written as one; and its size.
+    """Join the bytes between file slices, so that they are queued as one buffer; and count all.
 
-    What is not a slice is small, but for what a follower fetches of the metadata log: bytes of
+    They are few, except for what a follower fetches of the metadata log: bytes of
     `QuorumLog.whole_batches`, which are copied once more here.
     """
-    if not any([isinstance(part, FileSlice) for part in parts]):
-        whole = b"".join(parts)  # type: ignore[arg-type]  # any buffer can be joined
-        return [whole], len(whole)
     joined: Buffers = []
-    small: list[bytes] = []
-    size = 0
-    for part in parts:
-        if isinstance(part, FileSlice):
-            joined += b"".join(small), part
-            size += part.size_bytes
-            small = []
-        else:
-            small.append(part)  # type: ignore[arg-type]  # any buffer can be joined
-            size += len(part)
-    if small:
-        joined.append(b"".join(small))
+    begin = size = 0
+    for at, part in enumerate(parts):
+        if type(part) is FileSlice:
+            head = b"".join(parts[begin:at])  # type: ignore[arg-type]  # any buffer can be joined
+            joined += head, part
+            size += len(head) + part.size_bytes
+            begin = at + 1
+    if begin < len(parts):
+        rest = b"".join(parts[begin:])  # type: ignore[arg-type]  # any buffer can be joined
+        joined.append(rest)
+        size += len(rest)
     return joined, size
 
 

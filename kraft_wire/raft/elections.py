@@ -58,16 +58,24 @@ def grants_vote(role: Role, election: ElectionState, asker: ReplicaKey, up_to_da
     return election.leader_id == NO_REPLICA and up_to_date
 
 
-def grants_pre_vote(role: Role, up_to_date: bool) -> bool:
+def grants_pre_vote(role: Role, up_to_date: bool, now_ms: int) -> bool:
     """Decide whether a vote would be given in the next epoch; nothing is promised.
 
-    A leader and a follower whose leader has answered it see no need for an election.
+    A leader refuses, and so does a follower that has fetched from its leader within the fetch
+    timeout.
+
+    A voter leaves the role Follower when its fetch timeout passes; an observer does not. A voter
+    whose log does not reach the record that adds it takes itself for an observer. If it refused
+    for as long as it is a follower, a quorum that needs its vote could never elect a leader. To
+    grant is safe: a pre-vote is not recorded, raises no epoch here and elects nobody. Only votes
+    elect, and `grants_vote` does not depend on this decision.
     """
     match role:
         case Leader():
             return False
         case Follower():
-            return up_to_date and not role.has_fetched
+            follows = role.has_fetched and now_ms < role.fetch_deadline_ms
+            return up_to_date and not follows
         case _:
             assert isinstance(role, Unattached | Prospective | Candidate | Resigned), role
             return up_to_date

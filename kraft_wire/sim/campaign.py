@@ -22,6 +22,7 @@ from kraft_wire.sim.cluster_plan import drawn_cluster_plan
 from kraft_wire.sim.invariants import kinds_of
 from kraft_wire.sim.plan import Plan, drawn_plan
 from kraft_wire.sim.run import Failure, Result, run_plan
+from kraft_wire.sim.upkeep_plan import with_upkeep
 
 __all__ = ["Totals", "drawn", "results_of"]
 
@@ -112,8 +113,9 @@ def drawn(seed: int, *, events: int, nodes: int | None, brokers: int | None) -> 
     `nodes` voters in a quorum, or as many as the seed says.
     """
     if brokers is None:
-        return drawn_plan(seed, nodes=nodes, events=events)
-    return drawn_cluster_plan(seed, nodes=nodes, brokers=brokers or None, events=events)
+        return with_upkeep(drawn_plan(seed, nodes=nodes, events=events))
+    plan = drawn_cluster_plan(seed, nodes=nodes, brokers=brokers or None, events=events)
+    return with_upkeep(plan)
 
 
 def _one(

@@ -16,7 +16,7 @@ from kraft_wire.sim.ledger import register_of_config, register_of_quota
 from kraft_wire.sim.mail import Answered
 from kraft_wire.sim.network import Connection, Network
 from kraft_wire.sim.scheduler import stream
-from kraft_wire.sim.setup import BROKER_PORT, CONTROLLER_PORT, host_of
+from kraft_wire.sim.setup import BROKER_PORT, CONTROLLER_PORT
 from kraft_wire.sim.wires import frames_of
 from kraft_wire.wire.frame import frame_prefix
 from kraft_wire.wire.generated.alter_client_quotas import (
@@ -107,7 +107,7 @@ class Admin:
             return
         self._hang_up()
         self._target, self._outgoing = (node_id, port), data
-        self._connection = self.world.network.dial(self, host_of(node_id), port, 0)
+        self._connection = self.world.network.dial(self, self.world.machines[node_id].host, port, 0)
         assert self._connection is not None, (node_id, port)
 
     def _send(self, connection: Connection, data: bytes) -> None:

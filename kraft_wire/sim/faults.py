@@ -12,12 +12,14 @@ from typing import Final
 from kraft_wire.model import ReplicaKey
 from kraft_wire.raft.roles import Candidate, Prospective
 from kraft_wire.sim.clients import Stranger
+from kraft_wire.sim.controller_faults import begin_transaction, upgrade_request
 from kraft_wire.sim.files import Fault as DiskFault
+from kraft_wire.sim.files import SimFileSystem
 from kraft_wire.sim.machine import Machine
 from kraft_wire.sim.network import STRANGERS
 from kraft_wire.sim.plan import Fault, Habits
 from kraft_wire.sim.scheduler import Clock, stream
-from kraft_wire.sim.setup import CLUSTER_ID, CONTROLLER_PORT, LISTENER, directory_id, host_of
+from kraft_wire.sim.setup import CLUSTER_ID, CONTROLLER_PORT, LISTENER, directory_id
 from kraft_wire.sim.world import World
 from kraft_wire.wire.generated.add_raft_voter import AddRaftVoterRequest
 from kraft_wire.wire.generated.add_raft_voter import Listener as AddListener
@@ -94,7 +96,7 @@ class Misfortune:
         world.late_us_max = 0
         for machine in world.machines.values():
             machine.disarm()
-            machine.fs.fault = None
+            machine.fs.fault = machine.fs.capacity_bytes = None
             machine.disk.flush_us = 300
             machine.clock.change_rate(world.now_us, Clock.USUAL_PERMILLE)
             machine.leaning = machine.chance.leaning = ""
@@ -103,6 +105,7 @@ class Misfortune:
                 machine.start()
             else:
                 machine.wake_anew()
+        world.addresses.restart_ignorant()
 
     # -- whom ------------------------------------------------------------------------------------
 
@@ -176,6 +179,8 @@ class Misfortune:
         leader = self.world.leader()
         if machine is None or leader is None or self.wiped or len(self.world.setup.voters) < 3:
             return False
+        if self.world.addresses.moves:
+            return False
         if self.world.judge.ledger.committed_end == 0:
             return False
         self.wiped[machine.id] = True
@@ -204,6 +209,19 @@ class Misfortune:
         machine.down_us = 50_000
         machine.fs.fault = (machine.fs.calls_count + fault.amount, DiskFault[fault.other])
         return True
+
+    def _disk_full(self, fault: Fault) -> bool:
+        """Leave some bytes of room on a disk for a while; whoever restarts the node makes room."""
+        machine = self._target(fault.target)
+        if machine is None:
+            return False
+        fs = machine.fs
+        fs.capacity_bytes = fs.used_bytes() + fault.amount
+        self.world.scheduler.after(fault.span_us, self._make_room, fs)
+        return True
+
+    def _make_room(self, fs: SimFileSystem) -> None:
+        fs.capacity_bytes = None
 
     def _clock_rate(self, fault: Fault) -> bool:
         machine = self._target(fault.target)
@@ -313,7 +331,7 @@ class Misfortune:
                 return False
         self._hostile += 1
         Stranger(self.world.network, STRANGERS - self._hostile, bytes(data)).dial(
-            host_of(machine.id), port
+            machine.host, port
         )
         return True
 
@@ -341,6 +359,30 @@ class Misfortune:
     def _port_of(self, machine: Machine) -> int:
         """Where old requests are sent to a machine."""
         return CONTROLLER_PORT
+
+    # -- metadata ----------------------------------------------------------------------------------
+
+    def _move(self, fault: Fault) -> bool:
+        """Have a controller come back on another host, where no disk is lost in this run."""
+        moved_id = self.world.addresses.moved_id
+        machine = self._target(fault.target if moved_id is None else str(moved_id), down=True)
+        if machine is None or self.wiped:
+            return False
+        machine.down_us = fault.span_us
+        return self.world.addresses.move(machine)
+
+    def _transaction(self, fault: Fault) -> bool:
+        """Have the active controller write a metadata transaction, whole or in part."""
+        leader = self.world.leader()
+        return leader is not None and begin_transaction(leader, fault, lambda: self.is_over)
+
+    def _upgrade(self, fault: Fault) -> bool:
+        """Ask the leader for a level of a feature, as an operator does."""
+        leader = self.world.leader()
+        if leader is None or self.world.operator.is_busy:
+            return False
+        self._ask_operator(leader, upgrade_request(fault.other, fault.amount))
+        return True
 
     # -- membership ------------------------------------------------------------------------------
 
@@ -380,7 +422,7 @@ class Misfortune:
 
 def add_request(machine: Machine) -> AddRaftVoterRequest:
     """Return what kafka-metadata-quorum add-controller sends for a node."""
-    listener = AddListener(name=LISTENER, host=host_of(machine.id), port=CONTROLLER_PORT)
+    listener = AddListener(name=LISTENER, host=machine.host, port=CONTROLLER_PORT)
     return AddRaftVoterRequest(
         cluster_id=CLUSTER_ID,
         voter_id=machine.id,

@@ -15,10 +15,12 @@ from kraft_wire.controller.image_records import snapshot_values
 from kraft_wire.model import NO_REPLICA, ZERO_UUID, ReplicaKey, uuid_to_text
 from kraft_wire.raft.roles import Candidate, Leader, Prospective, Role
 from kraft_wire.raft.voters import VoterSet
+from kraft_wire.sim.decision_invariants import DECISIONS
 from kraft_wire.sim.judge import Judge, NodeWatch, Signals
 from kraft_wire.sim.ledger import Register, changes_of
 from kraft_wire.sim.log_watch import Election, LogWatch, SeenBatch, SeenSnapshot, newest_voters
 from kraft_wire.sim.model_invariant import EveryStepIsInModel, StepsAreInModel
+from kraft_wire.sim.upkeep_invariants import UPKEEP
 from kraft_wire.wire.control_records import ControlRecordType
 from kraft_wire.wire.generated.begin_quorum_epoch import BeginQuorumEpochRequest
 from kraft_wire.wire.generated.end_quorum_epoch import EndQuorumEpochRequest
@@ -31,10 +33,11 @@ __all__ = ["SAFETY", "Canary", "kinds_of"]
 _CONNECTIONS_MAX: Final = 200
 _SLACK_US: Final = 200_000
 _IMAGE_EVERY: Final = 16
+_NO_DIRECTORY: Final = uuid_to_text(ZERO_UUID)
 
 
 class StaleLeaderResigns(Signals):
-    """A leader that no replica speaks to any more resigns within two check-quorum times."""
+    """A leader that no majority speaks to any more resigns within two check-quorum times."""
 
     id, name = "L7", "StaleLeaderResigns"
 
@@ -51,9 +54,12 @@ class StaleLeaderResigns(Signals):
             return
         rate = machine.clock.rate_permille
         period_us = machine.setup.fetch_timeout_ms * 1_500_000 // rate
-        silent_us = world.now_us - machine.heard_us
+        others = [node for node in voters.nodes if node != watch.id]
+        needed = len(voters.nodes) // 2 + 1 - (watch.id in voters.nodes)
+        heard = sorted((machine.heard.get(node, 0) for node in others), reverse=True)
+        silent_us = world.now_us - max(machine.heard_us, heard[needed - 1])
         bound_us = 2 * period_us + world.late_us_max + _SLACK_US
-        self._check(silent_us <= bound_us, watch, "leads, and heard nobody for", silent_us)
+        self._check(silent_us <= bound_us, watch, "leads, heard no majority for", silent_us)
 
 
 class SingleLeaderPerEpoch(Signals):
@@ -98,7 +104,11 @@ class EpochMonotone(Signals):
 
 
 class OneVotePerEpoch(Signals):
-    """A voter votes once in an epoch, durably before it says so; pre-votes are not recorded."""
+    """A replica votes for one candidate (id and directory) in an epoch, durably before it says so.
+
+    Answers are judged too: a vote that is granted again leaves no trace on the disk. A candidate
+    that names no directory, as before KIP-853, is known by its id. Pre-votes are not recorded.
+    """
 
     id, name = "S03", "OneVotePerEpoch"
 
@@ -115,6 +125,20 @@ class OneVotePerEpoch(Signals):
             stored = watch.log.election
             if stored is not None and not asked.pre_vote and asked.replica_epoch == stored.epoch:
                 self._check(stored.voted_id == watch.id, watch, "asks before its own vote", stored)
+
+    def answered_vote(self, watch: NodeWatch, request: VoteRequest, response: VoteResponse) -> None:
+        answer = response.topics[0].partitions[0] if response.topics else None
+        if answer is None or not answer.vote_granted or request.topics[0].partitions[0].pre_vote:
+            return
+        asked = request.topics[0].partitions[0]
+        self._check(answer.leader_epoch == asked.replica_epoch, watch, "grants", asked, answer)
+        key = (asked.replica_epoch, watch.id, watch.machine.directory_id)
+        candidate = (asked.replica_id, uuid_to_text(asked.replica_directory_id))
+        given = self.ledger.granted.setdefault(key, candidate)
+        self._check(_is_same_candidate(given, candidate), watch, "grants", key, given, candidate)
+        stored = self.ledger.votes.get(key)
+        is_durable = stored is not None and _is_same_candidate(stored, candidate)
+        self._check(is_durable, watch, "grants", candidate, "before it is durable", stored)
 
 
 class MonotoneHighWatermark(Signals):
@@ -329,7 +353,7 @@ class OnlyVotersCount(Signals):
         for (at, node_id, directory), (candidate, named) in self.ledger.votes.items():
             is_member = node_id == voter.id and voter.directory_id in (ZERO_UUID, directory)
             if at == epoch and is_member and candidate == leader.id:
-                return named in ("", uuid_to_text(ZERO_UUID), uuid_to_text(leader.directory_id))
+                return named in ("", _NO_DIRECTORY, uuid_to_text(leader.directory_id))
         return False
 
 
@@ -493,6 +517,8 @@ SAFETY: Final = (
     CommittedReadOnly,
     StaleIsFenced,
     StepsAreInModel,
+    *UPKEEP,
+    *DECISIONS,
 )
 """In the order of their ids, L7 among them, which needs no healed network.
 
@@ -521,6 +547,11 @@ def _epoch_of(message: Message) -> int | None:
             return message.topics[0].partitions[0].current_leader_epoch
         case _:
             return None
+
+
+def _is_same_candidate(voted: tuple[int, str], asker: tuple[int, str]) -> bool:
+    """Tell whether a vote for one candidate may be granted to the other: same id and directory."""
+    return voted[0] == asker[0] and voted[1] in ("", _NO_DIRECTORY, asker[1])
 
 
 def _difference(found: dict[Register, str | None], expected: dict[Register, str]) -> str:

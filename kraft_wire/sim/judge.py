@@ -21,6 +21,8 @@ from kraft_wire.raft.roles import Leader, Role
 from kraft_wire.raft.voters import VoterSet
 from kraft_wire.sim.ledger import Ledger
 from kraft_wire.sim.log_watch import Election, LogChanges, LogWatch, SeenBatch, SeenSnapshot
+from kraft_wire.sim.metadata_twin import Twin
+from kraft_wire.wire.generated.vote import VoteRequest, VoteResponse
 from kraft_wire.wire.message import Message
 
 if TYPE_CHECKING:
@@ -124,8 +126,14 @@ class Signals:
     def sent(self, watch: NodeWatch, message: Message, target: int) -> None:
         """A request or an answer of the quorum's is about to leave a node for another."""
 
+    def answered_vote(self, watch: NodeWatch, request: VoteRequest, response: VoteResponse) -> None:
+        """A node is about to answer a vote request, whoever sent it."""
+
     def applied(self, watch: NodeWatch) -> None:
         """The committed image of a node reached another offset."""
+
+    def committed(self, watch: NodeWatch, batch: SeenBatch) -> None:
+        """A batch of the metadata log is committed; the ledger has it already."""
 
 
 _NAMES = [name for name in vars(Signals) if not name.startswith("_")]
@@ -136,6 +144,8 @@ class Judge:
 
     def __init__(self, kinds: Sequence[Callable[[Judge], Signals]], dynamic: bool) -> None:
         self.ledger = Ledger()
+        self.twin = Twin()
+        """What the committed metadata come to; `decision_invariants` replays them."""
         self.watches: dict[int, NodeWatch] = {}
         self.lost_disks: dict[tuple[int, bytes], LogWatch] = {}
         """Logs on disks that were taken away: what they had, they had."""
@@ -145,6 +155,8 @@ class Judge:
         """Who gave its vote to another last."""
         self.committed: Callable[[SeenBatch], None] = lambda batch: None
         """Hears of each batch of metadata that is committed."""
+        self.fenced: Callable[[int, int, int], None] = lambda *broker: None
+        """Hears of each broker that is fenced: the leader's epoch, its id and its epoch."""
         self.marks: Counter[str] = Counter()
         """What was reached on the way: for the table of coverage."""
         self.invariants = [kind(self) for kind in kinds]
@@ -228,6 +240,7 @@ class Judge:
             now = (watch.role, watch.epoch, watch.leader_id)
             is_other = is_other or now != (before, epoch_before, leader_before)
             if watch.role is not before:
+                machine.leads_since_us = machine.world.now_us
                 self.marks[f"became {watch.role_name}"] += 1
             self._ask("role", watch, before, epoch_before)
         if quorum.high_watermark != watch.high_watermark:
@@ -300,6 +313,7 @@ class Judge:
             if batch is None or batch.base_offset != ledger.committed_end:
                 raise Violation("S09 CommittedIsForever", watch.id, "lacks", ledger.committed_end)
             ledger.commit(batch, watch.epoch)
+            self._ask("committed", watch, batch)
             self.committed(batch)
         if ledger.committed_end != end:
             raise Violation("S11 BatchAtomicity", watch.id, end, "is inside a batch")
@@ -311,3 +325,9 @@ class Judge:
         watch = self.watches[machine.id]
         self._look_at_disk(watch)
         self._ask("sent", watch, message, target)
+
+    def answered_vote(self, machine: Machine, request: VoteRequest, response: VoteResponse) -> None:
+        """A node is about to answer a vote request."""
+        watch = self.watches[machine.id]
+        self._look_at_disk(watch)
+        self._ask("answered_vote", watch, request, response)

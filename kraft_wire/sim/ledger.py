@@ -13,8 +13,11 @@ from dataclasses import dataclass, field
 from kraft_wire.controller.records import decode_message
 from kraft_wire.model import Uuid
 from kraft_wire.sim.log_watch import SeenBatch
+from kraft_wire.wire.generated.abort_transaction_record import AbortTransactionRecord
+from kraft_wire.wire.generated.begin_transaction_record import BeginTransactionRecord
 from kraft_wire.wire.generated.client_quota_record import ClientQuotaRecord
 from kraft_wire.wire.generated.config_record import ConfigRecord
+from kraft_wire.wire.generated.end_transaction_record import EndTransactionRecord
 from kraft_wire.wire.generated.producer_ids_record import ProducerIdsRecord
 from kraft_wire.wire.generated.remove_topic_record import RemoveTopicRecord
 from kraft_wire.wire.generated.topic_record import TopicRecord
@@ -26,6 +29,17 @@ Register = tuple[str, ...]
 """One thing that can be written: ("config", type, name, key) or ("quota", entity, key)."""
 
 PRODUCER_IDS: Register = ("producer-ids",)
+
+
+@dataclass(slots=True)
+class Transaction:
+    """A metadata transaction (KIP-868)."""
+
+    begin_offset: int
+    end_offset: int | None = None
+    """Behind the record that ends or aborts it; None while it is open."""
+    is_aborted: bool = False
+    records: list[Message] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +106,12 @@ class Ledger:
     """Epoch -> whom anybody named its leader."""
     votes: dict[tuple[int, int, bytes], tuple[int, str]] = field(default_factory=dict)
     """(epoch, voter, its directory) -> the candidate that got the vote."""
+    granted: dict[tuple[int, int, bytes], tuple[int, str]] = field(default_factory=dict)
+    """(epoch, voter, its directory) -> the candidate that an answer granted the vote."""
     images: dict[int, str] = field(default_factory=dict)
     """Committed offset -> digest of the image there."""
+    transactions: list[Transaction] = field(default_factory=list)
+    """Metadata transactions (KIP-868), in the order of the log."""
     _topics: dict[Uuid, str] = field(default_factory=dict)
     _replayed: dict[Register, str] = field(default_factory=dict)
     """What a replay gave up to the offset that was asked for last."""
@@ -122,14 +140,43 @@ class Ledger:
         self.ends.append(batch.end_offset)
         self.epochs.append(max(epoch, self.epochs[-1] if self.epochs else 0))
         for at, value in enumerate(batch.values()):
-            record, offset = decode_message(value), batch.base_offset + at
-            change = change_of(record)
-            if change is not None:
-                self._change(Entry(offset, *change))
-            elif isinstance(record, TopicRecord):
-                self._topics[record.topic_id] = record.name
-            elif isinstance(record, RemoveTopicRecord):
-                self._forget_topic(self._topics.pop(record.topic_id), offset)
+            self._take(decode_message(value), batch.base_offset + at)
+
+    def _take(self, record: Message, offset: int) -> None:
+        """Replay a record; what stands in a transaction counts at its end, or not at all."""
+        current = self.transactions[-1] if self.transactions else None
+        if current is not None and current.end_offset is not None:
+            current = None
+        if isinstance(record, BeginTransactionRecord):
+            assert current is None, offset
+            self.transactions.append(Transaction(offset))
+        elif isinstance(record, EndTransactionRecord | AbortTransactionRecord):
+            assert current is not None, offset
+            current.end_offset = offset + 1
+            current.is_aborted = isinstance(record, AbortTransactionRecord)
+            if isinstance(record, EndTransactionRecord):
+                for each in current.records:
+                    self._replay(each, offset)
+        elif current is not None:
+            current.records.append(record)
+        else:
+            self._replay(record, offset)
+
+    def is_inside_transaction(self, end_offset: int) -> bool:
+        """Tell whether a committed log that is cut at an offset is cut inside a transaction."""
+        for each in reversed(self.transactions):
+            if each.begin_offset < end_offset:
+                return each.end_offset is None or end_offset < each.end_offset
+        return False
+
+    def _replay(self, record: Message, offset: int) -> None:
+        change = change_of(record)
+        if change is not None:
+            self._change(Entry(offset, *change))
+        elif isinstance(record, TopicRecord):
+            self._topics[record.topic_id] = record.name
+        elif isinstance(record, RemoveTopicRecord):
+            self._forget_topic(self._topics.pop(record.topic_id), offset)
 
     def _change(self, entry: Entry) -> None:
         self.entries.append(entry)

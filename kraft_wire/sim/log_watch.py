@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from struct import Struct
 from typing import Final
 
+from kraft_wire.model import ZERO_UUID, uuid_to_text
 from kraft_wire.sim.disk_nodes import DirectoryNode, Extend, FileNode, Sector
 from kraft_wire.sim.files import SimFileSystem
 from kraft_wire.sim.setup import METADATA_DIRECTORY
@@ -34,6 +35,8 @@ _CHECKED_FROM: Final = 21
 _OVERHEAD: Final = 12
 _CONTROL: Final = 0x20
 _CHECKPOINT: Final = ".checkpoint"
+_NO_DIRECTORY: Final = uuid_to_text(ZERO_UUID)
+"""What version 0 of quorum-state leaves out."""
 
 
 @dataclass(slots=True, eq=False)
@@ -304,7 +307,7 @@ class LogWatch:
             fields["leaderEpoch"],
             fields["leaderId"],
             fields["votedId"],
-            fields.get("votedDirectoryId", ""),
+            fields.get("votedDirectoryId", _NO_DIRECTORY),
         )
 
 

@@ -41,7 +41,6 @@ from kraft_wire.sim.setup import (
     directory_id,
     format_disk,
     host_of,
-    node_config,
 )
 from kraft_wire.sim.wires import Wires
 from kraft_wire.storage.damage import inspect
@@ -110,20 +109,40 @@ class Machine:
         self.down_us = 100_000
         """How long it stays down after its next death."""
         self.restarts_by_itself = True
+        self.host = host_of(node_id)
+        """The name that others reach it by; an operator may change it while it is down."""
+        self.disturbed_us = 0
+        """When it was stopped and resumed, or its clock interfered with, last."""
+        self.leads_since_us = 0
+        """When its role changed last."""
         self.heard_us = 0
-        """When another replica's request came last; pauses and changes of the clock begin anew."""
+        """When a stranger's request came last; pauses and changes of the clock begin anew."""
+        self.heard: dict[int, int] = {}
+        """When the last request of each other node came."""
         self._held: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
         self._wake_us: int | None = None
         self._is_carrying_out = False
         self._ticks = (0, 0)
         self._format()
         self.wires = Wires(self)
-        name = host_of(node_id)
         self.is_broker_only = node_id in self.setup.brokers
+        self._listen()
+
+    def _listen(self) -> None:
+        """Make the machine reachable under its name."""
+        listening = self.world.network.listening
         if not self.is_broker_only:
-            world.network.listening[name, CONTROLLER_PORT] = self.wires
-        if self.is_broker_only or node_id in self.setup.combined:
-            world.network.listening[name, BROKER_PORT] = self.wires
+            listening[self.host, CONTROLLER_PORT] = self.wires
+        if self.is_broker_only or self.id in self.setup.combined:
+            listening[self.host, BROKER_PORT] = self.wires
+
+    def move(self, host: str) -> None:
+        """Give the machine another name while it is down; nobody listens on the old one then."""
+        assert self.node is None, self.id
+        for port in (CONTROLLER_PORT, BROKER_PORT):
+            self.world.network.listening.pop((self.host, port), None)
+        self.host = host
+        self._listen()
 
     @property
     def is_up(self) -> bool:
@@ -196,7 +215,7 @@ class Machine:
         self.chance = SeededChance(self.world.seed, "chance", self.id, self.life)
         self.chance.leaning = self.leaning
         node = Node(
-            node_config(self.setup, self.id),
+            self.world.addresses.config_of(self.id),
             self.fs,
             self.chance,
             now_ms=self.now_ms,
@@ -292,7 +311,7 @@ class Machine:
     def _after_kill(self) -> SimFileSystem:
         """Return the same disk for another process: nothing that was written is lost."""
         self.fs.release_locks()
-        self.fs.fault = None
+        self.fs.fault = self.fs.capacity_bytes = None
         return self.fs
 
     def _after_loss(self) -> SimFileSystem:
@@ -371,7 +390,7 @@ class Machine:
         if not self.is_paused:
             return
         self.is_paused = False
-        self.heard_us = self.world.now_us
+        self.heard_us = self.disturbed_us = self.world.now_us
         held, self._held = self._held, []
         for do, arguments in held:
             do(*arguments)
@@ -381,7 +400,7 @@ class Machine:
     def wake_anew(self) -> None:
         """Look at the node's deadline again, as the clock or the process was interfered with."""
         if self.node is not None:
-            self.heard_us = self.world.now_us
+            self.heard_us = self.disturbed_us = self.world.now_us
             self._wake_us = None
             self.node.timers_changed = True
             self._arm(self.node)

@@ -1,8 +1,10 @@
 """Every frame that leaves or reaches somebody passes here: it is traced, and looked into.
 
 Requests of the quorum are decoded for the invariants that speak of messages; some are kept, so that
-hostile connections can send them again. Answers to clients are marked with who gave them, which the
-history needs to know. With a kept trace everything is decoded for the story.
+hostile connections can send them again. Vote requests are decoded as they arrive, from peers and
+strangers alike: their answers do not repeat who asked, or for what. Answers to clients are marked
+with who gave them, which the history needs to know. With a kept trace everything is decoded for the
+story.
 """
 
 from __future__ import annotations
@@ -16,8 +18,10 @@ from kraft_wire.sim.network import Connection
 from kraft_wire.sim.setup import CONTROLLER_PORT
 from kraft_wire.sim.trace import decoded_request, decoded_response
 from kraft_wire.wire.generated.registry import request_class, response_class
+from kraft_wire.wire.generated.vote import VoteRequest, VoteResponse
 from kraft_wire.wire.header import parse_request_header, parse_response_header
 from kraft_wire.wire.json_form import Json
+from kraft_wire.wire.message import MalformedMessage
 
 if TYPE_CHECKING:
     from kraft_wire.sim.clients import Admin
@@ -31,6 +35,7 @@ _JUDGED_REQUESTS: Final = frozenset({1, 52, 53, 54})
 """Fetch, Vote, BeginQuorumEpoch, EndQuorumEpoch: what the invariants look into."""
 _JUDGED_ANSWERS: Final = frozenset({52})
 _FETCH: Final = 1
+_VOTE: Final = VoteRequest.API_KEY
 _KEPT_SHARE: Final = 0.05
 _KEPT_MAX: Final = 64
 
@@ -52,6 +57,8 @@ class Mail:
         """Port and bytes of requests of peers, for hostile connections."""
         self._asked: dict[_Number, tuple[int, int]] = {}
         """API key and version of what awaits an answer."""
+        self._votes_asked: dict[_Number, tuple[VoteRequest, int]] = {}
+        """Vote requests that a node has to answer, and their versions."""
         self._answers = 0
         self._answered: dict[_Number, Answered] = {}
         self._last_fetch: dict[int, tuple[bytes, int, int]] = {}
@@ -100,6 +107,9 @@ class Mail:
     ) -> None:
         number = int.from_bytes(data[4:8], "big")
         asked = self._asked.get((connection.number, number))
+        vote_asked = self._votes_asked.pop((connection.number, number), None)
+        if vote_asked is not None:
+            self._judge_vote(machine, *vote_asked, data)
         if asked is not None and asked[0] in _JUDGED_ANSWERS:
             frame = memoryview(data)[4:]
             _, at = parse_response_header(frame, asked[0], asked[1])
@@ -109,6 +119,14 @@ class Mail:
             self._answers += 1
             answered = ((machine.id, machine.life), self._answers, self._is_current(machine))
             self._answered[connection.number, number] = answered
+
+    def _judge_vote(
+        self, machine: Machine, request: VoteRequest, version: int, data: bytes
+    ) -> None:
+        frame = memoryview(data)[4:]
+        _, at = parse_response_header(frame, _VOTE, version)
+        response, _ = VoteResponse.decode(frame, version, at)
+        self._world.judge.answered_vote(machine, request, response)
 
     def _is_current(self, machine: Machine) -> bool:
         """Tell whether a node is the newest leader and has applied all that is committed."""
@@ -137,8 +155,21 @@ class Mail:
         """A frame has reached a node, and is about to be handed to it."""
         if not is_request:
             self._asked.pop((connection.number, int.from_bytes(frame[:4], "big")), None)
+        elif connection.port == CONTROLLER_PORT and int.from_bytes(frame[:2], "big") == _VOTE:
+            self._note_vote_request(connection, frame)
         if self._trace.keeps:
             self._keep_arrival(connection, is_request)
+
+    def _note_vote_request(self, connection: Connection, frame: bytearray) -> None:
+        if int.from_bytes(frame[2:4], "big") > VoteRequest.MAX_VERSION:
+            return  # a stranger's; the node refuses it
+        try:
+            header, at = parse_request_header(frame)
+            request, _ = VoteRequest.decode(frame, header.api_version, at)
+        except MalformedMessage:
+            return
+        asked = (request, header.api_version)
+        self._votes_asked[connection.number, header.correlation_id] = asked
 
     def client_received(self, connection: Connection, frame: bytearray) -> Answered:
         """A client takes an answer; return who gave it."""

@@ -15,6 +15,7 @@ from typing import Final
 
 from kraft_wire.model import ZERO_UUID
 from kraft_wire.raft.roles import Leader
+from kraft_wire.raft.voters import VoterNode
 from kraft_wire.sim.cluster import Cluster
 from kraft_wire.sim.cluster_faults import ClusterMisfortune
 from kraft_wire.sim.faults import Misfortune
@@ -22,6 +23,7 @@ from kraft_wire.sim.invariants import SAFETY, Canary
 from kraft_wire.sim.judge import Judge, Signals, Violation
 from kraft_wire.sim.machine import NodeBroke, SpinningNode
 from kraft_wire.sim.plan import Plan
+from kraft_wire.sim.setup import LISTENER
 from kraft_wire.sim.trace import Trace
 from kraft_wire.sim.world import World
 
@@ -150,8 +152,7 @@ class Run:
 
     def _settle(self) -> None:
         world = self.world
-        for client in world.clients:
-            client.is_done = True
+        world.rest()
         if world.cluster is not None:
             world.cluster.rest()
         world.onlooker.note(None, "everything is healed")
@@ -166,6 +167,8 @@ class Run:
             raise Violation("L6 ParkedRequestsEnd", 0, "a client still waits")
         if not self._until(self._no_voter_change):
             raise Violation("L4 ReconfigResolves", 0, self._states())
+        if not self._until(lambda: world.addresses.why_unknown() is None):
+            raise Violation("L8 AddressIsKnown", 0, world.addresses.why_unknown())
         self._come_to_rest()  # whom the last change removed does not lead on
         if world.cluster is not None:
             self._settle_cluster(world.cluster)
@@ -257,9 +260,15 @@ class Run:
         is_committed = offset is None or offset < self.world.judge.ledger.committed_end
         if not quorum.is_voter and not is_committed:
             return False
-        members = [node.key for node in quorum.voters.latest.nodes.values()]
-        alive = [key for key in members if self._is_there(key.id, key.directory_id)]
-        return 2 * len(alive) > len(members)
+        members = quorum.voters.latest.nodes.values()
+        alive = [node for node in members if self._is_there(node.key.id, node.key.directory_id)]
+        found = [node for node in alive if not self._has_moved(node)]
+        return 2 * len(found) > len(members)
+
+    def _has_moved(self, voter: VoterNode) -> bool:
+        """Tell whether the others look for a voter where it is not any more."""
+        address = voter.endpoints.get(LISTENER)
+        return address is not None and self.world.addresses.is_stale(voter.key.id, address.host)
 
     def _is_there(self, node_id: int, directory_id: bytes) -> bool:
         machine = self.world.machines[node_id]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from kraft_wire.controller.features import METADATA_VERSION
 from kraft_wire.model import Uuid, uuid_to_text
 from kraft_wire.node.checkpoint_files import FormattedVoter, quorum_checkpoint_bytes
 from kraft_wire.node.config import NodeConfig, load_config, settings_of_file
@@ -39,6 +40,12 @@ ROOT = "data"
 METADATA_DIRECTORY = f"{ROOT}/{METADATA_TOPIC}-0"
 _FOR_EVER_MS = 2**31 - 1
 """A simulated cluster may lack a majority for as long as it pleases."""
+_ADMINISTERED = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS",
+    "broker.session.timeout.ms": 1_500,
+    "leader.imbalance.check.interval.seconds": 1,
+}
 _FORMATTED_CHECKPOINT = f"{METADATA_DIRECTORY}/{0:020d}-{0:010d}.checkpoint"
 
 
@@ -70,6 +77,12 @@ class Setup:
     idle_interval_ms: int = 500
     """Period of the leader's NoOp records."""
     segment_bytes: int = 1_073_741_824
+    metadata_version: int = 0
+    """Level that the cluster is formatted with; 0: the newest."""
+    administrators: int = 0
+    """Clients that change topics, settings, entries and credentials."""
+    paper_brokers: int = 0
+    """Brokers that only talk to the controllers."""
     clients: int = 2
     registers: int = 3
     """Settings that the clients write."""
@@ -106,6 +119,8 @@ class Setup:
             "initial.broker.registration.timeout.ms": _FOR_EVER_MS,
         }
         shared = self.data.settings(len(self.brokers)) if self.brokers else {}
+        if self.administrators or self.paper_brokers:
+            shared = {**shared, **_ADMINISTERED}
         everything = {**own, **self._quorum(), **shared}
         return "".join(f"{key}={value}\n" for key, value in everything.items())
 
@@ -159,6 +174,7 @@ def node_config(setup: Setup, node_id: int) -> NodeConfig:
 
 def format_disk(fs: FileSystem, setup: Setup, node_id: int, generation: int, wall_ms: int) -> None:
     """Do what `kraft-wire format` does; a disk that replaces a lost one knows no voters."""
+    levels = {METADATA_VERSION: setup.metadata_version} if setup.metadata_version else {}
     fs.make_directory(ROOT)
     if setup.is_dynamic and node_id in setup.voters and generation == 0:
         fs.make_directory(METADATA_DIRECTORY)
@@ -169,7 +185,7 @@ def format_disk(fs: FileSystem, setup: Setup, node_id: int, generation: int, wal
         cluster_id=CLUSTER_ID,
         node_id=node_id,
         directory_id=directory_id(node_id, generation),
-        levels=DEFAULT_LEVELS,
+        levels={**DEFAULT_LEVELS, **levels},
         wall_ms=wall_ms,
     )
     fs.sync_directory(ROOT)

@@ -174,7 +174,10 @@ class Wires:
                 return
             frame = served.frames.popleft()
             served.awaits_answer = True
-            if connection.dialling.place > 0 or connection.dialling.place <= STRANGERS:
+            place = connection.dialling.place
+            if place > 0:
+                machine.heard[place] = self._world.now_us
+            elif place <= STRANGERS:  # it may repeat what any peer said
                 machine.heard_us = self._world.now_us
             self._world.mail.arrived(connection, frame, is_request=True)
             machine.turn("receive", machine.node.receive, served.peer, frame, times=2)

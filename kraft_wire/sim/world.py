@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from kraft_wire.model import NO_REPLICA, ZERO_UUID, ReplicaId, ReplicaKey
 from kraft_wire.raft.roles import Follower, Leader
 from kraft_wire.raft.voters import Address, VersionRange, VoterNode, VoterSet
+from kraft_wire.sim.addresses import Addresses
+from kraft_wire.sim.administrators import Administrator
 from kraft_wire.sim.clients import Admin, Client
 from kraft_wire.sim.cluster import Cluster
 from kraft_wire.sim.history import History
@@ -22,6 +24,7 @@ from kraft_wire.sim.machine import Machine
 from kraft_wire.sim.mail import Mail
 from kraft_wire.sim.network import Network
 from kraft_wire.sim.onlooker import Onlooker
+from kraft_wire.sim.paper_brokers import FIRST_PAPER_BROKER, PaperBroker
 from kraft_wire.sim.scheduler import Scheduler, stream
 from kraft_wire.sim.setup import CONTROLLER_PORT, LISTENER, Setup, host_of
 from kraft_wire.sim.trace import Trace
@@ -60,6 +63,7 @@ class World:
         self.onlooker = Onlooker(self)
         self.mail = Mail(self, stream(seed, "mail"))
         self.judge.first_voters = _first_voters(setup)
+        self.addresses = Addresses(self)
         self.machines = {node_id: Machine(self, node_id) for node_id in setup.nodes}
         for machine in self.machines.values():
             self.judge.watch(machine)
@@ -67,6 +71,11 @@ class World:
         self.operator = Admin(self, -1_000)
         self.cluster = Cluster(self) if setup.brokers else None
         """Brokers, partitions and their clients, where there are any."""
+        count = range(setup.administrators)
+        self.administrators = [Administrator(self, number) for number in count]
+        last = FIRST_PAPER_BROKER + setup.paper_brokers
+        self.paper_brokers = {n: PaperBroker(self, n) for n in range(FIRST_PAPER_BROKER, last)}
+        self.judge.fenced = self._fenced
         if self.cluster is not None:
             self.judge.committed = self.cluster.judge.metadata_committed
 
@@ -81,8 +90,26 @@ class World:
             machine.start()
         for client in self.clients:
             client.start()
+        for administrator in self.administrators:
+            administrator.start()
+        for broker in self.paper_brokers.values():
+            broker.start()
         if self.cluster is not None:
             self.cluster.start()
+
+    def rest(self) -> None:
+        """Let clients, administrators and brokers on paper ask for nothing more."""
+        for client in self.clients:
+            client.is_done = True
+        for administrator in self.administrators:
+            administrator.is_done = True
+        for broker in self.paper_brokers.values():
+            broker.is_done = True
+
+    def _fenced(self, epoch: int, broker_id: int, broker_epoch: int) -> None:
+        broker = self.paper_brokers.get(broker_id)
+        if broker is not None:
+            broker.fenced(epoch, broker_epoch)
 
     def late_us(self) -> int:
         """Draw by how much a timer is late."""

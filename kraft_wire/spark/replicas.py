@@ -44,7 +44,7 @@ class Replica:
         return TopicPartition(self.files.topic, self.files.partition)
 
 
-def list_replicas(fs: FileSystem, options: LogOptions, *, with_ends: bool = False) -> list[Replica]:
+def list_replicas(fs: FileSystem, options: LogOptions) -> list[Replica]:
     """Return what the options choose, by topic, partition and node.
 
     PipelineError for a directory that cannot be read, and for a topic or partition that is named
@@ -52,7 +52,7 @@ def list_replicas(fs: FileSystem, options: LogOptions, *, with_ends: bool = Fals
     """
     found: list[Replica] = []
     for path in options.paths:
-        found += _replicas_of(fs, path, with_ends)
+        found += _replicas_of(fs, path)
     found = _of_the_only_cluster(found)
     chosen = [replica for replica in found if _is_chosen(options, replica.key)]
     _refuse_missing(options, chosen, found)
@@ -85,7 +85,7 @@ def best_first(fs: FileSystem, replicas: Iterable[Replica]) -> list[Replica]:
     return sorted(replicas, key=lambda each: _length(fs, each), reverse=True)
 
 
-def _replicas_of(fs: FileSystem, path: str, with_ends: bool) -> list[Replica]:
+def _replicas_of(fs: FileSystem, path: str) -> list[Replica]:
     try:
         meta = read_meta_properties(fs, path)
     except StorageError:
@@ -94,7 +94,7 @@ def _replicas_of(fs: FileSystem, path: str, with_ends: bool) -> list[Replica]:
         there = "is no directory" if fs.exists(path) else "does not exist"
         raise PipelineError(f"path {path} {there}: give log directories, as log.dirs has them")
     try:
-        partitions = list_partitions(fs, path, with_ends=with_ends)
+        partitions = list_partitions(fs, path, with_ends=False)
     except StorageError as error:
         raise PipelineError(f"path {path} cannot be read: {error}") from None
     if not partitions and meta is None:

@@ -20,12 +20,12 @@ from hashlib import blake2b
 
 from kraft_wire.frozen import frozen
 from kraft_wire.model import DiskFull, Offset, StorageError
+from kraft_wire.storage.cleanable import cleanable_part, sealed_segments
 from kraft_wire.storage.files import FileSystem, MissingFile
 from kraft_wire.storage.indexes import AbortedTransaction
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.producer_state import ProducerStates, read_marker
 from kraft_wire.storage.recovery import CLEANED_SUFFIX, DELETED_SUFFIX, SWAP_SUFFIX
-from kraft_wire.storage.retention import newest_ms
 from kraft_wire.storage.segment import INDEX_SUFFIXES, LOG_SUFFIX, Segment, file_name
 from kraft_wire.storage.stored_records import UnreadableRecords
 from kraft_wire.wire.batch_builder import BatchBuilder
@@ -34,7 +34,7 @@ from kraft_wire.wire.corruption import CorruptRecordBatch
 from kraft_wire.wire.record import Record
 from kraft_wire.wire.record_batch import RecordBatch, parse_batches
 
-__all__ = ["CompactionResult", "compact", "first_uncleanable_offset", "is_compaction_due"]
+__all__ = ["CompactionResult", "compact"]
 
 _KEY_BYTES_MAX = 16
 _INT32_MAX = (1 << 31) - 1
@@ -49,38 +49,6 @@ class CompactionResult:
     bytes_after: int
 
 
-def first_uncleanable_offset(log: Log, wall_ms: int) -> Offset:
-    """Return where compaction has to stop: open transactions, the active segment, the lag."""
-    limit = min(log.last_stable_offset, log.active_segment.base_offset)
-    lag_ms = log.config.min_compaction_lag_ms
-    if lag_ms > 0:
-        for segment in log.segments[:-1]:
-            if newest_ms(segment) > wall_ms - lag_ms:
-                limit = min(limit, segment.base_offset)
-                break
-    assert limit >= log.segments[0].base_offset or limit == log.high_watermark, limit
-    return limit
-
-
-def is_compaction_due(log: Log, first_dirty_offset: Offset, wall_ms: int) -> bool:
-    """Tell whether the dirty part is large enough (`min.cleanable.dirty.ratio`) or too old."""
-    if not log.config.is_compacted:
-        return False
-    limit = first_uncleanable_offset(log, wall_ms)
-    clean_bytes = dirty_bytes = 0
-    for segment in log.segments[:-1]:
-        if segment.base_offset < first_dirty_offset:
-            clean_bytes += segment.size_bytes
-        elif segment.base_offset < limit:
-            dirty_bytes += segment.size_bytes
-            lag_ms = log.config.max_compaction_lag_ms
-            if 0 <= segment.indexes.first_timestamp < wall_ms - lag_ms:
-                return True
-    total = clean_bytes + dirty_bytes
-    assert total >= dirty_bytes, (clean_bytes, dirty_bytes)
-    return dirty_bytes > 0 and dirty_bytes / total > log.config.min_cleanable_dirty_ratio
-
-
 def compact(
     fs: FileSystem,
     log: Log,
@@ -89,30 +57,29 @@ def compact(
     *,
     map_entries_max: int = 1_000_000,
 ) -> CompactionResult:
-    """Compact what lies below `first_uncleanable_offset`; durable when it returns.
+    """Compact the cleanable part of a log (`cleanable`); durable when it returns.
 
-    A first dirty offset outside the log counts as its start. Errors: CorruptLog for a damaged
+    A first dirty offset outside the log counts as its start. The part of the log that a pass reads
+    advances by one segment at least, unless nothing is cleanable. Errors: CorruptLog for a damaged
     segment, UnreadableRecords, DiskFull and StorageError, with the segments that it was at as they
     were (leftovers are removed at start).
     """
-    assert map_entries_max > 0, map_entries_max
-    start = log.segments[0].base_offset
-    limit = first_uncleanable_offset(log, wall_ms)
-    dirty = first_dirty_offset if start <= first_dirty_offset <= limit else start
-    dirty = max(dirty, log.log_start_offset)
+    part = cleanable_part(log, first_dirty_offset, wall_ms)
+    dirty, limit = part.first_dirty_offset, part.first_uncleanable_offset
     newest, end = build_offset_map(log, dirty, limit, map_entries_max)
-    sources = [segment for segment in log.segments[:-1] if _end_of(log, segment) <= end]
+    assert end > dirty or limit == dirty, (dirty, end, limit)
+    sources = [(segment, stop) for segment, stop in sealed_segments(log) if stop <= end]
+    start = log.segments[0].base_offset
     transactions = _Transactions(log.aborted_transactions(start, end) if sources else [])
     last_of_producer = _last_offsets(log.producer_states)
     before = after = 0
-    for group in _groups(log, sources):
+    for group in _groups(sources, log.config.segment_bytes):
         horizon = wall_ms + log.config.delete_retention_ms
         rewrite = _Rewrite(newest, transactions, last_of_producer, wall_ms, horizon)
         cleaned = _clean_group(fs, log, group, rewrite, wall_ms)
         before += sum(segment.size_bytes for segment in group)
         after += cleaned.size_bytes
         _swap(fs, log, group, cleaned)
-    assert end >= dirty, (end, dirty)
     return CompactionResult(end, before, after)
 
 
@@ -125,15 +92,14 @@ def build_offset_map(
     before the segment that did not fit, but it takes one segment at least. Errors: CorruptLog,
     UnreadableRecords.
     """
-    assert start >= 0, start
+    assert entries_max > 0, entries_max
     newest: dict[bytes, Offset] = {}
     end = start
     aborted = _Transactions(log.aborted_transactions(start, max(start, limit)))
-    for segment in log.segments[:-1]:
-        segment_end = _end_of(log, segment)
+    for segment, segment_end in sealed_segments(log):
         if segment_end <= start:
             continue
-        if segment_end > limit or (newest and len(newest) >= entries_max):
+        if segment_end > limit or len(newest) >= entries_max:
             break
         for _, batch in segment.batches_from(0):
             if batch.last_offset < start:
@@ -164,24 +130,18 @@ def _map_key(key: bytes) -> bytes:
     return digest
 
 
-def _end_of(log: Log, segment: Segment) -> Offset:
-    """Return where the next segment begins."""
-    following = next(
-        (other for other in log.segments if other.base_offset > segment.base_offset), None
-    )
-    assert following is not None, segment.path
-    return following.base_offset
+def _groups(sources: Sequence[tuple[Segment, Offset]], bytes_max: int) -> Iterator[list[Segment]]:
+    """Split neighbours, given with their ends, into groups that fit one segment each.
 
-
-def _groups(log: Log, sources: Sequence[Segment]) -> Iterator[list[Segment]]:
-    """Split neighbours into groups that fit one segment each (bytes, offsets)."""
+    The indexes of a segment hold offsets relative to its base in 31 bits (KAFKA-6264).
+    """
     group: list[Segment] = []
     size = 0
-    for segment in sources:
+    for segment, end in sources:
         fits = (
-            size + segment.size_bytes <= log.config.segment_bytes
+            size + segment.size_bytes <= bytes_max
             and bool(group)
-            and _end_of(log, segment) - group[0].base_offset <= _INT32_MAX
+            and end - group[0].base_offset <= _INT32_MAX
         )
         if group and not fits:
             yield group

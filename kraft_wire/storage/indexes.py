@@ -66,14 +66,15 @@ def _save(fs: FileSystem, path: str, content: bytes, from_bytes: int, sync: bool
 class OffsetIndex:
     """Sparse map from offset to file position."""
 
-    __slots__ = ("_offsets", "_positions", "_saved", "base_offset", "path")
+    __slots__ = ("_offsets", "_saved", "base_offset", "path", "positions")
 
     def __init__(self, path: str, base_offset: Offset) -> None:
         assert base_offset >= 0, base_offset
         self.path = path
         self.base_offset = base_offset
         self._offsets: array[int] = array("I")
-        self._positions: array[int] = array("I")
+        self.positions: array[int] = array("I")
+        """Where the batches of the entries begin, for readers."""
         self._saved = 0
 
     def __len__(self) -> int:
@@ -85,31 +86,31 @@ class OffsetIndex:
         assert 0 <= relative <= _INT32_MAX, (self.base_offset, last_offset)
         assert not self._offsets or relative > self._offsets[-1], (relative, self._offsets[-1])
         self._offsets.append(relative)
-        self._positions.append(position)
+        self.positions.append(position)
 
     def entry_before(self, offset: Offset) -> tuple[Offset, int] | None:
         """Return the last entry (batch's last offset, its position) at or before `offset`."""
-        assert len(self._offsets) == len(self._positions), self.path
+        assert len(self._offsets) == len(self.positions), self.path
         relative = offset - self.base_offset
         found = bisect_right(self._offsets, relative) - 1 if relative >= 0 else -1
         if found < 0:
             return None
-        return Offset(self.base_offset + self._offsets[found]), self._positions[found]
+        return Offset(self.base_offset + self._offsets[found]), self.positions[found]
 
     def entry_from(self, position: int) -> tuple[Offset, int] | None:
         """Return the first entry (batch's last offset, its position) at or behind `position`."""
-        assert len(self._offsets) == len(self._positions), self.path
-        found = bisect_left(self._positions, position)
+        assert len(self._offsets) == len(self.positions), self.path
+        found = bisect_left(self.positions, position)
         if found == len(self):
             return None
-        return Offset(self.base_offset + self._offsets[found]), self._positions[found]
+        return Offset(self.base_offset + self._offsets[found]), self.positions[found]
 
     def truncate_to(self, offset: Offset) -> None:
         """Forget entries of batches that end at or after `offset`."""
         keep = bisect_left(self._offsets, max(0, offset - self.base_offset))
-        del self._offsets[keep:], self._positions[keep:]
+        del self._offsets[keep:], self.positions[keep:]
         self._saved = min(self._saved, keep)
-        assert len(self._offsets) == len(self._positions)
+        assert len(self._offsets) == len(self.positions)
 
     def load(self, fs: FileSystem, log_size_bytes: int) -> None:
         """Read the file; CorruptIndex when it cannot belong to a log of this size.
@@ -132,14 +133,14 @@ class OffsetIndex:
             raise CorruptIndex(self.path, "an entry lies beyond the log")
         if not (_is_growing(offsets) and _is_growing(positions)):
             raise CorruptIndex(self.path, "entries do not grow")
-        self._offsets, self._positions = offsets, positions
+        self._offsets, self.positions = offsets, positions
         self._saved = len(offsets) if len(data) == 8 * len(offsets) else 0
 
     def save(self, fs: FileSystem, *, sync: bool = False) -> None:
         """Write what the file does not hold yet and give it its exact size."""
         assert self._saved <= len(self._offsets), self.path
         entries = array("I", bytes(_OFFSET_ENTRY_BYTES * len(self._offsets)))
-        entries[0::2], entries[1::2] = self._offsets, self._positions
+        entries[0::2], entries[1::2] = self._offsets, self.positions
         _turn_big_endian(entries)
         _save(fs, self.path, entries.tobytes(), 8 * self._saved, sync)
         self._saved = len(self._offsets)
@@ -153,36 +154,37 @@ class OffsetIndex:
 class TimeIndex:
     """Sparse map from timestamp to offset; both grow strictly from entry to entry."""
 
-    __slots__ = ("_offsets", "_saved", "_timestamps", "base_offset", "path")
+    __slots__ = ("_offsets", "_saved", "base_offset", "path", "timestamps")
 
     def __init__(self, path: str, base_offset: Offset) -> None:
         assert base_offset >= 0, base_offset
         self.path = path
         self.base_offset = base_offset
-        self._timestamps: array[int] = array("q")
+        self.timestamps: array[int] = array("q")
+        """The times of the entries, for readers."""
         self._offsets: array[int] = array("I")
         self._saved = 0
 
     def __len__(self) -> int:
-        return len(self._timestamps)
+        return len(self.timestamps)
 
     def maybe_append(self, timestamp: int, offset: Offset) -> bool:
         """Add an entry if the timestamp is larger than all before; tell whether it was."""
-        if timestamp < 0 or (self._timestamps and timestamp <= self._timestamps[-1]):
+        if timestamp < 0 or (self.timestamps and timestamp <= self.timestamps[-1]):
             return False
         relative = offset - self.base_offset
         assert 0 <= relative <= _INT32_MAX, (self.base_offset, offset)
         assert not self._offsets or relative > self._offsets[-1], (offset, self._offsets[-1])
-        self._timestamps.append(timestamp)
+        self.timestamps.append(timestamp)
         self._offsets.append(relative)
         return True
 
     def last_entry(self) -> tuple[int, Offset] | None:
         """Return the largest (timestamp, offset), or None."""
-        assert len(self._offsets) == len(self._timestamps), self.path
-        if not self._timestamps:
+        assert len(self._offsets) == len(self.timestamps), self.path
+        if not self.timestamps:
             return None
-        return self._timestamps[-1], Offset(self.base_offset + self._offsets[-1])
+        return self.timestamps[-1], Offset(self.base_offset + self._offsets[-1])
 
     def entry_before(self, timestamp: int) -> tuple[int, Offset] | None:
         """Return the last entry older than `timestamp`.
@@ -190,22 +192,22 @@ class TimeIndex:
         An entry says: up to this offset nothing is newer than its timestamp. So a search for the
         first record that is at least that new may begin at the entry's batch.
         """
-        assert len(self._offsets) == len(self._timestamps), self.path
-        found = bisect_left(self._timestamps, timestamp) - 1
+        assert len(self._offsets) == len(self.timestamps), self.path
+        found = bisect_left(self.timestamps, timestamp) - 1
         if found < 0:
             return None
-        return self._timestamps[found], Offset(self.base_offset + self._offsets[found])
+        return self.timestamps[found], Offset(self.base_offset + self._offsets[found])
 
     def truncate_to(self, offset: Offset) -> None:
         """Forget entries at or after `offset`."""
         keep = bisect_left(self._offsets, max(0, offset - self.base_offset))
-        del self._timestamps[keep:], self._offsets[keep:]
+        del self.timestamps[keep:], self._offsets[keep:]
         self._saved = min(self._saved, keep)
-        assert len(self._offsets) == len(self._timestamps)
+        assert len(self._offsets) == len(self.timestamps)
 
     def load(self, fs: FileSystem) -> None:
         """Read the file; CorruptIndex when its entries do not grow."""
-        assert not self._timestamps, "loaded once, before anything is appended"
+        assert not self.timestamps, "loaded once, before anything is appended"
         data = fs.read(self.path)
         if len(data) % _TIME_ENTRY.size:
             raise CorruptIndex(self.path, f"{len(data)} bytes are no whole entries")
@@ -219,21 +221,21 @@ class TimeIndex:
             raise CorruptIndex(self.path, "timestamps do not grow")
         if any(later[1] <= earlier[1] for earlier, later in pairwise(pairs)):
             raise CorruptIndex(self.path, "offsets do not grow")
-        self._timestamps = timestamps
+        self.timestamps = timestamps
         self._offsets = array("I", [relative for _, relative in pairs])
         self._saved = len(pairs) if len(data) == _TIME_ENTRY.size * len(pairs) else 0
 
     def save(self, fs: FileSystem, *, sync: bool = False) -> None:
         """Write what the file does not hold yet and give it its exact size."""
-        content = b"".join(map(_TIME_ENTRY.pack, self._timestamps, self._offsets))
+        content = b"".join(map(_TIME_ENTRY.pack, self.timestamps, self._offsets))
         _save(fs, self.path, content, _TIME_ENTRY.size * self._saved, sync)
-        self._saved = len(self._timestamps)
+        self._saved = len(self.timestamps)
         assert not self.has_unsaved
 
     @property
     def has_unsaved(self) -> bool:
         """Whether entries were added or cut since the last save."""
-        return self._saved != len(self._timestamps)
+        return self._saved != len(self.timestamps)
 
 
 class AbortedTransaction(NamedTuple):

@@ -58,7 +58,6 @@ class LeaderEpochs:
     @property
     def latest(self) -> LeaderEpoch | None:
         """Return the newest epoch, or None when the log has none."""
-        assert len(self._epochs) == len(self._offsets), self.path
         return self._epochs[-1] if self._epochs else None
 
     @property

@@ -16,6 +16,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from kraft_wire.frozen import slotted
 from kraft_wire.model import (
     DiskFull,
     FileSlice,
@@ -52,7 +53,8 @@ class OffsetOutOfRange(Exception):
         self.log_end_offset = log_end_offset
 
 
-class LogRead(NamedTuple):
+@slotted  # never changed; frozen or a tuple it would cost as much as the look-up
+class LogRead:
     """A stretch of one segment that begins with the batch holding the offset asked for."""
 
     records: FileSlice | bytes
@@ -313,16 +315,21 @@ class Log:
                 break
             segment_end = log_end_offset if segment is active else self._bases[at + 1]
             is_older = segment_end < upper_bound
+            position = frame.position
             size = available if available < max_bytes else max_bytes
             if size < frame.size_bytes:
                 if not min_one_batch:
-                    where = segment, frame.position, segment_end
-                    return LogRead(_NOTHING, 0, frame.base_offset, True, is_older, *where)
+                    first_offset = frame.base_offset
+                    return LogRead(
+                        _NOTHING, 0, first_offset, True, is_older, segment, position, segment_end
+                    )
                 size = frame.size_bytes
-            assert frame.position + size <= segment.size_bytes, (frame, size)
-            records = FileSlice(segment.file, frame.position, size)
-            where = segment, frame.position + size, segment_end
-            return LogRead(records, size, frame.base_offset, False, is_older, *where)
+            end = position + size
+            assert end <= segment.size_bytes, (frame, size)
+            records = FileSlice(segment.file, position, size)
+            return LogRead(
+                records, size, frame.base_offset, False, is_older, segment, end, segment_end
+            )
         return LogRead(_NOTHING, 0, offset)
 
     def _position_of(self, upper_bound: Offset, segment: Segment) -> int:

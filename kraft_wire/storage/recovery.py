@@ -104,6 +104,8 @@ def _bound(log: Log, start: Offset, end: Offset) -> None:
     else:
         log.log_start_offset = max(log.log_start_offset, start)
         log.epochs.truncate_from_end(end)
+        # A power loss may restore entries of segments that are gone.
+        log.epochs.truncate_from_start(log.segments[0].base_offset)
     log.high_watermark = log.log_start_offset
     assert log.log_start_offset <= log.log_end_offset, log.directory
 

@@ -216,15 +216,16 @@ class Segment:
 
     def locate(self, offset: Offset) -> Frame | None:
         """Return the first batch that ends at or after `offset`, or None beyond the last one."""
-        recent = self._recent.get(offset)
-        if recent is not None:
-            return Frame._make(recent)
         located = self._located
         found = located.get(offset)
         if found is not None:
             return found
         assert offset >= 0, offset
-        found = frame_of(self, self.indexes.start_position(self, offset), offset)
+        recent = self._recent.get(offset)
+        if recent is not None:
+            found = Frame._make(recent)
+        else:
+            found = frame_of(self, self.indexes.start_position(self, offset), offset)
         if found is not None:
             if len(located) >= _LOCATED_MAX:
                 located.clear()

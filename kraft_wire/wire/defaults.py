@@ -20,7 +20,7 @@ def default_value(field: FieldTable, table: MessageTable) -> object:
         return []
     if none_is_default(field):
         return None
-    from kraft_wire.wire.generated.registry import struct_class
+    from kraft_wire.wire.field_tables import struct_class
 
     assert field.struct is not None
     return struct_class(table, field.struct)()

@@ -74,13 +74,15 @@ def parse_request_header(
         return _parse_short_header(frame)
     if api_key == CONTROLLED_SHUTDOWN and api_version == 0:
         return _parse_short_header(frame)
-    end = 10 + length if length >= 0 else 10
-    if end > len(frame):
-        left = len(frame) - 10
-        reason = f"{length} bytes are announced, {left} are left"
-        kind = Malformation.LENGTH
-        raise MalformedMessage("client_id", 10, reason, kind, declared=length, allowed=left)
-    client_id = None if length < 0 else str(frame[10:end], "utf-8", "replace")
+    client_id, end = None, 10
+    if length >= 0:
+        end = 10 + length
+        if end > len(frame):
+            left = len(frame) - 10
+            reason = f"{length} bytes are announced, {left} are left"
+            kind = Malformation.LENGTH
+            raise MalformedMessage("client_id", 10, reason, kind, declared=length, allowed=left)
+        client_id = str(frame[10:end], "utf-8", "replace")
     if api_version >= FLEXIBLE_FROM.get(api_key, NEVER_FLEXIBLE):
         if end == len(frame):
             raise _cut_off("tagged_fields", end)

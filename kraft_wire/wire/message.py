@@ -10,10 +10,11 @@ the fast path pays nothing for them.
 
 import struct
 from collections.abc import Callable, Mapping
-from enum import StrEnum
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 from kraft_wire.model import FileSlice
+from kraft_wire.wire.codec_errors import Malformation, MalformedMessage, UnencodableMessage
+from kraft_wire.wire.structs import Append, Buffer, DecodeLimits, Part, Struct
 
 __all__ = [
     "FAILURES",
@@ -28,10 +29,6 @@ __all__ = [
     "UnencodableMessage",
 ]
 
-Buffer = bytes | bytearray | memoryview
-Part = bytes | bytearray | memoryview | FileSlice
-Append = Callable[[Part], None]
-
 FAILURES = (
     struct.error,
     ValueError,
@@ -42,97 +39,6 @@ FAILURES = (
     AssertionError,
 )
 """What a generated function may raise when the input is not what it was generated for."""
-
-
-class Malformation(StrEnum):
-    """What is wrong with bytes, as a fixed word that log lines carry and counters count."""
-
-    OTHER = "malformed"
-    ARRAY_COUNT = "array_count_exceeds_remaining"
-    OBJECT_BUDGET = "object_budget_exceeded"
-    TAG_COUNT = "tagged_fields_exceeded"
-    TAG_SIZE = "tagged_field_size"
-    LENGTH = "length_exceeds_remaining"
-    STRING = "string_too_long"
-    NULL = "null_not_allowed"
-    CUT_OFF = "truncated"
-    VARINT = "varint_malformed"
-
-
-class MalformedMessage(ValueError):
-    """Bytes that Apache's decoder refuses; `field` is the path, `byte` counts from the data."""
-
-    def __init__(
-        self,
-        field: str,
-        byte: int,
-        reason: str,
-        kind: Malformation = Malformation.OTHER,
-        *,
-        declared: int | None = None,
-        allowed: int | None = None,
-    ) -> None:
-        """`declared` and `allowed` are the numbers behind a limit that was passed."""
-        super().__init__(f"{field} at byte {byte}: {reason}")
-        self.field = field
-        self.byte = byte
-        self.reason = reason
-        self.kind = kind
-        self.declared = declared
-        self.allowed = allowed
-
-
-class UnencodableMessage(ValueError):
-    """A value that the version cannot carry, or that is not of the field's type."""
-
-    def __init__(self, field: str, version: int, reason: str) -> None:
-        super().__init__(f"{field} in version {version}: {reason}")
-        self.field = field
-        self.version = version
-        self.reason = reason
-
-
-class DecodeLimits(NamedTuple):
-    """How much one message from a peer may make us build.
-
-    A single section of unknown tagged fields is always held against the two tag limits; sums over
-    many sections are, in messages of more bytes than `elements`.
-    """
-
-    elements: int = 200_000
-    """Array elements and tagged fields, all together."""
-    tagged_fields: int = 64
-    """Unknown tagged fields, all together."""
-    tagged_bytes: int = 65_536
-    """Bytes of unknown tagged fields, all together."""
-    text_bytes: int = 32_767
-    """Bytes of a string as it would be written again, bad UTF-8 having grown to U+FFFD."""
-
-
-class Struct:
-    """Base of the generated classes: equal when of one class with equal fields."""
-
-    __slots__: tuple[str, ...] = ()
-
-    @property
-    def field_names(self) -> tuple[str, ...]:
-        """The fields, of a class derived from a generated one as well."""
-        return next((each.__slots__ for each in type(self).__mro__[:-1] if each.__slots__), ())  # type: ignore[attr-defined]  # all but object have slots
-
-    def __eq__(self, other: object) -> bool:
-        if other.__class__ is not self.__class__:
-            return NotImplemented
-        return all(getattr(self, name) == getattr(other, name) for name in self.field_names)
-
-    __hash__ = None  # type: ignore[assignment]  # structs are mutable
-
-    def __repr__(self) -> str:
-        shown = (
-            f"{name}={getattr(self, name)!r}"
-            for name in self.field_names
-            if name != "unknown_tagged_fields" or getattr(self, name) is not None
-        )
-        return f"{type(self).__name__}({', '.join(shown)})"
 
 
 class Message(Struct):
@@ -169,7 +75,7 @@ class Message(Struct):
                 return cls._decoders[version](data, offset)  # type: ignore[return-value]  # own
             except FAILURES:  # the reference codec decides, and names field and byte
                 pass
-        from kraft_wire.wire.generated.registry import message_table
+        from kraft_wire.wire.field_tables import message_table
         from kraft_wire.wire.walker import decode_slowly
 
         message, end = decode_slowly(message_table(cls.NAME), data, version, offset, limits)
@@ -199,7 +105,7 @@ class Message(Struct):
         return b"".join([part.read() if isinstance(part, FileSlice) else part for part in parts])
 
     def _encode_slowly(self, version: int) -> list[Part]:
-        from kraft_wire.wire.generated.registry import message_table
+        from kraft_wire.wire.field_tables import message_table
         from kraft_wire.wire.table_writer import encode_slowly
 
         return encode_slowly(self, message_table(self.NAME), version)

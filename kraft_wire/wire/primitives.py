@@ -8,10 +8,11 @@ the small runtime of the generated modules. Whatever it cannot do at once it ref
 import struct
 from typing import Any, Final
 
-from kraft_wire.wire.message import Buffer
+from kraft_wire.wire.structs import Buffer
 
 __all__ = [
     "FIXED",
+    "ONE_BYTE",
     "STRING_BYTES_MAX",
     "UNSET",
     "Unusual",
@@ -57,13 +58,18 @@ def decode_unsigned_varint(data: Buffer, position: int) -> tuple[int, int]:
     raise ValueError("a varint of more than 5 bytes")
 
 
-_ONE_BYTE: Final = [bytes((value,)) for value in range(0x80)]
+ONE_BYTE: Final = [bytes((value,)) for value in range(0x80)]
+"""The unsigned varints of one byte."""
 
 
 def encode_unsigned_varint(value: int) -> bytes:
     """Write an unsigned varint; value is in [0, 2**32)."""
     if 0 <= value < 0x80:
-        return _ONE_BYTE[value]
+        return ONE_BYTE[value]
+    if 0 < value < 0x4000:
+        return bytes((value & 0x7F | 0x80, value >> 7))
+    if 0 < value < 0x200000:
+        return bytes((value & 0x7F | 0x80, value >> 7 & 0x7F | 0x80, value >> 14))
     if not 0 <= value <= 0xFFFFFFFF:
         raise ValueError(f"{value} is not an unsigned 32-bit integer")
     groups = bytearray()

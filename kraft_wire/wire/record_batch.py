@@ -2,7 +2,7 @@
 
 `parse_batches` is the produce path: one struct unpack per batch, no copy, no record decoding.
 `RecordBatch.records` decodes. Offset and leader epoch stand before the checksummed part, so a
-leader assigns them in the producer's own bytes (`patch_offset_and_epoch`).
+leader assigns them in the producer's own bytes (`RecordBatch.assign`).
 
 Building is in `batch_builder`, formats 0 and 1 in `legacy_batch`, the values of control records in
 `control_records`.
@@ -48,7 +48,6 @@ __all__ = [
     "parse_batches",
     "patch_create_time",
     "patch_log_append_time",
-    "patch_offset_and_epoch",
     "peek_header",
 ]
 
@@ -68,8 +67,8 @@ _MAGIC_AT: Final = 16
 _CRC_AT: Final = 17
 CHECKED_FROM: Final = 21
 _MAX_TIMESTAMP_AT: Final = 35
-_OFFSET: Final = struct.Struct(">q")
-_EPOCH: Final = struct.Struct(">i")
+_PLACE: Final = struct.Struct(">qii")
+"""Base offset, length and leader epoch: all that the checksum does not cover, but the magic."""
 _CRC_AND_ATTRIBUTES: Final = struct.Struct(">Ih")
 _CRC: Final = struct.Struct(">I")
 _TIMESTAMP: Final = struct.Struct(">q")
@@ -199,6 +198,14 @@ class RecordBatch:
         """When compaction may drop the tombstones (KIP-534); then base_timestamp is that time."""
         return self.base_timestamp if self.attributes & DELETE_HORIZON_BIT else None
 
+    def assign(self, base_offset: int, leader_epoch: int) -> None:
+        """Write a leader's offset and epoch into the fields and the bytes, which must be writable.
+
+        The checksum does not cover them.
+        """
+        self.base_offset, self.partition_leader_epoch = base_offset, leader_epoch
+        _PLACE.pack_into(self.view, 0, base_offset, self.batch_length, leader_epoch)
+
     def crc_is_valid(self) -> bool:
         """Whether the checksum over everything from the attributes on is right."""
         return crc32c(self.view[CHECKED_FROM:]) == self.crc
@@ -277,13 +284,6 @@ def peek_header(data: Buffer, position: int = 0) -> RecordBatch:
         raise CorruptRecordBatch(f"batch declares a length of {batch.batch_length}", position)
     batch.view = view[position : position + batch.batch_length + LOG_OVERHEAD_BYTES]
     return batch
-
-
-def patch_offset_and_epoch(view: memoryview, base_offset: int, leader_epoch: int) -> None:
-    """Write a leader's offset and epoch into a batch; the checksum does not cover them."""
-    assert len(view) >= HEADER_BYTES, len(view)
-    _OFFSET.pack_into(view, 0, base_offset)
-    _EPOCH.pack_into(view, LOG_OVERHEAD_BYTES, leader_epoch)
 
 
 def patch_log_append_time(view: memoryview, wall_ms: int) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from kraft_wire.model import FileSlice
 from kraft_wire.wire.message import Append, Buffer, Part
-from kraft_wire.wire.primitives import Unusual, encode_unsigned_varint
+from kraft_wire.wire.primitives import ONE_BYTE, Unusual, encode_unsigned_varint
 
 __all__ = [
     "Unusual",
@@ -27,6 +27,7 @@ __all__ = [
     "long_numbers",
     "long_text",
     "new",
+    "one_byte",
     "packers",
     "size_of",
     "tag_head",
@@ -49,6 +50,7 @@ Unpack = Callable[[Buffer, int], tuple[Any, ...]]
 Pack = Callable[..., bytes]
 
 new = object.__new__
+one_byte = ONE_BYTE
 varint = encode_unsigned_varint
 
 
@@ -95,6 +97,9 @@ def repeat(element: str, count: int) -> str:
 
 def long_count(data: Buffer, pos: int, first: int) -> tuple[int, int]:
     """Finish a compact length of two and more bytes, of which `first` is read; one is taken off."""
+    byte = data[pos]
+    if 0 < byte < 0x80:
+        return (byte << 7 | first & 0x7F) - 1, pos + 1
     value = first & 0x7F
     for shift in (7, 14, 21):
         byte = data[pos]

@@ -7,15 +7,16 @@ of them gives up.
 import struct
 
 from kraft_wire.model import FileSlice
+from kraft_wire.wire.codec_errors import UnencodableMessage
 from kraft_wire.wire.defaults import is_default
-from kraft_wire.wire.message import Message, Part, UnencodableMessage
 from kraft_wire.wire.primitives import FIXED, STRING_BYTES_MAX, encode_unsigned_varint
 from kraft_wire.wire.schema import FieldTable, MessageTable, StructTable, includes
+from kraft_wire.wire.structs import Part, Struct
 
 __all__ = ["encode_slowly"]
 
 
-def encode_slowly(message: Message, table: MessageTable, version: int) -> list[Part]:
+def encode_slowly(message: Struct, table: MessageTable, version: int) -> list[Part]:
     """Write a message by its table; UnencodableMessage names what the version cannot carry."""
     if not table.min_version <= version <= table.max_version:
         known = f"{table.min_version} to {table.max_version}"

@@ -11,17 +11,11 @@ Writing is `table_writer`; JSON is not its business.
 from collections.abc import Callable
 from typing import cast
 
+from kraft_wire.wire.codec_errors import Malformation, MalformedMessage
 from kraft_wire.wire.defaults import default_value
-from kraft_wire.wire.message import (
-    Buffer,
-    DecodeLimits,
-    Malformation,
-    MalformedMessage,
-    Message,
-    Struct,
-)
 from kraft_wire.wire.primitives import FIXED, STRING_BYTES_MAX
 from kraft_wire.wire.schema import FieldTable, MessageTable, StructTable, includes
+from kraft_wire.wire.structs import Buffer, DecodeLimits, Struct
 from kraft_wire.wire.varint import text_from_utf8, wrap_int32
 
 __all__ = ["Visit", "decode_slowly"]
@@ -37,7 +31,7 @@ def decode_slowly(
     offset: int = 0,
     limits: DecodeLimits | None = None,
     visit: Visit | None = None,
-) -> tuple[Message, int]:
+) -> tuple[Struct, int]:
     """Read one message by its table; return it and the offset behind it.
 
     A metadata record may be of a version above the schema's, as long as no struct lies inside
@@ -49,7 +43,7 @@ def decode_slowly(
         known = f"{table.min_version} to {table.max_version}"
         raise MalformedMessage(table.name, offset, f"version {version} is outside {known}")
     walk = Walk(table, memoryview(data), version, offset, limits, visit)
-    return cast(Message, walk.struct(table.struct)), walk.position
+    return walk.struct(table.struct), walk.position
 
 
 class Walk:
@@ -110,7 +104,7 @@ class Walk:
 
     def struct(self, table: StructTable) -> Struct:
         """Read a struct: its fields in order, then its tagged fields."""
-        from kraft_wire.wire.generated.registry import struct_class
+        from kraft_wire.wire.field_tables import struct_class
 
         value = object.__new__(struct_class(self.table, table))
         tagged: dict[int, FieldTable] = {}

@@ -19,7 +19,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-RELEASE = "4.3.1"
+from kraft_wire.wire.generated.messages import RELEASE
+
 LOG4J = "2.25.3"
 CACHE_VARIABLE = "KRAFT_WIRE_APACHE_CACHE"
 COMPLETE = ".complete"

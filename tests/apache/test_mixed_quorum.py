@@ -10,6 +10,7 @@ from kraft_wire.wire.generated.describe_cluster import (
     DescribeClusterResponse,
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
+from tests.apache.jars import RELEASE
 from tests.apache.mixed_quorum import MixedQuorum
 from tests.server.test_quorum_processes import retention, set_retention
 from tests.server.wire_client import WireClient
@@ -57,12 +58,12 @@ def registered(address: str) -> list[int]:
 @pytest.mark.parametrize(
     ("apache_ids", "release", "metadata_version"),
     [
-        ((1, 2), "4.3.1", None),
-        ((1,), "4.3.1", None),
+        ((1, 2), RELEASE, None),
+        ((1,), RELEASE, None),
         ((1, 2), "3.9.1", "3.9-IV0"),
         ((1,), "3.9.1", "3.9-IV0"),
     ],
-    ids=["2 of 4.3.1", "1 of 4.3.1", "2 of 3.9.1", "1 of 3.9.1"],
+    ids=[f"2 of {RELEASE}", f"1 of {RELEASE}", "2 of 3.9.1", "1 of 3.9.1"],
 )
 def test_leadership_goes_round_and_the_logs_stay_equal(
     tmp_path: Path, apache_ids: tuple[int, ...], release: str, metadata_version: str | None

@@ -19,8 +19,11 @@ from kraft_wire.audit.collector import (
     plan_audit,
     read_high_watermarks,
     read_ledger_file,
+    reading,
     run_audit,
 )
+from kraft_wire.audit.collector.reading import read_indexes
+from kraft_wire.columnar.segments import list_partitions
 from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch
 from kraft_wire.storage.os_files import OsFileSystem
 from kraft_wire.wire.batch_builder import build_batch
@@ -347,6 +350,23 @@ def test_indexes_are_read_as_far_as_they_are_written(nodes: list[Path]) -> None:
         file.truncate(10 << 20)
     assert audit(nodes).findings == []
     assert OsFileSystem().exists(str(index))
+
+
+@pytest.mark.parametrize("chunk_bytes", [12, 24])
+def test_index_that_is_longer_than_a_piece_is_read_whole(
+    nodes: list[Path], monkeypatch: pytest.MonkeyPatch, chunk_bytes: int
+) -> None:
+    fs = OsFileSystem()
+    each = [
+        (files, segment)
+        for files in list_partitions(fs, str(nodes[0]), with_ends=False)
+        for segment in files.segments
+    ]
+    whole = [read_indexes(fs, *one) for one in each]
+    monkeypatch.setattr(reading, "_CHUNK_BYTES", chunk_bytes)
+    in_pieces = [read_indexes(fs, *one) for one in each]
+    assert [repr(one) for one in in_pieces] == [repr(one) for one in whole]
+    assert max(len(one.timestamps) for one in whole) > 2
 
 
 def test_metadata_of_a_log_that_begins_behind_a_snapshot_is_that_of_most_copies(

@@ -17,7 +17,15 @@ from kraft_wire.controller.image import (
     PartitionImage,
     TopicImage,
 )
-from kraft_wire.model import ZERO_UUID, LeaderEpoch, Offset, OffsetAndEpoch, TopicPartition, Uuid
+from kraft_wire.model import (
+    ZERO_UUID,
+    LeaderEpoch,
+    Offset,
+    OffsetAndEpoch,
+    StorageError,
+    TopicPartition,
+    Uuid,
+)
 from kraft_wire.sim.files import SimFileSystem
 from kraft_wire.storage.indexes import AbortedTransaction
 from kraft_wire.storage.leader_epochs import LeaderEpochs
@@ -76,6 +84,11 @@ class NumbersLogs:
     def __init__(self) -> None:
         self.logs: dict[TopicPartition, NumbersLog] = {}
         self.entries: list[LogDirectoryUsage] = []
+        self.failed_with: list[TopicPartition] = []
+        """What an error of the disk takes away."""
+
+    def failed(self, partition: TopicPartition, error: StorageError) -> list[TopicPartition]:
+        return self.failed_with
 
     def get(self, partition: TopicPartition) -> NumbersLog | None:
         return self.logs.get(partition)

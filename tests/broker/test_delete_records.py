@@ -1,14 +1,17 @@
 """DeleteRecords: offsets in Kafka's order of checks."""
 
+from typing import Any
+
 import pytest
 
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.handlers.delete_records import VERSIONS, handle
 from kraft_wire.controller.image import TOPIC_RESOURCE, MetadataImage
-from kraft_wire.model import StorageError
+from kraft_wire.model import StorageError, TopicPartition
 from kraft_wire.wire.generated.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
+    DeleteRecordsResponse,
     DeleteRecordsTopic,
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -20,7 +23,11 @@ def broker() -> Broker:
     made = small_broker(
         image_of(
             {
-                "a": [partition_image(0), partition_image(1, leader=2, replicas=(1, 2))],
+                "a": [
+                    partition_image(0),
+                    partition_image(1, leader=2, replicas=(1, 2)),
+                    partition_image(2),
+                ],
                 "far": [partition_image(0, leader=2, replicas=(2,))],
                 "__consumer_offsets": [partition_image(0)],
             }
@@ -106,8 +113,43 @@ def test_topic_that_is_only_compacted_is_refused(policy: str, expected: tuple[in
     assert delete(small_broker(compacted), "a", 0, 0) == expected
 
 
-def test_failing_disk_takes_the_partition_offline(broker: Broker) -> None:
+@pytest.mark.parametrize("lost", [(), (0,), (0, 2)])
+def test_failing_disk_takes_offline_what_the_log_store_names(
+    broker: Broker, lost: tuple[int, ...]
+) -> None:
+    """A full disk takes no partition, a broken one all of its directory."""
+    logs: Any = broker.logs
+    logs.failed_with = [TopicPartition("a", number) for number in lost]
     log_of(broker, "a").failure = StorageError("write", "/a-0", "input/output error")
     assert delete(broker, "a", 0, 1) == (ErrorCode.KAFKA_STORAGE_ERROR, -1)
     log_of(broker, "a").failure = None
-    assert delete(broker, "a", 0, 1) == (ErrorCode.KAFKA_STORAGE_ERROR, -1)
+    for number in (0, 2):
+        refused = (ErrorCode.KAFKA_STORAGE_ERROR, -1)
+        assert delete(broker, "a", number, 0) == (refused if number in lost else (0, 0))
+
+
+def test_topics_and_partitions_that_are_named_twice_are_answered_once(broker: Broker) -> None:
+    asked = [("a", (0, 1), (2, 0), (0, 3)), ("missing", (0, 0)), ("a", (2, 9), (0, 2)), ("far",)]
+    request = DeleteRecordsRequest(
+        topics=[
+            DeleteRecordsTopic(
+                name=name,
+                partitions=[
+                    DeleteRecordsPartition(partition_index=number, offset=offset)
+                    for number, offset in wanted
+                ],
+            )
+            for name, *wanted in asked
+        ]
+    )
+    response = handle(broker, context(VERSIONS[1]), request)
+    assert isinstance(response, DeleteRecordsResponse)
+    assert [
+        (topic.name, each.partition_index, each.error_code, each.low_watermark)
+        for topic in response.topics
+        for each in topic.partitions
+    ] == [
+        ("a", 0, ErrorCode.NONE, 2),
+        ("a", 2, ErrorCode.OFFSET_OUT_OF_RANGE, -1),
+        ("missing", 0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1),
+    ]

@@ -44,7 +44,7 @@ def test_a_fetch_runs_again_when_a_partition_grows_and_stays_until_it_is_satisfi
     purgatory.run_woken(20)
     assert fetch.calls == [(10, False), (20, False)]
     assert len(purgatory) == 0
-    assert partition.watchers == other.watchers == {}
+    assert not purgatory._readers, "nothing is kept of a fetch that was answered"
     purgatory.expire(1_000)
     assert len(fetch.calls) == 2
 
@@ -113,7 +113,8 @@ def test_a_follower_is_woken_by_growth_and_a_reader_by_what_is_committed() -> No
     purgatory.run_woken(30)
     assert (len(reader.calls), len(follower.calls)) == (2, 2)
     purgatory.complete_all(40)
-    assert partition.watchers == partition.follower_watchers == {}
+    assert not purgatory._readers
+    assert not purgatory._followers
 
 
 Errors = dict[TopicPartition, ErrorCode]

@@ -61,7 +61,9 @@ def test_topic_is_created_described_configured_and_deleted(run: Topics) -> None:
     assert (row["partitions_count"], row["replication_factor"]) == (3, 1)
     assert row["topic_id"] in created.stdout
 
-    described = json.loads(run("describe", "life", "--json").stdout)[0]["partitions"]
+    (topic,) = json.loads(run("describe", "life", "--json").stdout)
+    assert (topic["partitions_count"], topic["replication_factor"]) == (3, 1)
+    described = topic["partitions"]
     assert [each["partition"] for each in described] == [0, 1, 2]
     assert all(each["replicas"] == each["isr"] == [each["leader"]] for each in described)
 

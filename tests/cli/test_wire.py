@@ -254,6 +254,8 @@ def test_schema_shows_request_and_response_as_tables() -> None:
     assert "VoteResponse" in shown.output
     assert "0 (1+)" in shown.output
     assert "map key" in shown.output
+    heads = ["field", "type", "versions", "nullable", "tag", "default", "notes"]
+    assert heads in [line.split() for line in shown.output.splitlines()]
 
 
 def test_schema_of_one_version_leaves_out_later_fields() -> None:

@@ -206,7 +206,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, _interrupt)
     chosen = [CLIENTS[name] for name in wanted.client or CLIENTS]
     ready = [client for client in chosen if available(client, console)]
-    name = "Apache Kafka 4.3.1" if wanted.apache else "kraft-wire"
+    name = f"Apache Kafka {RELEASE}" if wanted.apache else "kraft-wire"
     if wanted.cluster:
         name = f"a cluster of {name}, one broker restarting every {RESTART_EVERY_S:.0f} s"
     run = Run(name, not_run=[client.name for client in chosen if client not in ready])

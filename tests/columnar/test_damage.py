@@ -154,8 +154,9 @@ def test_walk_from_the_middle_of_a_file_covers_the_rest() -> None:
     assert batch_columns(window).position[0] == start
 
 
-def test_file_that_became_shorter_ends_where_it_ends() -> None:
-    data = b"".join(BATCHES)
+@pytest.mark.parametrize("torn", [0, 1, 40, 90])
+def test_file_that_became_shorter_ends_where_it_ends(torn: int) -> None:
+    data = b"".join([*BATCHES, BATCHES[0][:torn]])
     windows = list(read_windows(MemoryFile(data), 10 * len(data), window_bytes=300))
     assert sum(window.size_bytes for window in windows) == len(data)
     assert list(read_windows(MemoryFile(b""), 1000)) == []

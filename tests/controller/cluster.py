@@ -7,6 +7,7 @@ from random import Random
 from kraft_wire.controller.controller import Controller
 from kraft_wire.controller.loader import MetadataLoader
 from kraft_wire.controller.records import VersionedRecord, decode_record, encode_record
+from kraft_wire.controller.requests import decide
 from kraft_wire.model import Uuid
 from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.wire.generated.broker_registration_change_record import (
@@ -72,7 +73,7 @@ class OneNodeCluster:
 
     def ask(self, request: Message, version: int, now_ms: int = 0) -> Message:
         """Return the answer to a request, after its records are committed."""
-        result = self.controller.handle(Context(version), request, now_ms, 0)
+        result = decide(self.controller, Context(version), request, now_ms, 0)
         self.commit(result.records)
         if result.appended is not None:
             result.appended(self.loader.last_offset)

@@ -13,6 +13,7 @@ from kraft_wire.controller.api_table import API_TABLE
 from kraft_wire.controller.controller import ControllerResult
 from kraft_wire.controller.image import BROKER_RESOURCE
 from kraft_wire.controller.records import VersionedRecord
+from kraft_wire.controller.requests import decide
 from kraft_wire.settings.broker import FIXED_WHILE_RUNNING, OWN_DEFAULTS, OWN_KEYS
 from kraft_wire.wire.generated.config_record import ConfigRecord
 from kraft_wire.wire.generated.registry import message_table
@@ -122,6 +123,6 @@ def test_result_without_records_is_due_at_once() -> None:
         {"topics": [], "timeoutMs": 1, "validateOnly": False},
         7,
     )
-    result = cluster.controller.handle(Context(7), request, 0, 0)
+    result = decide(cluster.controller, Context(7), request, 0, 0)
     assert isinstance(result, ControllerResult)
     assert result.records == []

@@ -8,6 +8,7 @@ import pytest
 
 from kraft_wire.controller.image import BROKER_RESOURCE, AclImage
 from kraft_wire.controller.records import VersionedRecord
+from kraft_wire.controller.requests import decide
 from kraft_wire.controller.update_features import quorum_refused
 from kraft_wire.model import Uuid
 from kraft_wire.settings.acl_rules import AUTHORIZER_KEY, STANDARD_AUTHORIZER
@@ -106,6 +107,31 @@ def test_change_that_no_batch_can_hold_is_refused_as_a_whole() -> None:
     assert cluster.loader.image.acls == {}
 
 
+@pytest.mark.parametrize(
+    "field", ["resource_type", "resource_pattern_type", "operation", "permission_type"]
+)
+def test_entry_is_accepted_with_every_code_that_kafka_has_and_no_other(field: str) -> None:
+    """1 means any, and a pattern of 2 all that match: only filters have them."""
+    last = {"resource_type": 7, "resource_pattern_type": 4, "operation": 15, "permission_type": 3}
+    accepted = []
+    for code in range(1, 20):
+        given = {
+            "resource_type": 2,
+            "resource_pattern_type": 3,
+            "operation": 3,
+            "permission_type": 3,
+        }
+        entry = AclCreation(
+            resource_name="kafka-cluster", principal="User:u", host="*", **given | {field: code}
+        )
+        cluster = OneNodeCluster({AUTHORIZER_KEY: STANDARD_AUTHORIZER})
+        response = cluster.ask(CreateAclsRequest(creations=[entry]), 3)
+        assert isinstance(response, CreateAclsResponse)
+        accepted += [code] * (response.results[0].error_code == ErrorCode.NONE)
+    first = 3 if field == "resource_pattern_type" else 2
+    assert accepted == list(range(first, last[field] + 1))
+
+
 def test_more_quotas_than_a_batch_holds_are_refused_all_together() -> None:
     cluster = OneNodeCluster()
     entries = [quota(f"user-{number}") for number in range(10_001)]
@@ -126,7 +152,7 @@ def test_not_a_number_is_no_quota() -> None:
 def test_result_carries_the_records_as_they_are_appended() -> None:
     cluster = OneNodeCluster()
     request = AlterClientQuotasRequest(entries=[quota("a"), quota("b")])
-    result = cluster.controller.handle(Context(1), request, 0, 0)
+    result = decide(cluster.controller, Context(1), request, 0, 0)
     assert len(result.values) == len(result.records) == 2
     assert result.values[0][:3] == bytes([1, 14, 0])
 
@@ -150,7 +176,7 @@ def test_more_entries_than_one_change_may_remove_are_refused() -> None:
     cluster.controller.become_active(
         image, leader_epoch=2, in_transaction=False, bootstrap=(), now_ms=0
     )
-    result = cluster.controller.handle(Context(3), DeleteAclsRequest(filters=[every]), 0, 0)
+    result = decide(cluster.controller, Context(3), DeleteAclsRequest(filters=[every]), 0, 0)
     assert result.records == ()
     assert result.response.filter_results[0].error_code == ErrorCode.INVALID_REQUEST
 
@@ -205,8 +231,10 @@ def test_registration_that_no_log_may_hold_is_refused(fields: dict[str, object])
     assert cluster.loader.image.controllers == {}
 
 
-def raised(cluster: OneNodeCluster, feature: str, level: int) -> UpdateFeaturesResponse:
-    update = FeatureUpdateKey(feature=feature, max_version_level=level)
+def raised(
+    cluster: OneNodeCluster, feature: str, level: int, kind: int = 1
+) -> UpdateFeaturesResponse:
+    update = FeatureUpdateKey(feature=feature, max_version_level=level, upgrade_type=kind)
     response = cluster.ask(UpdateFeaturesRequest(feature_updates=[update]), 2)
     assert isinstance(response, UpdateFeaturesResponse)
     return response
@@ -219,6 +247,14 @@ def test_voter_that_has_not_registered_blocks_an_upgrade() -> None:
     assert words in (raised(cluster, "metadata.version", 30).error_message or "")
     cluster.ask(registration(), 0)
     assert raised(cluster, "metadata.version", 30).error_code == ErrorCode.NONE
+
+
+@pytest.mark.parametrize("kind", [1, 2, 3])
+def test_level_that_is_there_already_is_neither_raised_nor_lowered(kind: int) -> None:
+    cluster = OneNodeCluster(brokers=0)
+    level = cluster.loader.image.metadata_version
+    assert raised(cluster, "metadata.version", level, kind).error_code == ErrorCode.NONE
+    assert cluster.loader.image.metadata_version == level
 
 
 def test_node_that_does_not_support_a_level_blocks_it() -> None:
@@ -239,7 +275,7 @@ def test_level_of_the_quorum_is_asked_for_and_its_refusal_answered() -> None:
     words = "Local controller 1 does not support this feature."
     assert words in (raised(cluster, "kraft.version", 1).error_message or "")
     cluster.controller.kraft_version = 0
-    result = cluster.controller.handle(Context(2), request, 0, 0)
+    result = decide(cluster.controller, Context(2), request, 0, 0)
     assert result.quorum_upgrade is not None
     assert (result.quorum_upgrade.level, result.quorum_upgrade.validate_only) == (1, True)
     refused = quorum_refused(request, ErrorCode.INVALID_UPDATE_VERSION)
@@ -321,3 +357,30 @@ def test_pattern_of_far_reaching_classes_is_checked_in_the_time_of_any_other() -
     cluster.ask(IncrementalAlterConfigsRequest(resources=[resource]), 1)
     assert process_time() - began_s < 2, "Python takes 12 seconds to compile it as it is"
     assert cluster.loader.image.config(16, "mine") == {"match": match.value}
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value", "words"),
+    [
+        ("", "node.id", "2", "Cannot update these configs dynamically: [node.id]"),
+        ("", "listeners", "A://:1", "broker id must be specified: [listeners]"),
+        ("1", "log.cleaner.threads", "x", "Invalid value x"),
+        ("", "log.cleaner.threads", "2", ""),
+        ("1", "nobody.knows.it", "2", ""),
+    ],
+)
+def test_setting_of_brokers_is_refused_where_it_cannot_be_one(
+    name: str, key: str, value: str, words: str
+) -> None:
+    """KIP-226: read at the start alone, of one broker's listeners for all, of another type."""
+    cluster = OneNodeCluster()
+    change = AlterableConfig(name=key, config_operation=0, value=value)
+    resource = AlterConfigsResource(
+        resource_type=BROKER_RESOURCE, resource_name=name, configs=[change]
+    )
+    response = cluster.ask(IncrementalAlterConfigsRequest(resources=[resource]), 1)
+    assert isinstance(response, IncrementalAlterConfigsResponse)
+    answer = response.responses[0]
+    assert (answer.error_code == ErrorCode.NONE) == (words == "")
+    assert words in (answer.error_message or "")
+    assert bool(cluster.loader.image.config(BROKER_RESOURCE, name)) == (words == "")

@@ -11,6 +11,7 @@ from kraft_wire.broker.api_table import handler
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.controller.features import SUPPORTED_FEATURES
 from kraft_wire.controller.records import VersionedRecord
+from kraft_wire.controller.requests import decide
 from kraft_wire.node.unknown_codes import unknown_code
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.feature_level_record import FeatureLevelRecord
@@ -64,7 +65,7 @@ def answered(cluster: OneNodeCluster, step: Step) -> dict[str, Any]:
         response = handler(request.API_KEY)(broker, Context(step.version), request)
     else:
         context = Context(step.version)
-        result = cluster.controller.handle(context, request, 0, 0)
+        result = decide(cluster.controller, context, request, 0, 0)
         if result.quorum_upgrade is not None and not result.quorum_upgrade.validate_only:
             cluster.controller.kraft_version = result.quorum_upgrade.level
         cluster.commit(result.records)

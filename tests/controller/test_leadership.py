@@ -11,6 +11,7 @@ from kraft_wire.controller.image import BROKER_RESOURCE, EMPTY_IMAGE, MetadataIm
 from kraft_wire.controller.image_draft import MetadataFault
 from kraft_wire.controller.loader import MetadataLoader
 from kraft_wire.controller.records import VersionedRecord
+from kraft_wire.controller.requests import decide
 from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.wire.generated.abort_transaction_record import AbortTransactionRecord
 from kraft_wire.wire.generated.begin_transaction_record import BeginTransactionRecord
@@ -121,9 +122,9 @@ def test_explicit_min_insync_replicas_is_the_nodes_own() -> None:
 def test_second_request_is_decided_against_what_the_first_appended() -> None:
     cluster = OneNodeCluster()
     each = cluster.controller
-    first = each.handle(Context(7), create("a"), 0, 0)
+    first = decide(each, Context(7), create("a"), 0, 0)
     each.appended(first.records, each.image.offset + 1, 0)
-    again = each.handle(Context(7), create("a"), 0, 0)
+    again = decide(each, Context(7), create("a"), 0, 0)
     assert isinstance(again.response, CreateTopicsResponse)
     assert again.response.topics[0].error_code == ErrorCode.TOPIC_ALREADY_EXISTS
     assert cluster.loader.image.topic("a") is None, "nothing of it is committed"
@@ -132,9 +133,9 @@ def test_second_request_is_decided_against_what_the_first_appended() -> None:
 def test_commit_of_what_was_appended_changes_nothing_for_the_active_controller() -> None:
     cluster = OneNodeCluster()
     each = cluster.controller
-    first = each.handle(Context(7), create("a"), 0, 0)
+    first = decide(each, Context(7), create("a"), 0, 0)
     each.appended(first.records, each.image.offset + 1, 0)
-    second = each.handle(Context(7), create("b"), 0, 0)
+    second = decide(each, Context(7), create("b"), 0, 0)
     each.appended(second.records, each.image.offset + 1, 0)
     speculative = each.image
     each.publish(cluster.loader.image)
@@ -169,7 +170,7 @@ def test_inactive_controller_refuses_every_api_in_its_own_shape(api_key: int) ->
     for version in range(entry.min_version, entry.max_version + 1):
         request = _filled(table.struct, request_class(api_key))
         assert isinstance(request, Message)
-        result = controller().handle(Context(version), request, 0, 0)
+        result = decide(controller(), Context(version), request, 0, 0)
         assert result.records == ()
         answer, shown = result.response, 1
         if api_key in TOLD_TWICE:  # of each partition, and of the whole where a version has room

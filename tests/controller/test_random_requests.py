@@ -14,6 +14,7 @@ from kraft_wire.controller.api_table import API_TABLE
 from kraft_wire.controller.image_records import snapshot_values
 from kraft_wire.controller.loader import MetadataLoader
 from kraft_wire.controller.records import decode_record, encode_record
+from kraft_wire.controller.requests import decide
 from kraft_wire.node.unknown_codes import unknown_code
 from kraft_wire.settings.acl_rules import AUTHORIZER_KEY, STANDARD_AUTHORIZER
 from kraft_wire.wire.generated.registry import message_table, request_class
@@ -136,7 +137,7 @@ def test_requests_of_any_content_are_answered_and_leave_a_log_that_replays(seed:
             )
             assert isinstance(handler(api_key)(broker, Context(version), request), Message)
         else:
-            result = cluster.controller.handle(Context(version), request, 0, 0)
+            result = decide(cluster.controller, Context(version), request, 0, 0)
             assert result.values == tuple(encode_record(each) for each in result.records)
             cluster.commit(result.records)
     assert len(cluster.committed) > 20, "too many were refused to prove anything"

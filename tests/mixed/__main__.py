@@ -15,11 +15,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from tests.apache.jars import RELEASE
 from tests.mixed.chaos import Chaos, Verdict
 from tests.mixed.scenarios import SCENARIOS
 from tests.mixed.steps import Steps
 
-APACHE = "4.3.1"
+APACHE = RELEASE
 QUORUMS = {
     "chaos-2+1": {1: APACHE, 2: APACHE, 3: "ours"},
     "chaos-1+2": {1: APACHE, 2: "ours", 3: "ours"},

@@ -10,12 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kraft_wire.model import Uuid, uuid_to_text
+from tests.apache.jars import RELEASE
 from tests.apache.tools import run_tool
 from tests.mixed.controller import OURS
 from tests.mixed.quorum import SNAPSHOTS_OFTEN, MixedQuorum
 from tests.mixed.steps import Steps, judge, loaded, row, until_changes
 
-APACHE = "4.3.1"
+APACHE = RELEASE
 AUTO_JOIN = {"controller.quorum.auto.join.enable": "true"}
 SOME = 30
 

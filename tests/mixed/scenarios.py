@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from tests.apache.jars import RELEASE
 from tests.mixed.controller import OURS
 from tests.mixed.membership import apache_joins_ours, new_disks, ours_joins_apache
 from tests.mixed.quorum import SNAPSHOTS_OFTEN, MixedQuorum
@@ -28,7 +29,7 @@ from tests.mixed.steps import (
 )
 from tests.mixed.tool_answers import tools_alike
 
-APACHE, OLDER = "4.3.1", "3.9.1"
+APACHE, OLDER = RELEASE, "3.9.1"
 OLDER_FORMAT = ("--release-version", "3.9")
 SOME, MANY = 30, 150
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.apache.jars import RELEASE
 from tests.mixed.chaos import Chaos
 from tests.mixed.scenarios import SCENARIOS
 from tests.mixed.steps import Steps
@@ -23,7 +24,7 @@ def test_a_scenario_of_a_mixed_quorum_holds(name: str, tmp_path: Path) -> None:
     assert steps.figures
 
 
-@pytest.mark.parametrize("makes", [("4.3.1", "4.3.1", "ours"), ("4.3.1", "ours", "ours")])
+@pytest.mark.parametrize("makes", [(RELEASE, RELEASE, "ours"), (RELEASE, "ours", "ours")])
 def test_a_mixed_quorum_survives_kills_pauses_and_stops(
     makes: tuple[str, ...], tmp_path: Path
 ) -> None:

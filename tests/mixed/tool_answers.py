@@ -12,13 +12,14 @@ import re
 import socket
 from pathlib import Path
 
+from tests.apache.jars import RELEASE
 from tests.apache.tools import run_tool
 from tests.mixed.controller import OURS
 from tests.mixed.log_bytes import PARTITION
 from tests.mixed.quorum import MixedQuorum
 from tests.mixed.steps import Steps, judge, loaded, snapshots, until_changes
 
-APACHE = "4.3.1"
+APACHE = RELEASE
 SOME = 60
 QUICK_SNAPSHOTS = {"metadata.log.max.snapshot.interval.ms": "4000"}
 QUESTIONS = (

@@ -4,10 +4,11 @@ from itertools import count
 
 import pytest
 
+from kraft_wire.broker.api_table import FORWARDED
 from kraft_wire.broker.context import ReplyTo
 from kraft_wire.controller import elect_leaders
 from kraft_wire.node.decoding import RequestDecoder
-from kraft_wire.node.envelopes import Unpacked, seal_answer, unpack
+from kraft_wire.node.envelopes import FORWARDABLE, Unpacked, seal_answer, unpack
 from kraft_wire.node.forwarding import Forwarder
 from kraft_wire.node.outputs import Connect, Output, SendBytes
 from kraft_wire.node.uncommitted import not_controller
@@ -219,3 +220,8 @@ def test_elections_that_a_former_controller_decided_are_asked_again(
     ):
         assert seal_answer(header, each).error_code == ErrorCode.NOT_CONTROLLER
         assert each.encode(version)
+
+
+def test_whatever_a_broker_forwards_a_controller_takes_from_an_envelope() -> None:
+    """Those that a broker answers itself but Kafka's may forward are taken too."""
+    assert frozenset(FORWARDED) <= FORWARDABLE

@@ -4,6 +4,7 @@ import pytest
 
 from kraft_wire.controller.image import BROKER_RESOURCE, MetadataImage
 from kraft_wire.wire.generated.broker_heartbeat import BrokerHeartbeatRequest
+from kraft_wire.wire.generated.describe_cluster import DescribeClusterRequest
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.incremental_alter_configs import (
     AlterableConfig,
@@ -199,3 +200,13 @@ def test_an_idle_leader_writes_a_record_now_and_then() -> None:
     before = min(quorum.ends())
     quorum.advance(5_000)
     assert 9 <= min(quorum.ends()) - before <= 11
+
+
+@pytest.mark.parametrize(("asked", "told"), [(False, -(1 << 31)), (True, 8096)])
+def test_controller_tells_operations_to_who_asks(asked: bool, told: int) -> None:
+    quorum = NodeQuorum()
+    request = DescribeClusterRequest(endpoint_type=2, include_cluster_authorized_operations=asked)
+    answer = quorum.ask(quorum.elect(), request)
+    quorum.until(lambda: answer.response is not None)
+    assert answer.response.error_code == ErrorCode.NONE
+    assert answer.response.cluster_authorized_operations == told

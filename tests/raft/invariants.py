@@ -36,6 +36,7 @@ from kraft_wire.wire.generated.fetch import FetchRequest
 from kraft_wire.wire.generated.fetch_snapshot import FetchSnapshotRequest
 from kraft_wire.wire.generated.leader_change_message import LeaderChangeMessage
 from kraft_wire.wire.generated.update_raft_voter import UpdateRaftVoterRequest
+from kraft_wire.wire.generated.vote import PartitionData as AskedVote
 from kraft_wire.wire.generated.vote import VoteRequest, VoteResponse
 from kraft_wire.wire.generated.voters_record import VotersRecord
 from tests.raft.cluster import Cluster, Host, Judge
@@ -60,6 +61,10 @@ class Ledger(Judge):
         self.named: dict[int, int] = {}
         self.durable_epochs: dict[ReplicaKey, int] = {}
         self.votes: dict[tuple[int, ReplicaKey], tuple[int, bytes]] = {}
+        self.granted: dict[tuple[int, ReplicaKey], tuple[int, bytes]] = {}
+        """Candidates that answers granted a vote: id and directory."""
+        self.asked: dict[object, VoteRequest] = {}
+        """Vote requests that a replica works on."""
         self.batches: dict[tuple[int, int], tuple[int, int]] = {}
         self.committed: list[Batch] = []
         self.committed_ends: list[int] = []
@@ -232,6 +237,10 @@ class Ledger(Judge):
 
     # -- before an effect ------------------------------------------------------------------------
 
+    def event(self, host: Host, event: Event) -> None:
+        if isinstance(event, RequestReceived) and isinstance(event.request, VoteRequest):
+            self.asked[event.reply_to] = event.request
+
     def effect(self, host: Host, effect: Effect) -> None:
         quorum = host.quorum().quorum
         match effect:
@@ -302,6 +311,19 @@ class Ledger(Judge):
         if isinstance(response, VoteResponse) and response.topics:
             answer = response.topics[0].partitions[0]
             check(answer.leader_epoch <= stored.leader_epoch, "S02 answered", host.id, stored)
+            asked = self.asked.pop(effect.reply_to).topics[0].partitions[0]
+            if answer.vote_granted and not asked.pre_vote:
+                self._granted(host, asked)
+
+    def _granted(self, host: Host, asked: AskedVote) -> None:
+        """An answer grants a vote: durable by now, and never granted to anybody else."""
+        key = (asked.replica_epoch, host.key)
+        candidate = (asked.replica_id, asked.replica_directory_id)
+        for known in (self.votes.get(key), self.granted.setdefault(key, candidate)):
+            check(known is not None, "S03 OneVotePerEpoch not durable", host.id, candidate)
+            assert known is not None
+            is_same = known[0] == candidate[0] and known[1] in (bytes(16), candidate[1])
+            check(is_same, "S03 OneVotePerEpoch granted", host.id, known, candidate)
 
     # -- logs and snapshots ----------------------------------------------------------------------
 

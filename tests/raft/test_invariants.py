@@ -92,7 +92,7 @@ def test_fetches_that_stay_parked_beyond_their_time_are_seen(monkeypatch: Patch)
 def slow_successor(patch: Patch) -> None:
     """M32: KAFKA-20895, nobody grants a pre-vote once the leader has resigned."""
 
-    def grants(role: Role, up_to_date: bool) -> bool:
+    def grants(role: Role, up_to_date: bool, now_ms: int) -> bool:
         return False
 
     patch.setattr(vote, "grants_pre_vote", grants)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from tests.apache.jars import RELEASE
 from tests.mixed.controller import OURS
 
-APACHE = "4.3.1"
+APACHE = RELEASE
 
 
 @dataclass(frozen=True)

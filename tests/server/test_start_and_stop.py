@@ -278,3 +278,13 @@ def test_a_durable_topic_is_acknowledged_after_its_flush(tmp_path: Path) -> None
             answer = response.responses[0].partition_responses[0]
             assert (answer.error_code, answer.base_offset) == (0, number)
         assert "survives power loss" in server.log.read_text()
+
+
+@pytest.mark.parametrize("name", ["CLUSTER_ID", "KAFKA_CLUSTER_ID"])
+def test_cluster_id_of_the_environment_is_that_of_a_new_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, "kWjudgeAAAAAAAAAAAAAAA")
+    with ServerProcess(tmp_path) as server:
+        kept = (server.data / "meta.properties").read_text()
+    assert "cluster.id=kWjudgeAAAAAAAAAAAAAAA\n" in kept

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kraft_wire.settings.broker import BROKER_KEYS, DYNAMIC_BROKER_KEYS, OWN_DEFAULTS, OWN_KEYS
-from kraft_wire.settings.definition import ConfigKey, ListOf, Scope
+from kraft_wire.settings.definition import ConfigKey, ListOf, Required, Scope
 from kraft_wire.settings.group import CLIENT_METRICS_KEYS, GROUP_KEYS
 from kraft_wire.settings.key_tables import load_keys
 from kraft_wire.settings.topic import TOPIC_KEYS
@@ -60,6 +60,13 @@ def test_every_key_has_a_note_of_ours() -> None:
     tables = (BROKER_KEYS, DYNAMIC_BROKER_KEYS, TOPIC_KEYS, GROUP_KEYS, CLIENT_METRICS_KEYS)
     for table in tables:
         assert [name for name, key in table.items() if not key.documentation] == []
+
+
+def test_every_key_accepts_its_own_default() -> None:
+    for table in (BROKER_KEYS, DYNAMIC_BROKER_KEYS, TOPIC_KEYS, GROUP_KEYS, CLIENT_METRICS_KEYS):
+        for key in table.values():
+            if key.valid is not None and not isinstance(key.default, Required):
+                assert key.valid.problem(key.default) is None, key.name
 
 
 def test_topic_has_33_public_keys() -> None:

@@ -12,21 +12,46 @@ from typing import Any, cast
 
 import pytest
 
-from kraft_wire.model import LeaderEpoch
+from kraft_wire.controller.records import VersionedRecord, encode_record
+from kraft_wire.model import ZERO_UUID, LeaderEpoch, Offset, OffsetAndEpoch, Uuid, uuid_to_text
 from kraft_wire.node.node import Node
 from kraft_wire.raft.events import TimerFired
 from kraft_wire.raft.roles import Candidate
 from kraft_wire.raft.voters import VoterSet
 from kraft_wire.sim import invariants
+from kraft_wire.sim.administrators import Administrator
+from kraft_wire.sim.disk_nodes import FileNode
 from kraft_wire.sim.history import Operation
 from kraft_wire.sim.invariants import SAFETY
 from kraft_wire.sim.judge import NodeWatch, Signals, Violation
-from kraft_wire.sim.log_watch import Election, SeenBatch, SeenSnapshot
-from kraft_wire.sim.plan import Plan, drawn_plan
+from kraft_wire.sim.ledger import Transaction
+from kraft_wire.sim.log_watch import (
+    Election,
+    SeenBatch,
+    SeenSnapshot,
+    newest_voters,
+    read_batches,
+)
+from kraft_wire.sim.paper_brokers import PaperBroker
+from kraft_wire.sim.plan import Fault, Plan, drawn_plan
 from kraft_wire.sim.run import Run, run_plan
 from kraft_wire.sim.setup import Setup
 from kraft_wire.sim.world import World
+from kraft_wire.storage.snapshots_contents import SnapshotHead, snapshot_batches
+from kraft_wire.wire.batch_builder import build_batch
+from kraft_wire.wire.generated import alter_client_quotas
+from kraft_wire.wire.generated.config_record import ConfigRecord
+from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import FetchPartition, FetchRequest, FetchTopic
+from kraft_wire.wire.generated.partition_record import PartitionRecord
+from kraft_wire.wire.generated.topic_record import TopicRecord
+from kraft_wire.wire.generated.vote import PartitionData as VotePartition
+from kraft_wire.wire.generated.vote import ResponsePartitionData as VoteAnswer
+from kraft_wire.wire.generated.vote import ResponseTopicData as VoteAnswers
+from kraft_wire.wire.generated.vote import TopicData as VoteTopic
+from kraft_wire.wire.generated.vote import VoteRequest, VoteResponse
+from kraft_wire.wire.message import Message
+from kraft_wire.wire.record import Record
 
 PLANTS: dict[str, Callable[[World, NodeWatch, Any], None]] = {}
 """By invariant: makes one thing wrong on a leader's watch, and asks."""
@@ -61,6 +86,7 @@ def changed(batch: SeenBatch, **fields: object) -> SeenBatch:
 def StaleLeaderResigns(world: World, watch: NodeWatch, judge: Any) -> None:
     judge.after(watch)
     watch.machine.heard_us = world.now_us - 10_000_000
+    watch.machine.heard.clear()
     judge.after(watch)
 
 
@@ -79,6 +105,59 @@ def EpochMonotone(world: World, watch: NodeWatch, judge: Any) -> None:
 def OneVotePerEpoch(world: World, watch: NodeWatch, judge: Any) -> None:
     judge.election(watch, None, Election(77, -1, 2, "x"))
     judge.election(watch, None, Election(77, -1, 3, "y"))
+
+
+def vote_of(
+    candidate: int, directory: bytes, *, pre_vote: bool = False
+) -> tuple[VoteRequest, VoteResponse]:
+    """A vote request of epoch 77 and the answer that grants it."""
+    asked = VotePartition(
+        replica_epoch=77,
+        replica_id=candidate,
+        replica_directory_id=Uuid(directory),
+        pre_vote=pre_vote,
+    )
+    answer = VoteAnswer(leader_epoch=77, vote_granted=True)
+    return (
+        VoteRequest(topics=[VoteTopic(partitions=[asked])]),
+        VoteResponse(topics=[VoteAnswers(partitions=[answer])]),
+    )
+
+
+DIRECTORY, OTHER_DIRECTORY = bytes(15) + b"\x02", bytes(15) + b"\x03"
+
+
+def voted(watch: NodeWatch, judge: Any) -> None:
+    """A durable vote for node 2 that was granted once, and may be again."""
+    judge.election(watch, None, Election(77, -1, 2, uuid_to_text(Uuid(DIRECTORY))))
+    judge.answered_vote(watch, *vote_of(2, DIRECTORY))
+    judge.answered_vote(watch, *vote_of(2, DIRECTORY))
+    judge.answered_vote(watch, *vote_of(3, OTHER_DIRECTORY, pre_vote=True))
+
+
+@pytest.mark.parametrize(("candidate", "directory"), [(3, DIRECTORY), (2, OTHER_DIRECTORY)])
+def test_vote_that_is_granted_again_to_another_candidate_is_found(
+    candidate: int, directory: bytes, world: World
+) -> None:
+    watch, judge = leader_watch(world), asked(world, invariants.OneVotePerEpoch)
+    voted(watch, judge)
+    with pytest.raises(Violation, match="S03 OneVotePerEpoch"):
+        judge.answered_vote(watch, *vote_of(candidate, directory))
+
+
+def test_vote_that_is_granted_before_it_is_durable_is_found(world: World) -> None:
+    watch, judge = leader_watch(world), asked(world, invariants.OneVotePerEpoch)
+    with pytest.raises(Violation, match="S03 OneVotePerEpoch"):
+        judge.answered_vote(watch, *vote_of(2, DIRECTORY))
+
+
+def test_candidate_that_names_no_directory_is_known_by_its_id(world: World) -> None:
+    watch, judge = leader_watch(world), asked(world, invariants.OneVotePerEpoch)
+    judge.election(watch, None, Election(77, -1, 2, uuid_to_text(ZERO_UUID)))
+    judge.answered_vote(watch, *vote_of(2, ZERO_UUID))
+    judge.answered_vote(watch, *vote_of(2, DIRECTORY))
+    with pytest.raises(Violation, match="S03 OneVotePerEpoch"):
+        judge.answered_vote(watch, *vote_of(3, DIRECTORY))
 
 
 @plant
@@ -221,6 +300,125 @@ def StepsAreInModel(world: World, watch: NodeWatch, judge: Any) -> None:
     replica.step(TimerFired(), quorum.now_ms)
     quorum.election = replace(quorum.election, leader_epoch=LeaderEpoch(quorum.epoch + 1))
     replica.step(TimerFired(), quorum.now_ms)
+
+
+@plant
+def SnapshotHasVotersBelow(world: World, watch: NodeWatch, judge: Any) -> None:
+    assert newest_voters(watch.log) is not None
+    judge.snapshot(watch, committed_snapshot(world, snapshot_bytes(world, [])))
+
+
+@plant
+def TransactionIsWhole(world: World, watch: NodeWatch, judge: Any) -> None:
+    end = world.judge.ledger.committed_end
+    judge.snapshot(watch, SeenSnapshot(end, 1, b""))
+    world.judge.ledger.transactions.append(Transaction(end - 2))
+    judge.snapshot(watch, SeenSnapshot(end, 1, b""))
+
+
+@plant
+def SnapshotInterval(world: World, watch: NodeWatch, judge: Any) -> None:
+    judge.started(watch)
+    judge.snapshot(watch, SeenSnapshot(world.judge.ledger.ends[0], 1, b""))
+
+
+@plant
+def LeaderNamesItself(world: World, watch: NodeWatch, judge: Any) -> None:
+    first = next(each for each in watch.log.batches if each.epoch == watch.epoch)
+    judge.appended(watch, first, None)
+    watch.machine.host = "elsewhere"
+    judge.appended(watch, first, None)
+
+
+@plant
+def ImageIsReplay(world: World, watch: NodeWatch, judge: Any) -> None:
+    key = ("config", 16, "r0", "interval.ms")
+    judge.applied(watch)
+    world.judge.twin.replay(ConfigRecord(resource_type=16, resource_name="r0", name=key[3]), 0)
+    watch.applied_offset = 16 * (world.judge.ledger.committed_end // 16 + 1)
+    judge.applied(watch)
+
+
+@plant
+def DecisionIsAllowed(world: World, watch: NodeWatch, judge: Any) -> None:
+    topic = TopicRecord(name="t", topic_id=Uuid(b"id of the topic."))
+    partition = PartitionRecord(topic_id=topic.topic_id, replicas=[1], isr=[1], leader=1)
+    judge.committed(watch, batch_of(world, [topic]))
+    judge.committed(watch, batch_of(world, [partition]))
+
+
+def batch_of(world: World, records: list[Message]) -> SeenBatch:
+    """Return a batch of data that would come behind what is committed."""
+    values = [encode_record(VersionedRecord(each)) for each in records]
+    data = build_batch(
+        [Record(None, value, timestamp=0) for value in values],
+        base_offset=world.judge.ledger.committed_end,
+        partition_leader_epoch=1,
+    )
+    (batch,), _ = read_batches(bytes(data), 0, FileNode(b""))
+    return batch
+
+
+def snapshot_bytes(world: World, controls: list[Message]) -> bytes:
+    """Return a snapshot with a head and nothing else."""
+    head = SnapshotHead(0, 0, tuple(controls))
+    return b"".join(
+        map(bytes, snapshot_batches(OffsetAndEpoch(Offset(1), LeaderEpoch(1)), head, []))
+    )
+
+
+def committed_snapshot(world: World, data: bytes) -> SeenSnapshot:
+    """Return a snapshot at the end of what is committed."""
+    ledger = world.judge.ledger
+    return SeenSnapshot(ledger.committed_end, ledger.batches[-1].epoch, data)
+
+
+def test_fenced_before_its_session_ends_is_found(world: World) -> None:
+    broker = PaperBroker(world, 31)
+    leader = world.leader()
+    assert leader is not None
+    broker.epoch = 7
+    broker._heard = (leader.id, leader.quorum.epoch, world.now_us - broker.session_ms * 1_000 + 1)
+    leader.disturbed_us = 0
+    with pytest.raises(Violation, match="S48 SessionIsKept"):
+        broker.fenced(leader.quorum.epoch, 7)
+    broker._heard = (leader.id, leader.quorum.epoch, world.now_us - 10_000_000)
+    broker.fenced(leader.quorum.epoch, 7)
+
+
+def test_silent_broker_that_stays_unfenced_is_found(world: World) -> None:
+    broker = PaperBroker(world, 31)
+    leader = world.leader()
+    assert leader is not None
+    broker.epoch = 7
+    broker._heard = (leader.id, leader.quorum.epoch, 0)
+    broker._must_be_fenced()
+    world.judge.twin.now["broker", 31] = {"epoch": 7, "fenced": False}
+    world.scheduler.now_us += 100_000_000
+    with pytest.raises(Violation, match="S48 SessionIsKept"):
+        broker._must_be_fenced()
+
+
+def test_answer_that_the_log_contradicts_is_found(world: World) -> None:
+    administrator = Administrator(world, 0)
+    request, outcomes = administrator._alter_quota()
+    entry = alter_client_quotas.ResponseEntryData(error_code=0)
+    answer = alter_client_quotas.AlterClientQuotasResponse(entries=[entry])
+    with pytest.raises(Violation, match="S47 AnswerIsRight"):
+        administrator._answered(1, request, {ErrorCode.NONE: {("quota", "x"): 1}}, answer)
+    with pytest.raises(Violation, match="S47 AnswerIsRight"):
+        administrator._answered(1, request, {}, answer)
+    assert outcomes
+
+
+def test_voter_whose_new_address_nobody_writes_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kraft_wire.raft.self_update._has_news", lambda *given: False)
+    monkeypatch.setattr("kraft_wire.sim.run._SETTLES_WITHIN_US", 5_000_000)
+    faults = (Fault(at_us=1_200_000, kind="move", target="shortest", span_us=50_000),)
+    plan = Plan(seed=1, setup=Setup(is_dynamic=True, clients=1), faults=faults, events=1_500)
+    failure = run_plan(plan).failure
+    assert failure is not None
+    assert failure.invariant == "L8 AddressIsKnown"
 
 
 def test_every_invariant_has_a_plant() -> None:

@@ -22,7 +22,7 @@ from kraft_wire.wire.control_records import ControlRecordType, control_key, pars
 from kraft_wire.wire.generated.partition_record import PartitionRecord
 from kraft_wire.wire.generated.topic_record import TopicRecord
 from kraft_wire.wire.record import Record
-from kraft_wire.wire.record_batch import RecordBatch, parse_batches, patch_offset_and_epoch
+from kraft_wire.wire.record_batch import RecordBatch, parse_batches
 from tests.spark.apache_dirs import TRANSACTION_RECORDS
 
 REPLICAS = 3
@@ -161,7 +161,7 @@ def another_epoch(directory: Path) -> str:
     path = sorted((directory / "codec-lz4-1").glob("*.log"))[-1]
     data = bytearray(path.read_bytes())
     last = parse_batches(data)[-1]
-    patch_offset_and_epoch(last.view, last.base_offset, last.partition_leader_epoch + 1)
+    last.assign(last.base_offset, last.partition_leader_epoch + 1)
     path.write_bytes(data)
     return f"codec-lz4-1, offset {last.base_offset}"
 

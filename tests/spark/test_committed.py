@@ -156,6 +156,16 @@ def test_without_producer_snapshots_a_log_is_one_task(tmp_path: Path) -> None:
     assert all_offsets(written) == committed(written)
 
 
+def test_producer_snapshot_of_the_newest_segment_says_nothing_of_the_first(tmp_path: Path) -> None:
+    written = write(tmp_path / "node", 1, open_from=300)
+    newest = segments(written)[-1].with_suffix(".snapshot")
+    for path in (written.path / "money-0").glob("*.snapshot"):
+        if path != newest:
+            path.unlink()
+    assert len(tasks_of(written)) == 2
+    assert all_offsets(written) == committed(written)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_damaged_producer_snapshots_are_done_without(tmp_path: Path, seed: int) -> None:
     written = write(tmp_path / "node", seed, open_from=350)

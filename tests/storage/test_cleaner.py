@@ -8,11 +8,10 @@ from hypothesis import strategies as st
 
 from kraft_wire.model import DiskFull, FsyncFailed, Offset, StorageError
 from kraft_wire.sim.files import Fault, SimFileSystem
+from kraft_wire.storage.cleanable import cleanable_part
 from kraft_wire.storage.cleaner import (
     build_offset_map,
     compact,
-    first_uncleanable_offset,
-    is_compaction_due,
 )
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
@@ -79,38 +78,8 @@ def test_active_segment_and_what_is_not_replicated_stay_dirty() -> None:
     assert compact(fs, log, Offset(0), 5000).next_dirty_offset == 0
     log.roll(1)
     log.high_watermark = Offset(1)
-    assert first_uncleanable_offset(log, 5000) == 1
-    compact(fs, log, Offset(0), 5000)
+    assert compact(fs, log, Offset(0), 5000).next_dirty_offset == 0
     assert len(records(log)) == 2
-
-
-def test_min_lag_keeps_young_segments_dirty() -> None:
-    log = open_at(SimFileSystem(), replace(CONFIG, min_compaction_lag_ms=100))
-    put(log, b"a", b"1", timestamp=1000)
-    close_segment(log)
-    put(log, b"a", b"2", timestamp=2000)
-    close_segment(log)
-    assert first_uncleanable_offset(log, 1050) == 0
-    assert first_uncleanable_offset(log, 2050) == 1
-    assert first_uncleanable_offset(log, 2100) == 2
-
-
-def test_due_by_ratio_and_by_age() -> None:
-    log = open_at(SimFileSystem(), CONFIG)
-    put(log, b"a", b"1", timestamp=1000)
-    close_segment(log)
-    assert is_compaction_due(log, Offset(0), 1500)
-    assert not is_compaction_due(log, Offset(1), 1500)
-    log.high_watermark = Offset(0)
-    assert not is_compaction_due(log, Offset(0), 1500)
-    log.high_watermark = Offset(1)
-    put(log, b"a", b"1", timestamp=1000)
-    close_segment(log)
-    assert not is_compaction_due(log, Offset(1), 1500)  # one half is not more than one half
-    log.update_config(replace(CONFIG, max_compaction_lag_ms=100))
-    assert is_compaction_due(log, Offset(1), 1500)
-    log.update_config(LogConfig())
-    assert not is_compaction_due(log, Offset(0), 1500)
 
 
 def test_tombstone_goes_after_the_delete_horizon_of_its_first_pass() -> None:
@@ -394,8 +363,8 @@ def test_segments_without_times_keep_those_of_their_files() -> None:
     close_segment(log)
     lagging = replace(CONFIG, min_compaction_lag_ms=1_000)
     log.update_config(lagging)
-    assert first_uncleanable_offset(log, 5_999) == 0
-    assert first_uncleanable_offset(log, 6_000) == 6
+    assert cleanable_part(log, Offset(0), 5_999).first_uncleanable_offset == 0
+    assert cleanable_part(log, Offset(0), 6_000).first_uncleanable_offset == 6
     fs.wall_ms = 90_000
     compact(fs, log, Offset(0), 90_000)
     assert log.segments[0].file.modified_ms() == 5_000

@@ -119,3 +119,32 @@ def test_announced_epoch_is_known_at_once_and_saved_with_the_next() -> None:
     again = LeaderEpochs(fs, "/log")
     again.load()
     assert again.entries == [(3, 7)]
+
+
+EPOCHS_OF_RECORDS = st.lists(
+    st.tuples(st.integers(1, 3), st.integers(1, 4)), min_size=1, max_size=5
+)
+"""Of each leadership: how far its epoch is above the last one, and how many records it wrote."""
+
+
+@given(EPOCHS_OF_RECORDS, st.integers(0, 3))
+def test_cutting_the_front_leaves_the_epochs_of_what_is_left(
+    leaderships: list[tuple[int, int]], begin: int
+) -> None:
+    """The twin keeps the epoch of every record; every place of the cut is tried."""
+    twin: list[int] = []
+    for step, count in leaderships:
+        twin += [(twin[-1] if twin else 0) + step] * count
+    end = begin + len(twin)
+    for start in range(begin, end):
+        epochs = cache(
+            *((epoch, begin + at) for at, epoch in enumerate(twin) if epoch not in twin[:at])
+        )
+        epochs.truncate_from_start(Offset(start))
+        left = twin[start - begin :]
+        expected = [(epoch, start + at) for at, epoch in enumerate(left) if epoch not in left[:at]]
+        assert epochs.entries == expected
+        assert [epochs.epoch_at(Offset(at)) for at in range(start, end)] == left
+        again = LeaderEpochs(epochs._fs, "d")
+        again.load()
+        assert again.entries == expected, "the next start reads what was written"

@@ -17,7 +17,6 @@ from kraft_wire.wire.record_batch import (
     parse_batches,
     patch_create_time,
     patch_log_append_time,
-    patch_offset_and_epoch,
     peek_header,
 )
 from tests.wire.plain_batches import plain_batches
@@ -126,11 +125,13 @@ def test_header_is_peeked_without_the_body() -> None:
     assert bytes(peek_header(data + data).view) == data
 
 
-def test_patching_offset_and_epoch_keeps_the_checksum() -> None:
+def test_assigning_offset_and_epoch_keeps_the_checksum() -> None:
     data = build_batch(RECORDS)
-    patch_offset_and_epoch(memoryview(data), 1000, 12)
+    [parsed] = parse_batches(data)
+    parsed.assign(1000, 12)
     [batch] = parse_batches(data)
-    assert (batch.base_offset, batch.partition_leader_epoch) == (1000, 12)
+    for each in (parsed, batch):
+        assert (each.base_offset, each.partition_leader_epoch) == (1000, 12)
     assert batch.crc_is_valid()
     assert [record.offset for record in batch.records()] == [1000, 1001]
 

@@ -5,8 +5,8 @@ Read `states` (the machine as a table), `rebalance`, `join`, `sync`, `leave`; th
 Not here: the protocols of KIP-848 and KIP-932, and transactional commits.
 """
 
-from kraft_wire.broker.groups.attach import attach_groups
+from kraft_wire.broker.groups.assembly import group_coordinator
 from kraft_wire.broker.groups.coordinator import GroupCoordinator
 from kraft_wire.broker.groups.environment import GroupEnvironment
 
-__all__ = ["GroupCoordinator", "GroupEnvironment", "attach_groups"]
+__all__ = ["GroupCoordinator", "GroupEnvironment", "group_coordinator"]

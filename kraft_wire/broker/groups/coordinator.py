@@ -229,7 +229,7 @@ class GroupCoordinator:
             if self._loading.get(partition) is loading:  # else it is led no more, or anew
                 self._finish(partition, loading, then)
 
-        self.env.await_commit(partition, loading.next_offset, at, heard)
+        self.env.commits.await_commit(partition, loading.next_offset, at, heard)
 
     def _loaded(self, partition: int, loading: _Loading, at: Moment) -> None:
         del self._loading[partition]

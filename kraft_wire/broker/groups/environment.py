@@ -2,21 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from kraft_wire.broker.context import ReplyTo
+from kraft_wire.broker.groups.commit_waits import CommitWaits
 from kraft_wire.broker.groups.memory import MemoryUse
-from kraft_wire.broker.groups.moment import Moment
 from kraft_wire.broker.groups.store import OffsetsStore
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.model import Chance
-from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.message import Message
 
-__all__ = ["CommitHeard", "GroupEnvironment"]
-
-CommitHeard: TypeAlias = Callable[[ErrorCode, Moment], None]
-"""Called once, with NONE when records are committed, else with an error for clients."""
+__all__ = ["GroupEnvironment"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +24,8 @@ class GroupEnvironment:
     chance: Chance
     complete: Callable[[ReplyTo, Message], None]
     """Answers a parked request; a connection that is gone makes it do nothing."""
-    await_commit: Callable[[int, int, Moment, CommitHeard], None]
-    """Has a partition's high watermark awaited, `offsets.commit.timeout.ms` at most."""
+    commits: CommitWaits
+    """What waits for the ISR, of clients and of the coordinator itself."""
     memory: MemoryUse = field(default_factory=MemoryUse)
 
     def has_memory_for(self, more_bytes: int) -> bool:

@@ -329,7 +329,7 @@ def _store(shard: GroupShard, group: ClassicGroup, done: _Replacement, at: Momen
     if appended.error is not ErrorCode.NONE or appended.safe_at is None:
         heard(appended.error, at)
     else:
-        shard.env.await_commit(shard.partition, appended.safe_at, at, heard)
+        shard.env.commits.await_commit(shard.partition, appended.safe_at, at, heard)
 
 
 def _fence(shard: GroupShard, member: Member) -> None:

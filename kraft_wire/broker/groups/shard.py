@@ -7,8 +7,8 @@ in through `rebalance.tick` and `expiry.expire_offsets`.
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Final
 
+from kraft_wire.broker.groups.coordinator_errors import coordinator_error
 from kraft_wire.broker.groups.deadlines import Deadlines, Timer, TimerKind
 from kraft_wire.broker.groups.environment import GroupEnvironment
 from kraft_wire.broker.groups.foreign import ForeignGroup
@@ -26,25 +26,7 @@ from kraft_wire.wire.generated.join_group import JoinGroupResponse
 from kraft_wire.wire.generated.sync_group import SyncGroupResponse
 from kraft_wire.wire.message import Message
 
-__all__ = ["COORDINATOR_ERRORS", "GroupShard", "coordinator_error"]
-
-COORDINATOR_ERRORS: Final[dict[ErrorCode, ErrorCode]] = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
-    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
-    ErrorCode.INVALID_FETCH_SIZE: ErrorCode.UNKNOWN_SERVER_ERROR,
-}
-"""What a group's client is told when the append to `__consumer_offsets` failed."""
-
-
-def coordinator_error(append_error: ErrorCode) -> ErrorCode:
-    """Return what to tell a client about a failed append: a client knows no offsets topic."""
-    return COORDINATOR_ERRORS.get(append_error, append_error)
+__all__ = ["GroupShard"]
 
 
 class GroupShard:

@@ -20,6 +20,7 @@ from kraft_wire.wire.corruption import CorruptRecordBatch
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.memory_records import AnyBatch, iter_batches
 from kraft_wire.wire.record import Record
+from kraft_wire.wire.record_batch import RecordBatch
 
 __all__ = [
     "OFFSETS_TOPIC",
@@ -128,7 +129,7 @@ class PartitionOffsetsStore:
             compression=self._compression,
         )
         result = led.append_as_leader(
-            batch,
+            RecordBatch(memoryview(batch)),
             origin=AppendOrigin.COORDINATOR,
             acks=_ALL_IN_SYNC,
             now_ms=at.now_ms,

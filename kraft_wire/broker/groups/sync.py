@@ -127,7 +127,7 @@ def _store_assignment(
             set_awaited(group, None)
             _stored(shard, group, awaited.by_member, error, then)
 
-    shard.env.await_commit(shard.partition, safe_at, at, heard)
+    shard.env.commits.await_commit(shard.partition, safe_at, at, heard)
 
 
 def _stored(

@@ -10,11 +10,13 @@ Left out:    nothing
 """
 
 import re
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, NamedTuple
 
 from kraft_wire.broker.api_table import FORWARDED, advertised
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import RequestContext
+from kraft_wire.broker.metadata_views import FeatureRangeView
 from kraft_wire.wire.generated.api_versions import (
     ApiVersion,
     ApiVersionsRequest,
@@ -23,6 +25,7 @@ from kraft_wire.wire.generated.api_versions import (
     SupportedFeatureKey,
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.message import Message
 
 __all__ = ["API_KEY", "VERSIONS", "handle"]
 
@@ -34,26 +37,47 @@ _FIRST_ZERO_FEATURE_VERSION: Final = 4
 _SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
-def handle(
-    broker: Broker, context: RequestContext, request: ApiVersionsRequest
-) -> ApiVersionsResponse:
+def handle(broker: Broker, context: RequestContext, request: ApiVersionsRequest) -> Message:
     """List the APIs and features of this broker; INVALID_REQUEST for an unnamed client (v3)."""
-    if context.api_version >= _FIRST_SOFTWARE_VERSION and not _names_itself(request):
+    version = context.api_version
+    if version >= _FIRST_SOFTWARE_VERSION and not _names_itself(request):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+    image = broker.image
+    own = image.brokers.get(broker.node_id)
+    state = _State(
+        broker.controller.controller_versions(),
+        {} if own is None else own.features,
+        image.finalized_features,
+        image.finalized_features_epoch,
+    )
+    return broker.api_versions.answer(version, state, lambda: _made(state, version))
+
+
+class _State(NamedTuple):
+    """What an answer depends on, beside its version."""
+
+    offered: Mapping[int, tuple[int, int]] | None
+    """Versions that the active controller serves, None where it is on this node."""
+    supported: Mapping[str, FeatureRangeView]
+    finalized: Mapping[str, int]
+    finalized_epoch: int
+
+
+def _made(state: _State, version: int) -> ApiVersionsResponse:
     response = ApiVersionsResponse(
         api_keys=[
             ApiVersion(api_key=key, min_version=low, max_version=high)
-            for key, (low, high) in _shown(broker).items()
+            for key, (low, high) in _shown(state.offered).items()
         ]
     )
-    if context.api_version >= _FIRST_SOFTWARE_VERSION:
-        _add_features(broker, context, response)
+    if version >= _FIRST_SOFTWARE_VERSION:
+        _add_features(state, version, response)
     return response
 
 
-def _shown(broker: Broker) -> dict[int, tuple[int, int]]:
+def _shown(offered: Mapping[int, tuple[int, int]] | None) -> dict[int, tuple[int, int]]:
     """Return what is served; of what is forwarded only what the active controller serves too."""
-    shown, offered = advertised(), broker.controller.controller_versions()
+    shown = advertised()
     if offered is not None:
         for key, (low, high) in FORWARDED.items():
             first, last = offered.get(key, (0, -1))
@@ -70,21 +94,18 @@ def _names_itself(request: ApiVersionsRequest) -> bool:
     )
 
 
-def _add_features(broker: Broker, context: RequestContext, response: ApiVersionsResponse) -> None:
-    image = broker.image
-    own = image.brokers.get(broker.node_id)
-    supported = own.features if own is not None else {}
-    shows_zero = context.api_version >= _FIRST_ZERO_FEATURE_VERSION
+def _add_features(state: _State, version: int, response: ApiVersionsResponse) -> None:
+    supported, shows_zero = state.supported, version >= _FIRST_ZERO_FEATURE_VERSION
     # Java clients below v4 throw at a feature whose range begins with 0 (KAFKA-17492).
     response.supported_features = [
         SupportedFeatureKey(name=name, min_version=levels.min_level, max_version=levels.max_level)
         for name, levels in supported.items()
         if shows_zero or levels.min_level > 0
     ]
-    response.finalized_features_epoch = image.finalized_features_epoch
+    response.finalized_features_epoch = state.finalized_epoch
     # A log that Apache Kafka began may have levels finalised that nobody serves here.
     response.finalized_features = [
         FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
-        for name, level in image.finalized_features.items()
+        for name, level in state.finalized.items()
         if name in supported and 0 < level <= supported[name].max_level
     ]

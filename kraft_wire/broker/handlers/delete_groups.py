@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 from kraft_wire.broker.context import Parked, RequestContext
 from kraft_wire.broker.groups.admin import delete_group
 from kraft_wire.broker.groups.moment import moment_of
-from kraft_wire.broker.groups.parking import answer_when_safe
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.broker.groups.store import Appended
 from kraft_wire.wire.generated.delete_groups import (
@@ -57,7 +56,9 @@ def handle(
             results.append(DeletableGroupResult(group_id=group_id, error_code=error))
         return DeleteGroupsResponse(results=results)
 
-    return answer_when_safe(broker, context, safe_at, answered) if safe_at else answered({})
+    if not safe_at:
+        return answered({})
+    return broker.groups.env.commits.answer_when_committed(context, safe_at, answered)
 
 
 def _delete(broker: "Broker", group_id: str, context: RequestContext) -> Appended:

@@ -3,11 +3,13 @@
 Behaviour:   moves a partition's log start offset up to the given one; -1 means the high watermark ·
              an offset below the log start changes nothing and is no error · the answer waits until
              every replica that is alive has moved its own, and names the smallest: the low
-             watermark · internal topics are refused
+             watermark · internal topics are refused · a partition that is named more than once is
+             answered once, for the last offset
 Versions:    v2 flexible (KIP-482)
 Left out:    nothing
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from kraft_wire.broker.broker import Broker
@@ -20,6 +22,7 @@ from kraft_wire.wire.generated.delete_records import (
     DeleteRecordsPartitionResult,
     DeleteRecordsRequest,
     DeleteRecordsResponse,
+    DeleteRecordsTopic,
     DeleteRecordsTopicResult,
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -31,7 +34,7 @@ VERSIONS: Final = (0, 2)
 
 _UP_TO_HIGH_WATERMARK: Final = -1
 _NO_LOW_WATERMARK: Final = -1
-
+_STORAGE_ERROR: Final = ErrorCode.KAFKA_STORAGE_ERROR
 
 _Waiting = dict[TopicPartition, tuple[Offset, DeleteRecordsPartitionResult]]
 """Per partition the low watermark that its answer waits for."""
@@ -50,20 +53,44 @@ def handle(
     response = DeleteRecordsResponse(
         topics=[
             DeleteRecordsTopicResult(
-                name=topic.name,
+                name=name,
                 partitions=[
-                    _delete(broker, topic.name, wanted.partition_index, wanted.offset, waiting)
-                    for wanted in topic.partitions
+                    _delete(broker, name, index, offset, waiting)
+                    for index, offset in offsets.items()
                 ],
             )
-            for topic in request.topics
+            for name, offsets in _merged(request.topics).items()
         ]
     )
+    _answer_failed(broker, waiting)
     if not waiting:
         return response
     deadline_ms = context.now_ms + max(0, request.timeout_ms)
     _park(broker, context, response, waiting, deadline_ms)
     return PARKED
+
+
+def _merged(topics: Sequence[DeleteRecordsTopic]) -> dict[str, dict[int, int]]:
+    """Return the offset for each partition of each topic, as Kafka's tables have them.
+
+    The last offset counts. A topic without partitions is not answered.
+    """
+    found: dict[str, dict[int, int]] = {}
+    for topic in topics:
+        for wanted in topic.partitions:
+            found.setdefault(topic.name, {})[wanted.partition_index] = wanted.offset
+    return found
+
+
+def _answer_failed(broker: Broker, waiting: _Waiting) -> None:
+    """Answer the partitions that a later one of the request took offline with its directory.
+
+    The purgatory would wait for them until the deadline: their failure is over.
+    """
+    for name, (_, answer) in list(waiting.items()):
+        if broker.partitions[name].offline:
+            answer.error_code, answer.low_watermark = _STORAGE_ERROR, _NO_LOW_WATERMARK
+            del waiting[name]
 
 
 def _park(
@@ -93,7 +120,7 @@ def _park(
 
 def _outcome(partition: Partition, offset: Offset) -> ErrorCode | None:
     if partition.offline:
-        return ErrorCode.KAFKA_STORAGE_ERROR
+        return _STORAGE_ERROR
     if not partition.is_leader:
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
     return ErrorCode.NONE if partition.low_watermark() >= offset else None
@@ -124,7 +151,7 @@ def _refusal(broker: Broker, topic: str, index: int, partition: Partition | None
     if is_internal(topic):
         return ErrorCode.INVALID_TOPIC_EXCEPTION
     if partition is not None and partition.offline:
-        return ErrorCode.KAFKA_STORAGE_ERROR
+        return _STORAGE_ERROR
     if partition is None or not partition.is_leader:
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
     if partition.log.config.is_compacted and not partition.log.config.is_deleted:
@@ -137,7 +164,7 @@ def _advance(partition: Partition, wanted: Offset) -> ErrorCode:
         return ErrorCode.OFFSET_OUT_OF_RANGE
     try:
         partition.log.advance_log_start_offset(wanted)
-    except StorageError:
-        partition.offline = True
-        return ErrorCode.KAFKA_STORAGE_ERROR
+    except StorageError as error:
+        partition.failed(error)
+        return _STORAGE_ERROR
     return ErrorCode.NONE

@@ -32,7 +32,6 @@ API_KEY: Final = 1
 VERSIONS: Final = (4, 18)
 
 _ISOLATION_LEVELS: Final = (0, 1)
-_READ_COMMITTED: Final = 1
 _RACK_AWARE: Final = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 _CONSUMER: Final = -1
 _UNKNOWN: Final = -1
@@ -69,10 +68,7 @@ def handle(
     )
     if isinstance(begun, ErrorCode):
         return FetchResponse(error_code=begun)
-    is_committed_only = request.isolation_level == _READ_COMMITTED and not is_follower
-    run = FetchRun(
-        broker, context, request, begun, is_follower, replica_id, replica_epoch, is_committed_only
-    )
+    run = FetchRun(broker, context, request, begun, replica_id, replica_epoch)
     if broker.settings.replica_selector_class == _RACK_AWARE and not is_follower:
         run.rack = request.rack_id
     results = run.read()

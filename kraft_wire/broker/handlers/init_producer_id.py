@@ -42,7 +42,7 @@ def handle(
     error = _refusal(request)
     if error is not ErrorCode.NONE:
         return id_answer(None, error)
-    producer_id = broker.producer_ids.take(broker, context.now_ms)
+    producer_id = broker.producer_ids.take(context.now_ms)
     if producer_id is None and broker.producer_ids.park(context.reply_to):
         return PARKED
     return id_answer(producer_id)

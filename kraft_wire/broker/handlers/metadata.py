@@ -23,7 +23,6 @@ from kraft_wire.broker.metadata_cache import (
     offline_replicas,
 )
 from kraft_wire.broker.ports import PartitionView, TopicView
-from kraft_wire.broker.topic_creation import create_topics
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.settings.topic_names import topic_name_problem
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -150,7 +149,7 @@ def _errors_of_missing(
     }
     if request.allow_auto_topic_creation and broker.settings.auto_create_topics_enable:
         valid = [name for name in missing if name not in errors]
-        errors.update(create_topics(broker, valid, context.now_ms))
+        errors.update(broker.topic_creation.request(valid, broker.settings, context.now_ms))
     return errors
 
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 from kraft_wire.broker.context import Parked, RequestContext
 from kraft_wire.broker.groups.commit import commit_offsets, failed_topics
 from kraft_wire.broker.groups.moment import moment_of
-from kraft_wire.broker.groups.parking import answer_when_safe
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -67,7 +66,9 @@ def handle(
             topics = failed_topics(known, error)
         return answer.with_topics(topics)
 
-    return answer_when_safe(broker, context, {shard.partition: committed.safe_at}, answered)
+    return shard.env.commits.answer_when_committed(
+        context, {shard.partition: committed.safe_at}, answered
+    )
 
 
 class _Answer:

@@ -13,7 +13,6 @@ from kraft_wire.broker.context import Parked, RequestContext
 from kraft_wire.broker.groups.commit import delete_offsets
 from kraft_wire.broker.groups.moment import moment_of
 from kraft_wire.broker.groups.offsets import OffsetKey
-from kraft_wire.broker.groups.parking import answer_when_safe
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.offset_delete import (
@@ -61,7 +60,9 @@ def handle(
             return OffsetDeleteResponse(error_code=error)
         return response
 
-    return answer_when_safe(broker, context, {shard.partition: deleted.safe_at}, answered)
+    return shard.env.commits.answer_when_committed(
+        context, {shard.partition: deleted.safe_at}, answered
+    )
 
 
 def _asked_for(request: OffsetDeleteRequest) -> list[OffsetKey]:

@@ -10,19 +10,17 @@ Versions:    v7 zstd (KIP-110) · v8 errors per record (KIP-467) · v10 current 
 Left out:    transactions (a transactional batch gets INVALID_PRODUCER_ID_MAPPING), quotas
 """
 
-from struct import Struct
 from typing import Final
 
-from kraft_wire.broker.append_validation import AppendOrigin
+from kraft_wire.broker.append_validation import AppendOrigin, AppendRejected
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import CLOSE, NO_REPLY, PARKED, Parked, RequestContext, Withheld
 from kraft_wire.broker.metadata_cache import current_leader, is_internal, no_replica_error
 from kraft_wire.broker.partition import AppendResult, Partition
+from kraft_wire.broker.produced_batch import produced_batch
 from kraft_wire.broker.producer_refusals import REFUSALS
 from kraft_wire.broker.purgatory import ParkedOperation
-from kraft_wire.model import FileSlice, Offset, TopicPartition, Uuid
-from kraft_wire.wire.compression import Compression
-from kraft_wire.wire.corruption import CorruptRecordBatch
+from kraft_wire.model import Offset, TopicPartition, Uuid
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.produce import (
     BatchIndexAndErrorMessage,
@@ -35,15 +33,7 @@ from kraft_wire.wire.generated.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from kraft_wire.wire.record_batch import (
-    CODEC_MASK,
-    HEADER_BYTES,
-    LOG_OVERHEAD_BYTES,
-    MAGIC,
-    TRANSACTIONAL_BIT,
-    RecordBatch,
-    peek_header,
-)
+from kraft_wire.wire.record_batch import TRANSACTIONAL_BIT
 from kraft_wire.wire.runtime import new
 
 __all__ = ["API_KEY", "VERSIONS", "handle"]
@@ -53,7 +43,6 @@ VERSIONS: Final = (3, 13)
 
 _ADMIN_CLIENT: Final = "__admin_client"
 """The client id that may write to internal topics, as in Kafka."""
-_FIRST_ZSTD_VERSION: Final = 7
 _FIRST_LEADER_VERSION: Final = 10
 _FIRST_TOPIC_ID_VERSION: Final = 13
 _VALID_ACKS: Final = (-1, 0, 1)
@@ -182,11 +171,11 @@ def _append(
     partition: Partition,
     data: PartitionProduceData,
 ) -> AppendResult:
-    """Check what a request of this version may carry, and append it."""
+    """Check what a request may carry, and append it."""
     try:
-        batch = _only_batch(data, context.api_version)
-    except _Refused as refused:
-        return AppendResult(refused.error, error_message=refused.message)
+        batch = produced_batch(data.records, context.api_version)
+    except AppendRejected as rejected:
+        return AppendResult(rejected.error, error_message=rejected.message)
     if batch.attributes & TRANSACTIONAL_BIT:
         # Transactions are not served: no transactional id is assigned a producer id here.
         if request.transactional_id is None:
@@ -197,7 +186,7 @@ def _append(
     if is_internal(partition.topic) and context.client_id != _ADMIN_CLIENT:
         return AppendResult(ErrorCode.INVALID_TOPIC_EXCEPTION)
     result = partition.append_as_leader(
-        [batch],
+        batch,
         origin=_CLIENT,
         acks=request.acks,
         now_ms=context.now_ms,
@@ -212,83 +201,6 @@ def _append(
     if not result.record_errors:
         result.error_message = None  # Kafka words what is wrong with records, nothing else
     return result
-
-
-class _Refused(Exception):
-    """The records break a rule of the request's version; the message is for the client."""
-
-    def __init__(self, error: ErrorCode, message: str | None = None) -> None:
-        super().__init__(error, message)
-        self.error = error
-        self.message = message
-
-
-def _only_batch(data: PartitionProduceData, version: int) -> RecordBatch:
-    """Return the one batch of format 2 that a partition's records must be.
-
-    As in Kafka, a batch that is cut counts as none, and so does what is left behind a whole one.
-    """
-    view = data.records
-    if not isinstance(view, memoryview):
-        assert not isinstance(view, FileSlice), "decoded requests carry bytes"
-        view = memoryview(view or b"")
-    size_bytes = len(view)
-    batch = RecordBatch(view) if size_bytes >= HEADER_BYTES else None
-    if (
-        batch is None
-        or batch.magic != MAGIC
-        or batch.batch_length + LOG_OVERHEAD_BYTES != size_bytes
-    ):
-        batch = _first_batch(view)
-    codec = batch.attributes & CODEC_MASK
-    if version < _FIRST_ZSTD_VERSION and codec >= _ZSTD:
-        raise _Refused(
-            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
-            if codec == _ZSTD
-            else ErrorCode.UNKNOWN_SERVER_ERROR
-        )
-    if batch.batch_length + LOG_OVERHEAD_BYTES < size_bytes:
-        _refuse_second_batch(view[batch.size_bytes :])
-    return batch
-
-
-def _first_batch(view: memoryview) -> RecordBatch:
-    """Return the batch in front of other bytes, or say why there is none."""
-    size = _batch_size(view)
-    if size is None or view[_MAGIC_AT] != MAGIC:
-        raise _Refused(ErrorCode.INVALID_RECORD)
-    try:
-        return peek_header(view)
-    except CorruptRecordBatch as corrupt:
-        raise _Refused(ErrorCode.CORRUPT_MESSAGE) from corrupt
-
-
-def _refuse_second_batch(rest: memoryview) -> None:
-    if _batch_size(rest) is not None:
-        raise _Refused(ErrorCode.INVALID_RECORD)
-
-
-def _batch_size(view: memoryview) -> int | None:
-    """Return the size of the whole batch at the start, None for a cut one or none at all."""
-    if len(view) <= _MAGIC_AT:
-        return None
-    length: int = _LENGTH.unpack_from(view, _LENGTH_AT)[0]
-    if length < _LENGTH_MIN:
-        message = f"Record size {length} is less than the minimum record overhead ({_LENGTH_MIN})"
-        raise _Refused(ErrorCode.CORRUPT_MESSAGE, message)
-    if view[_MAGIC_AT] > MAGIC:
-        magic = (view[_MAGIC_AT] ^ 0x80) - 0x80  # a signed byte
-        raise _Refused(ErrorCode.CORRUPT_MESSAGE, f"Invalid magic found in record: {magic}")
-    size = length + LOG_OVERHEAD_BYTES
-    return size if size <= len(view) else None
-
-
-_LENGTH: Final = Struct(">i")
-_LENGTH_AT: Final = 8
-_LENGTH_MIN: Final = 14
-"""The overhead of a record of format 0, which Kafka takes as the least for every format."""
-_MAGIC_AT: Final = 16
-_ZSTD: Final = Compression.ZSTD
 
 
 # Answers are made without their constructors, which take three times as long by keywords.
@@ -316,19 +228,14 @@ def _answer(index: int, result: AppendResult) -> PartitionProduceResponse:
     """Say what became of an append."""
     answer = new(PartitionProduceResponse)
     answer.index = index
-    answer.current_leader = answer.unknown_tagged_fields = None
-    _set_result(answer, result)
-    return answer
-
-
-def _set_result(answer: PartitionProduceResponse, result: AppendResult) -> None:
-    """Turn an answer into that of an append."""
     answer.error_code = result.error
     answer.base_offset = result.base_offset
     answer.log_append_time_ms = result.log_append_time_ms
     answer.log_start_offset = result.log_start_offset
     answer.error_message = result.error_message
     answer.record_errors = _record_errors(result) if result.record_errors else []
+    answer.current_leader = answer.unknown_tagged_fields = None
+    return answer
 
 
 def _record_errors(result: AppendResult) -> list[BatchIndexAndErrorMessage]:

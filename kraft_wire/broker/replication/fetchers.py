@@ -5,7 +5,6 @@ send. A fetcher stays while its leader is registered, idle or not.
 """
 
 from collections.abc import Callable, Container
-from typing import TYPE_CHECKING
 
 from kraft_wire.broker.partition import Partition
 from kraft_wire.broker.replication.fetcher import Fetcher
@@ -14,10 +13,7 @@ from kraft_wire.broker.replication.session_client import PartitionKey
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.model import TopicPartition
 
-if TYPE_CHECKING:
-    from kraft_wire.broker.broker import Broker
-
-__all__ = ["ReplicaFetchers", "fetchers_of"]
+__all__ = ["ReplicaFetchers"]
 
 
 class ReplicaFetchers:
@@ -81,17 +77,3 @@ class ReplicaFetchers:
         self._is_stopped = True
         self._followed = {}
         self.by_leader = {}
-
-
-def fetchers_of(broker: "Broker") -> ReplicaFetchers:
-    """Return fetchers over a broker's settings, logs and waiting requests."""
-
-    def order_flush(partition: Partition) -> None:
-        broker.unflushed[partition.topic_partition] = partition
-
-    env = FollowerEnvironment(
-        report=broker.report,
-        expect_gaps=broker.logs.expect_gaps,
-        grew=broker.fetch_purgatory.wake_readers,
-    )
-    return ReplicaFetchers(broker.node_id, lambda: broker.settings, env, order_flush)

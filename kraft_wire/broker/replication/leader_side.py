@@ -8,38 +8,57 @@ consumers hear of it), take the follower into the ISR, or end a DeleteRecords. E
 `leadership` first. Not here: reading records for followers (`fetch_run`).
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from kraft_wire.broker.fetch_session import WantedPartition
 from kraft_wire.broker.partition import Partition
-from kraft_wire.broker.ports import PartitionView
+from kraft_wire.broker.ports import MetadataView, PartitionView
+from kraft_wire.broker.purgatory import FetchPurgatory, OperationPurgatory
 from kraft_wire.broker.replication.isr_changes import IsrChanges
 from kraft_wire.broker.replication.leadership import Leadership
 from kraft_wire.broker.replication.peers import Peers
+from kraft_wire.broker.settings import BrokerSettings
+from kraft_wire.frozen import frozen
 from kraft_wire.model import TopicPartition, sooner
 from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.message import Message
 
-if TYPE_CHECKING:
-    from kraft_wire.broker.broker import Broker
+__all__ = ["LeaderEnvironment", "LeaderSide"]
 
-__all__ = ["LeaderSide"]
+
+@frozen
+class LeaderEnvironment:
+    """The parts of a broker that its leaders use."""
+
+    node_id: int
+    image: Callable[[], MetadataView]
+    settings: Callable[[], BrokerSettings]
+    """Read at each use: a dynamic change replaces the settings as a whole."""
+    broker_epoch: Callable[[], int]
+    """Epoch of this incarnation, -1 while it is not registered."""
+    ask_controller: Callable[[Message, Callable[[Message], None]], None]
+    order_flush: Callable[[Partition], None]
+    """Has the partition's log flushed soon."""
+    fetches: FetchPurgatory
+    produces: OperationPurgatory
+    deletions: OperationPurgatory
 
 
 class LeaderSide:
     """Leads the replicated partitions of one broker."""
 
-    def __init__(self, broker: "Broker", now_ms: int) -> None:
-        self.peers = Peers(lambda: broker.image, lambda: broker.settings, broker.broker_epoch)
+    def __init__(self, env: LeaderEnvironment, now_ms: int) -> None:
+        self.peers = Peers(env.image, env.settings, env.broker_epoch)
         self.isr_changes = IsrChanges(
-            broker.node_id,
-            broker_epoch=broker.broker_epoch,
-            ask=broker.ask_controller,
+            env.node_id,
+            broker_epoch=env.broker_epoch,
+            ask=env.ask_controller,
             changed=self._isr_changed,
         )
         self.shrinks_count = 0
         self.expands_count = 0
         """ISRs that the controller has changed as this broker wished."""
-        self._broker = broker
+        self._env = env
         self._led: dict[TopicPartition, Partition] = {}
         self._now_ms = now_ms
         self._next_check_ms = now_ms + self._check_interval_ms
@@ -55,7 +74,7 @@ class LeaderSide:
         self._now_ms = max(self._now_ms, now_ms)
         leadership = partition.leadership
         if leadership is None:
-            leadership = partition.leadership = Leadership(self._broker.node_id, self.peers)
+            leadership = partition.leadership = Leadership(self._env.node_id, self.peers)
             self._led[partition.topic_partition] = partition
         before, change = leadership.isr, leadership.change
         if leadership.take(view, partition.log_end_offset, now_ms):
@@ -63,7 +82,7 @@ class LeaderSide:
                 self._count(before, leadership.isr)  # the image came before the answer
             self._flush(partition)  # what it appended as a follower
             self.advance(partition, now_ms)
-            self._broker.delete_records_purgatory.check(partition)  # with fewer replicas, maybe
+            self._env.deletions.check(partition)  # with fewer replicas, maybe
 
     def look_again(self, now_ms: int) -> None:
         """End what waited for brokers or settings that have changed, or for time.
@@ -77,7 +96,7 @@ class LeaderSide:
             if partition.high_watermark < partition.log_end_offset:
                 self._flush(partition)  # settings may promise more than those of the append did
                 self.advance(partition, now_ms)
-            self._broker.delete_records_purgatory.check(partition)
+            self._env.deletions.check(partition)
 
     def resign(self, partition: Partition) -> None:
         """Lead a partition no more, or without others."""
@@ -91,13 +110,12 @@ class LeaderSide:
     def appended(self, partition: Partition) -> None:
         """Have an append flushed where that is promised, and let the followers fetch it."""
         self._flush(partition)
-        if partition.follower_watchers:
-            self._broker.fetch_purgatory.wake_followers(partition)
+        self._env.fetches.wake_followers(partition)
         self.tell(partition)
 
     def _flush(self, partition: Partition) -> None:
         if partition.counted_end_offset < partition.log_end_offset:
-            self._broker.unflushed[partition.topic_partition] = partition
+            self._env.order_flush(partition)
 
     def advance(self, partition: Partition, now_ms: int) -> None:
         """Commit what may be committed now, and tell who waits."""
@@ -112,9 +130,8 @@ class LeaderSide:
         if high_watermark == leadership.known_high_watermark:
             return
         leadership.known_high_watermark = high_watermark
-        if partition.watchers:
-            self._broker.fetch_purgatory.wake_readers(partition)
-        self._broker.produce_purgatory.check(partition)
+        self._env.fetches.wake_readers(partition)
+        self._env.produces.check(partition)
 
     def fetched(
         self,
@@ -147,7 +164,7 @@ class LeaderSide:
         if params.fetch_offset != before[0]:
             self.advance(partition, now_ms)
         if params.log_start_offset != before[1]:
-            self._broker.delete_records_purgatory.check(partition)
+            self._env.deletions.check(partition)
         return ErrorCode.NONE
 
     # -- time and the controller -----------------------------------------------------------------
@@ -182,7 +199,7 @@ class LeaderSide:
         assert leadership is not None, partition.topic_partition
         self._count(before, leadership.isr)
         self.advance(partition, self._now_ms)
-        self._broker.fetch_purgatory.run_woken(self._now_ms)
+        self._env.fetches.run_woken(self._now_ms)
 
     def _count(self, before: tuple[int, ...], after: tuple[int, ...]) -> None:
         self.shrinks_count += len(after) < len(before)

@@ -34,12 +34,12 @@ from kraft_wire.wire.generated.add_raft_voter import (
 )
 from kraft_wire.wire.generated.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.messages import RELEASE
 
 __all__ = ["build_request", "on_request", "on_response", "on_versions"]
 
 _FEATURE = "kraft.version"
 _SOFTWARE_NAME = "kraft-wire"
-_SOFTWARE_VERSION = "4.3.1"
 
 
 def build_request(quorum: Quorum) -> AddRaftVoterRequest:
@@ -110,7 +110,7 @@ def _start(quorum: Quorum, event: RequestReceived, request: AddRaftVoterRequest)
     endpoints = named_endpoints(request.listeners)
     key = ReplicaKey(ReplicaId(request.voter_id), request.voter_directory_id)
     question = ApiVersionsRequest(
-        client_software_name=_SOFTWARE_NAME, client_software_version=_SOFTWARE_VERSION
+        client_software_name=_SOFTWARE_NAME, client_software_version=RELEASE
     )
     address = endpoints[quorum.config.listener]
     sent = quorum.peers.send(key.id, address, question, quorum.now_ms)

@@ -197,6 +197,7 @@ def on_response(quorum: Quorum, sent: SendRequest, response: FetchSnapshotRespon
     snapshot_id = data.snapshot_id
     if error == ErrorCode.SNAPSHOT_NOT_FOUND or min(snapshot_id.end_offset, snapshot_id.epoch) < 0:
         role.transfer = None
+        role.fetch_deadline_ms = quorum.now_ms + quorum.config.timing.fetch_timeout_ms
         set_aside(quorum, sent, Ignored.SNAPSHOT_GONE)
     elif error != ErrorCode.NONE:
         set_aside(quorum, sent, Ignored.PARTITION_ERROR)

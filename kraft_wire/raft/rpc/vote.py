@@ -102,7 +102,7 @@ def _decide(quorum: Quorum, asked: PartitionData) -> bool:
     ours = OffsetAndEpoch(quorum.log.log_end_offset, quorum.log.last_epoch)
     up_to_date = is_up_to_date(theirs, ours)
     if asked.pre_vote:
-        granted = grants_pre_vote(quorum.role, up_to_date)
+        granted = grants_pre_vote(quorum.role, up_to_date, quorum.now_ms)
         rival = ReplicaId(asked.replica_id)
         if isinstance(quorum.role, Prospective) and rival in quorum.voters.latest.nodes:
             _heed_rival(quorum, quorum.role, rival, granted=granted)

@@ -20,6 +20,7 @@ from kraft_wire.wire.runtime import (
     long_numbers,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -59,7 +60,6 @@ pack_qh = Codec(">qh").pack
 pack_qhB = Codec(">qhB").pack
 pack_qht = Codec(">qh?").pack
 pack_qhtB = Codec(">qh?B").pack
-pack_B = Codec(">B").pack
 unpack_ii = Codec(">ii").unpack_from
 iterate_ih = Codec(">ih").iter_unpack
 unpack_iB = Codec(">iB").unpack_from
@@ -641,7 +641,7 @@ def _write_add_partitions_to_txn_request_3(item: AddPartitionsToTxnRequest, out:
     transactions = item.transactions
     n = len(transactions)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_add_partitions_to_txn_transaction_list_1(transactions, out)
@@ -942,7 +942,7 @@ def _write_add_partitions_to_txn_topic_result_list_2(
         results_by_partition = item.results_by_partition
         n = len(results_by_partition)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_add_partitions_to_txn_partition_result_list_2(results_by_partition, out)
@@ -980,7 +980,7 @@ def _write_add_partitions_to_txn_result_list_1(
         topic_results = item.topic_results
         n = len(topic_results)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_add_partitions_to_txn_topic_result_list_2(topic_results, out)

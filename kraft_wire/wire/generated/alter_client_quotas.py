@@ -17,6 +17,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -51,9 +52,7 @@ pack__hs_dt = packers("h", "s", "d?", 0, 0)
 pack_dt = Codec(">d?").pack
 pack_t = Codec(">?").pack
 pack__Bs = packers("B", "s", "", 0, 1)
-pack_Bx = Codec(">Bx").pack
 pack__Bs_x = packers("B", "s", "x", 0, 1)
-pack_B = Codec(">B").pack
 pack__Bs_dtx = packers("B", "s", "d?x", 0, 1)
 pack_dtx = Codec(">d?x").pack
 pack_tx = Codec(">?x").pack
@@ -481,7 +480,7 @@ def _write_entity_data_list_1(items: list[EntityData], out: Append) -> None:
             out(raw)
         entity_name = item.entity_name
         if entity_name is None:
-            out(pack_h(-1))
+            out(b"\xff\xff")
         else:
             raw = entity_name.encode()
             n = len(raw)
@@ -542,7 +541,7 @@ def _write_entity_data_list_2(items: list[EntityData], out: Append) -> None:
             out(long_text(raw))
         entity_name = item.entity_name
         if entity_name is None:
-            out(pack_Bx(0))
+            out(b"\x00\x00")
         else:
             raw = entity_name.encode()
             n = len(raw)
@@ -573,14 +572,14 @@ def _write_entry_data_list_2(items: list[EntryData], out: Append) -> None:
         entity = item.entity
         n = len(entity)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_entity_data_list_2(entity, out)
         ops = item.ops
         n = len(ops)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_op_data_list_2(ops, out)
@@ -593,7 +592,7 @@ def _write_alter_client_quotas_request_2(item: AlterClientQuotasRequest, out: Ap
     entries = item.entries
     n = len(entries)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_entry_data_list_2(entries, out)
@@ -785,7 +784,7 @@ def _write_response_entity_data_list_1(items: list[ResponseEntityData], out: App
             out(raw)
         entity_name = item.entity_name
         if entity_name is None:
-            out(pack_h(-1))
+            out(b"\xff\xff")
         else:
             raw = entity_name.encode()
             n = len(raw)
@@ -838,7 +837,7 @@ def _write_response_entity_data_list_2(items: list[ResponseEntityData], out: App
             out(long_text(raw))
         entity_name = item.entity_name
         if entity_name is None:
-            out(pack_Bx(0))
+            out(b"\x00\x00")
         else:
             raw = entity_name.encode()
             n = len(raw)
@@ -867,7 +866,7 @@ def _write_response_entry_data_list_2(items: list[ResponseEntryData], out: Appen
         entity = item.entity
         n = len(entity)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_response_entity_data_list_2(entity, out)

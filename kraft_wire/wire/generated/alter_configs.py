@@ -17,6 +17,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -50,9 +51,7 @@ pack_t = Codec(">?").pack
 pack_b_Bs = packers("bB", "s", "", 1, 1)
 pack_b = Codec(">b").pack
 pack__Bs = packers("B", "s", "", 0, 1)
-pack_Bx = Codec(">Bx").pack
 pack__Bs_x = packers("B", "s", "x", 0, 1)
-pack_B = Codec(">B").pack
 pack_tx = Codec(">?x").pack
 unpack_ii = Codec(">ii").unpack_from
 unpack_hh = Codec(">hh").unpack_from
@@ -395,7 +394,7 @@ def _write_alterable_config_list_1(items: list[AlterableConfig], out: Append) ->
             out(raw)
         value_ = item.value
         if value_ is None:
-            out(pack_h(-1))
+            out(b"\xff\xff")
         else:
             raw = value_.encode()
             n = len(raw)
@@ -445,7 +444,7 @@ def _write_alterable_config_list_2(items: list[AlterableConfig], out: Append) ->
             out(long_text(raw))
         value_ = item.value
         if value_ is None:
-            out(pack_Bx(0))
+            out(b"\x00\x00")
         else:
             raw = value_.encode()
             n = len(raw)
@@ -470,7 +469,7 @@ def _write_alter_configs_resource_list_2(items: list[AlterConfigsResource], out:
         configs = item.configs
         n = len(configs)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_alterable_config_list_2(configs, out)
@@ -483,7 +482,7 @@ def _write_alter_configs_request_2(item: AlterConfigsRequest, out: Append) -> No
     resources = item.resources
     n = len(resources)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_alter_configs_resource_list_2(resources, out)

@@ -18,6 +18,7 @@ from kraft_wire.wire.runtime import (
     long_numbers,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -41,7 +42,6 @@ pack__Bs = packers("B", "s", "", 0, 1)
 pack_iBx = Codec(">iBx").pack
 pack_i_Bi_x = packers("iB", "i", "x", 1, 1)
 pack_i = Codec(">i").pack
-pack_B = Codec(">B").pack
 pack_iB = Codec(">iB").pack
 pack_it = Codec(">i?").pack
 pack_itB = Codec(">i?B").pack
@@ -381,7 +381,7 @@ def _write_reassignable_topic_list_1(items: list[ReassignableTopic], out: Append
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_reassignable_partition_list_1(partitions, out)
@@ -600,7 +600,7 @@ def _write_reassignable_topic_response_list_1(
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_reassignable_partition_response_list_1(partitions, out)
@@ -626,7 +626,7 @@ def _write_alter_partition_reassignments_response_1(
     responses = item.responses
     n = len(responses)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_reassignable_topic_response_list_1(responses, out)
@@ -673,7 +673,7 @@ def _write_alter_partition_reassignments_response_2(
     responses = item.responses
     n = len(responses)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_reassignable_topic_response_list_1(responses, out)

@@ -20,6 +20,7 @@ from kraft_wire.wire.runtime import (
     long_numbers,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -47,7 +48,6 @@ pack__ii = packers("i", "i", "", 0, 0)
 pack_i = Codec(">i").pack
 pack__Bs = packers("B", "s", "", 0, 1)
 pack__Bi_x = packers("B", "i", "x", 0, 1)
-pack_B = Codec(">B").pack
 unpack_ii = Codec(">ii").unpack_from
 iterate_ih = Codec(">ih").iter_unpack
 unpack_iB = Codec(">iB").unpack_from
@@ -460,7 +460,7 @@ def _write_alter_replica_log_dir_list_2(items: list[AlterReplicaLogDir], out: Ap
         topics = item.topics
         n = len(topics)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_alter_replica_log_dir_topic_list_2(topics, out)
@@ -473,7 +473,7 @@ def _write_alter_replica_log_dirs_request_2(item: AlterReplicaLogDirsRequest, ou
     dirs = item.dirs
     n = len(dirs)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_alter_replica_log_dir_list_2(dirs, out)
@@ -691,7 +691,7 @@ def _write_alter_replica_log_dir_topic_result_list_2(
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_alter_replica_log_dir_partition_result_list_2(partitions, out)

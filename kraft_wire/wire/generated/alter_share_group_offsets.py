@@ -17,6 +17,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -36,7 +37,6 @@ compact_s_B = unpackers("s", "B", 1)
 iterate_iqB = Codec(">iqB").iter_unpack
 pack__Bs = packers("B", "s", "", 0, 1)
 pack_iqx = Codec(">iqx").pack
-pack_B = Codec(">B").pack
 unpack_ihB = Codec(">ihB").unpack_from
 compact_s_uB = unpackers("s", "16sB", 1)
 unpack_uB = Codec(">16sB").unpack_from
@@ -346,7 +346,7 @@ def _write_alter_share_group_offsets_request_topic_list_1(
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_alter_share_group_offsets_request_partition_list_1(partitions, out)
@@ -367,7 +367,7 @@ def _write_alter_share_group_offsets_request_1(
     topics = item.topics
     n = len(topics)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_alter_share_group_offsets_request_topic_list_1(topics, out)
@@ -546,7 +546,7 @@ def _write_alter_share_group_offsets_response_1(
     responses = item.responses
     n = len(responses)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_alter_share_group_offsets_response_topic_list_1(responses, out)

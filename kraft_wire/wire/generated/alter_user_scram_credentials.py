@@ -16,6 +16,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -36,7 +37,6 @@ compact_s_biB = unpackers("s", "biB", 1)
 unpack_biB = Codec(">biB").unpack_from
 pack__Bs_bx = packers("B", "s", "bx", 0, 1)
 pack_bx = Codec(">bx").pack
-pack_B = Codec(">B").pack
 pack__Bs = packers("B", "s", "", 0, 1)
 pack_bi = Codec(">bi").pack
 pack_biB = Codec(">biB").pack
@@ -352,7 +352,7 @@ def _write_scram_credential_upsertion_list_1(
         salted_password = item.salted_password
         n = len(salted_password)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         out(salted_password)
@@ -367,14 +367,14 @@ def _write_alter_user_scram_credentials_request_1(
     deletions = item.deletions
     n = len(deletions)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_scram_credential_deletion_list_1(deletions, out)
     upsertions = item.upsertions
     n = len(upsertions)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_scram_credential_upsertion_list_1(upsertions, out)

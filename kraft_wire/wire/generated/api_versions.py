@@ -16,6 +16,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     tag_head,
     unknown_tag,
@@ -54,7 +55,6 @@ pack_h = Codec(">h").pack
 pack_hB = Codec(">hB").pack
 pack__Bs_hhx = packers("B", "s", "hhx", 0, 1)
 pack_hhx = Codec(">hhx").pack
-pack_B = Codec(">B").pack
 pack_q = Codec(">q").pack
 pack_t = Codec(">?").pack
 
@@ -574,7 +574,7 @@ def _write_api_versions_response_tags_1(item: ApiVersionsResponse, out: Append) 
         supported_features = item.supported_features
         n = len(supported_features)
         if n < 127:
-            put(pack_B(n + 1))
+            put(one_byte[n + 1])
         else:
             put(varint(n + 1))
         _write_supported_feature_key_list_1(supported_features, put)
@@ -590,7 +590,7 @@ def _write_api_versions_response_tags_1(item: ApiVersionsResponse, out: Append) 
         finalized_features = item.finalized_features
         n = len(finalized_features)
         if n < 127:
-            put(pack_B(n + 1))
+            put(one_byte[n + 1])
         else:
             put(varint(n + 1))
         _write_finalized_feature_key_list_1(finalized_features, put)

@@ -18,6 +18,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     tag_head,
     unknown_tag,
@@ -48,11 +49,10 @@ compact_s_B = unpackers("s", "B", 1)
 iterate_iuiiB = Codec(">i16siiB").iter_unpack
 compact_s_HB = unpackers("s", "HB", 1)
 unpack_HB = Codec(">HB").unpack_from
-pack_h = Codec(">h").pack
 pack__hs = packers("h", "s", "", 0, 0)
+pack_h = Codec(">h").pack
 pack_iii = Codec(">iii").pack
 pack_i = Codec(">i").pack
-pack_B = Codec(">B").pack
 pack__Bs = packers("B", "s", "", 0, 1)
 pack_iuiix = Codec(">i16siix").pack
 pack_iB = Codec(">iB").pack
@@ -563,7 +563,7 @@ def _write_begin_quorum_epoch_request_1(item: BeginQuorumEpochRequest, out: Appe
         raise Unusual
     cluster_id = item.cluster_id
     if cluster_id is None:
-        out(pack_h(-1))
+        out(b"\xff\xff")
     else:
         raw = cluster_id.encode()
         n = len(raw)
@@ -607,7 +607,7 @@ def _write_topic_data_list_2(items: list[TopicData], out: Append) -> None:
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_partition_data_list_2(partitions, out)
@@ -638,7 +638,7 @@ def _write_begin_quorum_epoch_request_2(item: BeginQuorumEpochRequest, out: Appe
         raise Unusual
     cluster_id = item.cluster_id
     if cluster_id is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = cluster_id.encode()
         n = len(raw)
@@ -657,7 +657,7 @@ def _write_begin_quorum_epoch_request_2(item: BeginQuorumEpochRequest, out: Appe
     leader_endpoints = item.leader_endpoints
     n = len(leader_endpoints)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_leader_endpoint_list_1(leader_endpoints, out)
@@ -915,7 +915,7 @@ def _write_response_topic_data_list_2(items: list[ResponseTopicData], out: Appen
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_response_partition_data_list_2(partitions, out)
@@ -946,7 +946,7 @@ def _write_begin_quorum_epoch_response_tags_1(item: BeginQuorumEpochResponse, ou
         node_endpoints = item.node_endpoints
         n = len(node_endpoints)
         if n < 127:
-            put(pack_B(n + 1))
+            put(one_byte[n + 1])
         else:
             put(varint(n + 1))
         _write_node_endpoint_list_1(node_endpoints, put)

@@ -19,6 +19,7 @@ from kraft_wire.wire.runtime import (
     long_numbers,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -54,8 +55,6 @@ pack_u = Codec(">16s").pack
 pack_uB = Codec(">16sB").pack
 pack__Bs_hhx = packers("B", "s", "hhx", 0, 1)
 pack_hhx = Codec(">hhx").pack
-pack_B = Codec(">B").pack
-pack_Bx = Codec(">Bx").pack
 pack__Bs_x = packers("B", "s", "x", 0, 1)
 pack_Btx = Codec(">B?x").pack
 pack__Bs_tx = packers("B", "s", "?x", 0, 1)
@@ -584,13 +583,13 @@ def _write_broker_registration_request_1(item: BrokerRegistrationRequest, out: A
     features = item.features
     n = len(features)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_feature_list_1(features, out)
     rack = item.rack
     if rack is None:
-        out(pack_Bx(0))
+        out(b"\x00\x00")
     else:
         raw = rack.encode()
         n = len(raw)
@@ -624,7 +623,7 @@ def _write_broker_registration_request_2(item: BrokerRegistrationRequest, out: A
     features = item.features
     n = len(features)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_feature_list_1(features, out)
@@ -664,13 +663,13 @@ def _write_broker_registration_request_3(item: BrokerRegistrationRequest, out: A
     features = item.features
     n = len(features)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_feature_list_1(features, out)
     rack = item.rack
     if rack is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = rack.encode()
         n = len(raw)
@@ -712,13 +711,13 @@ def _write_broker_registration_request_4(item: BrokerRegistrationRequest, out: A
     features = item.features
     n = len(features)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_feature_list_1(features, out)
     rack = item.rack
     if rack is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = rack.encode()
         n = len(raw)

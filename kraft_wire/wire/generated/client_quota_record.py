@@ -14,6 +14,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -29,9 +30,7 @@ compact_s_B = unpackers("s", "B", 1)
 compact_s_dtB = unpackers("s", "d?B", 1)
 unpack_dtB = Codec(">d?B").unpack_from
 pack__Bs = packers("B", "s", "", 0, 1)
-pack_Bx = Codec(">Bx").pack
 pack__Bs_x = packers("B", "s", "x", 0, 1)
-pack_B = Codec(">B").pack
 pack__Bs_dtx = packers("B", "s", "d?x", 0, 1)
 pack_dtx = Codec(">d?x").pack
 
@@ -175,7 +174,7 @@ def _write_entity_data_list_1(items: list[EntityData], out: Append) -> None:
             out(long_text(raw))
         entity_name = item.entity_name
         if entity_name is None:
-            out(pack_Bx(0))
+            out(b"\x00\x00")
         else:
             raw = entity_name.encode()
             n = len(raw)
@@ -192,7 +191,7 @@ def _write_client_quota_record_1(item: ClientQuotaRecord, out: Append) -> None:
     entity = item.entity
     n = len(entity)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_entity_data_list_1(entity, out)

@@ -20,7 +20,6 @@ compact_s_B = unpackers("s", "B", 1)
 pack_b_Bs = packers("bB", "s", "", 1, 1)
 pack_b = Codec(">b").pack
 pack__Bs = packers("B", "s", "", 0, 1)
-pack_Bx = Codec(">Bx").pack
 pack__Bs_x = packers("B", "s", "x", 0, 1)
 
 
@@ -120,7 +119,7 @@ def _write_config_record_1(item: ConfigRecord, out: Append) -> None:
         out(long_text(raw))
     value_ = item.value
     if value_ is None:
-        out(pack_Bx(0))
+        out(b"\x00\x00")
     else:
         raw = value_.encode()
         n = len(raw)

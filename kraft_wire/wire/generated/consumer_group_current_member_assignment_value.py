@@ -15,6 +15,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_numbers,
     new,
+    one_byte,
     packers,
     tag_head,
     unknown_tag,
@@ -35,7 +36,6 @@ compact_i_B = unpackers("i", "B", 1)
 compact_i = unpackers("i", "", 1)
 pack_u_Bi = packers("16sB", "i", "", 1, 1)
 pack_u = Codec(">16s").pack
-pack_B = Codec(">B").pack
 pack__Bi = packers("B", "i", "", 0, 1)
 pack_iib = Codec(">iib").pack
 pack_iibB = Codec(">iibB").pack
@@ -230,7 +230,7 @@ def _write_topic_partitions_tags_1(item: TopicPartitions, out: Append) -> None:
         put = parts.append
         assignment_epochs = item.assignment_epochs
         if assignment_epochs is None:
-            put(pack_B(0))
+            put(b"\x00")
         else:
             n = len(assignment_epochs)
             if n < 127:
@@ -276,7 +276,7 @@ def _write_consumer_group_current_member_assignment_value_1(
     partitions_pending_revocation = item.partitions_pending_revocation
     n = len(partitions_pending_revocation)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_topic_partitions_list_1(partitions_pending_revocation, out)

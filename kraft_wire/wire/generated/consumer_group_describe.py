@@ -20,6 +20,7 @@ from kraft_wire.wire.runtime import (
     long_numbers,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -37,7 +38,6 @@ __all__ = [
 ]
 
 unpack_tB = Codec(">?B").unpack_from
-pack_B = Codec(">B").pack
 pack_tx = Codec(">?x").pack
 unpack_iB = Codec(">iB").unpack_from
 unpack_hB = Codec(">hB").unpack_from
@@ -316,7 +316,7 @@ def _write_consumer_group_describe_request_1(
     group_ids = item.group_ids
     n = len(group_ids)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     write_compact_texts(group_ids, out)
@@ -741,7 +741,7 @@ def _write_assignment_1(item: Assignment, out: Append) -> None:
     topic_partitions = item.topic_partitions
     n = len(topic_partitions)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_topic_partitions_list_1(topic_partitions, out)
@@ -760,7 +760,7 @@ def _write_member_list_1(items: list[Member], out: Append) -> None:
             out(long_text(raw))
         instance_id = item.instance_id
         if instance_id is None:
-            out(pack_B(0))
+            out(b"\x00")
         else:
             raw = instance_id.encode()
             n = len(raw)
@@ -770,7 +770,7 @@ def _write_member_list_1(items: list[Member], out: Append) -> None:
                 out(long_text(raw))
         rack_id = item.rack_id
         if rack_id is None:
-            out(pack_B(0))
+            out(b"\x00")
         else:
             raw = rack_id.encode()
             n = len(raw)
@@ -794,13 +794,13 @@ def _write_member_list_1(items: list[Member], out: Append) -> None:
         subscribed_topic_names = item.subscribed_topic_names
         n = len(subscribed_topic_names)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         write_compact_texts(subscribed_topic_names, out)
         subscribed_topic_regex = item.subscribed_topic_regex
         if subscribed_topic_regex is None:
-            out(pack_B(0))
+            out(b"\x00")
         else:
             raw = subscribed_topic_regex.encode()
             n = len(raw)
@@ -852,7 +852,7 @@ def _write_described_group_list_1(items: list[DescribedGroup], out: Append) -> N
         members = item.members
         n = len(members)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_member_list_1(members, out)
@@ -887,7 +887,7 @@ def _write_member_list_2(items: list[Member], out: Append) -> None:
             out(long_text(raw))
         instance_id = item.instance_id
         if instance_id is None:
-            out(pack_B(0))
+            out(b"\x00")
         else:
             raw = instance_id.encode()
             n = len(raw)
@@ -897,7 +897,7 @@ def _write_member_list_2(items: list[Member], out: Append) -> None:
                 out(long_text(raw))
         rack_id = item.rack_id
         if rack_id is None:
-            out(pack_B(0))
+            out(b"\x00")
         else:
             raw = rack_id.encode()
             n = len(raw)
@@ -921,13 +921,13 @@ def _write_member_list_2(items: list[Member], out: Append) -> None:
         subscribed_topic_names = item.subscribed_topic_names
         n = len(subscribed_topic_names)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         write_compact_texts(subscribed_topic_names, out)
         subscribed_topic_regex = item.subscribed_topic_regex
         if subscribed_topic_regex is None:
-            out(pack_B(0))
+            out(b"\x00")
         else:
             raw = subscribed_topic_regex.encode()
             n = len(raw)
@@ -979,7 +979,7 @@ def _write_described_group_list_2(items: list[DescribedGroup], out: Append) -> N
         members = item.members
         n = len(members)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_member_list_2(members, out)

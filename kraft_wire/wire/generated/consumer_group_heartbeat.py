@@ -20,6 +20,7 @@ from kraft_wire.wire.runtime import (
     long_numbers,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -44,7 +45,6 @@ pack__Bs = packers("B", "s", "", 0, 1)
 pack_iB = Codec(">iB").pack
 pack_i_Bs = packers("iB", "s", "", 1, 1)
 pack_i = Codec(">i").pack
-pack_B = Codec(">B").pack
 pack_u_Bi_x = packers("16sB", "i", "x", 1, 1)
 pack_u = Codec(">16s").pack
 unpack_ihB = Codec(">ihB").unpack_from
@@ -505,7 +505,7 @@ def _write_consumer_group_heartbeat_request_1(
             out(long_text(raw))
     rack_id = item.rack_id
     if rack_id is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = rack_id.encode()
         n = len(raw)
@@ -526,7 +526,7 @@ def _write_consumer_group_heartbeat_request_1(
         write_compact_texts(subscribed_topic_names, out)
     server_assignor = item.server_assignor
     if server_assignor is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = server_assignor.encode()
         n = len(raw)
@@ -536,11 +536,11 @@ def _write_consumer_group_heartbeat_request_1(
             out(long_text(raw))
     topic_partitions = item.topic_partitions
     if topic_partitions is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         n = len(topic_partitions)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_topic_partitions_list_1(topic_partitions, out)
@@ -577,7 +577,7 @@ def _write_consumer_group_heartbeat_request_2(
             out(long_text(raw))
     rack_id = item.rack_id
     if rack_id is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = rack_id.encode()
         n = len(raw)
@@ -598,7 +598,7 @@ def _write_consumer_group_heartbeat_request_2(
         write_compact_texts(subscribed_topic_names, out)
     subscribed_topic_regex = item.subscribed_topic_regex
     if subscribed_topic_regex is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = subscribed_topic_regex.encode()
         n = len(raw)
@@ -608,7 +608,7 @@ def _write_consumer_group_heartbeat_request_2(
             out(long_text(raw))
     server_assignor = item.server_assignor
     if server_assignor is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = server_assignor.encode()
         n = len(raw)
@@ -618,11 +618,11 @@ def _write_consumer_group_heartbeat_request_2(
             out(long_text(raw))
     topic_partitions = item.topic_partitions
     if topic_partitions is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         n = len(topic_partitions)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_topic_partitions_list_1(topic_partitions, out)
@@ -754,7 +754,7 @@ def _write_assignment_1(item: Assignment, out: Append) -> None:
     topic_partitions = item.topic_partitions
     n = len(topic_partitions)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_response_topic_partitions_list_1(topic_partitions, out)
@@ -779,7 +779,7 @@ def _write_consumer_group_heartbeat_response_1(
             out(long_text(raw))
     member_id = item.member_id
     if member_id is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = member_id.encode()
         n = len(raw)

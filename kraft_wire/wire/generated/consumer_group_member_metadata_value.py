@@ -15,6 +15,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     tag_head,
     unknown_tag,
@@ -34,7 +35,6 @@ __all__ = [
 compact_s_B = unpackers("s", "B", 1)
 compact_s_iB = unpackers("s", "iB", 1)
 unpack_iB = Codec(">iB").unpack_from
-pack_B = Codec(">B").pack
 pack__Bs = packers("B", "s", "", 0, 1)
 pack_iB = Codec(">iB").pack
 pack_i_Bs = packers("iB", "s", "", 1, 1)
@@ -337,7 +337,7 @@ def _write_classic_protocol_list_1(items: list[ClassicProtocol], out: Append) ->
         metadata = item.metadata
         n = len(metadata)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         out(metadata)
@@ -369,9 +369,9 @@ def _write_consumer_group_member_metadata_value_tags_1(
         put = parts.append
         classic_member_metadata = item.classic_member_metadata
         if classic_member_metadata is None:
-            put(pack_B(0))
+            put(b"\x00")
         else:
-            put(pack_B(1))
+            put(b"\x01")
             _write_classic_member_metadata_1(classic_member_metadata, put)
         fields.append((0, parts))
     write_tags(fields, out)
@@ -382,7 +382,7 @@ def _write_consumer_group_member_metadata_value_1(
 ) -> None:
     instance_id = item.instance_id
     if instance_id is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = instance_id.encode()
         n = len(raw)
@@ -392,7 +392,7 @@ def _write_consumer_group_member_metadata_value_1(
             out(long_text(raw))
     rack_id = item.rack_id
     if rack_id is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = rack_id.encode()
         n = len(raw)
@@ -415,13 +415,13 @@ def _write_consumer_group_member_metadata_value_1(
     subscribed_topic_names = item.subscribed_topic_names
     n = len(subscribed_topic_names)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     write_compact_texts(subscribed_topic_names, out)
     subscribed_topic_regex = item.subscribed_topic_regex
     if subscribed_topic_regex is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = subscribed_topic_regex.encode()
         n = len(raw)

@@ -16,6 +16,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -36,7 +37,6 @@ pack_u_Bs = packers("16sB", "s", "", 1, 1)
 pack_u = Codec(">16s").pack
 pack_i = Codec(">i").pack
 pack_iB = Codec(">iB").pack
-pack_B = Codec(">B").pack
 
 
 class PartitionMetadata(Struct):
@@ -253,7 +253,7 @@ def _write_consumer_group_partition_metadata_value_1(
     topics = item.topics
     n = len(topics)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_topic_metadata_list_1(topics, out)

@@ -9,14 +9,20 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_texts, new, unknown_tags, varint, write_compact_texts
+from kraft_wire.wire.runtime import (
+    compact_texts,
+    new,
+    one_byte,
+    unknown_tags,
+    varint,
+    write_compact_texts,
+)
 
 __all__ = [
     "ConsumerGroupRegularExpressionValue",
 ]
 
 unpack_qqB = Codec(">qqB").unpack_from
-pack_B = Codec(">B").pack
 pack_qqx = Codec(">qqx").pack
 
 
@@ -79,7 +85,7 @@ def _write_consumer_group_regular_expression_value_1(
     topics = item.topics
     n = len(topics)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     write_compact_texts(topics, out)

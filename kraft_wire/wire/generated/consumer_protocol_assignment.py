@@ -161,7 +161,7 @@ def _write_consumer_protocol_assignment_1(item: ConsumerProtocolAssignment, out:
     _write_topic_partition_list_1(assigned_partitions, out)
     user_data = item.user_data
     if user_data is None:
-        out(pack_i(-1))
+        out(b"\xff\xff\xff\xff")
     else:
         n = len(user_data)
         out(pack_i(n))

@@ -257,7 +257,7 @@ def _write_consumer_protocol_subscription_1(
     write_classic_texts(topics, out)
     user_data = item.user_data
     if user_data is None:
-        out(pack_i(-1))
+        out(b"\xff\xff\xff\xff")
     else:
         n = len(user_data)
         out(pack_i(n))
@@ -291,7 +291,7 @@ def _write_consumer_protocol_subscription_2(
     write_classic_texts(topics, out)
     user_data = item.user_data
     if user_data is None:
-        out(pack_i(-1))
+        out(b"\xff\xff\xff\xff")
     else:
         n = len(user_data)
         out(pack_i(n))
@@ -311,7 +311,7 @@ def _write_consumer_protocol_subscription_3(
     write_classic_texts(topics, out)
     user_data = item.user_data
     if user_data is None:
-        out(pack_i(-1))
+        out(b"\xff\xff\xff\xff")
     else:
         n = len(user_data)
         out(pack_i(n))
@@ -332,7 +332,7 @@ def _write_consumer_protocol_subscription_4(
     write_classic_texts(topics, out)
     user_data = item.user_data
     if user_data is None:
-        out(pack_i(-1))
+        out(b"\xff\xff\xff\xff")
     else:
         n = len(user_data)
         out(pack_i(n))

@@ -17,6 +17,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -43,7 +44,6 @@ pack_iut = Codec(">i16s?").pack
 pack_iutB = Codec(">i16s?B").pack
 pack__Bs_hhx = packers("B", "s", "hhx", 0, 1)
 pack_hhx = Codec(">hhx").pack
-pack_B = Codec(">B").pack
 unpack_ihB = Codec(">ihB").unpack_from
 pack_ihBx = Codec(">ihBx").pack
 pack_ih_Bs_x = packers("ihB", "s", "x", 2, 1)
@@ -336,7 +336,7 @@ def _write_controller_registration_request_1(
     features = item.features
     n = len(features)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_feature_list_1(features, out)

@@ -17,6 +17,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -52,7 +53,6 @@ pack_b_Bs = packers("bB", "s", "", 1, 1)
 pack_b = Codec(">b").pack
 pack__Bs_bbx = packers("B", "s", "bbx", 0, 1)
 pack_bbx = Codec(">bbx").pack
-pack_B = Codec(">B").pack
 unpack_ii = Codec(">ii").unpack_from
 unpack_hh = Codec(">hh").unpack_from
 classic_s = unpackers("s", "", 0)
@@ -373,7 +373,7 @@ def _write_create_acls_request_2(item: CreateAclsRequest, out: Append) -> None:
     creations = item.creations
     n = len(creations)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_acl_creation_list_2(creations, out)

@@ -17,6 +17,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -42,7 +43,6 @@ pack_i = Codec(">i").pack
 pack_q = Codec(">q").pack
 pack__Bs = packers("B", "s", "", 0, 1)
 pack__Bs_x = packers("B", "s", "x", 0, 1)
-pack_B = Codec(">B").pack
 pack_qx = Codec(">qx").pack
 unpack_hh = Codec(">hh").unpack_from
 classic_s_qqqh = unpackers("s", "qqqh", 0)
@@ -412,7 +412,7 @@ def _write_create_delegation_token_request_2(
     renewers = item.renewers
     n = len(renewers)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_creatable_renewers_list_2(renewers, out)
@@ -426,7 +426,7 @@ def _write_create_delegation_token_request_3(
         raise Unusual
     owner_principal_type = item.owner_principal_type
     if owner_principal_type is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = owner_principal_type.encode()
         n = len(raw)
@@ -436,7 +436,7 @@ def _write_create_delegation_token_request_3(
             out(long_text(raw))
     owner_principal_name = item.owner_principal_name
     if owner_principal_name is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = owner_principal_name.encode()
         n = len(raw)
@@ -447,7 +447,7 @@ def _write_create_delegation_token_request_3(
     renewers = item.renewers
     n = len(renewers)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_creatable_renewers_list_2(renewers, out)
@@ -745,7 +745,7 @@ def _write_create_delegation_token_response_2(
     hmac = item.hmac
     n = len(hmac)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     out(hmac)
@@ -800,7 +800,7 @@ def _write_create_delegation_token_response_3(
     hmac = item.hmac
     n = len(hmac)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     out(hmac)

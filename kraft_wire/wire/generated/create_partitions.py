@@ -20,6 +20,7 @@ from kraft_wire.wire.runtime import (
     long_numbers,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -53,7 +54,6 @@ pack_it = Codec(">i?").pack
 pack__Bs = packers("B", "s", "", 0, 1)
 pack_iB = Codec(">iB").pack
 pack__Bi_x = packers("B", "i", "x", 0, 1)
-pack_B = Codec(">B").pack
 pack_itx = Codec(">i?x").pack
 classic_s_hh = unpackers("s", "hh", 0)
 unpack_hh = Codec(">hh").unpack_from
@@ -459,7 +459,7 @@ def _write_create_partitions_request_2(item: CreatePartitionsRequest, out: Appen
     topics = item.topics
     n = len(topics)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_create_partitions_topic_list_2(topics, out)

@@ -21,6 +21,7 @@ from kraft_wire.wire.runtime import (
     long_numbers,
     long_text,
     new,
+    one_byte,
     packers,
     tag_head,
     unknown_tag,
@@ -66,9 +67,7 @@ pack__Bs = packers("B", "s", "", 0, 1)
 pack_i_Bi_x = packers("iB", "i", "x", 1, 1)
 pack_ih = Codec(">ih").pack
 pack_ihB = Codec(">ihB").pack
-pack_Bx = Codec(">Bx").pack
 pack__Bs_x = packers("B", "s", "x", 0, 1)
-pack_B = Codec(">B").pack
 pack_itx = Codec(">i?x").pack
 classic_s_hh = unpackers("s", "hh", 0)
 unpack_hh = Codec(">hh").unpack_from
@@ -603,7 +602,7 @@ def _write_creatable_topic_config_list_1(items: list[CreatableTopicConfig], out:
             out(raw)
         value_ = item.value
         if value_ is None:
-            out(pack_h(-1))
+            out(b"\xff\xff")
         else:
             raw = value_.encode()
             n = len(raw)
@@ -674,7 +673,7 @@ def _write_creatable_topic_config_list_2(items: list[CreatableTopicConfig], out:
             out(long_text(raw))
         value_ = item.value
         if value_ is None:
-            out(pack_Bx(0))
+            out(b"\x00\x00")
         else:
             raw = value_.encode()
             n = len(raw)
@@ -706,7 +705,7 @@ def _write_creatable_topic_list_2(items: list[CreatableTopic], out: Append) -> N
         configs = item.configs
         n = len(configs)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_creatable_topic_config_list_2(configs, out)
@@ -719,7 +718,7 @@ def _write_create_topics_request_2(item: CreateTopicsRequest, out: Append) -> No
     topics = item.topics
     n = len(topics)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_creatable_topic_list_2(topics, out)

@@ -14,6 +14,7 @@ from kraft_wire.wire.runtime import (
     compact_texts,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -28,7 +29,6 @@ __all__ = [
 compact_s_B = unpackers("s", "B", 1)
 unpack_qqqB = Codec(">qqqB").unpack_from
 pack__Bs = packers("B", "s", "", 0, 1)
-pack_B = Codec(">B").pack
 pack_qqq_Bs_x = packers("qqqB", "s", "x", 3, 1)
 pack_qqq = Codec(">qqq").pack
 
@@ -145,7 +145,7 @@ def _write_delegation_token_record_1(item: DelegationTokenRecord, out: Append) -
     renewers = item.renewers
     n = len(renewers)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     write_compact_texts(renewers, out)

@@ -17,6 +17,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -56,7 +57,6 @@ pack_b = Codec(">b").pack
 pack_Bbbx = Codec(">Bbbx").pack
 pack__Bs_bbx = packers("B", "s", "bbx", 0, 1)
 pack_bbx = Codec(">bbx").pack
-pack_B = Codec(">B").pack
 unpack_ii = Codec(">ii").unpack_from
 unpack_hh = Codec(">hh").unpack_from
 classic_s_i = unpackers("s", "i", 0)
@@ -499,7 +499,7 @@ def _write_delete_acls_request_2(item: DeleteAclsRequest, out: Append) -> None:
     filters = item.filters
     n = len(filters)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_delete_acls_filter_list_2(filters, out)
@@ -857,7 +857,7 @@ def _write_delete_acls_filter_result_list_2(
         matching_acls = item.matching_acls
         n = len(matching_acls)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_delete_acls_matching_acl_list_2(matching_acls, out)

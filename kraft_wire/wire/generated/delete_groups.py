@@ -19,6 +19,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -35,7 +36,6 @@ __all__ = [
 
 unpack_i = Codec(">i").unpack_from
 pack_i = Codec(">i").pack
-pack_B = Codec(">B").pack
 unpack_ii = Codec(">ii").unpack_from
 unpack_h = Codec(">h").unpack_from
 classic_s_h = unpackers("s", "h", 0)
@@ -172,7 +172,7 @@ def _write_delete_groups_request_2(item: DeleteGroupsRequest, out: Append) -> No
     groups_names = item.groups_names
     n = len(groups_names)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     write_compact_texts(groups_names, out)

@@ -17,6 +17,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -45,7 +46,6 @@ pack_iq = Codec(">iq").pack
 pack_i = Codec(">i").pack
 pack__Bs = packers("B", "s", "", 0, 1)
 pack_iqx = Codec(">iqx").pack
-pack_B = Codec(">B").pack
 pack_ix = Codec(">ix").pack
 unpack_ii = Codec(">ii").unpack_from
 iterate_iqh = Codec(">iqh").iter_unpack
@@ -419,7 +419,7 @@ def _write_delete_records_topic_list_2(items: list[DeleteRecordsTopic], out: App
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_delete_records_partition_list_2(partitions, out)
@@ -432,7 +432,7 @@ def _write_delete_records_request_2(item: DeleteRecordsRequest, out: Append) -> 
     topics = item.topics
     n = len(topics)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_delete_records_topic_list_2(topics, out)
@@ -643,7 +643,7 @@ def _write_delete_records_topic_result_list_2(
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_delete_records_partition_result_list_2(partitions, out)

@@ -17,6 +17,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -33,7 +34,6 @@ __all__ = [
 compact_s_B = unpackers("s", "B", 1)
 pack__Bs = packers("B", "s", "", 0, 1)
 pack__Bs_x = packers("B", "s", "x", 0, 1)
-pack_B = Codec(">B").pack
 unpack_ihB = Codec(">ihB").unpack_from
 compact_s_uhB = unpackers("s", "16shB", 1)
 unpack_uhB = Codec(">16shB").unpack_from
@@ -260,7 +260,7 @@ def _write_delete_share_group_offsets_request_1(
     topics = item.topics
     n = len(topics)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_delete_share_group_offsets_request_topic_list_1(topics, out)
@@ -395,7 +395,7 @@ def _write_delete_share_group_offsets_response_1(
     responses = item.responses
     n = len(responses)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_delete_share_group_offsets_response_topic_list_1(responses, out)

@@ -17,6 +17,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -39,7 +40,6 @@ pack__Bs = packers("B", "s", "", 0, 1)
 pack_ix = Codec(">ix").pack
 pack_u = Codec(">16s").pack
 pack_uB = Codec(">16sB").pack
-pack_B = Codec(">B").pack
 unpack_ihB = Codec(">ihB").unpack_from
 pack_ihBx = Codec(">ihBx").pack
 pack_ih_Bs_x = packers("ihB", "s", "x", 2, 1)
@@ -319,7 +319,7 @@ def _write_delete_share_group_state_request_1(
     topics = item.topics
     n = len(topics)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_delete_state_data_list_1(topics, out)
@@ -445,7 +445,7 @@ def _write_delete_share_group_state_response_1(
     results = item.results
     n = len(results)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_delete_state_result_list_1(results, out)

@@ -20,6 +20,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -40,7 +41,6 @@ unpack_iB = Codec(">iB").unpack_from
 compact_s_uB = unpackers("s", "16sB", 1)
 unpack_uB = Codec(">16sB").unpack_from
 pack_i = Codec(">i").pack
-pack_B = Codec(">B").pack
 pack_ix = Codec(">ix").pack
 pack_Bux = Codec(">B16sx").pack
 pack__Bs_ux = packers("B", "s", "16sx", 0, 1)
@@ -288,7 +288,7 @@ def _write_delete_topics_request_2(item: DeleteTopicsRequest, out: Append) -> No
     topic_names = item.topic_names
     n = len(topic_names)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     write_compact_texts(topic_names, out)
@@ -320,7 +320,7 @@ def _write_delete_topics_request_3(item: DeleteTopicsRequest, out: Append) -> No
     topics = item.topics
     n = len(topics)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_delete_topic_state_list_1(topics, out)
@@ -632,7 +632,7 @@ def _write_deletable_topic_result_list_4(items: list[DeletableTopicResult], out:
             raise Unusual
         name = item.name
         if name is None:
-            out(pack_B(0))
+            out(b"\x00")
         else:
             raw = name.encode()
             n = len(raw)

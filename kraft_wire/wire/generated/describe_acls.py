@@ -17,6 +17,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -68,7 +69,6 @@ pack_ihB = Codec(">ihB").pack
 pack_ih_Bs = packers("ihB", "s", "", 2, 1)
 pack_ih = Codec(">ih").pack
 pack__Bs = packers("B", "s", "", 0, 1)
-pack_B = Codec(">B").pack
 
 
 class DescribeAclsRequest(Message):
@@ -700,7 +700,7 @@ def _write_describe_acls_response_2(item: DescribeAclsResponse, out: Append) -> 
     resources = item.resources
     n = len(resources)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_describe_acls_resource_list_2(resources, out)

@@ -17,6 +17,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -52,7 +53,6 @@ pack__Bs = packers("B", "s", "", 0, 1)
 pack_bBx = Codec(">bBx").pack
 pack_b_Bs_x = packers("bB", "s", "x", 1, 1)
 pack_b = Codec(">b").pack
-pack_B = Codec(">B").pack
 pack_tx = Codec(">?x").pack
 unpack_ihh = Codec(">ihh").unpack_from
 classic_s_i = unpackers("s", "i", 0)
@@ -69,7 +69,6 @@ pack_d = Codec(">d").pack
 pack_ihB = Codec(">ihB").pack
 pack_ih_Bs = packers("ihB", "s", "", 2, 1)
 pack_ih = Codec(">ih").pack
-pack_Bx = Codec(">Bx").pack
 pack__Bs_x = packers("B", "s", "x", 0, 1)
 pack__Bs_dx = packers("B", "s", "dx", 0, 1)
 pack_dx = Codec(">dx").pack
@@ -420,7 +419,7 @@ def _write_describe_client_quotas_request_2(item: DescribeClientQuotasRequest, o
     components = item.components
     n = len(components)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_component_data_list_2(components, out)
@@ -663,7 +662,7 @@ def _write_entity_data_list_1(items: list[EntityData], out: Append) -> None:
             out(raw)
         entity_name = item.entity_name
         if entity_name is None:
-            out(pack_h(-1))
+            out(b"\xff\xff")
         else:
             raw = entity_name.encode()
             n = len(raw)
@@ -720,7 +719,7 @@ def _write_describe_client_quotas_response_1(
             out(raw)
     entries = item.entries
     if entries is None:
-        out(pack_i(-1))
+        out(b"\xff\xff\xff\xff")
     else:
         n = len(entries)
         out(pack_i(n))
@@ -739,7 +738,7 @@ def _write_entity_data_list_2(items: list[EntityData], out: Append) -> None:
             out(long_text(raw))
         entity_name = item.entity_name
         if entity_name is None:
-            out(pack_Bx(0))
+            out(b"\x00\x00")
         else:
             raw = entity_name.encode()
             n = len(raw)
@@ -770,14 +769,14 @@ def _write_entry_data_list_2(items: list[EntryData], out: Append) -> None:
         entity = item.entity
         n = len(entity)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_entity_data_list_2(entity, out)
         values_ = item.values
         n = len(values_)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_value_data_list_2(values_, out)
@@ -802,11 +801,11 @@ def _write_describe_client_quotas_response_2(
             out(long_text(raw))
     entries = item.entries
     if entries is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         n = len(entries)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_entry_data_list_2(entries, out)

@@ -19,6 +19,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -51,7 +52,6 @@ pack_t = Codec(">?").pack
 pack_tt = Codec(">??").pack
 pack_b_Bs = packers("bB", "s", "", 1, 1)
 pack_b = Codec(">b").pack
-pack_B = Codec(">B").pack
 pack_ttx = Codec(">??x").pack
 unpack_ii = Codec(">ii").unpack_from
 unpack_hh = Codec(">hh").unpack_from
@@ -424,7 +424,7 @@ def _write_describe_configs_resource_list_1(
             out(raw)
         configuration_keys = item.configuration_keys
         if configuration_keys is None:
-            out(pack_i(-1))
+            out(b"\xff\xff\xff\xff")
         else:
             n = len(configuration_keys)
             out(pack_i(n))
@@ -468,11 +468,11 @@ def _write_describe_configs_resource_list_2(
             out(long_text(raw))
         configuration_keys = item.configuration_keys
         if configuration_keys is None:
-            out(pack_B(0))
+            out(b"\x00")
         else:
             n = len(configuration_keys)
             if n < 127:
-                out(pack_B(n + 1))
+                out(one_byte[n + 1])
             else:
                 out(varint(n + 1))
             write_compact_texts(configuration_keys, out)
@@ -485,7 +485,7 @@ def _write_describe_configs_request_3(item: DescribeConfigsRequest, out: Append)
     resources = item.resources
     n = len(resources)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_describe_configs_resource_list_2(resources, out)
@@ -980,7 +980,7 @@ def _write_describe_configs_resource_result_list_1(
             out(raw)
         value_ = item.value
         if value_ is None:
-            out(pack_h(-1))
+            out(b"\xff\xff")
         else:
             raw = value_.encode()
             n = len(raw)
@@ -1047,7 +1047,7 @@ def _write_describe_configs_resource_result_list_2(
             out(raw)
         value_ = item.value
         if value_ is None:
-            out(pack_h(-1))
+            out(b"\xff\xff")
         else:
             raw = value_.encode()
             n = len(raw)
@@ -1149,7 +1149,7 @@ def _write_describe_configs_resource_result_list_3(
             out(long_text(raw))
         value_ = item.value
         if value_ is None:
-            out(pack_B(0))
+            out(b"\x00")
         else:
             raw = value_.encode()
             n = len(raw)
@@ -1204,7 +1204,7 @@ def _write_describe_configs_result_list_3(items: list[DescribeConfigsResult], ou
         configs = item.configs
         n = len(configs)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_describe_configs_resource_result_list_3(configs, out)

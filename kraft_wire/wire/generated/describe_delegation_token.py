@@ -17,6 +17,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -36,10 +37,9 @@ unpack_h = Codec(">h").unpack_from
 classic_s_h = unpackers("s", "h", 0)
 classic_s = unpackers("s", "", 0)
 compact_s_B = unpackers("s", "B", 1)
-pack_i = Codec(">i").pack
 pack__hs = packers("h", "s", "", 0, 0)
 pack_h = Codec(">h").pack
-pack_B = Codec(">B").pack
+pack_i = Codec(">i").pack
 pack__Bs = packers("B", "s", "", 0, 1)
 pack__Bs_x = packers("B", "s", "x", 0, 1)
 unpack_hi = Codec(">hi").unpack_from
@@ -356,7 +356,7 @@ def _write_describe_delegation_token_request_1(
         raise Unusual
     owners = item.owners
     if owners is None:
-        out(pack_i(-1))
+        out(b"\xff\xff\xff\xff")
     else:
         n = len(owners)
         out(pack_i(n))
@@ -391,11 +391,11 @@ def _write_describe_delegation_token_request_2(
         raise Unusual
     owners = item.owners
     if owners is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         n = len(owners)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_describe_delegation_token_owner_list_2(owners, out)
@@ -926,14 +926,14 @@ def _write_described_delegation_token_list_2(
         hmac = item.hmac
         n = len(hmac)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         out(hmac)
         renewers = item.renewers
         n = len(renewers)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_described_delegation_token_renewer_list_2(renewers, out)
@@ -1004,14 +1004,14 @@ def _write_described_delegation_token_list_3(
         hmac = item.hmac
         n = len(hmac)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         out(hmac)
         renewers = item.renewers
         n = len(renewers)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_described_delegation_token_renewer_list_2(renewers, out)

@@ -19,6 +19,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -39,7 +40,6 @@ unpack_t = Codec(">?").unpack_from
 unpack_tB = Codec(">?B").unpack_from
 pack_i = Codec(">i").pack
 pack_t = Codec(">?").pack
-pack_B = Codec(">B").pack
 pack_tx = Codec(">?x").pack
 unpack_hh = Codec(">hh").unpack_from
 classic_s_h = unpackers("s", "h", 0)
@@ -276,7 +276,7 @@ def _write_describe_groups_request_3(item: DescribeGroupsRequest, out: Append) -
     groups = item.groups
     n = len(groups)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     write_compact_texts(groups, out)
@@ -1032,7 +1032,7 @@ def _write_described_group_member_list_2(items: list[DescribedGroupMember], out:
             out(raw)
         group_instance_id = item.group_instance_id
         if group_instance_id is None:
-            out(pack_h(-1))
+            out(b"\xff\xff")
         else:
             raw = group_instance_id.encode()
             n = len(raw)
@@ -1127,7 +1127,7 @@ def _write_described_group_member_list_3(items: list[DescribedGroupMember], out:
             out(long_text(raw))
         group_instance_id = item.group_instance_id
         if group_instance_id is None:
-            out(pack_B(0))
+            out(b"\x00")
         else:
             raw = group_instance_id.encode()
             n = len(raw)
@@ -1150,14 +1150,14 @@ def _write_described_group_member_list_3(items: list[DescribedGroupMember], out:
         member_metadata = item.member_metadata
         n = len(member_metadata)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         out(member_metadata)
         member_assignment = item.member_assignment
         n = len(member_assignment)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         out(member_assignment)
@@ -1198,7 +1198,7 @@ def _write_described_group_list_4(items: list[DescribedGroup], out: Append) -> N
         members = item.members
         n = len(members)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_described_group_member_list_3(members, out)
@@ -1261,7 +1261,7 @@ def _write_described_group_list_5(items: list[DescribedGroup], out: Append) -> N
         members = item.members
         n = len(members)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_described_group_member_list_3(members, out)

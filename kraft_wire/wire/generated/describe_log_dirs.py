@@ -20,6 +20,7 @@ from kraft_wire.wire.runtime import (
     long_numbers,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -41,11 +42,10 @@ classic_s_i = unpackers("s", "i", 0)
 classic_i = unpackers("i", "", 0)
 compact_s_B = unpackers("s", "B", 1)
 compact_i_B = unpackers("i", "B", 1)
-pack_i = Codec(">i").pack
 pack__hs = packers("h", "s", "", 0, 0)
 pack_h = Codec(">h").pack
 pack__ii = packers("i", "i", "", 0, 0)
-pack_B = Codec(">B").pack
+pack_i = Codec(">i").pack
 pack__Bs = packers("B", "s", "", 0, 1)
 pack__Bi_x = packers("B", "i", "x", 0, 1)
 unpack_ii = Codec(">ii").unpack_from
@@ -379,7 +379,7 @@ def _write_describe_log_dirs_request_1(item: DescribeLogDirsRequest, out: Append
         raise Unusual
     topics = item.topics
     if topics is None:
-        out(pack_i(-1))
+        out(b"\xff\xff\xff\xff")
     else:
         n = len(topics)
         out(pack_i(n))
@@ -413,11 +413,11 @@ def _write_describe_log_dirs_request_2(item: DescribeLogDirsRequest, out: Append
         raise Unusual
     topics = item.topics
     if topics is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         n = len(topics)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_describable_log_dir_topic_list_2(topics, out)
@@ -862,7 +862,7 @@ def _write_describe_log_dirs_topic_list_2(items: list[DescribeLogDirsTopic], out
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_describe_log_dirs_partition_list_2(partitions, out)
@@ -883,7 +883,7 @@ def _write_describe_log_dirs_result_list_2(items: list[DescribeLogDirsResult], o
         topics = item.topics
         n = len(topics)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_describe_log_dirs_topic_list_2(topics, out)
@@ -932,7 +932,7 @@ def _write_describe_log_dirs_result_list_3(items: list[DescribeLogDirsResult], o
         topics = item.topics
         n = len(topics)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_describe_log_dirs_topic_list_2(topics, out)
@@ -967,7 +967,7 @@ def _write_describe_log_dirs_result_list_4(items: list[DescribeLogDirsResult], o
         topics = item.topics
         n = len(topics)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_describe_log_dirs_topic_list_2(topics, out)

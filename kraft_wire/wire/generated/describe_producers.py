@@ -18,6 +18,7 @@ from kraft_wire.wire.runtime import (
     long_numbers,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -37,7 +38,6 @@ compact_s_B = unpackers("s", "B", 1)
 compact_i_B = unpackers("i", "B", 1)
 pack__Bs = packers("B", "s", "", 0, 1)
 pack__Bi_x = packers("B", "i", "x", 0, 1)
-pack_B = Codec(">B").pack
 unpack_iB = Codec(">iB").unpack_from
 unpack_ihB = Codec(">ihB").unpack_from
 iterate_qiiqiqB = Codec(">qiiqiqB").iter_unpack
@@ -314,7 +314,7 @@ def _write_describe_producers_request_1(item: DescribeProducersRequest, out: App
     topics = item.topics
     n = len(topics)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_topic_request_list_1(topics, out)
@@ -476,7 +476,7 @@ def _write_partition_response_list_1(items: list[PartitionResponse], out: Append
         active_producers = item.active_producers
         n = len(active_producers)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_producer_state_list_1(active_producers, out)
@@ -496,7 +496,7 @@ def _write_topic_response_list_1(items: list[TopicResponse], out: Append) -> Non
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_partition_response_list_1(partitions, out)

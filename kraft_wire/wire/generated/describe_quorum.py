@@ -17,6 +17,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -39,7 +40,6 @@ compact_s_B = unpackers("s", "B", 1)
 iterate_iB = Codec(">iB").iter_unpack
 pack__Bs = packers("B", "s", "", 0, 1)
 pack_ix = Codec(">ix").pack
-pack_B = Codec(">B").pack
 unpack_hB = Codec(">hB").unpack_from
 unpack_ihiiqB = Codec(">ihiiqB").unpack_from
 iterate_iqB = Codec(">iqB").iter_unpack
@@ -453,7 +453,7 @@ def _write_topic_data_list_1(items: list[TopicData], out: Append) -> None:
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_partition_data_list_1(partitions, out)
@@ -466,7 +466,7 @@ def _write_describe_quorum_request_1(item: DescribeQuorumRequest, out: Append) -
     topics = item.topics
     n = len(topics)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_topic_data_list_1(topics, out)
@@ -980,7 +980,7 @@ def _write_response_partition_data_list_1(items: list[ResponsePartitionData], ou
         observers = item.observers
         n = len(observers)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_replica_state_list_1(observers, out)
@@ -1000,7 +1000,7 @@ def _write_response_topic_data_list_1(items: list[ResponseTopicData], out: Appen
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_response_partition_data_list_1(partitions, out)
@@ -1071,7 +1071,7 @@ def _write_response_partition_data_list_2(items: list[ResponsePartitionData], ou
         observers = item.observers
         n = len(observers)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_replica_state_list_2(observers, out)
@@ -1091,7 +1091,7 @@ def _write_response_topic_data_list_2(items: list[ResponseTopicData], out: Appen
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_response_partition_data_list_2(partitions, out)
@@ -1157,7 +1157,7 @@ def _write_response_partition_data_list_3(items: list[ResponsePartitionData], ou
         observers = item.observers
         n = len(observers)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_replica_state_list_3(observers, out)
@@ -1177,7 +1177,7 @@ def _write_response_topic_data_list_3(items: list[ResponseTopicData], out: Appen
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_response_partition_data_list_3(partitions, out)
@@ -1235,14 +1235,14 @@ def _write_describe_quorum_response_3(item: DescribeQuorumResponse, out: Append)
     topics = item.topics
     n = len(topics)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_response_topic_data_list_3(topics, out)
     nodes = item.nodes
     n = len(nodes)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_node_list_1(nodes, out)

@@ -19,6 +19,7 @@ from kraft_wire.wire.runtime import (
     long_numbers,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -38,7 +39,6 @@ __all__ = [
 compact_s_B = unpackers("s", "B", 1)
 compact_i_B = unpackers("i", "B", 1)
 pack__Bs = packers("B", "s", "", 0, 1)
-pack_B = Codec(">B").pack
 pack__Bi_x = packers("B", "i", "x", 0, 1)
 unpack_iB = Codec(">iB").unpack_from
 compact_s_uB = unpackers("s", "16sB", 1)
@@ -411,11 +411,11 @@ def _write_describe_share_group_offsets_request_group_list_1(
             out(long_text(raw))
         topics = item.topics
         if topics is None:
-            out(pack_B(0))
+            out(b"\x00")
         else:
             n = len(topics)
             if n < 127:
-                out(pack_B(n + 1))
+                out(one_byte[n + 1])
             else:
                 out(varint(n + 1))
             _write_describe_share_group_offsets_request_topic_list_1(topics, out)
@@ -430,7 +430,7 @@ def _write_describe_share_group_offsets_request_1(
     groups = item.groups
     n = len(groups)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_describe_share_group_offsets_request_group_list_1(groups, out)
@@ -831,7 +831,7 @@ def _write_describe_share_group_offsets_response_group_list_1(
         topics = item.topics
         n = len(topics)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_describe_share_group_offsets_response_topic_list_1(topics, out)
@@ -952,7 +952,7 @@ def _write_describe_share_group_offsets_response_group_list_2(
         topics = item.topics
         n = len(topics)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_describe_share_group_offsets_response_topic_list_2(topics, out)

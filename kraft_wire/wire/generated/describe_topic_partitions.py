@@ -19,6 +19,7 @@ from kraft_wire.wire.runtime import (
     long_numbers,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -40,7 +41,6 @@ unpack_ib = Codec(">ib").unpack_from
 compact_s_iB = unpackers("s", "iB", 1)
 unpack_iB = Codec(">iB").unpack_from
 pack__Bs_x = packers("B", "s", "x", 0, 1)
-pack_B = Codec(">B").pack
 pack__Bs_ix = packers("B", "s", "ix", 0, 1)
 pack_ix = Codec(">ix").pack
 pack_ib = Codec(">ib").pack
@@ -61,7 +61,6 @@ pack_ut = Codec(">16s?").pack
 pack_utB = Codec(">16s?B").pack
 pack_i = Codec(">i").pack
 pack_iB = Codec(">iB").pack
-pack_b = Codec(">b").pack
 
 
 class TopicRequest(Struct):
@@ -406,7 +405,7 @@ def _write_describe_topic_partitions_request_1(
     topics = item.topics
     n = len(topics)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_topic_request_list_1(topics, out)
@@ -627,7 +626,7 @@ def _write_describe_topic_partitions_response_partition_list_1(
             out(long_numbers(isr_nodes, "i"))
         eligible_leader_replicas = item.eligible_leader_replicas
         if eligible_leader_replicas is None:
-            out(pack_B(0))
+            out(b"\x00")
         else:
             n = len(eligible_leader_replicas)
             if n < 127:
@@ -637,7 +636,7 @@ def _write_describe_topic_partitions_response_partition_list_1(
                 out(long_numbers(eligible_leader_replicas, "i"))
         last_known_elr = item.last_known_elr
         if last_known_elr is None:
-            out(pack_B(0))
+            out(b"\x00")
         else:
             n = len(last_known_elr)
             if n < 127:
@@ -712,9 +711,9 @@ def _write_describe_topic_partitions_response_1(
     _write_describe_topic_partitions_response_topic_list_1(topics, out)
     next_cursor = item.next_cursor
     if next_cursor is None:
-        out(pack_b(-1))
+        out(b"\xff")
     else:
-        out(pack_b(1))
+        out(b"\x01")
         _write_response_cursor_1(next_cursor, out)
     out(b"\x00")
 

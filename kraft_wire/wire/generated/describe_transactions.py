@@ -19,6 +19,7 @@ from kraft_wire.wire.runtime import (
     long_numbers,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -33,7 +34,6 @@ __all__ = [
     "TransactionState",
 ]
 
-pack_B = Codec(">B").pack
 unpack_iB = Codec(">iB").unpack_from
 unpack_hB = Codec(">hB").unpack_from
 compact_s_B = unpackers("s", "B", 1)
@@ -205,7 +205,7 @@ def _write_describe_transactions_request_1(item: DescribeTransactionsRequest, ou
     transactional_ids = item.transactional_ids
     n = len(transactional_ids)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     write_compact_texts(transactional_ids, out)

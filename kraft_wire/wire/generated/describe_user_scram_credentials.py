@@ -16,6 +16,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -31,7 +32,6 @@ __all__ = [
 ]
 
 compact_s_B = unpackers("s", "B", 1)
-pack_B = Codec(">B").pack
 pack__Bs_x = packers("B", "s", "x", 0, 1)
 unpack_ihB = Codec(">ihB").unpack_from
 compact_s_hB = unpackers("s", "hB", 1)
@@ -258,11 +258,11 @@ def _write_describe_user_scram_credentials_request_1(
         raise Unusual
     users = item.users
     if users is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         n = len(users)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_user_name_list_1(users, out)
@@ -411,7 +411,7 @@ def _write_describe_user_scram_credentials_result_list_1(
         credential_infos = item.credential_infos
         n = len(credential_infos)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_credential_info_list_1(credential_infos, out)
@@ -437,7 +437,7 @@ def _write_describe_user_scram_credentials_response_1(
     results = item.results
     n = len(results)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_describe_user_scram_credentials_result_list_1(results, out)

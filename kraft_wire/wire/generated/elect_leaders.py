@@ -20,6 +20,7 @@ from kraft_wire.wire.runtime import (
     long_numbers,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -43,10 +44,10 @@ unpack_bB = Codec(">bB").unpack_from
 compact_s_B = unpackers("s", "B", 1)
 compact_i_B = unpackers("i", "B", 1)
 unpack_iB = Codec(">iB").unpack_from
-pack_i = Codec(">i").pack
 pack__hs = packers("h", "s", "", 0, 0)
 pack_h = Codec(">h").pack
 pack__ii = packers("i", "i", "", 0, 0)
+pack_i = Codec(">i").pack
 pack_bi = Codec(">bi").pack
 pack_bB = Codec(">bB").pack
 pack__Bs = packers("B", "s", "", 0, 1)
@@ -65,7 +66,6 @@ pack_ihi = Codec(">ihi").pack
 pack_ihBx = Codec(">ihBx").pack
 pack_ih_Bs_x = packers("ihB", "s", "x", 2, 1)
 pack_ih = Codec(">ih").pack
-pack_B = Codec(">B").pack
 pack_ihB = Codec(">ihB").pack
 
 
@@ -363,7 +363,7 @@ def _write_elect_leaders_request_1(item: ElectLeadersRequest, out: Append) -> No
         raise Unusual
     topic_partitions = item.topic_partitions
     if topic_partitions is None:
-        out(pack_i(-1))
+        out(b"\xff\xff\xff\xff")
     else:
         n = len(topic_partitions)
         out(pack_i(n))
@@ -686,7 +686,7 @@ def _write_replica_election_result_list_2(items: list[ReplicaElectionResult], ou
         partition_result = item.partition_result
         n = len(partition_result)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_partition_result_list_2(partition_result, out)

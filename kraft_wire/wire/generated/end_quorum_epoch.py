@@ -20,6 +20,7 @@ from kraft_wire.wire.runtime import (
     long_numbers,
     long_text,
     new,
+    one_byte,
     packers,
     tag_head,
     unknown_tag,
@@ -51,12 +52,11 @@ unpack_iiiB = Codec(">iiiB").unpack_from
 iterate_iuB = Codec(">i16sB").iter_unpack
 compact_s_HB = unpackers("s", "HB", 1)
 unpack_HB = Codec(">HB").unpack_from
-pack_h = Codec(">h").pack
 pack__hs = packers("h", "s", "", 0, 0)
+pack_h = Codec(">h").pack
 pack_iii_ii = packers("iiii", "i", "", 3, 0)
 pack_iiii = Codec(">iiii").pack
 pack_i = Codec(">i").pack
-pack_B = Codec(">B").pack
 pack__Bs = packers("B", "s", "", 0, 1)
 pack_iux = Codec(">i16sx").pack
 pack_iii = Codec(">iii").pack
@@ -644,7 +644,7 @@ def _write_end_quorum_epoch_request_1(item: EndQuorumEpochRequest, out: Append) 
         raise Unusual
     cluster_id = item.cluster_id
     if cluster_id is None:
-        out(pack_h(-1))
+        out(b"\xff\xff")
     else:
         raw = cluster_id.encode()
         n = len(raw)
@@ -696,7 +696,7 @@ def _write_topic_data_list_2(items: list[TopicData], out: Append) -> None:
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_partition_data_list_2(partitions, out)
@@ -727,7 +727,7 @@ def _write_end_quorum_epoch_request_2(item: EndQuorumEpochRequest, out: Append) 
         raise Unusual
     cluster_id = item.cluster_id
     if cluster_id is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = cluster_id.encode()
         n = len(raw)
@@ -738,14 +738,14 @@ def _write_end_quorum_epoch_request_2(item: EndQuorumEpochRequest, out: Append) 
     topics = item.topics
     n = len(topics)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_topic_data_list_2(topics, out)
     leader_endpoints = item.leader_endpoints
     n = len(leader_endpoints)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_leader_endpoint_list_1(leader_endpoints, out)
@@ -999,7 +999,7 @@ def _write_response_topic_data_list_2(items: list[ResponseTopicData], out: Appen
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_response_partition_data_list_2(partitions, out)
@@ -1030,7 +1030,7 @@ def _write_end_quorum_epoch_response_tags_1(item: EndQuorumEpochResponse, out: A
         node_endpoints = item.node_endpoints
         n = len(node_endpoints)
         if n < 127:
-            put(pack_B(n + 1))
+            put(one_byte[n + 1])
         else:
             put(varint(n + 1))
         _write_node_endpoint_list_1(node_endpoints, put)

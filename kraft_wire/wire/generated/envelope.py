@@ -11,14 +11,13 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import Unusual
-from kraft_wire.wire.runtime import long_count, new, unknown_tags, varint
+from kraft_wire.wire.runtime import long_count, new, one_byte, unknown_tags, varint
 
 __all__ = [
     "EnvelopeRequest",
     "EnvelopeResponse",
 ]
 
-pack_B = Codec(">B").pack
 unpack_hB = Codec(">hB").unpack_from
 pack_hx = Codec(">hx").pack
 
@@ -149,24 +148,24 @@ def _write_envelope_request_1(item: EnvelopeRequest, out: Append) -> None:
     request_data = item.request_data
     n = len(request_data)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     out(request_data)
     request_principal = item.request_principal
     if request_principal is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         n = len(request_principal)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         out(request_principal)
     client_host_address = item.client_host_address
     n = len(client_host_address)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     out(client_host_address)
@@ -202,11 +201,11 @@ def _write_envelope_response_1(item: EnvelopeResponse, out: Append) -> None:
         raise Unusual
     response_data = item.response_data
     if response_data is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         n = len(response_data)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         out(response_data)

@@ -21,6 +21,7 @@ from kraft_wire.wire.runtime import (
     long_numbers,
     long_text,
     new,
+    one_byte,
     packers,
     size_of,
     tag_head,
@@ -79,7 +80,6 @@ pack__ii = packers("i", "i", "", 0, 0)
 pack_iiqqi = Codec(">iiqqi").pack
 pack__Bs = packers("B", "s", "", 0, 1)
 pack_iiqiqix = Codec(">iiqiqix").pack
-pack_B = Codec(">B").pack
 pack_iiiibii = Codec(">iiiibii").pack
 pack_iiiibiiB = Codec(">iiiibiiB").pack
 pack__Bi_x = packers("B", "i", "x", 0, 1)
@@ -1966,7 +1966,7 @@ def _write_fetch_topic_list_4(items: list[FetchTopic], out: Append) -> None:
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_fetch_partition_list_4(partitions, out)
@@ -2046,7 +2046,7 @@ def _write_fetch_request_6(item: FetchRequest, out: Append) -> None:
     forgotten_topics_data = item.forgotten_topics_data
     n = len(forgotten_topics_data)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_forgotten_topic_list_2(forgotten_topics_data, out)
@@ -2149,7 +2149,7 @@ def _write_fetch_request_7(item: FetchRequest, out: Append) -> None:
     forgotten_topics_data = item.forgotten_topics_data
     n = len(forgotten_topics_data)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_forgotten_topic_list_3(forgotten_topics_data, out)
@@ -2228,7 +2228,7 @@ def _write_fetch_request_8(item: FetchRequest, out: Append) -> None:
     forgotten_topics_data = item.forgotten_topics_data
     n = len(forgotten_topics_data)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_forgotten_topic_list_3(forgotten_topics_data, out)
@@ -2352,7 +2352,7 @@ def _write_fetch_request_9(item: FetchRequest, out: Append) -> None:
     forgotten_topics_data = item.forgotten_topics_data
     n = len(forgotten_topics_data)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_forgotten_topic_list_3(forgotten_topics_data, out)
@@ -2485,7 +2485,7 @@ def _write_fetch_request_10(item: FetchRequest, out: Append) -> None:
     forgotten_topics_data = item.forgotten_topics_data
     n = len(forgotten_topics_data)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_forgotten_topic_list_3(forgotten_topics_data, out)
@@ -3191,7 +3191,7 @@ def _write_partition_data_list_1(items: list[PartitionData], out: Append) -> Non
             _write_aborted_transaction_list_1(aborted_transactions, out)
         records = item.records
         if records is None:
-            out(pack_i(-1))
+            out(b"\xff\xff\xff\xff")
         else:
             n = size_of(records)
             out(pack_i(n))
@@ -3269,7 +3269,7 @@ def _write_partition_data_list_2(items: list[PartitionData], out: Append) -> Non
             _write_aborted_transaction_list_1(aborted_transactions, out)
         records = item.records
         if records is None:
-            out(pack_i(-1))
+            out(b"\xff\xff\xff\xff")
         else:
             n = size_of(records)
             out(pack_i(n))
@@ -3519,7 +3519,7 @@ def _write_fetchable_topic_response_list_4(
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_partition_data_list_4(partitions, out)
@@ -3612,7 +3612,7 @@ def _write_fetch_response_tags_1(item: FetchResponse, out: Append) -> None:
         node_endpoints = item.node_endpoints
         n = len(node_endpoints)
         if n < 127:
-            put(pack_B(n + 1))
+            put(one_byte[n + 1])
         else:
             put(varint(n + 1))
         _write_node_endpoint_list_1(node_endpoints, put)

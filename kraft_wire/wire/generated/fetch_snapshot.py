@@ -17,6 +17,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     size_of,
     tag_head,
@@ -51,7 +52,6 @@ pack__Bs = packers("B", "s", "", 0, 1)
 pack_qix = Codec(">qix").pack
 pack_ii = Codec(">ii").pack
 pack_qx = Codec(">qx").pack
-pack_B = Codec(">B").pack
 pack_iiB = Codec(">iiB").pack
 pack_q = Codec(">q").pack
 pack_u = Codec(">16s").pack
@@ -683,7 +683,7 @@ def _write_topic_snapshot_list_1(items: list[TopicSnapshot], out: Append) -> Non
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_partition_snapshot_list_1(partitions, out)
@@ -760,7 +760,7 @@ def _write_topic_snapshot_list_2(items: list[TopicSnapshot], out: Append) -> Non
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_partition_snapshot_list_2(partitions, out)
@@ -1085,7 +1085,7 @@ def _write_response_topic_snapshot_list_1(items: list[ResponseTopicSnapshot], ou
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_response_partition_snapshot_list_1(partitions, out)
@@ -1132,7 +1132,7 @@ def _write_fetch_snapshot_response_tags_1(item: FetchSnapshotResponse, out: Appe
         node_endpoints = item.node_endpoints
         n = len(node_endpoints)
         if n < 127:
-            put(pack_B(n + 1))
+            put(one_byte[n + 1])
         else:
             put(varint(n + 1))
         _write_node_endpoint_list_1(node_endpoints, put)

@@ -15,6 +15,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -56,7 +57,6 @@ pack_qi = Codec(">qi").pack
 pack__Bs = packers("B", "s", "", 0, 1)
 pack_iB = Codec(">iB").pack
 pack_i_Bs = packers("iB", "s", "", 1, 1)
-pack_B = Codec(">B").pack
 pack_iiB = Codec(">iiB").pack
 pack_q = Codec(">q").pack
 pack_qB = Codec(">qB").pack
@@ -730,7 +730,7 @@ def _write_group_metadata_value_1(item: GroupMetadataValue, out: Append) -> None
             out(raw)
     leader = item.leader
     if leader is None:
-        out(pack_h(-1))
+        out(b"\xff\xff")
     else:
         raw = leader.encode()
         n = len(raw)
@@ -803,7 +803,7 @@ def _write_group_metadata_value_2(item: GroupMetadataValue, out: Append) -> None
             out(raw)
     leader = item.leader
     if leader is None:
-        out(pack_h(-1))
+        out(b"\xff\xff")
     else:
         raw = leader.encode()
         n = len(raw)
@@ -841,7 +841,7 @@ def _write_group_metadata_value_3(item: GroupMetadataValue, out: Append) -> None
             out(raw)
     leader = item.leader
     if leader is None:
-        out(pack_h(-1))
+        out(b"\xff\xff")
     else:
         raw = leader.encode()
         n = len(raw)
@@ -869,7 +869,7 @@ def _write_member_metadata_list_3(items: list[MemberMetadata], out: Append) -> N
             out(raw)
         group_instance_id = item.group_instance_id
         if group_instance_id is None:
-            out(pack_h(-1))
+            out(b"\xff\xff")
         else:
             raw = group_instance_id.encode()
             n = len(raw)
@@ -925,7 +925,7 @@ def _write_group_metadata_value_4(item: GroupMetadataValue, out: Append) -> None
             out(raw)
     leader = item.leader
     if leader is None:
-        out(pack_h(-1))
+        out(b"\xff\xff")
     else:
         raw = leader.encode()
         n = len(raw)
@@ -952,7 +952,7 @@ def _write_member_metadata_list_4(items: list[MemberMetadata], out: Append) -> N
             out(long_text(raw))
         group_instance_id = item.group_instance_id
         if group_instance_id is None:
-            out(pack_B(0))
+            out(b"\x00")
         else:
             raw = group_instance_id.encode()
             n = len(raw)
@@ -983,7 +983,7 @@ def _write_member_metadata_list_4(items: list[MemberMetadata], out: Append) -> N
         assignment = item.assignment
         n = len(assignment)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         out(assignment)
@@ -1012,7 +1012,7 @@ def _write_group_metadata_value_5(item: GroupMetadataValue, out: Append) -> None
             out(long_text(raw))
     leader = item.leader
     if leader is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = leader.encode()
         n = len(raw)

@@ -41,7 +41,6 @@ pack_ih = Codec(">ih").pack
 pack__Bs = packers("B", "s", "", 0, 1)
 pack_i_Bs = packers("iB", "s", "", 1, 1)
 pack_i = Codec(">i").pack
-pack_Bx = Codec(">Bx").pack
 pack__Bs_x = packers("B", "s", "x", 0, 1)
 unpack_ihB = Codec(">ihB").unpack_from
 pack_ihx = Codec(">ihx").pack
@@ -252,7 +251,7 @@ def _write_heartbeat_request_2(item: HeartbeatRequest, out: Append) -> None:
         out(raw)
     group_instance_id = item.group_instance_id
     if group_instance_id is None:
-        out(pack_h(-1))
+        out(b"\xff\xff")
     else:
         raw = group_instance_id.encode()
         n = len(raw)
@@ -281,7 +280,7 @@ def _write_heartbeat_request_3(item: HeartbeatRequest, out: Append) -> None:
         out(long_text(raw))
     group_instance_id = item.group_instance_id
     if group_instance_id is None:
-        out(pack_Bx(0))
+        out(b"\x00\x00")
     else:
         raw = group_instance_id.encode()
         n = len(raw)

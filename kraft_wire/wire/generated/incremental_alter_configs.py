@@ -17,6 +17,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -53,7 +54,6 @@ pack_b = Codec(">b").pack
 pack__Bs = packers("B", "s", "", 0, 1)
 pack_bBx = Codec(">bBx").pack
 pack_b_Bs_x = packers("bB", "s", "x", 1, 1)
-pack_B = Codec(">B").pack
 pack_tx = Codec(">?x").pack
 unpack_ii = Codec(">ii").unpack_from
 unpack_hh = Codec(">hh").unpack_from
@@ -479,7 +479,7 @@ def _write_alter_configs_resource_list_2(items: list[AlterConfigsResource], out:
         configs = item.configs
         n = len(configs)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_alterable_config_list_2(configs, out)
@@ -494,7 +494,7 @@ def _write_incremental_alter_configs_request_2(
     resources = item.resources
     n = len(resources)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_alter_configs_resource_list_2(resources, out)

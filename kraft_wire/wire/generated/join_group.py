@@ -17,6 +17,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -51,8 +52,6 @@ pack_iih = Codec(">iih").pack
 pack__Bs = packers("B", "s", "", 0, 1)
 pack_ii_Bs = packers("iiB", "s", "", 2, 1)
 pack_ii = Codec(">ii").pack
-pack_B = Codec(">B").pack
-pack_Bx = Codec(">Bx").pack
 pack__Bs_x = packers("B", "s", "x", 0, 1)
 unpack_hih = Codec(">hih").unpack_from
 unpack_ihih = Codec(">ihih").unpack_from
@@ -703,7 +702,7 @@ def _write_join_group_request_3(item: JoinGroupRequest, out: Append) -> None:
         out(raw)
     group_instance_id = item.group_instance_id
     if group_instance_id is None:
-        out(pack_h(-1))
+        out(b"\xff\xff")
     else:
         raw = group_instance_id.encode()
         n = len(raw)
@@ -740,7 +739,7 @@ def _write_join_group_request_protocol_list_2(
         metadata = item.metadata
         n = len(metadata)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         out(metadata)
@@ -765,7 +764,7 @@ def _write_join_group_request_4(item: JoinGroupRequest, out: Append) -> None:
         out(long_text(raw))
     group_instance_id = item.group_instance_id
     if group_instance_id is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = group_instance_id.encode()
         n = len(raw)
@@ -782,7 +781,7 @@ def _write_join_group_request_4(item: JoinGroupRequest, out: Append) -> None:
     protocols = item.protocols
     n = len(protocols)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_join_group_request_protocol_list_2(protocols, out)
@@ -807,7 +806,7 @@ def _write_join_group_request_5(item: JoinGroupRequest, out: Append) -> None:
         out(long_text(raw))
     group_instance_id = item.group_instance_id
     if group_instance_id is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = group_instance_id.encode()
         n = len(raw)
@@ -824,13 +823,13 @@ def _write_join_group_request_5(item: JoinGroupRequest, out: Append) -> None:
     protocols = item.protocols
     n = len(protocols)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_join_group_request_protocol_list_2(protocols, out)
     reason = item.reason
     if reason is None:
-        out(pack_Bx(0))
+        out(b"\x00\x00")
     else:
         raw = reason.encode()
         n = len(raw)
@@ -1381,7 +1380,7 @@ def _write_join_group_response_member_list_2(
             out(raw)
         group_instance_id = item.group_instance_id
         if group_instance_id is None:
-            out(pack_h(-1))
+            out(b"\xff\xff")
         else:
             raw = group_instance_id.encode()
             n = len(raw)
@@ -1445,7 +1444,7 @@ def _write_join_group_response_member_list_3(
             out(long_text(raw))
         group_instance_id = item.group_instance_id
         if group_instance_id is None:
-            out(pack_B(0))
+            out(b"\x00")
         else:
             raw = group_instance_id.encode()
             n = len(raw)
@@ -1456,7 +1455,7 @@ def _write_join_group_response_member_list_3(
         metadata = item.metadata
         n = len(metadata)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         out(metadata)
@@ -1493,7 +1492,7 @@ def _write_join_group_response_4(item: JoinGroupResponse, out: Append) -> None:
     members = item.members
     n = len(members)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_join_group_response_member_list_3(members, out)
@@ -1526,7 +1525,7 @@ def _write_join_group_response_5(item: JoinGroupResponse, out: Append) -> None:
             out(long_text(raw))
     protocol_name = item.protocol_name
     if protocol_name is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = protocol_name.encode()
         n = len(raw)
@@ -1549,7 +1548,7 @@ def _write_join_group_response_5(item: JoinGroupResponse, out: Append) -> None:
     members = item.members
     n = len(members)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_join_group_response_member_list_3(members, out)
@@ -1580,7 +1579,7 @@ def _write_join_group_response_6(item: JoinGroupResponse, out: Append) -> None:
             out(long_text(raw))
     protocol_name = item.protocol_name
     if protocol_name is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = protocol_name.encode()
         n = len(raw)
@@ -1604,7 +1603,7 @@ def _write_join_group_response_6(item: JoinGroupResponse, out: Append) -> None:
     members = item.members
     n = len(members)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_join_group_response_member_list_3(members, out)

@@ -10,7 +10,7 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import long_count, new, unknown_tags, varint
+from kraft_wire.wire.runtime import long_count, new, one_byte, unknown_tags, varint
 
 __all__ = [
     "LeaderChangeMessage",
@@ -23,7 +23,6 @@ iterate_iuB = Codec(">i16sB").iter_unpack
 pack_ix = Codec(">ix").pack
 pack_hi = Codec(">hi").pack
 pack_hiB = Codec(">hiB").pack
-pack_B = Codec(">B").pack
 pack_iux = Codec(">i16sx").pack
 
 
@@ -213,7 +212,7 @@ def _write_leader_change_message_1(item: LeaderChangeMessage, out: Append) -> No
     granting_voters = item.granting_voters
     n = len(granting_voters)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_voter_list_1(granting_voters, out)
@@ -243,7 +242,7 @@ def _write_leader_change_message_2(item: LeaderChangeMessage, out: Append) -> No
     granting_voters = item.granting_voters
     n = len(granting_voters)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_voter_list_2(granting_voters, out)

@@ -17,6 +17,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -40,9 +41,7 @@ pack__hs = packers("h", "s", "", 0, 0)
 pack_h = Codec(">h").pack
 pack_i = Codec(">i").pack
 pack__Bs = packers("B", "s", "", 0, 1)
-pack_Bx = Codec(">Bx").pack
 pack__Bs_x = packers("B", "s", "x", 0, 1)
-pack_B = Codec(">B").pack
 unpack_ih = Codec(">ih").unpack_from
 unpack_ihi = Codec(">ihi").unpack_from
 unpack_ihB = Codec(">ihB").unpack_from
@@ -441,7 +440,7 @@ def _write_member_identity_list_1(items: list[MemberIdentity], out: Append) -> N
             out(raw)
         group_instance_id = item.group_instance_id
         if group_instance_id is None:
-            out(pack_h(-1))
+            out(b"\xff\xff")
         else:
             raw = group_instance_id.encode()
             n = len(raw)
@@ -482,7 +481,7 @@ def _write_member_identity_list_2(items: list[MemberIdentity], out: Append) -> N
             out(long_text(raw))
         group_instance_id = item.group_instance_id
         if group_instance_id is None:
-            out(pack_Bx(0))
+            out(b"\x00\x00")
         else:
             raw = group_instance_id.encode()
             n = len(raw)
@@ -507,7 +506,7 @@ def _write_leave_group_request_3(item: LeaveGroupRequest, out: Append) -> None:
     members = item.members
     n = len(members)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_member_identity_list_2(members, out)
@@ -526,7 +525,7 @@ def _write_member_identity_list_3(items: list[MemberIdentity], out: Append) -> N
             out(long_text(raw))
         group_instance_id = item.group_instance_id
         if group_instance_id is None:
-            out(pack_B(0))
+            out(b"\x00")
         else:
             raw = group_instance_id.encode()
             n = len(raw)
@@ -536,7 +535,7 @@ def _write_member_identity_list_3(items: list[MemberIdentity], out: Append) -> N
                 out(long_text(raw))
         reason = item.reason
         if reason is None:
-            out(pack_Bx(0))
+            out(b"\x00\x00")
         else:
             raw = reason.encode()
             n = len(raw)
@@ -561,7 +560,7 @@ def _write_leave_group_request_4(item: LeaveGroupRequest, out: Append) -> None:
     members = item.members
     n = len(members)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_member_identity_list_3(members, out)

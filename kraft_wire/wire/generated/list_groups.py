@@ -18,6 +18,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -31,7 +32,6 @@ __all__ = [
     "ListedGroup",
 ]
 
-pack_B = Codec(">B").pack
 unpack_hi = Codec(">hi").unpack_from
 unpack_h = Codec(">h").unpack_from
 classic_s_h = unpackers("s", "h", 0)
@@ -227,7 +227,7 @@ def _write_list_groups_request_3(item: ListGroupsRequest, out: Append) -> None:
     states_filter = item.states_filter
     n = len(states_filter)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     write_compact_texts(states_filter, out)
@@ -240,14 +240,14 @@ def _write_list_groups_request_4(item: ListGroupsRequest, out: Append) -> None:
     states_filter = item.states_filter
     n = len(states_filter)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     write_compact_texts(states_filter, out)
     types_filter = item.types_filter
     n = len(types_filter)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     write_compact_texts(types_filter, out)

@@ -17,6 +17,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -52,7 +53,6 @@ pack_ibi = Codec(">ibi").pack
 pack_iiq = Codec(">iiq").pack
 pack__Bs = packers("B", "s", "", 0, 1)
 pack_iiqx = Codec(">iiqx").pack
-pack_B = Codec(">B").pack
 pack_ib = Codec(">ib").pack
 pack_ibB = Codec(">ibB").pack
 pack_ix = Codec(">ix").pack
@@ -597,7 +597,7 @@ def _write_list_offsets_topic_list_3(items: list[ListOffsetsTopic], out: Append)
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_list_offsets_partition_list_3(partitions, out)
@@ -983,7 +983,7 @@ def _write_list_offsets_topic_response_list_3(
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_list_offsets_partition_response_list_3(partitions, out)

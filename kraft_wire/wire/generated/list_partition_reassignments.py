@@ -18,6 +18,7 @@ from kraft_wire.wire.runtime import (
     long_numbers,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -45,7 +46,6 @@ pack_ih_Bs = packers("ihB", "s", "", 2, 1)
 pack_ih = Codec(">ih").pack
 pack_i_Bi = packers("iB", "i", "", 1, 1)
 pack__Bi = packers("B", "i", "", 0, 1)
-pack_B = Codec(">B").pack
 
 
 class ListPartitionReassignmentsTopics(Struct):
@@ -462,7 +462,7 @@ def _write_ongoing_topic_reassignment_list_1(
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_ongoing_partition_reassignment_list_1(partitions, out)
@@ -488,7 +488,7 @@ def _write_list_partition_reassignments_response_1(
     topics = item.topics
     n = len(topics)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_ongoing_topic_reassignment_list_1(topics, out)

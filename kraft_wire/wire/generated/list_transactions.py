@@ -19,6 +19,7 @@ from kraft_wire.wire.runtime import (
     long_numbers,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -36,7 +37,6 @@ compact_q_B = unpackers("q", "B", 1)
 compact_q_qB = unpackers("q", "qB", 1)
 unpack_qB = Codec(">qB").unpack_from
 compact_s_B = unpackers("s", "B", 1)
-pack_B = Codec(">B").pack
 pack__Bq_x = packers("B", "q", "x", 0, 1)
 pack__Bq_qx = packers("B", "q", "qx", 0, 1)
 pack_qx = Codec(">qx").pack
@@ -259,7 +259,7 @@ def _write_list_transactions_request_1(item: ListTransactionsRequest, out: Appen
     state_filters = item.state_filters
     n = len(state_filters)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     write_compact_texts(state_filters, out)
@@ -281,7 +281,7 @@ def _write_list_transactions_request_2(item: ListTransactionsRequest, out: Appen
     state_filters = item.state_filters
     n = len(state_filters)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     write_compact_texts(state_filters, out)
@@ -301,7 +301,7 @@ def _write_list_transactions_request_3(item: ListTransactionsRequest, out: Appen
     state_filters = item.state_filters
     n = len(state_filters)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     write_compact_texts(state_filters, out)
@@ -423,7 +423,7 @@ def _write_list_transactions_response_1(item: ListTransactionsResponse, out: App
     transaction_states = item.transaction_states
     n = len(transaction_states)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_transaction_state_list_1(transaction_states, out)

@@ -21,6 +21,7 @@ from kraft_wire.wire.runtime import (
     long_numbers,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -50,7 +51,6 @@ pack_h = Codec(">h").pack
 pack_i = Codec(">i").pack
 pack_t = Codec(">?").pack
 pack_ttt = Codec(">???").pack
-pack_B = Codec(">B").pack
 pack__Bs_x = packers("B", "s", "x", 0, 1)
 pack_tttx = Codec(">???x").pack
 pack_uBx = Codec(">16sBx").pack
@@ -630,7 +630,7 @@ def _write_metadata_request_2(item: MetadataRequest, out: Append) -> None:
         raise Unusual
     topics = item.topics
     if topics is None:
-        out(pack_i(-1))
+        out(b"\xff\xff\xff\xff")
     else:
         n = len(topics)
         out(pack_i(n))
@@ -646,7 +646,7 @@ def _write_metadata_request_3(item: MetadataRequest, out: Append) -> None:
         raise Unusual
     topics = item.topics
     if topics is None:
-        out(pack_i(-1))
+        out(b"\xff\xff\xff\xff")
     else:
         n = len(topics)
         out(pack_i(n))
@@ -659,7 +659,7 @@ def _write_metadata_request_4(item: MetadataRequest, out: Append) -> None:
         raise Unusual
     topics = item.topics
     if topics is None:
-        out(pack_i(-1))
+        out(b"\xff\xff\xff\xff")
     else:
         n = len(topics)
         out(pack_i(n))
@@ -694,11 +694,11 @@ def _write_metadata_request_5(item: MetadataRequest, out: Append) -> None:
         raise Unusual
     topics = item.topics
     if topics is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         n = len(topics)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_metadata_request_topic_list_2(topics, out)
@@ -736,11 +736,11 @@ def _write_metadata_request_6(item: MetadataRequest, out: Append) -> None:
         raise Unusual
     topics = item.topics
     if topics is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         n = len(topics)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_metadata_request_topic_list_3(topics, out)
@@ -760,11 +760,11 @@ def _write_metadata_request_7(item: MetadataRequest, out: Append) -> None:
         raise Unusual
     topics = item.topics
     if topics is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         n = len(topics)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_metadata_request_topic_list_3(topics, out)
@@ -1908,7 +1908,7 @@ def _write_metadata_response_3(item: MetadataResponse, out: Append) -> None:
     _write_metadata_response_broker_list_2(brokers, out)
     cluster_id = item.cluster_id
     if cluster_id is None:
-        out(pack_h(-1))
+        out(b"\xff\xff")
     else:
         raw = cluster_id.encode()
         n = len(raw)
@@ -1934,7 +1934,7 @@ def _write_metadata_response_4(item: MetadataResponse, out: Append) -> None:
     _write_metadata_response_broker_list_2(brokers, out)
     cluster_id = item.cluster_id
     if cluster_id is None:
-        out(pack_h(-1))
+        out(b"\xff\xff")
     else:
         raw = cluster_id.encode()
         n = len(raw)
@@ -2019,7 +2019,7 @@ def _write_metadata_response_5(item: MetadataResponse, out: Append) -> None:
     _write_metadata_response_broker_list_2(brokers, out)
     cluster_id = item.cluster_id
     if cluster_id is None:
-        out(pack_h(-1))
+        out(b"\xff\xff")
     else:
         raw = cluster_id.encode()
         n = len(raw)
@@ -2113,7 +2113,7 @@ def _write_metadata_response_6(item: MetadataResponse, out: Append) -> None:
     _write_metadata_response_broker_list_2(brokers, out)
     cluster_id = item.cluster_id
     if cluster_id is None:
-        out(pack_h(-1))
+        out(b"\xff\xff")
     else:
         raw = cluster_id.encode()
         n = len(raw)
@@ -2158,7 +2158,7 @@ def _write_metadata_response_7(item: MetadataResponse, out: Append) -> None:
     _write_metadata_response_broker_list_2(brokers, out)
     cluster_id = item.cluster_id
     if cluster_id is None:
-        out(pack_h(-1))
+        out(b"\xff\xff")
     else:
         raw = cluster_id.encode()
         n = len(raw)
@@ -2279,7 +2279,7 @@ def _write_metadata_response_8(item: MetadataResponse, out: Append) -> None:
     _write_metadata_response_broker_list_3(brokers, out)
     cluster_id = item.cluster_id
     if cluster_id is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = cluster_id.encode()
         n = len(raw)
@@ -2338,7 +2338,7 @@ def _write_metadata_response_9(item: MetadataResponse, out: Append) -> None:
     _write_metadata_response_broker_list_3(brokers, out)
     cluster_id = item.cluster_id
     if cluster_id is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = cluster_id.encode()
         n = len(raw)
@@ -2372,7 +2372,7 @@ def _write_metadata_response_10(item: MetadataResponse, out: Append) -> None:
     _write_metadata_response_broker_list_3(brokers, out)
     cluster_id = item.cluster_id
     if cluster_id is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = cluster_id.encode()
         n = len(raw)
@@ -2434,7 +2434,7 @@ def _write_metadata_response_11(item: MetadataResponse, out: Append) -> None:
     _write_metadata_response_broker_list_3(brokers, out)
     cluster_id = item.cluster_id
     if cluster_id is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = cluster_id.encode()
         n = len(raw)
@@ -2468,7 +2468,7 @@ def _write_metadata_response_12(item: MetadataResponse, out: Append) -> None:
     _write_metadata_response_broker_list_3(brokers, out)
     cluster_id = item.cluster_id
     if cluster_id is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = cluster_id.encode()
         n = len(raw)

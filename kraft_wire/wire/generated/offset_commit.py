@@ -18,6 +18,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -61,7 +62,6 @@ pack_iqih = Codec(">iqih").pack
 pack_iqi_hs = packers("iqih", "s", "", 3, 0)
 pack__Bs = packers("B", "s", "", 0, 1)
 pack_i_Bs = packers("iB", "s", "", 1, 1)
-pack_B = Codec(">B").pack
 pack_iqiBx = Codec(">iqiBx").pack
 pack_iqi_Bs_x = packers("iqiB", "s", "x", 3, 1)
 pack_iqi = Codec(">iqi").pack
@@ -926,7 +926,7 @@ def _write_offset_commit_request_4(item: OffsetCommitRequest, out: Append) -> No
         out(raw)
     group_instance_id = item.group_instance_id
     if group_instance_id is None:
-        out(pack_h(-1))
+        out(b"\xff\xff")
     else:
         raw = group_instance_id.encode()
         n = len(raw)
@@ -997,7 +997,7 @@ def _write_offset_commit_request_topic_list_3(
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_offset_commit_request_partition_list_3(partitions, out)
@@ -1022,7 +1022,7 @@ def _write_offset_commit_request_5(item: OffsetCommitRequest, out: Append) -> No
         out(long_text(raw))
     group_instance_id = item.group_instance_id
     if group_instance_id is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = group_instance_id.encode()
         n = len(raw)
@@ -1033,7 +1033,7 @@ def _write_offset_commit_request_5(item: OffsetCommitRequest, out: Append) -> No
     topics = item.topics
     n = len(topics)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_offset_commit_request_topic_list_3(topics, out)
@@ -1077,7 +1077,7 @@ def _write_offset_commit_request_6(item: OffsetCommitRequest, out: Append) -> No
         out(long_text(raw))
     group_instance_id = item.group_instance_id
     if group_instance_id is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = group_instance_id.encode()
         n = len(raw)
@@ -1088,7 +1088,7 @@ def _write_offset_commit_request_6(item: OffsetCommitRequest, out: Append) -> No
     topics = item.topics
     n = len(topics)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_offset_commit_request_topic_list_4(topics, out)
@@ -1377,7 +1377,7 @@ def _write_offset_commit_response_topic_list_2(
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_offset_commit_response_partition_list_2(partitions, out)

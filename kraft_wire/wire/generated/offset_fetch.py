@@ -21,6 +21,7 @@ from kraft_wire.wire.runtime import (
     long_numbers,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -55,7 +56,6 @@ pack_h = Codec(">h").pack
 pack__ii = packers("i", "i", "", 0, 0)
 pack_i = Codec(">i").pack
 pack__Bs = packers("B", "s", "", 0, 1)
-pack_B = Codec(">B").pack
 pack__Bi_x = packers("B", "i", "x", 0, 1)
 pack_tx = Codec(">?x").pack
 pack_iB = Codec(">iB").pack
@@ -894,7 +894,7 @@ def _write_offset_fetch_request_2(item: OffsetFetchRequest, out: Append) -> None
         out(raw)
     topics = item.topics
     if topics is None:
-        out(pack_i(-1))
+        out(b"\xff\xff\xff\xff")
     else:
         n = len(topics)
         out(pack_i(n))
@@ -938,11 +938,11 @@ def _write_offset_fetch_request_3(item: OffsetFetchRequest, out: Append) -> None
         out(long_text(raw))
     topics = item.topics
     if topics is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         n = len(topics)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_offset_fetch_request_topic_list_2(topics, out)
@@ -962,11 +962,11 @@ def _write_offset_fetch_request_4(item: OffsetFetchRequest, out: Append) -> None
         out(long_text(raw))
     topics = item.topics
     if topics is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         n = len(topics)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_offset_fetch_request_topic_list_2(topics, out)
@@ -1009,11 +1009,11 @@ def _write_offset_fetch_request_group_list_1(
             out(long_text(raw))
         topics = item.topics
         if topics is None:
-            out(pack_B(0))
+            out(b"\x00")
         else:
             n = len(topics)
             if n < 127:
-                out(pack_B(n + 1))
+                out(one_byte[n + 1])
             else:
                 out(varint(n + 1))
             _write_offset_fetch_request_topics_list_1(topics, out)
@@ -1030,7 +1030,7 @@ def _write_offset_fetch_request_5(item: OffsetFetchRequest, out: Append) -> None
     groups = item.groups
     n = len(groups)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_offset_fetch_request_group_list_1(groups, out)
@@ -1051,7 +1051,7 @@ def _write_offset_fetch_request_group_list_2(
             out(long_text(raw))
         member_id = item.member_id
         if member_id is None:
-            out(pack_B(0))
+            out(b"\x00")
         else:
             raw = member_id.encode()
             n = len(raw)
@@ -1083,7 +1083,7 @@ def _write_offset_fetch_request_6(item: OffsetFetchRequest, out: Append) -> None
     groups = item.groups
     n = len(groups)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_offset_fetch_request_group_list_2(groups, out)
@@ -1123,7 +1123,7 @@ def _write_offset_fetch_request_group_list_3(
             out(long_text(raw))
         member_id = item.member_id
         if member_id is None:
-            out(pack_B(0))
+            out(b"\x00")
         else:
             raw = member_id.encode()
             n = len(raw)
@@ -1155,7 +1155,7 @@ def _write_offset_fetch_request_7(item: OffsetFetchRequest, out: Append) -> None
     groups = item.groups
     n = len(groups)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_offset_fetch_request_group_list_3(groups, out)
@@ -1876,7 +1876,7 @@ def _write_offset_fetch_response_topic_list_3(
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_offset_fetch_response_partition_list_3(partitions, out)
@@ -1957,7 +1957,7 @@ def _write_offset_fetch_response_topics_list_1(
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_offset_fetch_response_partitions_list_1(partitions, out)
@@ -1979,7 +1979,7 @@ def _write_offset_fetch_response_group_list_1(
         topics = item.topics
         n = len(topics)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_offset_fetch_response_topics_list_1(topics, out)
@@ -2036,7 +2036,7 @@ def _write_offset_fetch_response_group_list_2(
         topics = item.topics
         n = len(topics)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_offset_fetch_response_topics_list_2(topics, out)

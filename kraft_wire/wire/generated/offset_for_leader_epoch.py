@@ -17,6 +17,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -47,7 +48,6 @@ pack_i = Codec(">i").pack
 pack_ii = Codec(">ii").pack
 pack__Bs = packers("B", "s", "", 0, 1)
 pack_iiix = Codec(">iiix").pack
-pack_B = Codec(">B").pack
 pack_iB = Codec(">iB").pack
 iterate_hiiq = Codec(">hiiq").iter_unpack
 iterate_hiiqB = Codec(">hiiqB").iter_unpack
@@ -462,7 +462,7 @@ def _write_offset_for_leader_topic_list_2(items: list[OffsetForLeaderTopic], out
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_offset_for_leader_partition_list_2(partitions, out)
@@ -684,7 +684,7 @@ def _write_offset_for_leader_topic_result_list_2(
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_epoch_end_offset_list_2(partitions, out)

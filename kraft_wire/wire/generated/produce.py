@@ -18,6 +18,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     size_of,
     tag_head,
@@ -51,12 +52,11 @@ unpack_hiB = Codec(">hiB").unpack_from
 compact_s_B = unpackers("s", "B", 1)
 unpack_iB = Codec(">iB").unpack_from
 unpack_uB = Codec(">16sB").unpack_from
-pack_h = Codec(">h").pack
 pack__hs = packers("h", "s", "", 0, 0)
+pack_h = Codec(">h").pack
 pack_ii = Codec(">ii").pack
 pack_i = Codec(">i").pack
 pack_hii = Codec(">hii").pack
-pack_B = Codec(">B").pack
 pack__Bs = packers("B", "s", "", 0, 1)
 pack_iB = Codec(">iB").pack
 pack_hi = Codec(">hi").pack
@@ -79,7 +79,6 @@ pack_ihqqqi = Codec(">ihqqqi").pack
 pack_iBx = Codec(">iBx").pack
 pack_i_Bs_x = packers("iB", "s", "x", 1, 1)
 pack_ihqqqB = Codec(">ihqqqB").pack
-pack_Bx = Codec(">Bx").pack
 pack__Bs_x = packers("B", "s", "x", 0, 1)
 pack_ix = Codec(">ix").pack
 pack_iix = Codec(">iix").pack
@@ -683,7 +682,7 @@ def _write_produce_request_1(item: ProduceRequest, out: Append) -> None:
         raise Unusual
     transactional_id = item.transactional_id
     if transactional_id is None:
-        out(pack_h(-1))
+        out(b"\xff\xff")
     else:
         raw = transactional_id.encode()
         n = len(raw)
@@ -729,7 +728,7 @@ def _write_topic_produce_data_list_2(items: list[TopicProduceData], out: Append)
         partition_data = item.partition_data
         n = len(partition_data)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_partition_produce_data_list_2(partition_data, out)
@@ -741,7 +740,7 @@ def _write_produce_request_2(item: ProduceRequest, out: Append) -> None:
         raise Unusual
     transactional_id = item.transactional_id
     if transactional_id is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = transactional_id.encode()
         n = len(raw)
@@ -782,7 +781,7 @@ def _write_produce_request_3(item: ProduceRequest, out: Append) -> None:
         raise Unusual
     transactional_id = item.transactional_id
     if transactional_id is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = transactional_id.encode()
         n = len(raw)
@@ -1655,7 +1654,7 @@ def _write_partition_produce_response_list_3(
         _write_batch_index_and_error_message_list_1(record_errors, out)
         error_message = item.error_message
         if error_message is None:
-            out(pack_h(-1))
+            out(b"\xff\xff")
         else:
             raw = error_message.encode()
             n = len(raw)
@@ -1750,7 +1749,7 @@ def _write_partition_produce_response_list_4(
         _write_batch_index_and_error_message_list_2(record_errors, out)
         error_message = item.error_message
         if error_message is None:
-            out(pack_Bx(0))
+            out(b"\x00\x00")
         else:
             raw = error_message.encode()
             n = len(raw)
@@ -1774,7 +1773,7 @@ def _write_topic_produce_response_list_4(items: list[TopicProduceResponse], out:
         partition_responses = item.partition_responses
         n = len(partition_responses)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_partition_produce_response_list_4(partition_responses, out)
@@ -1789,7 +1788,7 @@ def _write_produce_response_4(item: ProduceResponse, out: Append) -> None:
     responses = item.responses
     n = len(responses)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_topic_produce_response_list_4(responses, out)
@@ -1846,7 +1845,7 @@ def _write_partition_produce_response_list_5(
         _write_batch_index_and_error_message_list_2(record_errors, out)
         error_message = item.error_message
         if error_message is None:
-            out(pack_B(0))
+            out(b"\x00")
         else:
             raw = error_message.encode()
             n = len(raw)
@@ -1873,7 +1872,7 @@ def _write_topic_produce_response_list_5(items: list[TopicProduceResponse], out:
         partition_responses = item.partition_responses
         n = len(partition_responses)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_partition_produce_response_list_5(partition_responses, out)
@@ -1915,7 +1914,7 @@ def _write_produce_response_tags_1(item: ProduceResponse, out: Append) -> None:
         node_endpoints = item.node_endpoints
         n = len(node_endpoints)
         if n < 127:
-            put(pack_B(n + 1))
+            put(one_byte[n + 1])
         else:
             put(varint(n + 1))
         _write_node_endpoint_list_1(node_endpoints, put)
@@ -1927,7 +1926,7 @@ def _write_produce_response_5(item: ProduceResponse, out: Append) -> None:
     responses = item.responses
     n = len(responses)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_topic_produce_response_list_5(responses, out)
@@ -1965,7 +1964,7 @@ def _write_produce_response_tags_2(item: ProduceResponse, out: Append) -> None:
         node_endpoints = item.node_endpoints
         n = len(node_endpoints)
         if n < 127:
-            put(pack_B(n + 1))
+            put(one_byte[n + 1])
         else:
             put(varint(n + 1))
         _write_node_endpoint_list_1(node_endpoints, put)
@@ -1977,7 +1976,7 @@ def _write_produce_response_6(item: ProduceResponse, out: Append) -> None:
     responses = item.responses
     n = len(responses)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_topic_produce_response_list_6(responses, out)

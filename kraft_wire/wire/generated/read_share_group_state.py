@@ -17,6 +17,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -40,7 +41,6 @@ pack__Bs = packers("B", "s", "", 0, 1)
 pack_iix = Codec(">iix").pack
 pack_u = Codec(">16s").pack
 pack_uB = Codec(">16sB").pack
-pack_B = Codec(">B").pack
 unpack_ihB = Codec(">ihB").unpack_from
 compact_s_iqB = unpackers("s", "iqB", 1)
 unpack_iqB = Codec(">iqB").unpack_from
@@ -374,7 +374,7 @@ def _write_read_share_group_state_request_1(item: ReadShareGroupStateRequest, ou
     topics = item.topics
     n = len(topics)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_read_state_data_list_1(topics, out)
@@ -557,7 +557,7 @@ def _write_read_share_group_state_response_1(
     results = item.results
     n = len(results)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_read_state_result_list_1(results, out)

@@ -17,6 +17,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -39,7 +40,6 @@ pack__Bs = packers("B", "s", "", 0, 1)
 pack_iix = Codec(">iix").pack
 pack_u = Codec(">16s").pack
 pack_uB = Codec(">16sB").pack
-pack_B = Codec(">B").pack
 unpack_ihB = Codec(">ihB").unpack_from
 compact_s_iiqB = unpackers("s", "iiqB", 1)
 unpack_iiqB = Codec(">iiqB").unpack_from
@@ -348,7 +348,7 @@ def _write_read_share_group_state_summary_request_1(
     topics = item.topics
     n = len(topics)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_read_state_summary_data_list_1(topics, out)
@@ -597,7 +597,7 @@ def _write_read_share_group_state_summary_response_1(
     results = item.results
     n = len(results)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_read_state_summary_result_list_1(results, out)
@@ -677,7 +677,7 @@ def _write_read_share_group_state_summary_response_2(
     results = item.results
     n = len(results)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_read_state_summary_result_list_2(results, out)

@@ -17,6 +17,7 @@ from kraft_wire.wire.runtime import (
     long_numbers,
     long_text,
     new,
+    one_byte,
     packers,
     tag_head,
     unknown_tag,
@@ -51,7 +52,6 @@ pack_iuq = Codec(">i16sq").pack
 pack_iuqB = Codec(">i16sqB").pack
 pack__Bs_hhx = packers("B", "s", "hhx", 0, 1)
 pack_hhx = Codec(">hhx").pack
-pack_B = Codec(">B").pack
 pack_Btx = Codec(">B?x").pack
 pack__Bs_tx = packers("B", "s", "?x", 0, 1)
 pack_tx = Codec(">?x").pack
@@ -682,7 +682,7 @@ def _write_register_broker_record_1(item: RegisterBrokerRecord, out: Append) -> 
     features = item.features
     n = len(features)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_broker_feature_list_1(features, out)
@@ -721,7 +721,7 @@ def _write_register_broker_record_2(item: RegisterBrokerRecord, out: Append) -> 
     features = item.features
     n = len(features)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_broker_feature_list_1(features, out)
@@ -773,7 +773,7 @@ def _write_register_broker_record_3(item: RegisterBrokerRecord, out: Append) -> 
     features = item.features
     n = len(features)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_broker_feature_list_1(features, out)
@@ -839,7 +839,7 @@ def _write_register_broker_record_4(item: RegisterBrokerRecord, out: Append) -> 
     features = item.features
     n = len(features)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_broker_feature_list_1(features, out)
@@ -918,7 +918,7 @@ def _write_register_broker_record_5(item: RegisterBrokerRecord, out: Append) -> 
     features = item.features
     n = len(features)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_broker_feature_list_1(features, out)

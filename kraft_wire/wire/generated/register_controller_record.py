@@ -15,6 +15,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -40,7 +41,6 @@ pack_iut = Codec(">i16s?").pack
 pack_iutB = Codec(">i16s?B").pack
 pack__Bs_hhx = packers("B", "s", "hhx", 0, 1)
 pack_hhx = Codec(">hhx").pack
-pack_B = Codec(">B").pack
 
 
 class ControllerEndpoint(Struct):
@@ -295,7 +295,7 @@ def _write_register_controller_record_1(item: RegisterControllerRecord, out: App
     features = item.features
     n = len(features)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_controller_feature_list_1(features, out)

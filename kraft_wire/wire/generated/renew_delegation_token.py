@@ -11,7 +11,7 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import Unusual
-from kraft_wire.wire.runtime import long_count, new, unknown_tags, varint
+from kraft_wire.wire.runtime import long_count, new, one_byte, unknown_tags, varint
 
 __all__ = [
     "RenewDelegationTokenRequest",
@@ -23,7 +23,6 @@ unpack_q = Codec(">q").unpack_from
 unpack_qB = Codec(">qB").unpack_from
 pack_i = Codec(">i").pack
 pack_q = Codec(">q").pack
-pack_B = Codec(">B").pack
 pack_qx = Codec(">qx").pack
 unpack_hqi = Codec(">hqi").unpack_from
 unpack_hqiB = Codec(">hqiB").unpack_from
@@ -161,7 +160,7 @@ def _write_renew_delegation_token_request_2(item: RenewDelegationTokenRequest, o
     hmac = item.hmac
     n = len(hmac)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     out(hmac)

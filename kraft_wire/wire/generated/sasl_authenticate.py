@@ -17,6 +17,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -30,7 +31,6 @@ __all__ = [
 
 unpack_i = Codec(">i").unpack_from
 pack_i = Codec(">i").pack
-pack_B = Codec(">B").pack
 unpack_hh = Codec(">hh").unpack_from
 classic_s_i = unpackers("s", "i", 0)
 unpack_q = Codec(">q").unpack_from
@@ -173,7 +173,7 @@ def _write_sasl_authenticate_request_2(item: SaslAuthenticateRequest, out: Appen
     auth_bytes = item.auth_bytes
     n = len(auth_bytes)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     out(auth_bytes)
@@ -339,7 +339,7 @@ def _write_sasl_authenticate_response_3(item: SaslAuthenticateResponse, out: App
     auth_bytes = item.auth_bytes
     n = len(auth_bytes)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     out(auth_bytes)

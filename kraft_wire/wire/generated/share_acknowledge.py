@@ -19,6 +19,7 @@ from kraft_wire.wire.runtime import (
     long_numbers,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -45,7 +46,6 @@ unpack_qqB = Codec(">qqB").unpack_from
 compact_b_B = unpackers("b", "B", 1)
 compact_s_itB = unpackers("s", "i?B", 1)
 unpack_itB = Codec(">i?B").unpack_from
-pack_B = Codec(">B").pack
 pack__Bs = packers("B", "s", "", 0, 1)
 pack_qq_Bb_x = packers("qqB", "b", "x", 2, 1)
 pack_qq = Codec(">qq").pack
@@ -590,7 +590,7 @@ def _write_share_acknowledge_request_1(item: ShareAcknowledgeRequest, out: Appen
         raise Unusual
     group_id = item.group_id
     if group_id is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = group_id.encode()
         n = len(raw)
@@ -600,7 +600,7 @@ def _write_share_acknowledge_request_1(item: ShareAcknowledgeRequest, out: Appen
             out(long_text(raw))
     member_id = item.member_id
     if member_id is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = member_id.encode()
         n = len(raw)
@@ -624,7 +624,7 @@ def _write_share_acknowledge_request_2(item: ShareAcknowledgeRequest, out: Appen
         raise Unusual
     group_id = item.group_id
     if group_id is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = group_id.encode()
         n = len(raw)
@@ -634,7 +634,7 @@ def _write_share_acknowledge_request_2(item: ShareAcknowledgeRequest, out: Appen
             out(long_text(raw))
     member_id = item.member_id
     if member_id is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = member_id.encode()
         n = len(raw)
@@ -940,14 +940,14 @@ def _write_share_acknowledge_response_1(item: ShareAcknowledgeResponse, out: App
     responses = item.responses
     n = len(responses)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_share_acknowledge_topic_response_list_1(responses, out)
     node_endpoints = item.node_endpoints
     n = len(node_endpoints)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_node_endpoint_list_1(node_endpoints, out)
@@ -979,7 +979,7 @@ def _write_share_acknowledge_response_2(item: ShareAcknowledgeResponse, out: App
     node_endpoints = item.node_endpoints
     n = len(node_endpoints)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_node_endpoint_list_1(node_endpoints, out)

@@ -19,6 +19,7 @@ from kraft_wire.wire.runtime import (
     long_numbers,
     long_text,
     new,
+    one_byte,
     packers,
     size_of,
     unknown_tags,
@@ -50,7 +51,6 @@ compact_b_B = unpackers("b", "B", 1)
 compact_i_B = unpackers("i", "B", 1)
 compact_s_iiiiiibtB = unpackers("s", "iiiiiib?B", 1)
 unpack_iiiiiibtB = Codec(">iiiiiib?B").unpack_from
-pack_B = Codec(">B").pack
 pack__Bs = packers("B", "s", "", 0, 1)
 pack_qq_Bb_x = packers("qqB", "b", "x", 2, 1)
 pack_qq = Codec(">qq").pack
@@ -832,7 +832,7 @@ def _write_share_fetch_request_1(item: ShareFetchRequest, out: Append) -> None:
         raise Unusual
     group_id = item.group_id
     if group_id is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = group_id.encode()
         n = len(raw)
@@ -842,7 +842,7 @@ def _write_share_fetch_request_1(item: ShareFetchRequest, out: Append) -> None:
             out(long_text(raw))
     member_id = item.member_id
     if member_id is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = member_id.encode()
         n = len(raw)
@@ -880,7 +880,7 @@ def _write_share_fetch_request_1(item: ShareFetchRequest, out: Append) -> None:
     forgotten_topics_data = item.forgotten_topics_data
     n = len(forgotten_topics_data)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_forgotten_topic_list_1(forgotten_topics_data, out)
@@ -892,7 +892,7 @@ def _write_share_fetch_request_2(item: ShareFetchRequest, out: Append) -> None:
         raise Unusual
     group_id = item.group_id
     if group_id is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = group_id.encode()
         n = len(raw)
@@ -902,7 +902,7 @@ def _write_share_fetch_request_2(item: ShareFetchRequest, out: Append) -> None:
             out(long_text(raw))
     member_id = item.member_id
     if member_id is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = member_id.encode()
         n = len(raw)
@@ -944,7 +944,7 @@ def _write_share_fetch_request_2(item: ShareFetchRequest, out: Append) -> None:
     forgotten_topics_data = item.forgotten_topics_data
     n = len(forgotten_topics_data)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_forgotten_topic_list_1(forgotten_topics_data, out)
@@ -1215,14 +1215,14 @@ def _write_partition_data_list_1(items: list[PartitionData], out: Append) -> Non
             raise Unusual
         n = size_of(records)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         out(records)
         acquired_records = item.acquired_records
         n = len(acquired_records)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_acquired_records_list_1(acquired_records, out)
@@ -1298,7 +1298,7 @@ def _write_share_fetch_response_1(item: ShareFetchResponse, out: Append) -> None
     node_endpoints = item.node_endpoints
     n = len(node_endpoints)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_node_endpoint_list_1(node_endpoints, out)

@@ -20,6 +20,7 @@ from kraft_wire.wire.runtime import (
     long_numbers,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -37,7 +38,6 @@ __all__ = [
 ]
 
 unpack_tB = Codec(">?B").unpack_from
-pack_B = Codec(">B").pack
 pack_tx = Codec(">?x").pack
 unpack_iB = Codec(">iB").unpack_from
 unpack_hB = Codec(">hB").unpack_from
@@ -295,7 +295,7 @@ def _write_share_group_describe_request_1(item: ShareGroupDescribeRequest, out: 
     group_ids = item.group_ids
     n = len(group_ids)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     write_compact_texts(group_ids, out)
@@ -530,7 +530,7 @@ def _write_assignment_1(item: Assignment, out: Append) -> None:
     topic_partitions = item.topic_partitions
     n = len(topic_partitions)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_topic_partitions_list_1(topic_partitions, out)
@@ -549,7 +549,7 @@ def _write_member_list_1(items: list[Member], out: Append) -> None:
             out(long_text(raw))
         rack_id = item.rack_id
         if rack_id is None:
-            out(pack_B(0))
+            out(b"\x00")
         else:
             raw = rack_id.encode()
             n = len(raw)
@@ -573,7 +573,7 @@ def _write_member_list_1(items: list[Member], out: Append) -> None:
         subscribed_topic_names = item.subscribed_topic_names
         n = len(subscribed_topic_names)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         write_compact_texts(subscribed_topic_names, out)
@@ -619,7 +619,7 @@ def _write_described_group_list_1(items: list[DescribedGroup], out: Append) -> N
         members = item.members
         n = len(members)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_member_list_1(members, out)

@@ -20,6 +20,7 @@ from kraft_wire.wire.runtime import (
     long_numbers,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -41,7 +42,6 @@ pack__Bs = packers("B", "s", "", 0, 1)
 pack_iB = Codec(">iB").pack
 pack_i_Bs = packers("iB", "s", "", 1, 1)
 pack_i = Codec(">i").pack
-pack_B = Codec(">B").pack
 unpack_ihB = Codec(">ihB").unpack_from
 compact_s_iib = unpackers("s", "iib", 1)
 unpack_iib = Codec(">iib").unpack_from
@@ -271,11 +271,11 @@ def _write_share_group_heartbeat_request_1(item: ShareGroupHeartbeatRequest, out
             out(long_text(raw))
     subscribed_topic_names = item.subscribed_topic_names
     if subscribed_topic_names is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         n = len(subscribed_topic_names)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         write_compact_texts(subscribed_topic_names, out)
@@ -402,7 +402,7 @@ def _write_assignment_1(item: Assignment, out: Append) -> None:
     topic_partitions = item.topic_partitions
     n = len(topic_partitions)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_topic_partitions_list_1(topic_partitions, out)
@@ -425,7 +425,7 @@ def _write_share_group_heartbeat_response_1(item: ShareGroupHeartbeatResponse, o
             out(long_text(raw))
     member_id = item.member_id
     if member_id is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = member_id.encode()
         n = len(raw)

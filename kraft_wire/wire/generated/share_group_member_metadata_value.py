@@ -5,8 +5,6 @@
 ShareGroupMemberMetadataValue, type 10, versions 0, flexible 0+.
 """
 
-from struct import Struct as Codec
-
 from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import UNSET, Unusual
 from kraft_wire.wire.runtime import (
@@ -14,6 +12,7 @@ from kraft_wire.wire.runtime import (
     compact_texts,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -26,7 +25,6 @@ __all__ = [
 ]
 
 compact_s_B = unpackers("s", "B", 1)
-pack_B = Codec(">B").pack
 pack__Bs = packers("B", "s", "", 0, 1)
 
 
@@ -120,7 +118,7 @@ def _write_share_group_member_metadata_value_1(
         raise Unusual
     rack_id = item.rack_id
     if rack_id is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = rack_id.encode()
         n = len(raw)
@@ -143,7 +141,7 @@ def _write_share_group_member_metadata_value_1(
     subscribed_topic_names = item.subscribed_topic_names
     n = len(subscribed_topic_names)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     write_compact_texts(subscribed_topic_names, out)

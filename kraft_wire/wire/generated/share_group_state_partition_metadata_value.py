@@ -17,6 +17,7 @@ from kraft_wire.wire.runtime import (
     long_numbers,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -35,7 +36,6 @@ compact_i_B = unpackers("i", "B", 1)
 pack_u_Bs = packers("16sB", "s", "", 1, 1)
 pack_u = Codec(">16s").pack
 pack__Bi_x = packers("B", "i", "x", 0, 1)
-pack_B = Codec(">B").pack
 pack_u_Bs_x = packers("16sB", "s", "x", 1, 1)
 
 
@@ -286,21 +286,21 @@ def _write_share_group_state_partition_metadata_value_1(
     initializing_topics = item.initializing_topics
     n = len(initializing_topics)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_topic_partitions_info_list_1(initializing_topics, out)
     initialized_topics = item.initialized_topics
     n = len(initialized_topics)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_topic_partitions_info_list_1(initialized_topics, out)
     deleting_topics = item.deleting_topics
     n = len(deleting_topics)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_topic_info_list_1(deleting_topics, out)

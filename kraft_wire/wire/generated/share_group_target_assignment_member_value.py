@@ -15,6 +15,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_numbers,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -30,7 +31,6 @@ unpack_uB = Codec(">16sB").unpack_from
 compact_i_B = unpackers("i", "B", 1)
 pack_u_Bi_x = packers("16sB", "i", "x", 1, 1)
 pack_u = Codec(">16s").pack
-pack_B = Codec(">B").pack
 
 
 class TopicPartition(Struct):
@@ -158,7 +158,7 @@ def _write_share_group_target_assignment_member_value_1(
     topic_partitions = item.topic_partitions
     n = len(topic_partitions)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_topic_partition_list_1(topic_partitions, out)

@@ -16,6 +16,7 @@ from kraft_wire.wire.runtime import (
     long_numbers,
     long_text,
     new,
+    one_byte,
     packers,
     tag_head,
     unknown_tag,
@@ -36,7 +37,6 @@ compact_i_B = unpackers("i", "B", 1)
 compact_i = unpackers("i", "", 1)
 pack__Bs = packers("B", "s", "", 0, 1)
 pack__Bi = packers("B", "i", "", 0, 1)
-pack_B = Codec(">B").pack
 pack_iib = Codec(">iib").pack
 pack_iibB = Codec(">iibB").pack
 
@@ -308,7 +308,7 @@ def _write_task_ids_tags_1(item: TaskIds, out: Append) -> None:
         put = parts.append
         assignment_epochs = item.assignment_epochs
         if assignment_epochs is None:
-            put(pack_B(0))
+            put(b"\x00")
         else:
             n = len(assignment_epochs)
             if n < 127:
@@ -357,35 +357,35 @@ def _write_streams_group_current_member_assignment_value_1(
     standby_tasks = item.standby_tasks
     n = len(standby_tasks)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_task_ids_list_1(standby_tasks, out)
     warmup_tasks = item.warmup_tasks
     n = len(warmup_tasks)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_task_ids_list_1(warmup_tasks, out)
     active_tasks_pending_revocation = item.active_tasks_pending_revocation
     n = len(active_tasks_pending_revocation)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_task_ids_list_1(active_tasks_pending_revocation, out)
     standby_tasks_pending_revocation = item.standby_tasks_pending_revocation
     n = len(standby_tasks_pending_revocation)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_task_ids_list_1(standby_tasks_pending_revocation, out)
     warmup_tasks_pending_revocation = item.warmup_tasks_pending_revocation
     n = len(warmup_tasks_pending_revocation)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_task_ids_list_1(warmup_tasks_pending_revocation, out)

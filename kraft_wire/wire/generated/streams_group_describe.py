@@ -19,6 +19,7 @@ from kraft_wire.wire.runtime import (
     long_numbers,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -42,7 +43,6 @@ __all__ = [
 ]
 
 unpack_tB = Codec(">?B").unpack_from
-pack_B = Codec(">B").pack
 pack_tx = Codec(">?x").pack
 unpack_iB = Codec(">iB").unpack_from
 unpack_hB = Codec(">hB").unpack_from
@@ -72,7 +72,6 @@ pack_iib = Codec(">iib").pack
 pack_i_Bs = packers("iB", "s", "", 1, 1)
 pack__Bs_Hx = packers("B", "s", "Hx", 0, 1)
 pack_Hx = Codec(">Hx").pack
-pack_b = Codec(">b").pack
 pack__Bs_iqx = packers("B", "s", "iqx", 0, 1)
 pack_iqx = Codec(">iqx").pack
 pack__Bi_x = packers("B", "i", "x", 0, 1)
@@ -522,7 +521,7 @@ def _write_streams_group_describe_request_1(item: StreamsGroupDescribeRequest, o
     group_ids = item.group_ids
     n = len(group_ids)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     write_compact_texts(group_ids, out)
@@ -1044,28 +1043,28 @@ def _write_subtopology_list_1(items: list[Subtopology], out: Append) -> None:
         source_topics = item.source_topics
         n = len(source_topics)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         write_compact_texts(source_topics, out)
         repartition_sink_topics = item.repartition_sink_topics
         n = len(repartition_sink_topics)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         write_compact_texts(repartition_sink_topics, out)
         state_changelog_topics = item.state_changelog_topics
         n = len(state_changelog_topics)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_topic_info_list_1(state_changelog_topics, out)
         repartition_source_topics = item.repartition_source_topics
         n = len(repartition_source_topics)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_topic_info_list_1(repartition_source_topics, out)
@@ -1140,21 +1139,21 @@ def _write_assignment_1(item: Assignment, out: Append) -> None:
     active_tasks = item.active_tasks
     n = len(active_tasks)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_task_ids_list_1(active_tasks, out)
     standby_tasks = item.standby_tasks
     n = len(standby_tasks)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_task_ids_list_1(standby_tasks, out)
     warmup_tasks = item.warmup_tasks
     n = len(warmup_tasks)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_task_ids_list_1(warmup_tasks, out)
@@ -1184,7 +1183,7 @@ def _write_member_list_1(items: list[Member], out: Append) -> None:
                 out(long_text(raw))
         rack_id = item.rack_id
         if rack_id is None:
-            out(pack_B(0))
+            out(b"\x00")
         else:
             raw = rack_id.encode()
             n = len(raw)
@@ -1213,28 +1212,28 @@ def _write_member_list_1(items: list[Member], out: Append) -> None:
             out(long_text(raw))
         user_endpoint = item.user_endpoint
         if user_endpoint is None:
-            out(pack_b(-1))
+            out(b"\xff")
         else:
-            out(pack_b(1))
+            out(b"\x01")
             _write_endpoint_1(user_endpoint, out)
         client_tags = item.client_tags
         n = len(client_tags)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_key_value_list_1(client_tags, out)
         task_offsets = item.task_offsets
         n = len(task_offsets)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_task_offset_list_1(task_offsets, out)
         task_end_offsets = item.task_end_offsets
         n = len(task_end_offsets)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_task_offset_list_1(task_end_offsets, out)
@@ -1281,7 +1280,7 @@ def _write_described_group_list_1(items: list[DescribedGroup], out: Append) -> N
         members = item.members
         n = len(members)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_member_list_1(members, out)

@@ -19,6 +19,7 @@ from kraft_wire.wire.runtime import (
     long_numbers,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -65,7 +66,6 @@ pack__Bs = packers("B", "s", "", 0, 1)
 pack_iiB = Codec(">iiB").pack
 pack_ii_Bs = packers("iiB", "s", "", 2, 1)
 pack_ii = Codec(">ii").pack
-pack_B = Codec(">B").pack
 pack__Bs_x = packers("B", "s", "x", 0, 1)
 pack_ih = Codec(">ih").pack
 pack_ihB = Codec(">ihB").pack
@@ -77,7 +77,6 @@ pack_ib = Codec(">ib").pack
 pack__Bi_x = packers("B", "i", "x", 0, 1)
 pack__Bs_Hx = packers("B", "s", "Hx", 0, 1)
 pack_Hx = Codec(">Hx").pack
-pack_b = Codec(">b").pack
 pack__Bs_iqx = packers("B", "s", "iqx", 0, 1)
 pack_iqx = Codec(">iqx").pack
 pack_tx = Codec(">?x").pack
@@ -87,6 +86,7 @@ unpack_bB = Codec(">bB").unpack_from
 pack_ih_Bs = packers("ihB", "s", "", 2, 1)
 pack_iiiiB = Codec(">iiiiB").pack
 pack_b_Bs_x = packers("bB", "s", "x", 1, 1)
+pack_b = Codec(">b").pack
 pack_iiii = Codec(">iiii").pack
 
 
@@ -1141,42 +1141,42 @@ def _write_subtopology_list_1(items: list[Subtopology], out: Append) -> None:
         source_topics = item.source_topics
         n = len(source_topics)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         write_compact_texts(source_topics, out)
         source_topic_regex = item.source_topic_regex
         n = len(source_topic_regex)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         write_compact_texts(source_topic_regex, out)
         state_changelog_topics = item.state_changelog_topics
         n = len(state_changelog_topics)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_topic_info_list_1(state_changelog_topics, out)
         repartition_sink_topics = item.repartition_sink_topics
         n = len(repartition_sink_topics)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         write_compact_texts(repartition_sink_topics, out)
         repartition_source_topics = item.repartition_source_topics
         n = len(repartition_source_topics)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_topic_info_list_1(repartition_source_topics, out)
         copartition_groups = item.copartition_groups
         n = len(copartition_groups)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_copartition_group_list_1(copartition_groups, out)
@@ -1272,7 +1272,7 @@ def _write_streams_group_heartbeat_request_1(
             out(long_text(raw))
     rack_id = item.rack_id
     if rack_id is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = rack_id.encode()
         n = len(raw)
@@ -1288,37 +1288,37 @@ def _write_streams_group_heartbeat_request_1(
         _write_topology_1(topology, out)
     active_tasks = item.active_tasks
     if active_tasks is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         n = len(active_tasks)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_task_ids_list_1(active_tasks, out)
     standby_tasks = item.standby_tasks
     if standby_tasks is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         n = len(standby_tasks)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_task_ids_list_1(standby_tasks, out)
     warmup_tasks = item.warmup_tasks
     if warmup_tasks is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         n = len(warmup_tasks)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_task_ids_list_1(warmup_tasks, out)
     process_id = item.process_id
     if process_id is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = process_id.encode()
         n = len(raw)
@@ -1328,37 +1328,37 @@ def _write_streams_group_heartbeat_request_1(
             out(long_text(raw))
     user_endpoint = item.user_endpoint
     if user_endpoint is None:
-        out(pack_b(-1))
+        out(b"\xff")
     else:
-        out(pack_b(1))
+        out(b"\x01")
         _write_endpoint_1(user_endpoint, out)
     client_tags = item.client_tags
     if client_tags is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         n = len(client_tags)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_key_value_list_1(client_tags, out)
     task_offsets = item.task_offsets
     if task_offsets is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         n = len(task_offsets)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_task_offset_list_1(task_offsets, out)
     task_end_offsets = item.task_end_offsets
     if task_end_offsets is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         n = len(task_end_offsets)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_task_offset_list_1(task_end_offsets, out)
@@ -1699,14 +1699,14 @@ def _write_endpoint_to_partitions_list_1(items: list[EndpointToPartitions], out:
         active_partitions = item.active_partitions
         n = len(active_partitions)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_topic_partition_list_1(active_partitions, out)
         standby_partitions = item.standby_partitions
         n = len(standby_partitions)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_topic_partition_list_1(standby_partitions, out)
@@ -1771,31 +1771,31 @@ def _write_streams_group_heartbeat_response_1(
         _write_status_list_1(status, out)
     active_tasks = item.active_tasks
     if active_tasks is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         n = len(active_tasks)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_response_task_ids_list_1(active_tasks, out)
     standby_tasks = item.standby_tasks
     if standby_tasks is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         n = len(standby_tasks)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_response_task_ids_list_1(standby_tasks, out)
     warmup_tasks = item.warmup_tasks
     if warmup_tasks is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         n = len(warmup_tasks)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_response_task_ids_list_1(warmup_tasks, out)

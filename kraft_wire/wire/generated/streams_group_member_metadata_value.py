@@ -14,6 +14,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -33,13 +34,11 @@ compact_s_b = unpackers("s", "b", 1)
 unpack_b = Codec(">b").unpack_from
 compact_s_HB = unpackers("s", "HB", 1)
 unpack_HB = Codec(">HB").unpack_from
-pack_B = Codec(">B").pack
 pack__Bs = packers("B", "s", "", 0, 1)
 pack_ii_Bs = packers("iiB", "s", "", 2, 1)
 pack_ii = Codec(">ii").pack
 pack__Bs_Hx = packers("B", "s", "Hx", 0, 1)
 pack_Hx = Codec(">Hx").pack
-pack_b = Codec(">b").pack
 pack__Bs_x = packers("B", "s", "x", 0, 1)
 
 
@@ -322,7 +321,7 @@ def _write_streams_group_member_metadata_value_1(
         raise Unusual
     instance_id = item.instance_id
     if instance_id is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = instance_id.encode()
         n = len(raw)
@@ -332,7 +331,7 @@ def _write_streams_group_member_metadata_value_1(
             out(long_text(raw))
     rack_id = item.rack_id
     if rack_id is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = rack_id.encode()
         n = len(raw)
@@ -361,14 +360,14 @@ def _write_streams_group_member_metadata_value_1(
         out(long_text(raw))
     user_endpoint = item.user_endpoint
     if user_endpoint is None:
-        out(pack_b(-1))
+        out(b"\xff")
     else:
-        out(pack_b(1))
+        out(b"\x01")
         _write_endpoint_1(user_endpoint, out)
     client_tags = item.client_tags
     n = len(client_tags)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_key_value_list_1(client_tags, out)

@@ -14,6 +14,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     tag_head,
     unknown_tag,
@@ -33,7 +34,6 @@ unpack_i = Codec(">i").unpack_from
 compact_s_B = unpackers("s", "B", 1)
 pack_iq = Codec(">iq").pack
 pack_i = Codec(">i").pack
-pack_B = Codec(">B").pack
 pack__Bs = packers("B", "s", "", 0, 1)
 pack__Bs_x = packers("B", "s", "x", 0, 1)
 
@@ -220,11 +220,11 @@ def _write_streams_group_metadata_value_tags_1(
         put = parts.append
         last_assignment_configs = item.last_assignment_configs
         if last_assignment_configs is None:
-            put(pack_B(0))
+            put(b"\x00")
         else:
             n = len(last_assignment_configs)
             if n < 127:
-                put(pack_B(n + 1))
+                put(one_byte[n + 1])
             else:
                 put(varint(n + 1))
             _write_last_assignment_config_list_1(last_assignment_configs, put)

@@ -5,8 +5,6 @@
 StreamsGroupTargetAssignmentMemberValue, type 21, versions 0, flexible 0+.
 """
 
-from struct import Struct as Codec
-
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
 from kraft_wire.wire.runtime import (
@@ -16,6 +14,7 @@ from kraft_wire.wire.runtime import (
     long_numbers,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -31,7 +30,6 @@ compact_s_B = unpackers("s", "B", 1)
 compact_i_B = unpackers("i", "B", 1)
 pack__Bs = packers("B", "s", "", 0, 1)
 pack__Bi_x = packers("B", "i", "x", 0, 1)
-pack_B = Codec(">B").pack
 
 
 class TaskIds(Struct):
@@ -198,21 +196,21 @@ def _write_streams_group_target_assignment_member_value_1(
     active_tasks = item.active_tasks
     n = len(active_tasks)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_task_ids_list_1(active_tasks, out)
     standby_tasks = item.standby_tasks
     n = len(standby_tasks)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_task_ids_list_1(standby_tasks, out)
     warmup_tasks = item.warmup_tasks
     n = len(warmup_tasks)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_task_ids_list_1(warmup_tasks, out)

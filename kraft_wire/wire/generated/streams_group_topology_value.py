@@ -17,6 +17,7 @@ from kraft_wire.wire.runtime import (
     long_numbers,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -38,7 +39,6 @@ compact_s_ihB = unpackers("s", "ihB", 1)
 unpack_ihB = Codec(">ihB").unpack_from
 compact_h_B = unpackers("h", "B", 1)
 pack__Bs = packers("B", "s", "", 0, 1)
-pack_B = Codec(">B").pack
 pack__Bs_x = packers("B", "s", "x", 0, 1)
 pack_ih = Codec(">ih").pack
 pack_ihB = Codec(">ihB").pack
@@ -508,42 +508,42 @@ def _write_subtopology_list_1(items: list[Subtopology], out: Append) -> None:
         source_topics = item.source_topics
         n = len(source_topics)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         write_compact_texts(source_topics, out)
         source_topic_regex = item.source_topic_regex
         n = len(source_topic_regex)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         write_compact_texts(source_topic_regex, out)
         state_changelog_topics = item.state_changelog_topics
         n = len(state_changelog_topics)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_topic_info_list_1(state_changelog_topics, out)
         repartition_sink_topics = item.repartition_sink_topics
         n = len(repartition_sink_topics)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         write_compact_texts(repartition_sink_topics, out)
         repartition_source_topics = item.repartition_source_topics
         n = len(repartition_source_topics)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_topic_info_list_1(repartition_source_topics, out)
         copartition_groups = item.copartition_groups
         n = len(copartition_groups)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_copartition_group_list_1(copartition_groups, out)

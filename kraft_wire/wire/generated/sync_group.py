@@ -17,6 +17,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -45,7 +46,6 @@ pack_ih = Codec(">ih").pack
 pack_i = Codec(">i").pack
 pack__Bs = packers("B", "s", "", 0, 1)
 pack_i_Bs = packers("iB", "s", "", 1, 1)
-pack_B = Codec(">B").pack
 unpack_hi = Codec(">hi").unpack_from
 unpack_ihi = Codec(">ihi").unpack_from
 unpack_ihB = Codec(">ihB").unpack_from
@@ -518,7 +518,7 @@ def _write_sync_group_request_2(item: SyncGroupRequest, out: Append) -> None:
         out(raw)
     group_instance_id = item.group_instance_id
     if group_instance_id is None:
-        out(pack_h(-1))
+        out(b"\xff\xff")
     else:
         raw = group_instance_id.encode()
         n = len(raw)
@@ -548,7 +548,7 @@ def _write_sync_group_request_assignment_list_2(
         assignment = item.assignment
         n = len(assignment)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         out(assignment)
@@ -573,7 +573,7 @@ def _write_sync_group_request_3(item: SyncGroupRequest, out: Append) -> None:
         out(long_text(raw))
     group_instance_id = item.group_instance_id
     if group_instance_id is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = group_instance_id.encode()
         n = len(raw)
@@ -584,7 +584,7 @@ def _write_sync_group_request_3(item: SyncGroupRequest, out: Append) -> None:
     assignments = item.assignments
     n = len(assignments)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_sync_group_request_assignment_list_2(assignments, out)
@@ -609,7 +609,7 @@ def _write_sync_group_request_4(item: SyncGroupRequest, out: Append) -> None:
         out(long_text(raw))
     group_instance_id = item.group_instance_id
     if group_instance_id is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = group_instance_id.encode()
         n = len(raw)
@@ -619,7 +619,7 @@ def _write_sync_group_request_4(item: SyncGroupRequest, out: Append) -> None:
             out(long_text(raw))
     protocol_type = item.protocol_type
     if protocol_type is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = protocol_type.encode()
         n = len(raw)
@@ -629,7 +629,7 @@ def _write_sync_group_request_4(item: SyncGroupRequest, out: Append) -> None:
             out(long_text(raw))
     protocol_name = item.protocol_name
     if protocol_name is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = protocol_name.encode()
         n = len(raw)
@@ -640,7 +640,7 @@ def _write_sync_group_request_4(item: SyncGroupRequest, out: Append) -> None:
     assignments = item.assignments
     n = len(assignments)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_sync_group_request_assignment_list_2(assignments, out)
@@ -806,7 +806,7 @@ def _write_sync_group_response_4(item: SyncGroupResponse, out: Append) -> None:
             out(long_text(raw))
     protocol_name = item.protocol_name
     if protocol_name is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = protocol_name.encode()
         n = len(raw)
@@ -817,7 +817,7 @@ def _write_sync_group_response_4(item: SyncGroupResponse, out: Append) -> None:
     assignment = item.assignment
     n = len(assignment)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     out(assignment)

@@ -17,6 +17,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -55,7 +56,6 @@ pack_iqih = Codec(">iqih").pack
 pack_iqi_hs = packers("iqih", "s", "", 3, 0)
 pack__Bs = packers("B", "s", "", 0, 1)
 pack_qhi_Bs = packers("qhiB", "s", "", 3, 1)
-pack_B = Codec(">B").pack
 pack_iqiBx = Codec(">iqiBx").pack
 pack_iqi_Bs_x = packers("iqiB", "s", "x", 3, 1)
 pack_iqi = Codec(">iqi").pack
@@ -791,7 +791,7 @@ def _write_txn_offset_commit_request_topic_list_3(
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_txn_offset_commit_request_partition_list_3(partitions, out)
@@ -822,7 +822,7 @@ def _write_txn_offset_commit_request_3(item: TxnOffsetCommitRequest, out: Append
         out(long_text(raw))
     group_instance_id = item.group_instance_id
     if group_instance_id is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = group_instance_id.encode()
         n = len(raw)
@@ -833,7 +833,7 @@ def _write_txn_offset_commit_request_3(item: TxnOffsetCommitRequest, out: Append
     topics = item.topics
     n = len(topics)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_txn_offset_commit_request_topic_list_3(topics, out)
@@ -1046,7 +1046,7 @@ def _write_txn_offset_commit_response_topic_list_2(
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_txn_offset_commit_response_partition_list_2(partitions, out)

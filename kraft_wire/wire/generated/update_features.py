@@ -16,6 +16,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -53,7 +54,6 @@ pack__Bs = packers("B", "s", "", 0, 1)
 pack_hBx = Codec(">hBx").pack
 pack_h_Bs_x = packers("hB", "s", "x", 1, 1)
 pack_h = Codec(">h").pack
-pack_B = Codec(">B").pack
 pack_ihBx = Codec(">ihBx").pack
 pack_ih_Bs_x = packers("ihB", "s", "x", 2, 1)
 
@@ -497,7 +497,7 @@ def _write_update_features_response_1(item: UpdateFeaturesResponse, out: Append)
     results = item.results
     n = len(results)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_updatable_feature_result_list_1(results, out)

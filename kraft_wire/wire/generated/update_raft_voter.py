@@ -40,7 +40,6 @@ compact_s_B = unpackers("s", "B", 1)
 compact_s_HB = unpackers("s", "HB", 1)
 unpack_HB = Codec(">HB").unpack_from
 unpack_hhB = Codec(">hhB").unpack_from
-pack_B = Codec(">B").pack
 pack__Bs = packers("B", "s", "", 0, 1)
 pack__Bs_Hx = packers("B", "s", "Hx", 0, 1)
 pack_Hx = Codec(">Hx").pack
@@ -353,7 +352,7 @@ def _write_update_raft_voter_request_1(item: UpdateRaftVoterRequest, out: Append
         raise Unusual
     cluster_id = item.cluster_id
     if cluster_id is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = cluster_id.encode()
         n = len(raw)

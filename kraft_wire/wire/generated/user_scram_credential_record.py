@@ -14,6 +14,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -30,7 +31,6 @@ unpack_iB = Codec(">iB").unpack_from
 pack__Bs = packers("B", "s", "", 0, 1)
 pack_b = Codec(">b").pack
 pack_bB = Codec(">bB").pack
-pack_B = Codec(">B").pack
 pack_ix = Codec(">ix").pack
 
 
@@ -164,14 +164,14 @@ def _write_user_scram_credential_record_1(item: UserScramCredentialRecord, out: 
     stored_key = item.stored_key
     n = len(stored_key)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     out(stored_key)
     server_key = item.server_key
     n = len(server_key)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     out(server_key)

@@ -17,6 +17,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     tag_head,
     unknown_tag,
@@ -42,7 +43,6 @@ compact_s_iB = unpackers("s", "iB", 1)
 unpack_iB = Codec(">iB").unpack_from
 iterate_iiiuuiqB = Codec(">iii16s16siqB").iter_unpack
 iterate_iiiuuiqtB = Codec(">iii16s16siq?B").iter_unpack
-pack_B = Codec(">B").pack
 pack__Bs = packers("B", "s", "", 0, 1)
 pack_iiiiqx = Codec(">iiiiqx").pack
 pack_iiiuuiqx = Codec(">iii16s16siqx").pack
@@ -617,7 +617,7 @@ def _write_topic_data_list_1(items: list[TopicData], out: Append) -> None:
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_partition_data_list_1(partitions, out)
@@ -629,7 +629,7 @@ def _write_vote_request_1(item: VoteRequest, out: Append) -> None:
         raise Unusual
     cluster_id = item.cluster_id
     if cluster_id is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = cluster_id.encode()
         n = len(raw)
@@ -640,7 +640,7 @@ def _write_vote_request_1(item: VoteRequest, out: Append) -> None:
     topics = item.topics
     n = len(topics)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_topic_data_list_1(topics, out)
@@ -683,7 +683,7 @@ def _write_topic_data_list_2(items: list[TopicData], out: Append) -> None:
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_partition_data_list_2(partitions, out)
@@ -695,7 +695,7 @@ def _write_vote_request_2(item: VoteRequest, out: Append) -> None:
         raise Unusual
     cluster_id = item.cluster_id
     if cluster_id is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = cluster_id.encode()
         n = len(raw)
@@ -749,7 +749,7 @@ def _write_topic_data_list_3(items: list[TopicData], out: Append) -> None:
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_partition_data_list_3(partitions, out)
@@ -761,7 +761,7 @@ def _write_vote_request_3(item: VoteRequest, out: Append) -> None:
         raise Unusual
     cluster_id = item.cluster_id
     if cluster_id is None:
-        out(pack_B(0))
+        out(b"\x00")
     else:
         raw = cluster_id.encode()
         n = len(raw)
@@ -976,7 +976,7 @@ def _write_response_topic_data_list_1(items: list[ResponseTopicData], out: Appen
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_response_partition_data_list_1(partitions, out)
@@ -1023,7 +1023,7 @@ def _write_vote_response_tags_1(item: VoteResponse, out: Append) -> None:
         node_endpoints = item.node_endpoints
         n = len(node_endpoints)
         if n < 127:
-            put(pack_B(n + 1))
+            put(one_byte[n + 1])
         else:
             put(varint(n + 1))
         _write_node_endpoint_list_1(node_endpoints, put)

@@ -17,6 +17,7 @@ from kraft_wire.wire.runtime import (
     long_count,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -44,7 +45,6 @@ pack_iiiq = Codec(">iiiq").pack
 pack_iiiqB = Codec(">iiiqB").pack
 pack_u = Codec(">16s").pack
 pack_uB = Codec(">16sB").pack
-pack_B = Codec(">B").pack
 pack_iiiqi = Codec(">iiiqi").pack
 pack_iiiqiB = Codec(">iiiqiB").pack
 unpack_ihB = Codec(">ihB").unpack_from
@@ -533,7 +533,7 @@ def _write_write_share_group_state_request_1(
     topics = item.topics
     n = len(topics)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_write_state_data_list_1(topics, out)
@@ -603,7 +603,7 @@ def _write_write_share_group_state_request_2(
     topics = item.topics
     n = len(topics)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_write_state_data_list_2(topics, out)
@@ -729,7 +729,7 @@ def _write_write_share_group_state_response_1(
     results = item.results
     n = len(results)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_write_state_result_list_1(results, out)

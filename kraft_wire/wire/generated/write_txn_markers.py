@@ -18,6 +18,7 @@ from kraft_wire.wire.runtime import (
     long_numbers,
     long_text,
     new,
+    one_byte,
     packers,
     unknown_tags,
     unpackers,
@@ -44,7 +45,6 @@ pack__Bi_x = packers("B", "i", "x", 0, 1)
 pack_qht = Codec(">qh?").pack
 pack_qhtB = Codec(">qh?B").pack
 pack_ix = Codec(">ix").pack
-pack_B = Codec(">B").pack
 pack_ibx = Codec(">ibx").pack
 unpack_qB = Codec(">qB").unpack_from
 iterate_ihB = Codec(">ihB").iter_unpack
@@ -430,7 +430,7 @@ def _write_write_txn_markers_request_1(item: WriteTxnMarkersRequest, out: Append
     markers = item.markers
     n = len(markers)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_writable_txn_marker_list_1(markers, out)
@@ -458,7 +458,7 @@ def _write_write_txn_markers_request_2(item: WriteTxnMarkersRequest, out: Append
     markers = item.markers
     n = len(markers)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_writable_txn_marker_list_2(markers, out)
@@ -600,7 +600,7 @@ def _write_writable_txn_marker_topic_result_list_1(
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
-            out(pack_B(n + 1))
+            out(one_byte[n + 1])
         else:
             out(varint(n + 1))
         _write_writable_txn_marker_partition_result_list_1(partitions, out)
@@ -630,7 +630,7 @@ def _write_write_txn_markers_response_1(item: WriteTxnMarkersResponse, out: Appe
     markers = item.markers
     n = len(markers)
     if n < 127:
-        out(pack_B(n + 1))
+        out(one_byte[n + 1])
     else:
         out(varint(n + 1))
     _write_writable_txn_marker_result_list_1(markers, out)

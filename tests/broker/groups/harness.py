@@ -14,11 +14,12 @@ from kraft_wire.broker.api_table import handler
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import PARKED, ReplyTo, RequestContext
 from kraft_wire.broker.groups import GroupCoordinator, GroupEnvironment
-from kraft_wire.broker.groups.environment import CommitHeard
+from kraft_wire.broker.groups.commit_waits import CommitWaits
 from kraft_wire.broker.groups.memory import GROUP_BYTES, PENDING_MEMBER_BYTES
 from kraft_wire.broker.groups.moment import Moment
 from kraft_wire.broker.groups.offsets_topic import OffsetsTopicCreation
 from kraft_wire.broker.groups.store import Appended, CoordinatorRecord, LogStretch
+from kraft_wire.broker.purgatory import OperationPurgatory, ParkedOperation
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.model import Uuid
 from kraft_wire.wire.batch_builder import build_batch
@@ -94,8 +95,9 @@ class MemoryStore:
         ]
 
 
-def _nothing_to_await(partition: int, offset: int, at: Moment, heard: CommitHeard) -> None:
-    raise AssertionError("what a memory store has is committed")
+class _NothingParks(OperationPurgatory):
+    def park(self, operation: ParkedOperation) -> None:
+        raise AssertionError("what a memory store has is committed")
 
 
 @dataclass
@@ -202,7 +204,9 @@ class Harness:
             store=self.store,
             chance=self.chance,
             complete=self._complete,
-            await_commit=_nothing_to_await,
+            commits=CommitWaits(
+                _NothingParks(), lambda: self.settings, self._complete, lambda: self.now_ms
+            ),
         )
         creation = OffsetsTopicCreation(lambda request, _: self.controller_requests.append(request))
         self.groups = GroupCoordinator(NODE_ID, env, creation)

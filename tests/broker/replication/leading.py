@@ -15,7 +15,7 @@ from kraft_wire.broker.handlers import delete_records, fetch, list_offsets, prod
 from kraft_wire.broker.partition import Partition
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.controller.image import MetadataImage, PartitionImage
-from kraft_wire.model import Offset, StorageError, TopicPartition, Uuid
+from kraft_wire.model import Offset, TopicPartition, Uuid
 from kraft_wire.node.flushing import Flushing
 from kraft_wire.sim.files import SimFileSystem
 from kraft_wire.storage.log import Log
@@ -85,11 +85,6 @@ class RealLogs(NumbersLogs):
         """What a checkpoint says of partitions, by number."""
         self.written: dict[int, int] = {}
         """Records that a log has before the broker sees it, by partition."""
-        self.failed_with: list[TopicPartition] = []
-        """What an error of the disk takes away."""
-
-    def failed(self, partition: TopicPartition, error: StorageError) -> list[TopicPartition]:
-        return self.failed_with
 
     def create(self, partition: TopicPartition, topic_id: Uuid, config: Mapping[str, str]) -> Log:
         log_config = LogConfig.from_mapping(config)
@@ -255,8 +250,14 @@ class Leading:
     def delete_records(self, offset: int, timeout_ms: int = 1_500) -> "Waiting":
         """Delete what lies below an offset."""
         wanted = DeleteRecordsPartition(partition_index=0, offset=offset)
+        return self.delete_all([wanted], timeout_ms)
+
+    def delete_all(
+        self, wanted: list[DeleteRecordsPartition], timeout_ms: int = 1_500
+    ) -> "Waiting":
+        """Delete in several partitions, or several times in one."""
         request = DeleteRecordsRequest(
-            topics=[DeleteRecordsTopic(name=TOPIC, partitions=[wanted])], timeout_ms=timeout_ms
+            topics=[DeleteRecordsTopic(name=TOPIC, partitions=wanted)], timeout_ms=timeout_ms
         )
         context = self.context(2)
         return Waiting(self, context, delete_records.handle(self.broker, context, request))
@@ -377,8 +378,12 @@ class Waiting:
 
     @property
     def deleted(self) -> DeleteRecordsPartitionResult:
+        return self.all_deleted[0]
+
+    @property
+    def all_deleted(self) -> list[DeleteRecordsPartitionResult]:
         assert isinstance(self.answer, DeleteRecordsResponse), self.answer
-        return self.answer.topics[0].partitions[0]
+        return self.answer.topics[0].partitions
 
 
 def _with_config(image: MetadataImage, config: Mapping[str, str]) -> MetadataImage:

@@ -2,6 +2,9 @@
 
 import pytest
 
+from kraft_wire.model import Offset, StorageError
+from kraft_wire.storage.log import Log
+from kraft_wire.wire.generated.delete_records import DeleteRecordsPartition
 from kraft_wire.wire.generated.error_code import ErrorCode as E
 from tests.broker.replication.leading import Leading
 from tests.broker.small_broker import broker_image, partition_image
@@ -72,6 +75,50 @@ def test_deleting_waits_until_every_replica_that_is_alive_has_followed() -> None
     leading.fetch(2, log_start_offset=2)
     assert (waiting.deleted.error_code, waiting.deleted.low_watermark) == (E.NONE, 2)
     assert leading.delete_records(1).deleted.low_watermark == 2
+
+
+@pytest.mark.parametrize("offsets", [(1, 2), (2, 1), (2, 2), (2, 9), (9, 2), (0, -1), (9, 1, 2)])
+@pytest.mark.parametrize("follows_to", [0, 1, 2])
+def test_a_partition_that_is_named_twice_is_answered_once_for_its_last_offset(
+    offsets: tuple[int, ...], follows_to: int
+) -> None:
+    """As in 4.3.1, whose tables have each partition once."""
+    answers = []
+    for asked in (offsets, offsets[-1:]):
+        leading = grown()
+        wanted = [DeleteRecordsPartition(partition_index=0, offset=offset) for offset in asked]
+        waiting = leading.delete_all(wanted, timeout_ms=700)
+        leading.fetch(2, log_start_offset=follows_to)
+        leading.pass_time(700)
+        found = [(each.error_code, each.low_watermark) for each in waiting.all_deleted]
+        answers.append((found, leading.partition().log_start_offset))
+    assert answers[0] == answers[1]
+
+
+def test_deleting_does_not_wait_for_a_partition_that_a_later_one_took_offline(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Both are in the directory whose disk fails at the second one."""
+    leading = Leading(TWO, partition_image(1, replicas=(1, 2)))
+    leading.produce(acks=1)
+    leading.fetch(1)
+    leading.logs.failed_with = [leading.partition(at).topic_partition for at in (0, 1)]
+    second = leading.partition(1).log
+    whole = Log.advance_log_start_offset
+
+    def refused(log: Log, offset: Offset) -> bool:
+        if log is second:
+            raise StorageError("write", "t-1", "input/output error")
+        return whole(log, offset)
+
+    monkeypatch.setattr(Log, "advance_log_start_offset", refused)
+    asked = {0: 1, 1: 0}
+    waiting = leading.delete_all(
+        [DeleteRecordsPartition(partition_index=at, offset=to) for at, to in asked.items()]
+    )
+    assert [(each.error_code, each.low_watermark) for each in waiting.all_deleted] == [
+        (E.KAFKA_STORAGE_ERROR, -1)
+    ] * 2
 
 
 def test_deleting_does_not_wait_for_a_replica_that_is_fenced() -> None:

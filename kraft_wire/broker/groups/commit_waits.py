@@ -1,0 +1,94 @@
+"""Waiting until the ISR has what was written to `__consumer_offsets`."""
+
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
+
+from kraft_wire.broker.context import PARKED, Parked, ReplyTo, RequestContext
+from kraft_wire.broker.groups.coordinator_errors import coordinator_error
+from kraft_wire.broker.groups.moment import Moment
+from kraft_wire.broker.groups.store import OFFSETS_TOPIC
+from kraft_wire.broker.partition import Partition
+from kraft_wire.broker.purgatory import OperationPurgatory, ParkedOperation
+from kraft_wire.broker.settings import BrokerSettings
+from kraft_wire.model import Offset, TopicPartition
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.message import Message
+
+__all__ = ["CommitHeard", "CommitWaits"]
+
+CommitHeard: TypeAlias = Callable[[ErrorCode, Moment], None]
+"""Called once, with NONE when records are committed, else with an error for clients."""
+
+_ALL_IN_SYNC: Final = -1
+
+
+class CommitWaits:
+    """Clients and coordinator steps that wait `offsets.commit.timeout.ms` at most."""
+
+    def __init__(
+        self,
+        operations: OperationPurgatory,
+        settings: Callable[[], BrokerSettings],
+        complete: Callable[[ReplyTo, Message], None],
+        now_ms: Callable[[], int],
+    ) -> None:
+        """`complete` answers a client; `now_ms` returns the time of the broker's last call."""
+        self._operations = operations
+        self._settings = settings
+        self._complete = complete
+        self._now_ms = now_ms
+        self._waits = 0
+
+    def answer_when_committed(
+        self,
+        context: RequestContext,
+        required: Mapping[int, int],
+        answer: Callable[[Mapping[int, ErrorCode]], Message],
+    ) -> Parked:
+        """Park a request until each partition's high watermark has reached its required offset.
+
+        `answer` makes the response; it is given the partitions that failed, with errors for
+        clients.
+        """
+
+        def finish(errors: dict[TopicPartition, ErrorCode]) -> None:
+            failed = {each.partition: coordinator_error(error) for each, error in errors.items()}
+            self._complete(context.reply_to, answer(failed))
+
+        self._park(context.reply_to, context.now_ms, required, finish)
+        return PARKED
+
+    def await_commit(self, partition: int, offset: int, at: Moment, heard: CommitHeard) -> None:
+        """Call `heard` once the ISR has what lies below an offset, or never will in time.
+
+        The coordinator itself waits: no connection that closes ends it.
+        """
+        name = TopicPartition(OFFSETS_TOPIC, partition)
+        self._waits += 1
+        no_connection = ReplyTo(-self._waits, 0)
+
+        def finish(errors: dict[TopicPartition, ErrorCode]) -> None:
+            error = coordinator_error(errors.get(name, ErrorCode.NONE))
+            heard(error, Moment(max(at.now_ms, self._now_ms()), at.wall_ms))
+
+        self._park(no_connection, at.now_ms, {partition: offset}, finish)
+
+    def _park(
+        self,
+        reply_to: ReplyTo,
+        now_ms: int,
+        required: Mapping[int, int],
+        finish: Callable[[dict[TopicPartition, ErrorCode]], None],
+    ) -> None:
+        deadline_ms = now_ms + self._settings().offsets_commit_timeout_ms
+        offsets = {
+            TopicPartition(OFFSETS_TOPIC, partition): Offset(offset)
+            for partition, offset in required.items()
+        }
+        self._operations.park(
+            ParkedOperation(reply_to, deadline_ms, offsets, _acknowledgement, finish)
+        )
+
+
+def _acknowledgement(partition: Partition, end_offset: Offset) -> ErrorCode | None:
+    return partition.acknowledgement(end_offset, _ALL_IN_SYNC)

@@ -1,0 +1,63 @@
+"""Decide requests: the handler of the API runs, and its records are encoded for one batch.
+
+`decide` reads the controller's image and changes nothing but the time of the decision. The host
+appends the records, calls `Controller.appended`, and answers once they are committed.
+"""
+
+from dataclasses import replace
+
+from kraft_wire.controller.api_table import handler, refuser
+from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
+from kraft_wire.controller.records import encode_record
+from kraft_wire.controller.refusal import BATCH_BYTES_MAX, BATCH_RECORDS_MAX
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.message import Message, UnencodableMessage
+
+__all__ = ["decide", "refuse"]
+
+
+def decide(
+    controller: Controller,
+    context: ControllerContext,
+    request: Message,
+    now_ms: int,
+    wall_ms: int,
+) -> ControllerResult:
+    """Return what a request leads to; its API and version must be in `api_table`.
+
+    Errors in order: NOT_CONTROLLER while the controller is not active, the handler's own,
+    INVALID_REQUEST where a record cannot be encoded, RECORD_LIST_TOO_LARGE. No API reads the wall
+    clock yet; delegation tokens need it.
+    """
+    assert now_ms >= 0, now_ms
+    assert wall_ms >= 0, wall_ms
+    if not controller.is_active:
+        words = "No controller appears to be active on this node."
+        return ControllerResult(refuse(request, ErrorCode.NOT_CONTROLLER, words))
+    controller.now_ms = now_ms
+    result = handler(request.API_KEY)(controller, context, request)
+    assert len(result.records) <= BATCH_RECORDS_MAX or not result.is_atomic
+    return _encoded(request, result) if result.records else result
+
+
+def refuse(request: Message, error: ErrorCode, message: str | None) -> Message:
+    """Return the response that refuses a request of `api_table` as a whole, in its own shape."""
+    assert error is not ErrorCode.NONE
+    return refuser(request.API_KEY)(request, error, message)
+
+
+def _encoded(request: Message, result: ControllerResult) -> ControllerResult:
+    """Add the records as bytes, or refuse what no record or no batch can hold.
+
+    A byte of a request that is not UTF-8 becomes three bytes in a record, so a name may not fit.
+    """
+    try:
+        values = tuple(encode_record(record) for record in result.records)
+    except UnencodableMessage as problem:
+        words = f"The change cannot be recorded: {problem}"
+        return ControllerResult(refuse(request, ErrorCode.INVALID_REQUEST, words))
+    if result.is_atomic and sum(map(len, values)) > BATCH_BYTES_MAX:
+        words = f"The change takes more than {BATCH_BYTES_MAX} bytes of the metadata log."
+        return ControllerResult(refuse(request, ErrorCode.RECORD_LIST_TOO_LARGE, words))
+    assert len(values) == len(result.records)
+    return replace(result, values=values)

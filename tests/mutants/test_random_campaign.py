@@ -1,0 +1,149 @@
+"""A campaign from its map to its record: on one file of tests and one of its functions."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mutants.random.campaign import Bounds, Outcome, chosen_seeds, chosen_tests
+from mutants.random.candidates import Candidate, source_of
+from mutants.random.coverage_map import Judge
+from mutants.random.report import by_package, rate, survivors
+from tests.tidiness import CHECKOUT
+
+JUDGING = "tests/storage/test_leader_epochs.py"
+"""What judges in the campaign below."""
+
+CODE = """
+import json, sys
+from pathlib import Path
+from mutants.random import campaign, candidates, coverage_map, fork_server
+fork_server.preload()
+folder = Path(sys.argv[1])
+coverage_map.build(print, ["JUDGING"], folder)
+known = coverage_map.CoverageMap(folder)
+running = campaign.Campaign(known, campaign.Bounds(tests_s=20, hang_s=1))
+path = "kraft_wire/storage/leader_epochs.py"
+source = candidates.source_of(path)
+for old, new, reason in json.loads(sys.argv[2]):
+    assert source.count(old) == 1, old
+    sources = {path: source.replace(old, new)}
+    mutant = candidates.Candidate("x", "storage", path, "", old, new, sources, reason)
+    print(json.dumps(running.run(mutant).to_json()))
+running.close()
+coverage_map.build(print, ["JUDGING"], folder)
+""".replace("JUDGING", JUDGING)
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """What became of a dead, a harmless, a hanging, a broken and an equivalent one."""
+    changes = [
+        ("(epoch <= epochs[-1] or", "(epoch < epochs[-1] or", ""),
+        ("(epoch <= epochs[-1] or", "(epoch <= 0 + epochs[-1] or", ""),
+        ("self._epochs, self._offsets = epochs, offsets", "while True: pass", ""),
+        ("class LeaderEpochs:", "import nothing_of_that_name\n\n\nclass LeaderEpochs:", ""),
+        ("(epoch <= epochs[-1] or", "(epoch < epochs[-1] or", "for a reason"),
+    ]
+    folder = tmp_path_factory.mktemp("map")
+    command = [sys.executable, "-c", CODE, str(folder), json.dumps(changes)]
+    done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert [one for one in lines if one.startswith("map ")] == lines[
+        :1
+    ]  # the second call adds nothing
+    return [json.loads(one) for one in lines[1:]]
+
+
+def test_states_are_told_apart(outcomes: list[dict[str, Any]]) -> None:
+    states = [one["state"] for one in outcomes]
+    assert states == ["tests", "survived", "timeout", "tests", "equivalent"]
+    dead, harmless, _, broken, equivalent = outcomes
+    assert dead["by"].startswith(JUDGING)
+    assert harmless["tests_run"] == harmless["covering_tests"] > 3
+    assert broken["by"] == "import"
+    assert equivalent["why"] == "for a reason"
+    assert equivalent["tests_run"] == 0
+
+
+def outcome(state: str, package: str = "raft", **more: Any) -> Outcome:
+    return Outcome(f"{state}-1", package, "m.py:1 f", "sign", "a + b", "a - b", state, **more)
+
+
+def test_rate_leaves_out_what_is_not_executed_or_equivalent() -> None:
+    states = ["tests", "simulator", "timeout", "survived", "equivalent", "not executed"]
+    counts = by_package([*map(outcome, states), outcome("tests", "wire")])
+    assert list(counts) == ["raft", "wire", "all"]
+    assert rate(counts["raft"]) == 0.75
+    assert rate(counts["all"]) == 0.8
+
+
+def test_survivor_is_listed_with_the_line_that_runs_it_again() -> None:
+    (text,) = survivors([outcome("survived", closest=["tests/a.py::b"]), outcome("tests")])
+    assert "--only survived-1" in text
+    assert "tests/a.py::b" in text
+
+
+def judge(name: str, seconds: float, breadth: int = 10) -> Judge:
+    return Judge(name, seconds, breadth)
+
+
+def test_chosen_are_the_closest_and_the_cheapest_file_by_file() -> None:
+    tests = [judge(f"tests/a.py::{number}", 1, number) for number in range(9)]
+    tests += [judge("tests/b.py::cheap", 0.1, 90), judge("tests/c.py::dear", 30, 100)]
+    chosen = [one.name for one in chosen_tests(tests, Bounds(tests_s=5))]
+    assert chosen[0] == "tests/b.py::cheap"
+    assert chosen[1:] == [f"tests/a.py::{number}" for number in range(4)]
+    assert len(chosen_tests(tests, Bounds(tests=3))) == 3
+    assert {one.name[:10] for one in chosen_tests(tests, Bounds(files=1))} == {"tests/a.py"}
+
+
+def test_seeds_of_both_kinds_are_chosen_the_cheapest_first() -> None:
+    seeds = [
+        judge(f"{kind}:{seed}", 9 - seed) for kind in ("quorum", "cluster") for seed in range(9)
+    ]
+    chosen = [one.name for one in chosen_seeds(seeds, Bounds(quorum_seeds=3, cluster_seeds=2))]
+    assert sorted(chosen) == ["cluster:7", "cluster:8", "quorum:6", "quorum:7", "quorum:8"]
+
+
+def run(record: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    command = [
+        sys.executable,
+        "-m",
+        "mutants.random",
+        "--no-map",
+        "--record",
+        str(record),
+        "--json",
+    ]
+    command += ["--count", "1", "--packages", "model", "--judges", "sim", *more]
+    return subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
+
+
+def test_record_is_taken_up_again(tmp_path: Path) -> None:
+    record = tmp_path / "record.jsonl"
+    first = run(record, "--quorum-seeds", "1", "--cluster-seeds", "0")
+    (found,) = json.loads(first.stdout)
+    kept = record.read_text()
+    assert json.loads(kept) == found
+    record.write_text(json.dumps({**found, "state": "tests", "by": "planted"}) + "\n")
+    (again,) = json.loads(run(record).stdout)
+    assert again["by"] == "planted"
+    assert len(record.read_text().splitlines()) == 1
+
+
+def test_mutant_shows_its_change() -> None:
+    path = "kraft_wire/raft/elections.py"
+    text = source_of(path).replace("> voters", ">= voters")
+    diff = Candidate("x", "raft", path, "", "", "", {path: text + "# end\n"}).diff()
+    assert "+# end" in diff
+
+
+@pytest.mark.parametrize("arguments", [["--jobs", "0"], ["--count", "0"], ["--judges", "luck"]])
+def test_wrong_arguments_end_with_2(arguments: list[str]) -> None:
+    command = [sys.executable, "-m", "mutants.random", *arguments]
+    assert subprocess.run(command, cwd=CHECKOUT, capture_output=True, check=False).returncode == 2

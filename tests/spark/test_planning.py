@@ -1,0 +1,31 @@
+"""How logs are divided into tasks: every byte once, and no task for nothing."""
+
+import pytest
+
+from kraft_wire.spark import parse_log_options
+from kraft_wire.spark.planning import OffsetRange, Stretch, plan_log_parts
+from kraft_wire.spark.replicas import list_replicas
+from kraft_wire.storage.os_files import OsFileSystem
+from tests.spark.log_directories import WrittenLogs
+
+
+@pytest.mark.parametrize("size", ["1", "700", "3000", "20000", "10000000"])
+def test_stretches_are_the_files_end_to_end(written: WrittenLogs, size: str) -> None:
+    fs = OsFileSystem()
+    given = {"path": str(written.path), "maxPartitionBytes": size, "openCostInBytes": "1"}
+    options = parse_log_options(given)
+    for replica in list_replicas(fs, options):
+        tasks = plan_log_parts(fs, [(replica.files, OffsetRange(0, None))], options, 2)
+        stretches = [one for task in tasks for part in task for one in part.stretches]
+        by_segment: dict[str, list[Stretch]] = {}
+        for one in stretches:
+            by_segment.setdefault(one.segment, []).append(one)
+        for segment in replica.files.segments:
+            found = sorted(by_segment.pop(segment.file, []), key=lambda one: one.start_position)
+            ends = [0, *(one.end_position for one in found)]
+            assert [one.start_position for one in found] == ends[:-1]
+            assert ends[-1] == segment.size_bytes
+            assert all(one.size_bytes > 0 or segment.size_bytes == 0 for one in found)
+            assert [one.is_file_end for one in found[:-1]] == [False] * (len(found) - 1)
+            assert all(one.is_file_end for one in found[-1:])
+        assert by_segment == {}
