@@ -5,7 +5,7 @@ BIN := .venv/bin
 NODE_READY := .venv/.node-stamp
 READY := .venv/.stamp
 
-.PHONY: help install run test check coverage generate golden clients clients-cluster bench instructions bench-quorum bench-cluster bench-spark fuzz attack mixed guests replicas dropin crash sim sim-clusters mutants mutants-random spark spark-cluster apache-views ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
+.PHONY: help install run test check coverage generate golden clients clients-cluster bench instructions bench-quorum bench-cluster bench-spark fuzz attack mixed guests replicas dropin crash sim sim-clusters model mutants mutants-random spark spark-cluster apache-views ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
 .DEFAULT_GOAL := help
 
 help:  ## list the verbs
@@ -90,6 +90,9 @@ sim: $(READY)  ## whole simulated clusters under faults, every event judged (SEE
 
 sim-clusters: $(READY)  ## the same with brokers, partitions and their clients (SEEDS=A:B EVENTS=N)
 	$(BIN)/kraft-wire sim --brokers 0 --seeds $(or $(SEEDS),0:2500) --events $(or $(EVENTS),4000) $(ARGS)
+
+model: $(READY)  ## every state of the quorum's model within its bounds, then random walks (ARGS="--only NAME")
+	$(BIN)/python -m kraft_wire.sim.quorum_model $(ARGS)
 
 mutants: $(READY)  ## deliberate bugs, every one of which some check must find
 	$(BIN)/python -m mutants $(if $(ONLY),--only $(ONLY)) $(ARGS)

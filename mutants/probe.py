@@ -56,7 +56,8 @@ def probe(check: Check) -> Verdict:
 
 
 def _counts(check: Check, text: str) -> bool:
-    return not check.expect or any(word in text for word in check.expect)
+    """The model may refuse a step before the invariant that is expected sees what came of it."""
+    return not check.expect or any(word in text for word in (*check.expect, "S31"))
 
 
 def _simulated(check: Check) -> Verdict:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeAlias
 
 import typer
 from rich.console import Console
@@ -31,7 +31,9 @@ from kraft_wire.cli.campaign_record import CampaignRecord, OtherCampaign
 from kraft_wire.cli.system_refusals import system_refusal
 from kraft_wire.node.config_sources import is_number_up_to
 from kraft_wire.sim.campaign import Totals, drawn, results_of
-from kraft_wire.sim.invariants import SAFETY, Canary
+from kraft_wire.sim.invariants import Canary, kinds_of
+from kraft_wire.sim.judge import Signals
+from kraft_wire.sim.model_invariant import EveryStepIsInModel
 from kraft_wire.sim.page import page_of
 from kraft_wire.sim.plan import Plan, plan_from_json, plan_to_json
 from kraft_wire.sim.run import Failure, Result, Run, run_plan
@@ -52,6 +54,9 @@ _LINE_EVERY_S: Final = 60
 """How often progress is told where no terminal shows it."""
 
 
+_Kinds: TypeAlias = tuple[type[Signals], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class _Campaign:
     """Which seeds to live through, and how."""
@@ -61,6 +66,7 @@ class _Campaign:
     nodes: int | None
     brokers: int | None
     canary: bool
+    model: bool
     jobs: int
     record: Path | None
     focus: str | None
@@ -103,6 +109,10 @@ def sim(
     canary: Annotated[
         bool, typer.Option("--canary", help="Judge a false invariant too: it must be caught.")
     ] = False,
+    model: Annotated[
+        bool,
+        typer.Option("--model", help="Check every seed against the model [default: every third]."),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Run simulated clusters under faults, judge every event, and show what broke."""
@@ -114,7 +124,9 @@ def sim(
                 raise _CannotRun("--seeds goes with none of --seed, --script, --trace and --html")
             cores = jobs or os.cpu_count() or 1
             chosen = _range(seeds)
-            campaign = _Campaign(chosen, events, nodes, brokers, canary, cores, record, focus)
+            campaign = _Campaign(
+                chosen, events, nodes, brokers, canary, model, cores, record, focus
+            )
             is_good = _many(campaign, as_json)
         elif script is not None and script.suffix != ".json":
             is_good = _story(script, trace, html)
@@ -122,7 +134,8 @@ def sim(
             raise _CannotRun("--script has a seed of its own")
         else:
             plan = _plan(script, seed or 0, nodes, brokers, events, focus)
-            is_good = _one(plan, canary, trace, html, as_json, focus)
+            kinds = kinds_of(canary=canary, model=model)
+            is_good = _one(plan, kinds, trace, html, as_json, focus)
     except (_CannotRun, OtherCampaign, OSError) as error:
         reason = system_refusal(error) if isinstance(error, OSError) else error
         errors.print(f"kraft-wire sim: {reason}", markup=False)
@@ -179,13 +192,12 @@ def _text_of(path: Path) -> str:
 
 def _one(
     plan: Plan,
-    canary: bool,
+    kinds: _Kinds,
     trace: Path | None,
     html: Path | None,
     as_json: bool,
     focus: str | None,
 ) -> bool:
-    kinds = (*SAFETY, Canary) if canary else SAFETY
     run = Run(plan, kinds=kinds, keeps_trace=trace is not None or html is not None)
     result = run.result()
     _keep(run.world, result, trace, html)
@@ -196,7 +208,7 @@ def _one(
     else:
         _show_run(result)
         if result.failure is not None:
-            _show_failure(plan, result.failure, canary, focus)
+            _show_failure(plan, result.failure, kinds, focus)
     return result.failure is None
 
 
@@ -228,12 +240,12 @@ def _counted(counts: dict[str, int]) -> str:
     return ", ".join(f"{name} {count}" for name, count in sorted(counts.items())) or "none"
 
 
-def _show_failure(plan: Plan, failure: Failure, canary: bool, focus: str | None) -> None:
+def _show_failure(plan: Plan, failure: Failure, kinds: _Kinds, focus: str | None) -> None:
     """Shrink, keep the shortest plan in a file, and say how to replay it."""
     console = Console(highlight=False, soft_wrap=True)
     console.print(f"\n[bold red]{failure.invariant}[/]", f"after {failure.events:,} events")
     console.print(failure.text, markup=False)
-    found = _shrunk(plan, failure, canary)
+    found = _shrunk(plan, failure, kinds)
     path = Path(f"sim-{plan.seed}-{failure.invariant.split()[0]}.json")
     try:
         path.write_text(plan_to_json(found.plan), encoding="utf-8")
@@ -247,7 +259,8 @@ def _show_failure(plan: Plan, failure: Failure, canary: bool, focus: str | None)
     for fault in found.plan.faults:
         console.print(f"  {fault.at_us / 1e6:9.4f} s  {fault.kind} {fault.target} {fault.other}")
     console.print(found.failure.text, markup=False)
-    flags = " --canary" if canary else ""
+    flags = " --canary" if Canary in kinds else ""
+    flags += " --model" if EveryStepIsInModel in kinds else ""
     console.print(f"\nreplay it:  kraft-wire sim --script {path}{flags} --html {path.stem}.html")
     brokers = f" --brokers {len(plan.setup.brokers)}" if plan.setup.brokers else ""
     about = f" --focus {focus}" if focus is not None else ""
@@ -255,8 +268,7 @@ def _show_failure(plan: Plan, failure: Failure, canary: bool, focus: str | None)
     console.print(f"the seed:   kraft-wire sim {the_seed}{flags}")
 
 
-def _shrunk(plan: Plan, failure: Failure, canary: bool) -> Shrunk:
-    kinds = (*SAFETY, Canary) if canary else SAFETY
+def _shrunk(plan: Plan, failure: Failure, kinds: _Kinds) -> Shrunk:
     with _progress("shrinking", None) as (progress, task):
 
         def fails(candidate: Plan) -> Failure | None:
@@ -290,7 +302,8 @@ def _many(campaign: _Campaign, as_json: bool) -> bool:
                 events=campaign.events,
                 focus=campaign.focus,
             )
-            _show_failure(plan, failure, campaign.canary, campaign.focus)
+            kinds = kinds_of(canary=campaign.canary, model=campaign.model)
+            _show_failure(plan, failure, kinds, campaign.focus)
     if is_stopped and not totals.failures:
         raise _CannotRun(f"stopped after {totals.seeds:,} of {len(campaign.seeds):,} seeds")
     return not totals.failures
@@ -307,6 +320,8 @@ def _add_up(campaign: _Campaign, totals: Totals) -> None:
         what["brokers"] = campaign.brokers
     if campaign.focus is not None:
         what["focus"] = campaign.focus
+    if campaign.model:
+        what["model"] = True
     record = None if campaign.record is None else CampaignRecord(campaign.record, what)
     known = {} if record is None else {one[0].seed: one for one in record.known}
     seeds = [seed for seed in campaign.seeds if seed not in known]
@@ -322,6 +337,7 @@ def _add_up(campaign: _Campaign, totals: Totals) -> None:
             nodes=campaign.nodes,
             brokers=campaign.brokers,
             canary=campaign.canary,
+            model=campaign.model,
             jobs=campaign.jobs,
             focus=campaign.focus,
         ):

@@ -72,6 +72,12 @@ class Peers:
         """Whether some answer is still due."""
         return any(connection.state is _AWAITING for connection in self._connections.values())
 
+    def outstanding(self) -> list[SendRequest]:
+        """Return the requests whose answers are still due."""
+        found = [connection.sent for connection in self._connections.values()]
+        assert len(found) == len(self._connections)
+        return [sent for sent in found if sent is not None]
+
     def send(self, node_id: int, address: Address, request: Message, now_ms: int) -> SendRequest:
         """Note a request as outstanding and return the effect that sends it."""
         assert self.is_ready(node_id), node_id

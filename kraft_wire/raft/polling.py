@@ -112,8 +112,19 @@ def _act_candidate(quorum: Quorum, role: Candidate) -> None:
             take_office(quorum)
     elif role.election_deadline_ms <= quorum.now_ms:
         quorum.become_prospective(Trigger.ELECTION_TIMEOUT)
-    elif standing is Outcome.OPEN:
+    elif standing is Outcome.OPEN and _is_log_durable(quorum):
         _ask_voters(quorum, role, pre_vote=False)
+
+
+def _is_log_durable(quorum: Quorum) -> bool:
+    """Return whether loss of power would leave the log as it is.
+
+    A voter repeats its vote without comparing logs again. A candidate whose log was shorter after a
+    restart could collect that vote and lead without a committed record.
+    """
+    log = quorum.log
+    assert log.flushed_end_offset <= log.log_end_offset, log.flushed_end_offset
+    return not quorum.log_is_changing and log.flushed_end_offset == log.log_end_offset
 
 
 def _ask_voters(quorum: Quorum, role: Prospective | Candidate, *, pre_vote: bool) -> None:

@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any, Final
 
 from kraft_wire.sim.cluster_plan import drawn_cluster_plan
-from kraft_wire.sim.invariants import SAFETY, Canary
+from kraft_wire.sim.invariants import kinds_of
 from kraft_wire.sim.membership_plan import drawn_membership_plan
 from kraft_wire.sim.plan import Plan, drawn_plan
 from kraft_wire.sim.run import Failure, Result, run_plan
@@ -132,12 +132,13 @@ def _one(
     nodes: int | None,
     brokers: int | None,
     canary: bool,
+    model: bool,
     focus: str | None,
 ) -> tuple[Result, float]:
     started = time.process_time()
     if seed % _COLLECT_EVERY == 0:
         gc.collect()  # a world that is over is a knot of references
-    kinds = (*SAFETY, Canary) if canary else SAFETY
+    kinds = kinds_of(canary=canary, model=model)
     plan = drawn(seed, events=events, nodes=nodes, brokers=brokers, focus=focus)
     result = run_plan(plan, kinds=kinds)
     return result, time.process_time() - started
@@ -163,12 +164,21 @@ def results_of(
     nodes: int | None = None,
     brokers: int | None = None,
     canary: bool = False,
+    model: bool = False,
     jobs: int = 1,
     focus: str | None = None,
 ) -> Iterator[tuple[Result, float]]:
     """Yield each seed's result with the processor time that it took."""
     run: Callable[[int], tuple[Result, float]]
-    run = partial(_one, events=events, nodes=nodes, brokers=brokers, canary=canary, focus=focus)
+    run = partial(
+        _one,
+        events=events,
+        nodes=nodes,
+        brokers=brokers,
+        canary=canary,
+        model=model,
+        focus=focus,
+    )
     if jobs <= 1:
         was_enabled = gc.isenabled()
         _begin()

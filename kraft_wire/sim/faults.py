@@ -393,7 +393,7 @@ class Misfortune:
         stranger = Stranger(
             self.world.network, STRANGERS - self._hostile, frame_prefix(len(data)) + data
         )
-        stranger.dial(host_of(connection.accepting.place), connection.port)
+        stranger.dial(self.world.machines[connection.accepting.place].host, connection.port)
 
     def _may_be_garbled(self, data: bytes) -> bool:
         """Whether a request may be sent with bits turned."""

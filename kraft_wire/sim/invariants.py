@@ -19,6 +19,7 @@ from kraft_wire.sim.decision_invariants import DECISIONS
 from kraft_wire.sim.judge import Judge, NodeWatch, Signals
 from kraft_wire.sim.ledger import Register, changes_of
 from kraft_wire.sim.log_watch import Election, LogWatch, SeenBatch, SeenSnapshot, newest_voters
+from kraft_wire.sim.model_invariant import EveryStepIsInModel, StepsAreInModel
 from kraft_wire.sim.upkeep_invariants import UPKEEP
 from kraft_wire.wire.control_records import ControlRecordType
 from kraft_wire.wire.generated.begin_quorum_epoch import BeginQuorumEpochRequest
@@ -28,7 +29,7 @@ from kraft_wire.wire.generated.vote import PartitionData as AskedVote
 from kraft_wire.wire.generated.vote import VoteRequest, VoteResponse
 from kraft_wire.wire.message import Message
 
-__all__ = ["SAFETY", "Canary"]
+__all__ = ["SAFETY", "Canary", "kinds_of"]
 
 _CONNECTIONS_MAX: Final = 200
 _SLACK_US: Final = 200_000
@@ -517,6 +518,7 @@ SAFETY: Final = (
     BoundedMemory,
     CommittedReadOnly,
     StaleIsFenced,
+    StepsAreInModel,
     *UPKEEP,
     *DECISIONS,
 )
@@ -524,6 +526,13 @@ SAFETY: Final = (
 
 S10, S24 and S28 are raised by `history`, `machine` and `run`.
 """
+
+
+def kinds_of(*, canary: bool, model: bool) -> tuple[type[Signals], ...]:
+    """Return what to judge: with `canary` a false invariant too, with `model` every seed by it."""
+    judged = EveryStepIsInModel if model else StepsAreInModel
+    kinds = [judged if kind is StepsAreInModel else kind for kind in SAFETY]
+    return (*kinds, Canary) if canary else tuple(kinds)
 
 
 def _epoch_of(message: Message) -> int | None:

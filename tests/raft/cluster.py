@@ -61,6 +61,7 @@ from kraft_wire.raft.events import (
 )
 from kraft_wire.raft.roles import Follower, Leader
 from kraft_wire.raft.voters import Address, VersionRange, VoterNode, VoterSet
+from kraft_wire.sim.model_watch import ModelWatch
 from kraft_wire.wire.generated.api_versions import (
     ApiVersionsRequest,
     ApiVersionsResponse,
@@ -208,6 +209,8 @@ class Host:
         self.applied_offset = self.disk.log.start.offset
         self.state = self._state_at_start()
         self.leads_epoch = None
+        if self.cluster.holds_against_model:
+            ModelWatch(self.replica, self.cluster.count_step).attach()
         self.take(Started(self.disk.election))
 
     def _recover(self) -> None:
@@ -482,6 +485,9 @@ class Cluster:
         self.shelf = Shelf()
         self.now_ms = 0
         self.events = 0
+        self.holds_against_model = False
+        """Whether each step of a replica has to be one that the model allows."""
+        self.steps_in_model = 0
         self.judges: list[Judge] = []
         self.trace = hashlib.sha256()
         self.notes: list[str] = []
@@ -680,6 +686,10 @@ class Cluster:
         self.tickets[effect.ticket] = "refused"
 
     # -- judging ---------------------------------------------------------------------------------
+
+    def count_step(self) -> None:
+        """A step was one that the model allows."""
+        self.steps_in_model += 1
 
     def judge_event(self, host: Host, event: Event) -> None:
         for judge in self.judges:

@@ -2,7 +2,8 @@
 
 Phase one runs under faults; phase two heals the network, restarts who is down and demands that the
 quorum settles, then that it is stable and heals at once (`Day.drill`). `python -m tests.raft.swarm
-FIRST LAST [EVENTS] [bad-disks]` runs a range of seeds.
+FIRST LAST [EVENTS] [bad-disks | storm] [model]` runs seeds; `model` holds every step of a
+replica against the model of the quorum.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import random
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from kraft_wire.model import ReplicaId, Uuid
@@ -342,22 +344,25 @@ def remove_request(node_id: int, directory: Uuid) -> RemoveRaftVoterRequest:
     )
 
 
-def main(first: int, last: int, events: int = 2_000, *, bad_disks: bool = False) -> int:
+def main(first: int, last: int, events: int = 2_000, words: Sequence[str] = ()) -> int:
     """Run seeds and print what broke."""
-    started, total, broken = time.monotonic(), 0, 0
+    started, total, steps, broken = time.process_time(), 0, 0, 0
     for seed in range(first, last):
-        day = Day(seed, events, bad_disks=bad_disks)
+        day = Day(seed, events, storm="storm" in words, bad_disks="bad-disks" in words)
+        day.cluster.holds_against_model = "model" in words
         try:
             day.run()
         except Exception as error:  # noqa: BLE001  # every kind of failure is a finding
             broken += 1
             print(f"seed {seed} at event {day.cluster.events}: {type(error).__name__} {error}")
         total += day.cluster.events
-    seconds = time.monotonic() - started
-    print(f"{last - first} seeds, {total} events, {total / seconds:.0f}/s, {broken} broken")
+        steps += day.cluster.steps_in_model
+    rate = total / (time.process_time() - started)
+    told = f", {steps} steps held against the model" if "model" in words else ""
+    print(f"{last - first} seeds, {total} events, {rate:.0f}/s, {broken} broken{told}")
     return int(broken > 0)
 
 
 if __name__ == "__main__":
-    words = [word for word in sys.argv[1:] if word != "bad-disks"]
-    sys.exit(main(*map(int, words), bad_disks=len(words) < len(sys.argv) - 1))
+    numbers = [int(word) for word in sys.argv[1:] if word.isdigit()]
+    sys.exit(main(*numbers, words=[word for word in sys.argv[1:] if not word.isdigit()]))

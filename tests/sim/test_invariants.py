@@ -15,6 +15,7 @@ import pytest
 from kraft_wire.controller.records import VersionedRecord, encode_record
 from kraft_wire.model import ZERO_UUID, LeaderEpoch, Offset, OffsetAndEpoch, Uuid, uuid_to_text
 from kraft_wire.node.node import Node
+from kraft_wire.raft.events import TimerFired
 from kraft_wire.raft.roles import Candidate
 from kraft_wire.raft.voters import VoterSet
 from kraft_wire.sim import invariants
@@ -287,6 +288,16 @@ def CommittedReadOnly(world: World, watch: NodeWatch, judge: Any) -> None:
 def StaleIsFenced(world: World, watch: NodeWatch, judge: Any) -> None:
     last = watch.log.batches[-1]
     judge.appended(watch, changed(last, epoch=watch.epoch + 1), last)
+
+
+@plant
+def StepsAreInModel(world: World, watch: NodeWatch, judge: Any) -> None:
+    """A leader that takes another epoch by itself, as seen by its next step."""
+    judge.started(watch)
+    quorum, replica = watch.quorum, watch.node.raft.replica
+    replica.step(TimerFired(), quorum.now_ms)
+    quorum.election = replace(quorum.election, leader_epoch=LeaderEpoch(quorum.epoch + 1))
+    replica.step(TimerFired(), quorum.now_ms)
 
 
 @plant
