@@ -71,10 +71,10 @@ class Row:
     def verdict(self) -> str:
         """The last column of the table."""
         if self.budget is None:
-            return "NO BUDGET: --write"
+            return "NO BUDGET"
         if self.is_over:
             return "OVER BUDGET"
-        return "ok, lower it: --write" if self.instructions < self.budget * _STALE else "ok"
+        return "below" if self.instructions < self.budget * _STALE else "ok"
 
 
 def load_budgets() -> Budgets:

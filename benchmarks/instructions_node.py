@@ -5,7 +5,7 @@ answers come out. The clock moves only in `ask`, which prepares the node.
 """
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -125,16 +125,9 @@ def frame_of(request: Message, version: int) -> bytes:
 
 
 def _decoded(reply: Reply, api_key: int, version: int) -> Message:
-    data = b"".join(_bytes_of(reply.buffers))
+    data = b"".join(part.read() if isinstance(part, FileSlice) else part for part in reply.buffers)
     size: int = struct.unpack_from(">i", data)[0]
     assert size == len(data) - 4 == reply.size_bytes - 4, reply
     correlation_id, body_at = parse_response_header(data[4:], api_key, version)
     assert correlation_id == _CORRELATION_ID, reply
     return response_class(api_key).decode(data[4:], version, body_at)[0]
-
-
-def _bytes_of(buffers: Sequence[object]) -> list[bytes]:
-    return [
-        part.read() if isinstance(part, FileSlice) else bytes(part)  # type: ignore[call-overload]
-        for part in buffers
-    ]

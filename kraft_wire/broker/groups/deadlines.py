@@ -5,15 +5,15 @@ entry stays and is pushed again when it comes up early. So the heap grows with t
 not with the number of heartbeats.
 """
 
-from enum import Enum
+from enum import StrEnum
 from heapq import heappop, heappush
 from typing import NamedTuple
 
 __all__ = ["Deadlines", "Timer", "TimerKind"]
 
 
-class TimerKind(Enum):
-    """What happens when the deadline passes."""
+class TimerKind(StrEnum):
+    """What happens when the deadline passes; a text, because its hash is quickly had."""
 
     MEMBER = "member"
     """The member's session is over, or the id that it was given was never used."""

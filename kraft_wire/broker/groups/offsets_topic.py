@@ -5,6 +5,7 @@ COORDINATOR_NOT_AVAILABLE and ask again.
 """
 
 from collections.abc import Callable
+from struct import iter_unpack
 from typing import Final
 
 from kraft_wire.broker.groups.store import OFFSETS_TOPIC
@@ -22,10 +23,9 @@ _CREATION_TIMEOUT_MS: Final = 30_000
 
 def java_string_hash(text: str) -> int:
     """Return what Java's `String.hashCode` returns: over UTF-16 units, as a signed int32."""
-    units = text.encode("utf-16-be", "surrogatepass")
     value = 0
-    for high, low in zip(units[::2], units[1::2], strict=True):
-        value = (value * 31 + (high << 8 | low)) & 0xFFFFFFFF
+    for (unit,) in iter_unpack(">H", text.encode("utf-16-be", "surrogatepass")):
+        value = (value * 31 + unit) & 0xFFFFFFFF
     return value - (1 << 32) if value >> 31 else value
 
 

@@ -64,7 +64,10 @@ def handle(
     uncommitted: list[_Appended] = []
     failed = False
     topics = []
-    for topic in _merged(request.topic_data):
+    requested = request.topic_data
+    if len(requested) != 1 or len(requested[0].partition_data) != 1:
+        requested = _merged(requested)
+    for topic in requested:
         name: str | None = topic.name
         if context.api_version >= _FIRST_TOPIC_ID_VERSION:
             name = broker.topic_name(topic.topic_id)
@@ -73,10 +76,8 @@ def handle(
             partition = broker.partitions.get((name, data.index)) if name is not None else None
             if partition is not None:
                 result = _append(broker, context, request, partition, data)
-            elif name is None:
-                result = AppendResult(ErrorCode.UNKNOWN_TOPIC_ID)
             else:
-                result = AppendResult(no_replica_error(broker.image, name, data.index))
+                result = AppendResult(_missing(broker, name, data.index))
             answer = _answer(data.index, result)
             if result.error is not _NO_ERROR:
                 failed = True
@@ -93,13 +94,18 @@ def handle(
     return _park(broker, context, request, response, waiting) if waiting else response
 
 
+def _missing(broker: Broker, name: str | None, index: int) -> ErrorCode:
+    """Return what to tell of a partition that is not here; of an unknown id there is no name."""
+    if name is None:
+        return ErrorCode.UNKNOWN_TOPIC_ID
+    return no_replica_error(broker.image, name, index)
+
+
 def _merged(topics: list[TopicProduceData]) -> list[TopicProduceData]:
     """Return every topic and partition once, as Kafka's tables have them: the last data counts.
 
     A topic without partitions is not answered.
     """
-    if len(topics) == 1 and len(topics[0].partition_data) == 1:
-        return topics
     found: dict[tuple[str, Uuid], dict[int, PartitionProduceData]] = {}
     for topic in topics:
         for data in topic.partition_data:
