@@ -277,3 +277,19 @@ def test_values_of_two_classes_are_not_ordered() -> None:
     for first, second in ((Ordered(1), OrderedJudge(1)), (Ours(1), Ours(2))):
         with pytest.raises(TypeError, match="not supported"):
             lt(first, second)
+
+
+def test_only_what_is_ordered_is_ordered() -> None:
+    """Neither keywords alone nor anything else make values greater and smaller."""
+
+    @frozen(kw_only=True)
+    class Named:
+        a: int
+
+    @frozen(order=True)
+    class Ordered:
+        a: int
+
+    with pytest.raises(TypeError):
+        assert Named(a=1) < Named(a=2)  # type: ignore[operator]  # as it should be
+    assert Ordered(1) < Ordered(2)

@@ -29,7 +29,7 @@ from kraft_wire.controller.features import (
 )
 from kraft_wire.controller.image import FeatureRange
 from kraft_wire.controller.records import VersionedRecord
-from kraft_wire.controller.refusal import Refusal, check_room
+from kraft_wire.controller.refusal import Refusal
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.feature_level_record import FeatureLevelRecord
 from kraft_wire.wire.generated.update_features import (
@@ -76,7 +76,6 @@ def handle(
     records: list[VersionedRecord] = []
     upgrade = None
     try:
-        check_room(len(updates), "features")
         for update in updates.values():
             _check(controller, update, updates)
             if update.feature == ELR_VERSION and update.level > 0:

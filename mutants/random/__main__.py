@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
 from pathlib import Path
@@ -47,14 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = _chosen(options)
     kept = _kept(options.record)
     outcomes: dict[str, Outcome] = {one.id: kept[one.id] for one in chosen if one.id in kept}
-    todo = [
-        one
-        for one in chosen
-        if one.id not in outcomes
-        or (options.again and outcomes[one.id].state in ("survived", "not executed"))
-        or (one.reason and outcomes[one.id].state != "equivalent")
-    ]
-    for outcome in _run_all(todo, options):
+    for outcome in _run_all(_left(chosen, outcomes, options.again), options):
         outcomes[outcome.id] = outcome
         say(report.line(outcome))
         if options.record:
@@ -124,6 +117,21 @@ def _kept(record: Path | None) -> dict[str, Outcome]:
         return {}
     lines = record.read_text(encoding="utf-8").splitlines()
     return {one.id: one for one in (Outcome(**json.loads(text)) for text in lines)}
+
+
+def _left(
+    chosen: Sequence[Candidate], outcomes: Mapping[str, Outcome], again: bool
+) -> list[Candidate]:
+    """Return those that were not run, or are to be run once more."""
+    lived = {one.id for one in outcomes.values() if one.state in ("survived", "not executed")}
+    explained = {one.id for one in outcomes.values() if one.state == "equivalent"}
+    return [
+        one
+        for one in chosen
+        if one.id not in outcomes
+        or (again and one.id in lived)
+        or (bool(one.reason) != (one.id in explained))
+    ]
 
 
 def _run_all(todo: Sequence[Candidate], options: Namespace) -> Iterator[Outcome]:

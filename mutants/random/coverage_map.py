@@ -28,6 +28,7 @@ FOLDER = CHECKOUT / "var" / "mutants"
 _FILE_BUDGET_S = 900
 _SEEDS = [*(("quorum", seed) for seed in range(150)), *(("cluster", seed) for seed in range(40))]
 _SEEDS_AT_A_TIME = 10
+_WORTH_COMPILING = 4
 _BESIDE_FOLDERS = ("tests/test_frozen.py",)
 _AS_DIGITS = bytes([48, 49, *[49] * 254])
 
@@ -147,6 +148,8 @@ def build(say: Callable[[str], None], only: Sequence[str] = (), folder: Path = F
     overlay = Overlay()
     try:
         table, count = _instrumented(overlay, folder)
+        if len(missing) >= _WORTH_COMPILING:
+            overlay.compile()
         hits_file = overlay.root / HITS_FILE
         hits_file.write_bytes(bytes(count))
         with hits_file.open("r+b") as file, (folder / "map.jsonl").open("a") as record:
@@ -206,7 +209,6 @@ def _instrumented(overlay: Overlay, folder: Path) -> tuple[str, int]:
         overlay.write(name, noting(name, source, len(blocks)))
         blocks += blocks_of(name, source)
     (overlay.root / f"{HITS_MODULE}.py").write_text(HITS_SOURCE, encoding="utf-8")
-    overlay.compile()
     text = json.dumps([_row(one) for one in blocks])
     table = hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
     (folder / f"blocks-{table}.json").write_text(text, encoding="utf-8")

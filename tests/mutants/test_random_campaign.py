@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from mutants.random.__main__ import _kept, _left
 from mutants.random.campaign import Bounds, Outcome, chosen_seeds, chosen_tests
 from mutants.random.candidates import Candidate, source_of
 from mutants.random.coverage_map import Judge
@@ -110,30 +111,27 @@ def test_seeds_of_both_kinds_are_chosen_the_cheapest_first() -> None:
     assert sorted(chosen) == ["cluster:7", "cluster:8", "quorum:6", "quorum:7", "quorum:8"]
 
 
-def run(record: Path, *more: str) -> subprocess.CompletedProcess[str]:
-    command = [
-        sys.executable,
-        "-m",
-        "mutants.random",
-        "--no-map",
-        "--record",
-        str(record),
-        "--json",
-    ]
-    command += ["--count", "1", "--packages", "model", "--judges", "sim", *more]
-    return subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
+def candidate(name: str, reason: str = "") -> Candidate:
+    return Candidate(name, "raft", "m.py:1 f", "sign", "a + b", "a - b", {}, reason)
 
 
 def test_record_is_taken_up_again(tmp_path: Path) -> None:
     record = tmp_path / "record.jsonl"
-    first = run(record, "--quorum-seeds", "1", "--cluster-seeds", "0")
-    (found,) = json.loads(first.stdout)
-    kept = record.read_text()
-    assert json.loads(kept) == found
-    record.write_text(json.dumps({**found, "state": "tests", "by": "planted"}) + "\n")
-    (again,) = json.loads(run(record).stdout)
-    assert again["by"] == "planted"
-    assert len(record.read_text().splitlines()) == 1
+    assert _kept(record) == _kept(None) == {}
+    lines = [outcome("survived"), outcome("tests"), outcome("equivalent"), outcome("broken")]
+    lines[3].id = "survived-1"  # the same, run once more: the newer line counts
+    record.write_text("".join(json.dumps(one.to_json()) + "\n" for one in lines[:3]))
+    kept = _kept(record)
+    assert kept["tests-1"] == lines[1]
+    chosen = [candidate(name) for name in ("survived-1", "tests-1", "new")]
+    chosen += [candidate("equivalent-1", "for a reason")]
+    assert [one.id for one in _left(chosen, kept, False)] == ["new"]
+    assert [one.id for one in _left(chosen, kept, True)] == ["survived-1", "new"]
+    explained = [candidate("survived-1", "for a reason"), candidate("equivalent-1")]
+    assert _left(explained, kept, False) == explained, "what is explained now, and what no more"
+    with record.open("a") as file:
+        file.write(json.dumps(lines[3].to_json()) + "\n")
+    assert _kept(record)["survived-1"].state == "broken"
 
 
 def test_mutant_shows_its_change() -> None:

@@ -114,3 +114,15 @@ def test_results_do_not_go_into_a_log_directory(tmp_path: Path) -> None:
             pass
         (node / "meta.properties").write_text("version=1\n")
     assert [path.name for path in node.iterdir()] == ["meta.properties"]
+
+
+def test_directory_may_be_read_by_whom_the_mask_allows(tmp_path: Path) -> None:
+    """A directory for temporary things would be its owner's alone."""
+    for mask, mode in ((0o022, 0o755), (0o077, 0o700), (0o002, 0o775)):
+        before = os.umask(mask)
+        try:
+            with staged(str(tmp_path / f"out{mask}")) as staging:
+                (staging / "rows").touch()
+        finally:
+            os.umask(before)
+        assert (tmp_path / f"out{mask}").stat().st_mode & 0o777 == mode

@@ -127,6 +127,13 @@ def test_segment_rolls_when_its_index_is_full_and_before_offsets_overflow() -> N
     log = open_at(SimFileSystem(), LogConfig(segment_index_bytes=36, index_interval_bytes=0))
     fill(log, 6)
     assert len(log.segments) > 1
+    for room in (3, 4, 7, 8):  # one entry of the time index is kept for a later end
+        fs = SimFileSystem()
+        log = open_at(fs, LogConfig(segment_index_bytes=12 * room, index_interval_bytes=0))
+        for number in range(40):
+            append(log, batch_bytes(number, timestamp=1_000 + number))
+        sealed = [name for name in fs.names(DIRECTORY) if name.endswith(".timeindex")][:-1]
+        assert {len(fs.read(f"{DIRECTORY}/{name}")) for name in sealed} == {12 * room - 12}
     log = open_at(SimFileSystem())
     fill(log, 1)
     append(log, batch_bytes((1 << 31) + 5))

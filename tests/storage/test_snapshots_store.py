@@ -102,6 +102,18 @@ def test_writing_in_steps_counts_only_when_it_is_done() -> None:
     assert list(snapshots.writing(at(1, 1), HEAD, [b"other"])) == []
 
 
+def test_snapshot_that_is_overtaken_while_it_is_written_is_not_the_newest() -> None:
+    fs = SimFileSystem()
+    snapshots = open_snapshots(fs, metadata_log(fs, 1))
+    steps = snapshots.writing(at(1, 1), HEAD, [b"v"])
+    next(steps)
+    snapshots.append_chunk(at(9, 2), 0, file_bytes(at(9, 2), [b"v" * 100]))
+    snapshots.freeze(at(9, 2))
+    assert list(steps) != []
+    assert (snapshots.earliest_id, snapshots.latest_id) == (at(1, 1), at(9, 2))
+    assert snapshots.ids == [at(1, 1), at(9, 2)]
+
+
 def test_writing_that_is_given_up_leaves_nothing_behind() -> None:
     fs = SimFileSystem()
     snapshots = open_snapshots(fs, metadata_log(fs, 1))

@@ -1,0 +1,166 @@
+"""What a cluster is asked before anything is read, and what is said where it does not answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kraft_wire.client.cluster import (
+    EARLIEST_TIMESTAMP,
+    LATEST_TIMESTAMP,
+    Cluster,
+    ClusterRefused,
+    ClusterSettings,
+)
+from kraft_wire.client.connection import CannotTalk
+from kraft_wire.model import TopicPartition
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.list_offsets import (
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+from kraft_wire.wire.generated.metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from tests.client.test_producing import no_time
+
+A, B = TopicPartition("t", 0), TopicPartition("t", 1)
+BOOTSTRAP = ("one:1", "two:2")
+
+
+class Brokers(Cluster):
+    """Brokers 1 and 2 lead a partition each; broker 3 has no port that anybody knows."""
+
+    def __init__(self) -> None:
+        super().__init__(ClusterSettings(BOOTSTRAP, deadline_seconds=7))
+        self.leaders = {A: 1, B: 2}
+        self.down: set[str] = set()
+        self.errors: dict[TopicPartition, list[int]] = {}
+        self.topic_errors: list[int] = []
+        self.asked: list[tuple[str, Any]] = []
+
+    def _connection(self, address: str) -> Any:
+        if address in self.down:
+            raise CannotTalk(f"{address} is down")
+        return _Connection(self, address)
+
+    def metadata(self) -> MetadataResponse:
+        code = self.topic_errors.pop() if self.topic_errors else 0
+        partitions = [
+            MetadataResponsePartition(partition_index=key.partition, leader_id=leader)
+            for key, leader in self.leaders.items()
+        ]
+        topic = MetadataResponseTopic(name="t", error_code=code, partitions=partitions)
+        brokers = [
+            MetadataResponseBroker(node_id=number, host=name, port=number)
+            for number, name in ((1, "one"), (2, "two"))
+        ]
+        inner = MetadataResponseTopic(name="__consumer_offsets", is_internal=True)
+        return MetadataResponse(brokers=brokers, topics=[topic, inner])
+
+    def offsets(self, address: str, request: ListOffsetsRequest) -> ListOffsetsResponse:
+        (topic,) = request.topics
+        answers = []
+        for each in topic.partitions:
+            key = TopicPartition("t", each.partition_index)
+            assert BOOTSTRAP[self.leaders[key] - 1] == address, "only leaders are asked"
+            codes = self.errors.get(key, [])
+            code = codes.pop() if codes else 0
+            offset = 10 * each.partition_index + each.timestamp + 5 * request.isolation_level
+            answers.append(
+                ListOffsetsPartitionResponse(
+                    partition_index=each.partition_index, offset=offset, error_code=code
+                )
+            )
+        return ListOffsetsResponse(topics=[ListOffsetsTopicResponse(name="t", partitions=answers)])
+
+
+class _Connection:
+    def __init__(self, brokers: Brokers, address: str) -> None:
+        self._brokers, self._address = brokers, address
+
+    def send(self, request: Any, _: type[object]) -> Any:
+        self._brokers.asked.append((self._address, request))
+        if isinstance(request, MetadataRequest):
+            return self._brokers.metadata()
+        return self._brokers.offsets(self._address, request)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def test_offsets_are_asked_of_each_leader_until_all_are_there() -> None:
+    brokers = Brokers()
+    brokers.errors = {
+        A: [ErrorCode.NOT_LEADER_OR_FOLLOWER] * 3,
+        B: [ErrorCode.OFFSET_NOT_AVAILABLE],
+    }
+    with no_time():
+        assert brokers.offsets_at({A: LATEST_TIMESTAMP, B: EARLIEST_TIMESTAMP}) == {A: -1, B: 8}
+        assert brokers.offsets_at({A: 100, B: 100}, read_committed=True) == {A: 105, B: 115}
+
+
+@pytest.mark.parametrize(
+    ("key", "code", "words"),
+    [
+        (A, ErrorCode.NOT_LEADER_OR_FOLLOWER, r"t-0: NOT_LEADER_OR_FOLLOWER at one:1 \(for 7 s\)"),
+        (B, ErrorCode.LEADER_NOT_AVAILABLE, r"t-1: LEADER_NOT_AVAILABLE at two:2 \(for 7 s\)"),
+        (B, ErrorCode.TOPIC_AUTHORIZATION_FAILED, r"t-1: TOPIC_AUTHORIZATION_FAILED at two:2$"),
+    ],
+)
+def test_offset_that_does_not_come_is_named_with_its_leader(
+    key: TopicPartition, code: int, words: str
+) -> None:
+    brokers = Brokers()
+    brokers.errors = {key: [code] * 99}
+    with no_time(), pytest.raises(ClusterRefused, match=words):
+        brokers.offsets_at({A: 1, B: 1})
+
+
+def test_partition_without_a_leader_is_named() -> None:
+    brokers = Brokers()
+    brokers.leaders[B] = 3
+    with no_time():
+        with pytest.raises(ClusterRefused, match="t-1: no broker leads it"):
+            brokers.offsets_at({A: 1, B: 1})
+        with pytest.raises(CannotTalk, match="t-1 has no leader at one:1, two:2"):
+            brokers.leader_of(B)
+        brokers.leader_of(A)
+        assert brokers.leader_address(A) == "one:1"
+        assert brokers.leader_address(B) == "no leader"
+
+
+def test_brokers_are_asked_in_turns_until_one_answers() -> None:
+    brokers = Brokers()
+    brokers.down = {"one:1"}
+    with no_time():
+        assert brokers.topic_names() == ["t"]
+        brokers.down = {"one:1", "two:2"}
+        with pytest.raises(ClusterRefused, match="one:1 is down; two:2 is down"):
+            brokers.topic_names()
+
+
+def test_topic_is_waited_for_a_moment_and_made_only_when_asked() -> None:
+    brokers = Brokers()
+    unknown, no_leader = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE
+    with no_time():
+        brokers.topic_errors = [unknown, unknown, no_leader]
+        assert brokers.partitions_of(["t"], create=True) == {"t": 2}
+        assert brokers.partitions_of(["t"]) == {"t": 2}
+        asked = [request.allow_auto_topic_creation for _, request in brokers.asked]
+        assert asked == [True] * 4 + [False]
+        with pytest.raises(ClusterRefused, match="topic 'x' does not exist at one:1, two:2"):
+            brokers.partitions_of(["t", "x"])
+        brokers.topic_errors = [no_leader] * 99
+        with pytest.raises(ClusterRefused, match=r"topic 't' cannot be read at .*LEADER_NOT_AVAIL"):
+            brokers.partitions_of(["t"])
+        brokers.topic_errors = [ErrorCode.TOPIC_AUTHORIZATION_FAILED]
+        with pytest.raises(ClusterRefused, match="TOPIC_AUTHORIZATION_FAILED"):
+            brokers.partitions_of(["t"])
