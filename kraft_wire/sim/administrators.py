@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
+from kraft_wire.sim.admin_mistakes import mistakes
 from kraft_wire.sim.clients import CLIENT_METRICS, Admin
 from kraft_wire.sim.judge import Violation
 from kraft_wire.sim.metadata_twin import Key, Value
@@ -365,46 +366,9 @@ class Administrator:
             )
         return request, dict.fromkeys(ErrorCode, self._state)
 
-    # -- mistakes --------------------------------------------------------------------------------
-
     def _make_mistake(self) -> Step:
         """Ask for what must be refused, by the error that Kafka gives."""
-        name = f"{self._prefix}x"
-        bad_setting = self._alter(CLIENT_METRICS, name, "interval.ms", _SET, "1")
-        acl = AclCreation(
-            resource_type=_TOPIC,
-            resource_name=name,
-            resource_pattern_type=_LITERAL,
-            principal="nobody",
-            host="*",
-            operation=3,
-            permission_type=3,
-        )
-        credential = ScramCredentialUpsertion(
-            name=name, mechanism=_SCRAM_SHA_256, iterations=1, salt=b"s", salted_password=b"p"
-        )
-        quota = EntryData(
-            entity=[EntityData(entity_type="user", entity_name=name)],
-            ops=[OpData(key="no_such_quota", value=1.0)],
-        )
-        topic = CreatableTopic(name=f"{name}/y", num_partitions=1, replication_factor=1)
-        crowd = CreatableTopic(name=name, num_partitions=1, replication_factor=9)
-        grown = CreatePartitionsTopic(name=name, count=9, assignments=None)
-        deletion = DeleteTopicState(name=name)
-        mistakes: tuple[tuple[Message, ErrorCode], ...] = (
-            (bad_setting, ErrorCode.INVALID_REQUEST),
-            (CreateAclsRequest(creations=[acl]), ErrorCode.INVALID_REQUEST),
-            (
-                AlterUserScramCredentialsRequest(upsertions=[credential]),
-                ErrorCode.UNACCEPTABLE_CREDENTIAL,
-            ),
-            (AlterClientQuotasRequest(entries=[quota]), ErrorCode.INVALID_REQUEST),
-            (CreateTopicsRequest(topics=[topic]), ErrorCode.INVALID_TOPIC_EXCEPTION),
-            (CreateTopicsRequest(topics=[crowd]), ErrorCode.INVALID_REPLICATION_FACTOR),
-            (CreatePartitionsRequest(topics=[grown]), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
-            (DeleteTopicsRequest(topics=[deletion]), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
-        )
-        request, error = self._random.choice(mistakes)
+        request, error = self._random.choice(mistakes(f"{self._prefix}x"))
         return request, {error: self._state}
 
 

@@ -103,7 +103,8 @@ class PaperBroker:
             return self._registration()
         kind = self._random.choice(("heartbeat", "heartbeat", "isr", "ids"))
         if kind == "ids":
-            return AllocateProducerIdsRequest(broker_id=self.id, broker_epoch=self.epoch)
+            former = self.epoch - (self._random.random() < 0.2)
+            return AllocateProducerIdsRequest(broker_id=self.id, broker_epoch=former)
         change = self._isr_change() if kind == "isr" else None
         return change if change is not None else self._heartbeat()
 
@@ -159,7 +160,8 @@ class PaperBroker:
             partition_epoch=partition["partition_epoch"] - older,
         )
         topics = [TopicData(topic_id=Uuid(key[1]), partitions=[data])]
-        return AlterPartitionRequest(broker_id=self.id, broker_epoch=self.epoch, topics=topics)
+        former = self.epoch - (self._random.random() < 0.1)
+        return AlterPartitionRequest(broker_id=self.id, broker_epoch=former, topics=topics)
 
     def _epoch_of(self, broker_id: int) -> int:
         known: dict[str, Any] | None = self.world.judge.twin.now.get(("broker", broker_id))
