@@ -217,8 +217,9 @@ class DecisionIsAllowed(LogSignals):
             return
         self._must(self._may_lead(record.leader), record, "leads, and may not", before)
         if not self._watch.machine.setup.data.may_elect_uncleanly:
+            # The change that ends a reassignment may bring its new leader into the ISR.
             in_sync = (*before["isr"], *before["eligible_leader_replicas"])
-            joins = record.replicas is not None and record.leader in before["adding_replicas"]
+            joins = record.replicas is not None and record.leader in (record.isr or ())
             self._must(record.leader in in_sync or joins, record, "was not in sync", before)
 
     def _placed(self, record: Message, before: Partition, after: Partition) -> None:
