@@ -64,6 +64,14 @@ def test_fetch_answer_renews_the_timeout_unless_it_is_an_error(
     assert is_renewed_by(fetching(), answer) is renews, name
 
 
+def test_late_fetch_answer_renews_nothing() -> None:
+    """It was asked for at another end of the log."""
+    small = fetching()
+    small.disk.log.append(small.shelf.new_batch(8, 2, (b"",)))
+    small.disk.log.flush()
+    assert not is_renewed_by(small, fetch_response())
+
+
 CHUNK_ANSWERS = [
     ("chunk", chunk(0, b"abcdef"), True),
     ("last chunk", chunk(0, b"abcdefghij"), True),

@@ -4,9 +4,10 @@ import pytest
 
 from kraft_wire.model import ZERO_UUID, ElectionState
 from kraft_wire.raft.effects import PersistElectionState, Reply
+from kraft_wire.raft.roles import Follower, Unattached
 from kraft_wire.wire.generated.vote import VoteResponse
 from tests.raft.cluster import directory_id
-from tests.raft.small import Small, vote_request
+from tests.raft.small import Small, begin_request, vote_request
 
 EPOCH = 4
 LAST = (2, 8)
@@ -85,3 +86,23 @@ def test_candidate_votes_for_nobody_else_and_not_for_a_double_of_itself() -> Non
         small.ask(vote_request(epoch, candidate, (2, 99), directory=directory))
         (reply,) = [effect for effect in small.effects if isinstance(effect, Reply)]
         assert not reply.response.topics[0].partitions[0].vote_granted  # type: ignore[attr-defined]  # its answer
+
+
+def test_replica_that_knows_the_leader_of_an_epoch_gives_no_vote_in_it() -> None:
+    """It is Unattached, because it cannot reach that leader."""
+    small = Small((1, 5), (2, 3))
+    small.ask(begin_request(EPOCH, 9, endpoints=False))
+    assert isinstance(small.role, Unattached)
+    assert small.quorum.leader_id == 9
+    assert not asked(small, 2, directory_id(2))
+    assert small.quorum.election.voted_id == -1
+
+
+def test_follower_keeps_the_vote_that_it_gave_in_the_epoch() -> None:
+    small = Small((1, 5), (2, 3))
+    assert asked(small, 2, directory_id(2))
+    small.ask(begin_request(EPOCH, 3))
+    assert isinstance(small.role, Follower)
+    for election in (stored(small), small.quorum.election):
+        assert (election.leader_id, election.voted_id) == (3, 2)
+        assert election.voted_directory_id == directory_id(2)
