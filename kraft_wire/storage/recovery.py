@@ -103,9 +103,10 @@ def _bound(log: Log, start: Offset, end: Offset) -> None:
         log.truncate_fully_and_start_at(start)
     else:
         log.log_start_offset = max(log.log_start_offset, start)
-        log.epochs.truncate_from_end(end)
-        # A power loss may restore entries of segments that are gone.
+        # A power loss may restore entries of segments that are gone. The front is cut first: an
+        # entry that is left at the end of an empty log would only go at the next start.
         log.epochs.truncate_from_start(log.segments[0].base_offset)
+        log.epochs.truncate_from_end(end)
     log.high_watermark = log.log_start_offset
     assert log.log_start_offset <= log.log_end_offset, log.directory
 
