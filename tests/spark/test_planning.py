@@ -1,5 +1,8 @@
 """How logs are divided into tasks: every byte once, and no task for nothing."""
 
+import shutil
+from pathlib import Path
+
 import pytest
 
 from kraft_wire.spark import parse_log_options
@@ -10,9 +13,15 @@ from tests.spark.log_directories import WrittenLogs
 
 
 @pytest.mark.parametrize("size", ["1", "700", "3000", "20000", "10000000"])
-def test_stretches_are_the_files_end_to_end(written: WrittenLogs, size: str) -> None:
+@pytest.mark.parametrize("has_index", [True, False])
+def test_stretches_are_the_files_end_to_end(
+    written: WrittenLogs, tmp_path: Path, size: str, has_index: bool
+) -> None:
     fs = OsFileSystem()
-    given = {"path": str(written.path), "maxPartitionBytes": size, "openCostInBytes": "1"}
+    path = Path(shutil.copytree(written.path, tmp_path / "copy"))
+    for index in path.glob("*/*.index") if not has_index else ():
+        index.unlink()
+    given = {"path": str(path), "maxPartitionBytes": size, "openCostInBytes": "1"}
     options = parse_log_options(given)
     for replica in list_replicas(fs, options):
         tasks = plan_log_parts(fs, [(replica.files, OffsetRange(0, None))], options, 2)
