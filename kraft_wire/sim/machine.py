@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Machine", "NodeBroke", "ProcessDied", "SpinningNode"]
 
-_TICKS_PER_MS_MAX = 160
+_TICKS_PER_MS_MAX = 40
 _REPAIRS_MAX = 3
 
 
