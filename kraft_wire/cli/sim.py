@@ -120,20 +120,14 @@ def sim(
     try:
         _check_focus(focus, brokers)
         if seeds is not None:
-            if seed is not None or script is not None or trace is not None or html is not None:
-                raise _CannotRun("--seeds goes with none of --seed, --script, --trace and --html")
-            cores = jobs or os.cpu_count() or 1
-            chosen = _range(seeds)
-            campaign = _Campaign(
-                chosen, events, nodes, brokers, canary, model, cores, record, focus
-            )
-            is_good = _many(campaign, as_json)
+            _check_no_run_of_one(seed, script, trace, html)
+            run, jobs = _range(seeds), jobs or os.cpu_count() or 1
+            many = _Campaign(run, events, nodes, brokers, canary, model, jobs, record, focus)
+            is_good = _many(many, as_json)
         elif script is not None and script.suffix != ".json":
             is_good = _story(script, trace, html)
-        elif script is not None and seed is not None:
-            raise _CannotRun("--script has a seed of its own")
         else:
-            plan = _plan(script, seed or 0, nodes, brokers, events, focus)
+            plan = _plan(script, seed, nodes, brokers, events, focus)
             kinds = kinds_of(canary=canary, model=model)
             is_good = _one(plan, kinds, trace, html, as_json, focus)
     except (_CannotRun, OtherCampaign, OSError) as error:
@@ -142,6 +136,11 @@ def sim(
         raise typer.Exit(_COULD_NOT_RUN) from error
     if not is_good:
         raise typer.Exit(_VIOLATION)
+
+
+def _check_no_run_of_one(*options: int | Path | None) -> None:
+    if any(each is not None for each in options):
+        raise _CannotRun("--seeds goes with none of --seed, --script, --trace and --html")
 
 
 def _check_focus(focus: str | None, brokers: int | None) -> None:
@@ -164,14 +163,16 @@ def _range(text: str) -> range:
 
 def _plan(
     script: Path | None,
-    seed: int,
+    seed: int | None,
     nodes: int | None,
     brokers: int | None,
     events: int,
     focus: str | None,
 ) -> Plan:
     if script is None:
-        return drawn(seed, nodes=nodes, brokers=brokers, events=events, focus=focus)
+        return drawn(seed or 0, nodes=nodes, brokers=brokers, events=events, focus=focus)
+    if seed is not None:
+        raise _CannotRun("--script has a seed of its own")
     try:
         return plan_from_json(_text_of(script))
     except ValueError as error:
