@@ -258,6 +258,14 @@ def test_schema_shows_request_and_response_as_tables() -> None:
     assert heads in [line.split() for line in shown.output.splitlines()]
 
 
+def test_schema_of_one_version_has_what_follows_a_later_field() -> None:
+    shown = runner.invoke(app, ["schema", "FetchRequest", "--version", "4", "--json"]).output
+    names = [field["name"] for field in json.loads(shown)["fields"]]
+    assert names == [
+        *("replicaId", "maxWaitMs", "minBytes", "maxBytes", "isolationLevel", "topics"),
+    ]
+
+
 def test_schema_of_one_version_leaves_out_later_fields() -> None:
     names = [
         {field["name"] for field in json.loads(shown)["fields"]}

@@ -50,6 +50,15 @@ def test_odd_batches_that_are_read_in_place_end_where_they_end() -> None:
         assert_read_alike(b"".join([*PLAIN_BATCHES, *plain[start : start + 10]]))
 
 
+def test_batch_that_promises_many_more_records_than_it_has_is_read_alike() -> None:
+    for count in (6, 200, 100_000):
+        data = build_batch([Record(b"k", b"v")] * 5)
+        struct.pack_into(">i", data, 57, count)
+        wrong = bytes(checked(data))
+        assert_read_alike(wrong)
+        assert_read_alike(b"".join([*PLAIN_BATCHES, wrong]))
+
+
 def _is_one_whole_batch(data: bytes) -> bool:
     batches = whole_batches(data)
     return (
