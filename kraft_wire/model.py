@@ -6,7 +6,6 @@ file: the only source of random numbers below the hosts.
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from binascii import Error as Base64Error
 from typing import NamedTuple, NewType, Protocol
 
 from kraft_wire.frozen import frozen, slotted
@@ -189,7 +188,7 @@ def uuid_from_text(text: str) -> Uuid:
         raise ValueError(f"{text!r} is too long for a 22-character id")
     try:
         raw = urlsafe_b64decode(text.rstrip("=") + "==")
-    except (Base64Error, UnicodeEncodeError) as error:
+    except ValueError as error:
         raise ValueError(f"{text!r} is not a 22-character id") from error
     if len(raw) != 16:
         raise ValueError(f"{text!r} is not a 22-character id")

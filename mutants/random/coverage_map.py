@@ -29,7 +29,7 @@ _FILE_BUDGET_S = 900
 _SEEDS = [*(("quorum", seed) for seed in range(150)), *(("cluster", seed) for seed in range(40))]
 _SEEDS_AT_A_TIME = 10
 _WORTH_COMPILING = 4
-_BESIDE_FOLDERS = ("tests/test_frozen.py",)
+_BESIDE_FOLDERS = ("tests/test_frozen.py", "tests/test_model.py")
 _AS_DIGITS = bytes([48, 49, *[49] * 254])
 
 

@@ -29,8 +29,10 @@ _TEXTS = {
     "justify",
     "indent",
     "rich_help_panel",
+    "add_completion",
+    "strict",
 }
-"""Keyword arguments that only people read."""
+"""Keyword arguments that only people read, or that assert."""
 
 
 @dataclass(frozen=True, slots=True)

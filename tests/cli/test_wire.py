@@ -227,6 +227,17 @@ def test_hexdump_cuts_long_values_and_shows_long_text_with_its_length() -> None:
     assert "2 bytes" in shown.output
 
 
+def test_hexdump_says_whether_bytes_are_behind_the_message_or_not_decoded() -> None:
+    heartbeat = ["hexdump", "--response", "Heartbeat", "--version", "0"]
+    behind = runner.invoke(app, [*heartbeat, "0000" + "aabb"]).output
+    assert "after the message" in behind
+    assert "not decoded" not in behind
+    members = ["hexdump", "--request", "Heartbeat", "--version", "0"]
+    broken = runner.invoke(app, [*members, "000161" + "00000001" + "0009" + "6161"]).output
+    assert "not decoded" in broken
+    assert "after the message" not in broken
+
+
 def test_hexdump_of_a_frame_shows_its_header() -> None:
     frame = "0000000a" + "0012" + "0000" + "00000007" + "ffff"
     shown = runner.invoke(
@@ -256,6 +267,14 @@ def test_schema_shows_request_and_response_as_tables() -> None:
     assert "map key" in shown.output
     heads = ["field", "type", "versions", "nullable", "tag", "default", "notes"]
     assert heads in [line.split() for line in shown.output.splitlines()]
+
+
+def test_schema_of_one_version_has_what_follows_a_later_field() -> None:
+    shown = runner.invoke(app, ["schema", "FetchRequest", "--version", "4", "--json"]).output
+    names = [field["name"] for field in json.loads(shown)["fields"]]
+    assert names == [
+        *("replicaId", "maxWaitMs", "minBytes", "maxBytes", "isolationLevel", "topics"),
+    ]
 
 
 def test_schema_of_one_version_leaves_out_later_fields() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kraft_wire.client import cluster
 from kraft_wire.client.cluster import (
     EARLIEST_TIMESTAMP,
     LATEST_TIMESTAMP,
@@ -159,8 +160,10 @@ def test_topic_is_waited_for_a_moment_and_made_only_when_asked() -> None:
         with pytest.raises(ClusterRefused, match="topic 'x' does not exist at one:1, two:2"):
             brokers.partitions_of(["t", "x"])
         brokers.topic_errors = [no_leader] * 99
+        begun = cluster.time.monotonic()
         with pytest.raises(ClusterRefused, match=r"topic 't' cannot be read at .*LEADER_NOT_AVAIL"):
             brokers.partitions_of(["t"])
+        assert 7 <= cluster.time.monotonic() - begun < 8
         brokers.topic_errors = [ErrorCode.TOPIC_AUTHORIZATION_FAILED]
         with pytest.raises(ClusterRefused, match="TOPIC_AUTHORIZATION_FAILED"):
             brokers.partitions_of(["t"])

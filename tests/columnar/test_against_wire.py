@@ -41,6 +41,24 @@ def test_all_odd_batches_in_one_file_are_read_one_by_one_and_together() -> None:
     assert_read_alike(b"".join(cases))
 
 
+def test_odd_batches_that_are_read_in_place_end_where_they_end() -> None:
+    """A window of uncompressed batches alone is read without copies, one behind the other."""
+    cases = [data for data in odd_batches() if _is_one_whole_batch(data)]
+    plain = [data for data in cases if data[16] == 2 and not data[22] & 7]
+    assert len(plain) > 100
+    for start in range(0, len(plain), 10):
+        assert_read_alike(b"".join([*PLAIN_BATCHES, *plain[start : start + 10]]))
+
+
+def test_batch_that_promises_many_more_records_than_it_has_is_read_alike() -> None:
+    for count in (6, 200, 100_000):
+        data = build_batch([Record(b"k", b"v")] * 5)
+        struct.pack_into(">i", data, 57, count)
+        wrong = bytes(checked(data))
+        assert_read_alike(wrong)
+        assert_read_alike(b"".join([*PLAIN_BATCHES, wrong]))
+
+
 def _is_one_whole_batch(data: bytes) -> bool:
     batches = whole_batches(data)
     return (
@@ -50,6 +68,7 @@ def _is_one_whole_batch(data: bytes) -> bool:
     )
 
 
+PLAIN_BATCHES = [bytes(build_batch([Record(b"k", bytes(200), n)], base_offset=n)) for n in range(5)]
 BLOBS = st.none() | st.binary(max_size=40) | st.binary(min_size=120, max_size=300)
 HEADERS = st.lists(st.tuples(st.text(max_size=5), st.none() | st.binary(max_size=9)), max_size=4)
 TIMES = st.integers(0, 2000) | st.integers(-(1 << 63), (1 << 63) - 1)

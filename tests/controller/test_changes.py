@@ -141,6 +141,19 @@ def test_more_quotas_than_a_batch_holds_are_refused_all_together() -> None:
     assert cluster.loader.image.client_quotas == {}
 
 
+@pytest.mark.parametrize(
+    ("name", "is_one"),
+    [(None, True), ("10.0.0.1", True), ("::1", True), ("localhost", False), ("", False)],
+)
+def test_quota_of_an_address_names_one_or_the_default(name: str | None, is_one: bool) -> None:
+    entity = [EntityData(entity_type="ip", entity_name=name)]
+    change = OpData(key="connection_creation_rate", value=5)
+    request = AlterClientQuotasRequest(entries=[EntryData(entity=entity, ops=[change])])
+    response = OneNodeCluster().ask(request, 1)
+    assert isinstance(response, AlterClientQuotasResponse)
+    assert (response.entries[0].error_code == ErrorCode.NONE) == is_one
+
+
 def test_not_a_number_is_no_quota() -> None:
     cluster = OneNodeCluster()
     request = AlterClientQuotasRequest(entries=[quota("a", value=float("nan"))])

@@ -121,6 +121,7 @@ def test_text_before_a_node_may_be_of_any_alphabet() -> None:
         "from a import b, c\n",
         "if __name__ == '__main__':\n    a(1)\n",
         body("b = Option(help=1, metavar=2)"),
+        body("b = zip(a, strict=True)"),
         body("print(a)"),
     ],
 )

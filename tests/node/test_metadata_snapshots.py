@@ -56,6 +56,22 @@ def test_snapshots_by_time_need_something_new() -> None:
     assert len(list_snapshots(fs, directory)) == 2
 
 
+def test_node_wants_to_be_woken_when_a_snapshot_is_due_by_time_and_not_before() -> None:
+    fs = SimFileSystem()
+    door = NodeDoor(fs, metadata_log_max_snapshot_interval_ms="3000")
+    directory = f"{DIRECTORY}/__cluster_metadata-0"
+    assert created(door, "t") == 0
+    door.settle()
+    begun = door.now_ms
+    while not list_snapshots(fs, directory):
+        due = door.node.deadline_ms()
+        assert due is not None
+        assert door.now_ms < due <= begun + 3_000
+        door.advance(due - door.now_ms)
+        door.settle()
+    assert door.now_ms == begun + 3_000
+
+
 def test_a_lone_node_restarts_from_a_snapshot_and_the_log_behind_it() -> None:
     fs = SimFileSystem()
     door = NodeDoor(fs, metadata_log_max_record_bytes_between_snapshots="1000")

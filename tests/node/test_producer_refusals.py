@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kraft_wire.sim.files import SimFileSystem
 from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -75,3 +77,29 @@ def test_flood_of_one_second_is_counted_behind_ten_lines() -> None:
     hidden = {"client": "127.0.0.1", "reason": "OUT_OF_ORDER_SEQUENCE_NUMBER", "count": 15}
     assert door.lines[10] == ("producer_refused_suppressed", hidden)
     assert [name for name, _ in door.lines[11:]] == ["producer_refused"]
+
+
+WHOLE = bytes(build_batch([Record(b"k", b"v" * 50, timestamp=WALL_MS)] * 2))
+
+
+@pytest.mark.parametrize(
+    ("records", "error"),
+    [
+        (WHOLE, ErrorCode.NONE),
+        (None, ErrorCode.INVALID_RECORD),
+        (WHOLE[:-1], ErrorCode.INVALID_RECORD),
+        (WHOLE[:70], ErrorCode.INVALID_RECORD),
+        (WHOLE[:16], ErrorCode.INVALID_RECORD),
+        (WHOLE + WHOLE, ErrorCode.INVALID_RECORD),
+        (WHOLE + WHOLE[:30], ErrorCode.NONE),
+        (WHOLE[:-1] + b"x", ErrorCode.CORRUPT_MESSAGE),
+        (WHOLE[:8] + bytes(4) + WHOLE[12:], ErrorCode.CORRUPT_MESSAGE),
+    ],
+)
+def test_bytes_that_are_not_one_batch_are_refused(records: bytes | None, error: int) -> None:
+    """As Apache's broker answers them (`tests/server/test_beside_apache.py`)."""
+    data = PartitionProduceData(index=0, records=records)
+    topic = TopicProduceData(name="t", partition_data=[data])
+    request = ProduceRequest(acks=-1, timeout_ms=1_000, topic_data=[topic])
+    answer = opened().send(request, 9).response.responses[0].partition_responses[0]
+    assert answer.error_code == error

@@ -284,6 +284,14 @@ def test_wrong_option_is_refused_in_one_line_that_names_it(
     assert "\n" not in str(caught.value)
 
 
+def test_least_and_most_of_a_trigger_may_be_the_same() -> None:
+    given = {"kafka.bootstrap.servers": "h:1", "subscribe": "t"}
+    limits = {"minOffsetsPerTrigger": "5", "maxOffsetsPerTrigger": "5"}
+    parse_wire_options(given | limits, streaming=True)
+    with pytest.raises(PipelineError, match="5 is more than maxOffsetsPerTrigger 4"):
+        parse_wire_options(given | limits | {"maxOffsetsPerTrigger": "4"}, streaming=True)
+
+
 WRONG_ADDRESSES = ["h:", "h:none", "h:0", "h:65536", "h:1;i:2", "h:1 i:2", "x://h:1", "[::1"]
 
 
