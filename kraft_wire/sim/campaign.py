@@ -21,9 +21,9 @@ from typing import Any, Final
 from kraft_wire.sim.cluster_plan import drawn_cluster_plan
 from kraft_wire.sim.invariants import kinds_of
 from kraft_wire.sim.membership_plan import drawn_membership_plan
+from kraft_wire.sim.metadata_upkeep_plan import with_metadata_upkeep
 from kraft_wire.sim.plan import Plan, drawn_plan
 from kraft_wire.sim.run import Failure, Result, run_plan
-from kraft_wire.sim.upkeep_plan import with_upkeep
 
 __all__ = ["Totals", "drawn", "results_of"]
 
@@ -120,9 +120,9 @@ def drawn(
         assert focus == "membership", focus
         return drawn_membership_plan(seed, nodes=nodes, events=events)
     if brokers is None:
-        return with_upkeep(drawn_plan(seed, nodes=nodes, events=events))
+        return with_metadata_upkeep(drawn_plan(seed, nodes=nodes, events=events))
     plan = drawn_cluster_plan(seed, nodes=nodes, brokers=brokers or None, events=events)
-    return with_upkeep(plan)
+    return with_metadata_upkeep(plan)
 
 
 def _one(

@@ -16,7 +16,7 @@ from kraft_wire.sim.plan import Fault, Plan, drawn_fault, fault_times
 from kraft_wire.sim.scheduler import stream
 from kraft_wire.sim.setup import Setup
 
-__all__ = ["UPKEEP_KINDS", "with_upkeep"]
+__all__ = ["UPKEEP_KINDS", "with_metadata_upkeep"]
 
 _PER_SECOND: Final[Mapping[str, tuple[float, ...]]] = {
     "move": (0, 0.5, 1.5),
@@ -69,7 +69,7 @@ _FIRST_US: Final = 600_000
 """A cluster's first leader is there by then, mostly."""
 
 
-def with_upkeep(plan: Plan) -> Plan:
+def with_metadata_upkeep(plan: Plan) -> Plan:
     """Return the plan, or in half of the seeds the plan and more."""
     random = stream(plan.seed, "upkeep")
     if plan.seed in _KEPT or random.random() < 0.5:

@@ -7,10 +7,10 @@ import pytest
 
 from kraft_wire.sim.campaign import drawn
 from kraft_wire.sim.cluster_plan import drawn_cluster_plan
+from kraft_wire.sim.metadata_upkeep_plan import UPKEEP_KINDS, with_metadata_upkeep
 from kraft_wire.sim.plan import Fault, Plan, drawn_plan, plan_from_json, plan_to_json
 from kraft_wire.sim.run import Result, run_plan
 from kraft_wire.sim.setup import Setup
-from kraft_wire.sim.upkeep_plan import UPKEEP_KINDS, with_upkeep
 from tests.seeds import kept_seeds
 
 SEEDS = range(1_100, 1_104)
@@ -24,7 +24,7 @@ def test_half_of_the_seeds_are_what_they_were_and_the_others_keep_their_faults()
     unchanged = 0
     for seed in range(100):
         for plan in (drawn_plan(seed), drawn_cluster_plan(seed)):
-            more = with_upkeep(plan)
+            more = with_metadata_upkeep(plan)
             unchanged += more == plan
             kept = tuple(each for each in more.faults if each.kind not in UPKEEP_KINDS)
             assert (kept, more.habits, more.events) == (plan.faults, plan.habits, plan.events)
@@ -35,7 +35,7 @@ def test_half_of_the_seeds_are_what_they_were_and_the_others_keep_their_faults()
 @pytest.mark.parametrize("name", ["seeds.txt", "cluster_seeds.txt"])
 def test_seed_that_failed_before_there_was_upkeep_has_none(name: str) -> None:
     for seed in kept_seeds(__file__, name):
-        assert with_upkeep(drawn_plan(seed)) == drawn_plan(seed)
+        assert with_metadata_upkeep(drawn_plan(seed)) == drawn_plan(seed)
 
 
 def test_every_kind_is_drawn_and_survives_a_plan_file() -> None:
