@@ -383,7 +383,7 @@ def _show_totals(totals: Totals) -> None:
     console.print(head)
     _print_counts(console, "fault", totals.faults)
     _print_counts(console, "invariant", totals.looked)
-    _print_counts(console, "reached", totals.marks)
+    _print_counts(console, "reached", totals.coverage)
     if totals.failures:
         table = Table("seed", "invariant", "events", "what", title="violations")
         for seed, failure in sorted(totals.failures, key=lambda one: one[0])[:50]:

@@ -23,6 +23,7 @@ from kraft_wire.sim.invariants import kinds_of
 from kraft_wire.sim.membership_plan import drawn_membership_plan
 from kraft_wire.sim.metadata_upkeep_plan import with_metadata_upkeep
 from kraft_wire.sim.plan import Plan, drawn_plan
+from kraft_wire.sim.rare_states import RARE_STATES
 from kraft_wire.sim.run import Failure, Result, run_plan
 
 __all__ = ["Totals", "drawn", "results_of"]
@@ -74,6 +75,12 @@ class Totals:
         return self.events / self.busy_s if self.busy_s else 0.0
 
     @property
+    def coverage(self) -> dict[str, int]:
+        """What was reached how often; of clusters also the rare states that never were."""
+        rare = dict.fromkeys(RARE_STATES, 0) if self.marks["cluster settled"] else {}
+        return {**rare, **self.marks}
+
+    @property
     def trace_hash(self) -> str:
         """One hash over the traces of all seeds, in whatever order they came."""
         digest = hashlib.blake2b(digest_size=16)
@@ -93,7 +100,7 @@ class Totals:
             "committed_records": self.committed,
             "histories_explained": self.registers,
             "faults": dict(sorted(self.faults.items())),
-            "coverage": dict(sorted(self.marks.items())),
+            "coverage": dict(sorted(self.coverage.items())),
             "invariants": dict(sorted(self.looked.items())),
             "operations": dict(sorted(self.operations.items())),
             "violations": [

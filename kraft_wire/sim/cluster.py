@@ -9,17 +9,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from kraft_wire.sim.askers import Asker
 from kraft_wire.sim.callers import Caller
+from kraft_wire.sim.careless_producers import CarelessProducer
 from kraft_wire.sim.clients import Admin
 from kraft_wire.sim.consumers import Consumer
 from kraft_wire.sim.data_history import DataHistory
 from kraft_wire.sim.data_judge import DataJudge
 from kraft_wire.sim.judge import Violation
+from kraft_wire.sim.keyed_clients import KeyedProducer, UpkeepConsumer
 from kraft_wire.sim.members import Member
 from kraft_wire.sim.partition_truth import PartitionTruth, Truth
 from kraft_wire.sim.producers import Producer
 from kraft_wire.sim.scheduler import stream
 from kraft_wire.sim.setup import BROKER_PORT
+from kraft_wire.sim.upkeep_topics import is_compacted, topic_settings
 from kraft_wire.wire.generated.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -37,6 +41,7 @@ _LOOK_EVERY_US: Final = 300_000
 _ADMIN_TIMEOUT_US: Final = 3_000_000
 _PRODUCER_KINDS: Final = ((-1, True), (-1, False), (-1, True), (1, False))
 """acks, and whether it is idempotent; in turn."""
+_UPKEEP_CONSUMERS_MAX: Final = 2
 
 
 class Cluster:
@@ -68,13 +73,30 @@ class Cluster:
             for at in range(setup.consumers)
         ]
         self.members = [Member(self, 40 + at, self.topics[0]) for at in range(setup.members)]
+        self.upkeep_topics = list(setup.upkeep)
+        for at, topic in enumerate(self.upkeep_topics):
+            acks, is_idempotent = _PRODUCER_KINDS[(at + world.seed) % len(_PRODUCER_KINDS)]
+            self.producers.append(
+                KeyedProducer(self, 70 + at, topic, acks=acks, is_idempotent=is_idempotent)
+            )
+            if at < _UPKEEP_CONSUMERS_MAX:
+                self.consumers.append(UpkeepConsumer(self, 80 + at, topic))
+        asked_for = [*self.upkeep_topics, self.topics[0]]
+        self.askers = [
+            Asker(self, 90 + at, asked_for[at % len(asked_for)]) for at in range(setup.askers)
+        ]
+        compacted = [each for each in self.upkeep_topics if is_compacted(each)]
+        self.careless = [
+            CarelessProducer(self, 96 + at, topic)
+            for at, topic in enumerate(compacted[: setup.careless])
+        ]
         self.reader = Member(self, 60, self.topics[0])
         self.reader.is_last = True
 
     @property
     def callers(self) -> list[Caller]:
         """All clients of brokers but the last reader."""
-        return [*self.producers, *self.consumers, *self.members]
+        return [*self.producers, *self.consumers, *self.members, *self.askers, *self.careless]
 
     def start(self) -> None:
         """Start the operator and all clients."""
@@ -86,21 +108,29 @@ class Cluster:
 
     def _keep_topics(self) -> None:
         """Create a topic that is wanted and not there, again and again."""
-        missing = [name for name in self.topics if name not in self.truth.topic_ids]
+        missing = self._missing_topics()
         if missing and not self.operator.is_busy:
             self.order(self.creation(missing[0]))
         if not self.is_over:
             self.world.scheduler.after(_LOOK_EVERY_US, self._keep_topics)
 
+    def _missing_topics(self) -> list[str]:
+        wanted = (*self.topics, *self.upkeep_topics)
+        return [name for name in wanted if name not in self.truth.topic_ids]
+
     def creation(self, name: str) -> CreateTopicsRequest:
         """Return the request that makes a topic as the plan wants it."""
         setup = self.world.setup.data
-        config = CreatableTopicConfig(name="min.insync.replicas", value=str(setup.min_isr))
+        configs: dict[str, object] = {"min.insync.replicas": setup.min_isr}
+        if name in self.upkeep_topics:
+            configs = topic_settings(name, setup)
+        elif self.upkeep_topics:
+            configs["retention.ms"] = -1  # its records have the times of another age
         topic = CreatableTopic(
             name=name,
-            num_partitions=setup.partitions,
+            num_partitions=1 if name in self.upkeep_topics else setup.partitions,
             replication_factor=setup.replicas,
-            configs=[config],
+            configs=[CreatableTopicConfig(name=k, value=str(v)) for k, v in configs.items()],
         )
         return CreateTopicsRequest(topics=[topic], timeout_ms=2_000)
 
@@ -134,7 +164,7 @@ class Cluster:
             reason = self._why_not_replicated(truth)
             if reason is not None:
                 return f"{truth.name}: {reason}"
-        missing = [name for name in self.topics if name not in self.truth.topic_ids]
+        missing = self._missing_topics()
         if missing:
             return f"topics {missing} are not there"
         for producer in self.producers:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from random import Random
 from typing import Final
 
+from kraft_wire.sim.log_upkeep_plan import with_log_upkeep
 from kraft_wire.sim.plan import Fault, Habits, Plan, drawn_fault, drawn_habits, fault_times
 from kraft_wire.sim.scheduler import stream
 from kraft_wire.sim.setup import Setup
@@ -47,9 +48,17 @@ _ELSEWHERE: Final = ("leads", "leads", "broker", "broker", "broker")
 
 
 def drawn_cluster_plan(
-    seed: int, *, nodes: int | None = None, brokers: int | None = None, events: int = 2_000
+    seed: int,
+    *,
+    nodes: int | None = None,
+    brokers: int | None = None,
+    events: int = 2_000,
+    has_upkeep: bool = True,
 ) -> Plan:
-    """Draw a run with brokers; as many nodes of each kind as asked for, or as the seed says."""
+    """Draw a run with brokers; as many nodes of each kind as asked for, or as the seed says.
+
+    `has_upkeep`: whether the seed may also draw topics that are compacted or cut from the front.
+    """
     random = stream(seed, "cluster plan")
     setup = _drawn_setup(random, nodes, brokers)
     faults: list[Fault] = []
@@ -59,7 +68,8 @@ def drawn_cluster_plan(
             faults += _drawn_faults(stream(seed, "cluster faults", kind), kind, rate)
     faults.sort(key=lambda fault: fault.at_us)
     habits = _gentle(drawn_habits(random), random)
-    return Plan(seed=seed, setup=setup, habits=habits, faults=tuple(faults), events=events)
+    plan = Plan(seed=seed, setup=setup, habits=habits, faults=tuple(faults), events=events)
+    return with_log_upkeep(plan) if has_upkeep else plan
 
 
 def _drawn_setup(random: Random, nodes: int | None, brokers: int | None) -> Setup:

@@ -52,6 +52,7 @@ class Consumer(Caller):
         self.positions: dict[PartitionTruth, int] = {}
         self._read_in: dict[PartitionTruth, int] = {}
         """The leader epoch in which a position was reached."""
+        self.isolation_level = 0
         self._sessions: dict[int, _Session] = {}
         self._last_node = -1
         self._max_bytes = self.random.choice(_BYTES_MAX)
@@ -109,6 +110,7 @@ class Consumer(Caller):
         forgotten = [ForgottenTopic(topic_id=self.topic_id, partitions=gone)] if gone else []
         topics = [FetchTopic(topic_id=self.topic_id, partitions=partitions)] if partitions else []
         return FetchRequest(
+            isolation_level=self.isolation_level,
             max_wait_ms=_WAIT_MS,
             min_bytes=1,
             max_bytes=10 * self._max_bytes,

@@ -20,6 +20,8 @@ from kraft_wire.sim.disk_nodes import FileNode
 from kraft_wire.sim.judge import Violation
 from kraft_wire.sim.log_watch import SeenBatch, read_batches
 from kraft_wire.sim.partition_truth import GroupPartition, PartitionTruth, Truth
+from kraft_wire.wire.generated.delete_records import DeleteRecordsResponse
+from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.message import Buffer
 
 __all__ = ["DataHistory"]
@@ -94,10 +96,10 @@ class DataHistory:
         epoch: int,
     ) -> None:
         committed = partition.batch_before(batch.end_offset)
-        same = committed is not None and committed.identity == batch.identity
+        same = partition.is_same(batch, committed)
         if batch.end_offset <= position:
             raise Violation("S26 MonotoneReads", node_id, partition.name, batch.identity, position)
-        if batch.base_offset > position:  # no log is compacted, and all begin at 0
+        if batch.base_offset > position and not partition.may_lack(position, batch.base_offset):
             raise Violation("S26 NothingSkipped", node_id, partition.name, batch.identity, position)
         is_kept = batch.end_offset <= partition.kept_until(epoch)
         if not same and is_kept and not partition.is_deleted:
@@ -109,8 +111,28 @@ class DataHistory:
     ) -> None:
         """A leader does not know a position that a consumer has read up to in a leader epoch."""
         self.counts["read out of range"] += 1
-        if position <= partition.kept_until(epoch) and not partition.is_deleted:
+        is_cut_off = position < partition.start
+        if position <= partition.kept_until(epoch) and not (partition.is_deleted or is_cut_off):
             raise Violation(_ACKED, node_id, partition.name, position, "is out of range")
+
+    def records_deleted(
+        self, partition: PartitionTruth, offsets: list[int], response: DeleteRecordsResponse
+    ) -> None:
+        """An answer of DeleteRecords came: every replica that is alive begins where it says."""
+        offset = offsets[-1]  # of a partition that is named twice the last one counts
+        for answer in response.topics[0].partitions:
+            self.counts[f"delete records {ErrorCode(answer.error_code).name}"] += 1
+            if answer.error_code == ErrorCode.NONE and not partition.is_deleted:
+                is_low = not max(0, offset) <= answer.low_watermark <= partition.start
+                if is_low or answer.low_watermark > partition.end:
+                    facts = (
+                        partition.name,
+                        offset,
+                        "answered",
+                        answer.low_watermark,
+                        partition.start,
+                    )
+                    raise Violation("S52 LogStartMonotone", 0, *facts)
 
     def refused_sequence(
         self, client: int, node_id: int, partition: PartitionTruth, error: str

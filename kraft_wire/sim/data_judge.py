@@ -17,11 +17,14 @@ from typing import TYPE_CHECKING
 
 from kraft_wire.broker.partition import Partition
 from kraft_wire.model import Uuid
+from kraft_wire.sim.data_log_watch import DataLogWatch
 from kraft_wire.sim.judge import Violation
 from kraft_wire.sim.log_watch import LogWatch, SeenBatch
 from kraft_wire.sim.partition_truth import PartitionTruth, Truth
 from kraft_wire.sim.replica_watch import ReplicaWatch
 from kraft_wire.sim.setup import ROOT
+from kraft_wire.sim.upkeep_judge import UpkeepJudge
+from kraft_wire.sim.upkeep_topics import rules_of
 
 if TYPE_CHECKING:
     from kraft_wire.sim.machine import Machine
@@ -43,8 +46,18 @@ class DataJudge:
     marks: Counter[str] = field(default_factory=Counter)
     has_canary: bool = False
     """Whether it also holds, falsely, that nothing is ever committed."""
+    upkeep: UpkeepJudge | None = None
+    """Judges compaction and retention, where the plan has any."""
 
-    def _check(self, invariant: str, holds: bool, watch: ReplicaWatch, *facts: object) -> None:
+    def __post_init__(self) -> None:
+        """Know which logs are cleaned."""
+        data = self.world.setup.data
+        self.truth.rules_of = lambda topic: rules_of(topic, data)
+        if data.upkeep:
+            self.upkeep = UpkeepJudge(self)
+
+    def check(self, invariant: str, holds: bool, watch: ReplicaWatch, *facts: object) -> None:
+        """Raise where an invariant does not hold of a replica."""
         self.looked[invariant] += 1
         if not holds:
             raise Violation(invariant, watch.machine.id, watch.truth.name, *facts)
@@ -55,7 +68,8 @@ class DataJudge:
         key = (truth.topic_id, truth.number)
         if key not in found:
             machine = self.world.machines[node_id]
-            log = LogWatch(f"{ROOT}/{truth.topic}-{truth.number}")
+            kind = LogWatch if truth.rules is None else DataLogWatch
+            log = kind(f"{ROOT}/{truth.topic}-{truth.number}")
             found[key] = ReplicaWatch(machine, truth, log)
         return found[key]
 
@@ -91,6 +105,8 @@ class DataJudge:
                 continue
             is_other = True
             self._changed(machine, partition, now)
+        if self.upkeep is not None:
+            self.upkeep.after(machine, event)
         if event == "receive":
             self._look_at_sessions(machine)
         return is_other
@@ -164,7 +180,7 @@ class DataJudge:
         self._look_at_log(watch, before)
         end, high_watermark, epoch, is_leader = now
         facts = (end, "on disk", watch.log.end_offset)
-        self._check("S12 OffsetContiguity", end == watch.log.end_offset, watch, *facts)
+        self.check("S12 OffsetContiguity", end == watch.log.end_offset, watch, *facts)
         led_epoch = epoch if is_leader else watch.led_between(before[2], epoch)
         if led_epoch >= 0 and led_epoch != watch.led_epoch:
             watch.led_epoch = led_epoch
@@ -182,32 +198,36 @@ class DataJudge:
             owed = min(before[1], truth.kept_until(watch.committed_epoch))
             kept = changes.truncated_to >= owed
             facts = (changes.truncated_to, "below", owed, "of", before[1])
-            self._check("S08 NoTruncateBelowHighWatermark", kept, watch, *facts)
+            self.check("S08 NoTruncateBelowHighWatermark", kept, watch, *facts)
         at = len(watch.log.batches) - len(changes.appended)
         last = watch.log.batches[at - 1] if at > 0 else None
         for batch in changes.appended:
             end = watch.log.start_offset if last is None else last.end_offset
             place = (batch.identity, "behind", last and last.identity)
-            is_next = batch.base_offset == end and (last is None or batch.epoch >= last.epoch)
-            self._check("S12 OffsetContiguity", is_next, watch, *place)
-            known = truth.placed.setdefault((batch.epoch, batch.base_offset), batch.crc)
-            self._check("S07 LogMatching", known == batch.crc, watch, batch.identity, known)
+            is_next = batch.base_offset == end
+            if truth.rules is not None and (truth.rules.is_compacted or last is None):
+                is_next = batch.end_offset > end  # the log start may lie within the first one
+            is_next &= last is None or batch.epoch >= last.epoch
+            self.check("S12 OffsetContiguity", is_next, watch, *place)
+            self.check("S07 LogMatching", truth.is_as_placed(batch), watch, batch.identity)
+            if self.upkeep is not None:
+                self.upkeep.appended(watch, batch)
             last = batch
 
     def _began(self, watch: ReplicaWatch, epoch: int) -> None:
         """A leader epoch began on a broker: it is the one elected, and has what is committed."""
         truth, node_id = watch.truth, watch.machine.id
         elected = truth.leaders.get(epoch)
-        self._check("S01 SingleLeaderPerEpoch", elected == node_id, watch, epoch, elected)
+        self.check("S01 SingleLeaderPerEpoch", elected == node_id, watch, epoch, elected)
         if not truth.is_cut and epoch >= truth.unclean_epoch:
             truth.take_back(watch.log)
             self._commit(watch, watch.state[1], is_found=True)
         if epoch < truth.unclean_epoch or epoch < truth.leader_epoch:
             return  # it leads behind the others' backs, and others decide
         last = truth.batch_before(truth.end)
-        has_all = last is None or watch.holds(last)
+        has_all = last is None or watch.has_reached(last)
         facts = ("leads epoch", epoch, "to", watch.log.end_offset, "committed to", truth.end)
-        self._check("S06 LeaderCompleteness", has_all, watch, *facts)
+        self.check("S06 LeaderCompleteness", has_all, watch, *facts)
 
     # -- what is committed -----------------------------------------------------------------------
 
@@ -215,22 +235,24 @@ class DataJudge:
         """`has_led`: whether it led until this event, in which it may have committed once more."""
         truth, leads = watch.truth, watch.state[3] or has_led
         if self.has_canary:
-            self._check("S00 Canary", now == 0, watch, "committed up to", now)
+            self.check("S00 Canary", now == 0, watch, "committed up to", now)
         owed = min(before, truth.kept_until(watch.committed_epoch))
-        self._check("S04 MonotoneHighWatermark", now >= owed, watch, before, now)
+        self.check("S04 MonotoneHighWatermark", now >= owed, watch, before, now)
         own = watch.log.batch_before(now) if now else None
         watch.committed_epoch = -1 if own is None else own.epoch
         epoch = watch.led_epoch if has_led else self._said_in(watch, before, now, own)
         if own is not None and now > truth.kept_until(epoch):
             return  # it has what an unclean election took, and is about to be cut
         if now > truth.end:
-            self._check("S26 CommittedReadOnly", leads, watch, now, "beyond", truth.end)
+            self.check("S26 CommittedReadOnly", leads, watch, now, "beyond", truth.end)
             self._commit(watch, now)
         if now > watch.log.start_offset:
             committed = truth.batch_before(now)
-            same = own is not None and committed is not None and own.identity == committed.identity
+            same = truth.is_same(own, committed)
+            if own is None and truth.rules is not None:
+                same = True  # it was taken out, as the judge of rewritten segments has seen
             facts = (now, own and own.identity, committed and committed.identity)
-            self._check("S09 CommittedIsForever", same, watch, *facts)
+            self.check("S09 CommittedIsForever", same, watch, *facts)
 
     def _said_in(self, watch: ReplicaWatch, before: int, now: int, own: SeenBatch | None) -> int:
         """Return of which leader epoch it is what a node calls committed.
@@ -251,7 +273,7 @@ class DataJudge:
         while truth.end < end:
             batch = log.batch_before(truth.end + 1)
             if batch is None or batch.base_offset != truth.end or batch.end_offset > end:
-                self._check("S09 CommittedIsForever", False, watch, "lacks", truth.end, "of", end)
+                self.check("S09 CommittedIsForever", False, watch, "lacks", truth.end, "of", end)
             assert batch is not None, end
             if not is_found:
                 self._held_by_isr(watch, batch)
@@ -272,11 +294,11 @@ class DataJudge:
                     truth.wiped = tuple(each for each in truth.wiped if each != member)
                 continue
             missing = (batch.identity, "is not at", member, "of", truth.isr, truth.leader_epoch)
-            self._check("S23 IsrSound", has_it, watch, *missing)
+            self.check("S23 IsrSound", has_it, watch, *missing)
             if self.world.setup.data.flushes:
                 end = other.log.durable_end
                 reached = (batch.identity, "is on the disk of", member, "up to", end)
-                self._check("S23 IsrDurable", end >= batch.end_offset, watch, *reached)
+                self.check("S23 IsrDurable", end >= batch.end_offset, watch, *reached)
         promised = min(self.world.setup.data.min_isr, len(truth.replicas))
         brokers = self.world.setup.brokers
         holding = [
@@ -285,7 +307,7 @@ class DataJudge:
             if each in truth.wiped or self.watch_of(each, truth).holds(batch)
         ]
         facts = (batch.identity, "is held by", holding, "promised", promised)
-        self._check("S23 MinIsr", len(holding) >= promised, watch, *facts)
+        self.check("S23 MinIsr", len(holding) >= promised, watch, *facts)
 
     # -- the end ---------------------------------------------------------------------------------
 
@@ -296,10 +318,14 @@ class DataJudge:
             for node_id in truth.replicas:
                 watch = self.watch_of(node_id, truth)
                 watch.look()
+                if truth.rules is not None and self.upkeep is not None:
+                    self.upkeep.compare(watch)
+                    count += 1
+                    continue
                 for own, committed in zip(watch.log.batches, truth.batches, strict=False):
                     same = own.identity == committed.identity and own.data == committed.data
-                    self._check("S09 CommittedIsForever", same, watch, own.identity)
+                    self.check("S09 CommittedIsForever", same, watch, own.identity)
                 whole = watch.log.end_offset >= truth.end
-                self._check("S10 AckedIsCommitted", whole, watch, watch.log.end_offset, truth.end)
+                self.check("S10 AckedIsCommitted", whole, watch, watch.log.end_offset, truth.end)
                 count += 1
         return count

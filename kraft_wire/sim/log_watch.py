@@ -178,11 +178,10 @@ class LogWatch:
         self, directory: DirectoryNode, changes: LogChanges, has_other_names: bool
     ) -> None:
         known, children = self._segments, directory.children
-        if not has_other_names and all(children[name] is node for name, node, _ in known):
+        if not has_other_names and all(children.get(name) is node for name, node, _ in known):
             self._read_what_changed(changes)
             return
-        names = sorted([name for name in children if name.endswith(".log")])
-        nodes = [children[name] for name in names]
+        names, nodes = self._segments_in(directory)
         if [(name, node) for name, node, _ in known] == list(zip(names, nodes, strict=True)):
             self._read_what_changed(changes)
             return
@@ -193,8 +192,17 @@ class LogWatch:
         else:
             self._drop_segments_outside(kept, names[0], changes)
         for name, node in zip(names, nodes, strict=True):
-            assert isinstance(node, FileNode), name
             self._read_segment(name, node, changes)
+
+    def _segments_in(self, directory: DirectoryNode) -> tuple[list[str], list[FileNode]]:
+        """Return names and files of the segments, in order."""
+        found = {
+            name: node
+            for name, node in directory.children.items()
+            if name.endswith(".log") and isinstance(node, FileNode)
+        }
+        names = sorted(found)
+        return names, [found[name] for name in names]
 
     def _read_what_changed(self, changes: LogChanges) -> None:
         """Read the known segments but those before the last batch that are as they were."""

@@ -293,7 +293,8 @@ class Machine:
     def _after_kill(self) -> SimFileSystem:
         """Return the same disk for another process: nothing that was written is lost."""
         self.fs.release_locks()
-        self.fs.fault = self.fs.capacity_bytes = None
+        self.fs.fault = None
+        self.fs.capacity_bytes = None  # an operator makes room before the next start
         return self.fs
 
     def _after_loss(self) -> SimFileSystem:

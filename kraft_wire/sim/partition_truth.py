@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -19,6 +21,8 @@ from kraft_wire.controller.records import decode_message
 from kraft_wire.model import Uuid
 from kraft_wire.sim.judge import Violation
 from kraft_wire.sim.log_watch import LogWatch, SeenBatch
+from kraft_wire.sim.reduced_batches import BatchFacts, difference, facts_of
+from kraft_wire.sim.upkeep_topics import LogRules
 from kraft_wire.wire.generated.broker_registration_change_record import (
     BrokerRegistrationChangeRecord,
 )
@@ -30,6 +34,7 @@ from kraft_wire.wire.generated.register_broker_record import RegisterBrokerRecor
 from kraft_wire.wire.generated.remove_topic_record import RemoveTopicRecord
 from kraft_wire.wire.generated.topic_record import TopicRecord
 from kraft_wire.wire.message import Message
+from kraft_wire.wire.record import Record
 from kraft_wire.wire.record_batch import RecordBatch
 
 __all__ = ["GroupPartition", "PartitionTruth", "Truth"]
@@ -78,6 +83,18 @@ class PartitionTruth:
     """(epoch, base offset) -> CRC: what every log has there."""
     producers: dict[int, tuple[int, int]] = field(default_factory=dict)
     """Producer id -> its epoch and the next sequence."""
+    rules: LogRules | None = None
+    """How its log is cleaned, None where it never is."""
+    originals: dict[tuple[int, int], SeenBatch] = field(default_factory=dict)
+    """(epoch, base offset) -> the batch as it was appended, where the log is cleaned."""
+    newest: dict[bytes, int] = field(default_factory=dict)
+    """Key -> offset of its newest committed record, where the log is compacted."""
+    undecided: dict[int, dict[bytes, int]] = field(default_factory=dict)
+    """Producer id -> keys and offsets of its open transaction."""
+    start: int = 0
+    """The greatest log start offset that a replica reached by right."""
+    starts_ordered: list[int] = field(default_factory=list)
+    """Log start offsets that the operator asked for; -1 means the high watermark."""
 
     @property
     def name(self) -> str:
@@ -117,7 +134,7 @@ class PartitionTruth:
         """Take a batch as committed; a producer's sequences go on where they ended (S21)."""
         assert batch.base_offset == self.end, (batch.base_offset, self.end)
         head = RecordBatch(memoryview(batch.data))
-        if head.producer_id >= 0:
+        if head.producer_id >= 0 and not batch.is_control:
             known_epoch, wanted = self.producers.get(head.producer_id, (-1, 0))
             if known_epoch < 0 and self.cuts:
                 wanted = head.base_sequence  # nothing is left of it: any sequence is its first
@@ -131,6 +148,77 @@ class PartitionTruth:
             self.producers[head.producer_id] = (head.producer_epoch, following)
         self.batches.append(batch)
         self.ends.append(batch.end_offset)
+        if self.rules is not None:
+            self._note_keys(facts_of(batch))
+
+    def _note_keys(self, facts: BatchFacts) -> None:
+        """Take the keys of a committed batch, those of a transaction when it is committed."""
+        producer_id = facts.producer[0]
+        keys = {bytes(r.key): at for at, r in facts.records.items() if r.key is not None}
+        if facts.is_control:
+            keys = self.undecided.pop(producer_id, {})
+            if not facts.is_abort:
+                self.newest |= {k: at for k, at in keys.items() if at > self.newest.get(k, -1)}
+        elif facts.is_transactional:
+            self.undecided.setdefault(producer_id, {}).update(keys)
+        else:
+            self.newest |= keys
+
+    @property
+    def has_open_transaction(self) -> bool:
+        """Whether the log holds a transaction that nobody has ended."""
+        return bool(self.undecided)
+
+    @property
+    def first_open(self) -> int | None:
+        """Where the first open transaction begins, None without one."""
+        return min((at for keys in self.undecided.values() for at in keys.values()), default=None)
+
+    def is_same(self, own: SeenBatch | None, committed: SeenBatch | None) -> bool:
+        """Tell whether a log's batch is a committed one, or what compaction may leave of it."""
+        if own is None or committed is None:
+            return False
+        if own.identity == committed.identity:
+            return True
+        return self.rules is not None and difference(committed, own) is None
+
+    def is_as_placed(self, batch: SeenBatch) -> bool:
+        """Tell whether a batch is what every log has at its place."""
+        key = (batch.epoch, batch.base_offset)
+        if self.rules is None:
+            return self.placed.setdefault(key, batch.crc) == batch.crc
+        return self.is_same(batch, self.originals.setdefault(key, batch))
+
+    def is_superseded(self, record: Record) -> bool:
+        """Tell whether compaction may take a committed record out of every log."""
+        if record.key is None or record.value is None:
+            return True  # of a tombstone the judge of rewritten segments knows when
+        return self.newest.get(bytes(record.key), -1) > record.offset
+
+    def is_inside_batch(self, offset: int) -> bool:
+        """Tell whether an offset lies behind the first record of a committed batch."""
+        batch = self.batch_before(offset + 1)
+        return batch is not None and batch.base_offset < offset
+
+    def ends_epoch(self, offset: int) -> bool:
+        """Tell whether the record at an offset is committed, and the first of its leader epoch."""
+        before, behind = self.batch_before(offset), self.batch_before(offset + 1)
+        return before is not None and behind is not None and before.epoch < behind.epoch
+
+    def may_lack(self, first: int, end: int) -> bool:
+        """Tell whether a reader may be shown none of the committed records of a range."""
+        if self.rules is None or not self.rules.is_compacted:
+            return False
+        at = bisect_right(self.ends, first)
+        for batch in self.batches[at:]:
+            if batch.base_offset >= end:
+                return True
+            facts = facts_of(batch)
+            records = facts.records.items()
+            is_kept = not (facts.is_control or facts.is_transactional)
+            if is_kept and any(o >= first and not self.is_superseded(r) for o, r in records):
+                return False
+        return self.end >= end
 
     def take_back(self, log: LogWatch) -> None:
         """Forget what a leader that was elected uncleanly does not have."""
@@ -158,6 +246,10 @@ class Truth:
         """Partitions that were just led uncleanly, for whoever may forbid it."""
         self.fenced: dict[int, bool] = {}
         """Registered brokers, and whether they are fenced."""
+        self.marks: Counter[str] = Counter()
+        """How often the replicas of a partition changed, by what came of it."""
+        self.rules_of: Callable[[str], LogRules | None] = lambda topic: None
+        """How the log of a topic is cleaned."""
 
     def existing(self) -> list[PartitionTruth]:
         """Return the partitions that were not deleted."""
@@ -201,6 +293,7 @@ class Truth:
             leader=record.leader,
             leader_epoch=record.leader_epoch,
             leaders={record.leader_epoch: record.leader},
+            rules=self.rules_of(name),
         )
         self.partitions[record.topic_id, record.partition_id] = partition
 
@@ -222,6 +315,7 @@ class Truth:
             partition.isr = tuple(record.isr)
             partition.wiped = tuple(n for n in partition.wiped if n in partition.isr)
         if record.replicas is not None:
+            self.marks[_look_at_move(partition, record.replicas)] += 1
             partition.replicas = tuple(record.replicas)
         if record.eligible_leader_replicas is not None:
             partition.elr = tuple(record.eligible_leader_replicas)
@@ -248,6 +342,26 @@ class Truth:
             version = int.from_bytes(record.value[:2], "big")
             value, _ = OffsetCommitValue.decode(memoryview(record.value), version, 2)
             found.append((value.offset, value.metadata))
+
+
+def _look_at_move(before: PartitionTruth, replicas: list[int]) -> str:
+    """Judge a change of replicas, and name its kind.
+
+    S58: replicas go only when those that come in their place are in the ISR.
+
+    Where more go than come, everybody who stays is (KIP-455). `before` has the new ISR already.
+    """
+    gone = [each for each in before.replicas if each not in replicas]
+    if not gone:
+        return "replicas added"
+    if set(gone) <= set(before.adding):
+        return "reassignment called off"
+    came = [each for each in before.adding if each in replicas]
+    needed = replicas if len(came) < len(gone) else came
+    if not set(needed) <= set(before.isr):
+        facts = (before.name, "without", gone, "has ISR", before.isr, "of", replicas)
+        raise Violation("S58 ReassignmentWhole", before.leader, *facts)
+    return "replicas removed" if len(replicas) < len(before.replicas) else "replicas exchanged"
 
 
 def _is_unclean(before: PartitionTruth, record: PartitionChangeRecord) -> bool:

@@ -267,7 +267,7 @@ def plan_from_json(text: str) -> Plan:
         raise ValueError("no plan: it has no seed")
     try:
         named = content.pop("setup", {})
-        workload = Workload(**named.pop("data", {}))
+        workload = Workload(**_tuples(named.pop("data", {})))
         setup = Setup(data=workload, **_tuples(named))
         habits = Habits(**_tuples(content.pop("habits", {})))
         faults = tuple(Fault(**{"at_us": 0, **one}) for one in content.pop("faults", []))

@@ -6,7 +6,7 @@ does; a plain one never repeats: nobody knows whether what got no answer was wri
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from kraft_wire.broker.producer_ids import ANSWER_AWAITED_MS
@@ -30,7 +30,7 @@ from kraft_wire.wire.record import Record
 if TYPE_CHECKING:
     from kraft_wire.sim.cluster import Cluster
 
-__all__ = ["Producer"]
+__all__ = ["Batch", "Producer"]
 
 _ALL: Final = -1
 _TIMEOUT_MS: Final = 800
@@ -46,7 +46,7 @@ _SEQUENCE_LOST: Final = (
 
 
 @dataclass(slots=True)
-class _Batch:
+class Batch:
     """A batch that is under way."""
 
     topic_id: Uuid
@@ -54,6 +54,8 @@ class _Batch:
     values: list[bytes]
     sequence: int
     tries: int = 0
+    notes: list[int] = field(default_factory=list)
+    """What else was drawn for it, so that each try is alike."""
 
 
 class Producer(Caller):
@@ -70,7 +72,7 @@ class Producer(Caller):
         self._producer_epoch = -1
         self._sequences: dict[tuple[Uuid, int], int] = {}
         self._values = 0
-        self._batch: _Batch | None = None
+        self._batch: Batch | None = None
 
     @property
     def is_over(self) -> bool:
@@ -107,17 +109,21 @@ class Producer(Caller):
             self._sequences = {}
         self.later(self.think_us)
 
-    def _next_batch(self) -> _Batch:
+    def _next_batch(self) -> Batch:
         assert self.topic_id is not None, self.topic
         number = self.random.choice(list(self.leaders))
         values = []
         for _ in range(self.random.randrange(1, _RECORDS_MAX + 1)):
-            self._values += 1
-            values.append(b"%d-%d" % (self.number, self._values))
+            values.append(self._value())
         sequence = self._sequences.get((self.topic_id, number), 0)
-        return _Batch(self.topic_id, number, values, sequence)
+        return Batch(self.topic_id, number, values, sequence)
 
-    def _send(self, batch: _Batch) -> None:
+    def _value(self) -> bytes:
+        """Return the next value, unlike all others."""
+        self._values += 1
+        return b"%d-%d" % (self.number, self._values)
+
+    def _send(self, batch: Batch) -> None:
         if self.topic_id != batch.topic_id:
             self._batch = None  # the topic is another one now
             self.later(self.think_us)
@@ -137,7 +143,7 @@ class Producer(Caller):
         epoch = self.cluster.judge.epoch_of(node_id, partition)
         self.ask(node_id, request, lambda response: self._sent(node_id, epoch, batch, response))
 
-    def _records(self, batch: _Batch) -> bytearray:
+    def _records(self, batch: Batch) -> bytearray:
         now_ms = self.world.now_us // 1_000
         records = [Record(value=value, timestamp=now_ms) for value in batch.values]
         if not self.is_idempotent:
@@ -149,7 +155,7 @@ class Producer(Caller):
             base_sequence=batch.sequence,
         )
 
-    def _sent(self, node_id: int, epoch: int, batch: _Batch, response: Message | None) -> None:
+    def _sent(self, node_id: int, epoch: int, batch: Batch, response: Message | None) -> None:
         """Take an answer; `epoch`: the leader epoch that the node had when it was asked."""
         cluster = self.cluster
         if not isinstance(response, ProduceResponse):
@@ -166,7 +172,7 @@ class Producer(Caller):
             self._producer_id, self._batch = -1, None
         self._failed(error.name)
 
-    def _acknowledged(self, node_id: int, epoch: int, batch: _Batch, offset: int) -> None:
+    def _acknowledged(self, node_id: int, epoch: int, batch: Batch, offset: int) -> None:
         self._batch = None
         key = (batch.topic_id, batch.partition)
         self._sequences[key] = batch.sequence + len(batch.values)

@@ -6,12 +6,13 @@ or a log.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from kraft_wire.broker.partition import Partition
 from kraft_wire.sim.log_watch import LogChanges, LogWatch, SeenBatch
 from kraft_wire.sim.partition_truth import PartitionTruth
+from kraft_wire.storage.segment import Segment
 
 if TYPE_CHECKING:
     from kraft_wire.sim.machine import Machine
@@ -35,6 +36,14 @@ class ReplicaWatch:
     """Leader epoch of the last batch that the node called committed, -1 for none."""
     partition: Partition | None = None
     """What the node has it in; another one once it was taken away and given back."""
+    log_start: int = -1
+    """The node's log start offset, -1 for a process that was not looked at."""
+    has_led: bool = False
+    """Whether it led at the last look at its log start."""
+    segments: list[Segment] = field(default_factory=list)
+    """The node's segments, to see whether they are other ones."""
+    unclean_since_ms: int | None = None
+    """Since when compaction is overdue, by the node's clock."""
 
     @property
     def high_watermark(self) -> int:
@@ -43,9 +52,11 @@ class ReplicaWatch:
 
     def forget(self) -> None:
         """Begin anew: another process has it, or another log."""
-        self.log = LogWatch(self.log.directory)
+        self.log = type(self.log)(self.log.directory)
         self.state, self.led_epoch, self.committed_epoch = _NOTHING, -1, -1
         self.partition = None
+        self.log_start, self.has_led, self.segments = -1, False, []
+        self.unclean_since_ms = None
 
     def led_between(self, before: int, now: int) -> int:
         """Return the newest leader epoch of this broker between two that it had, -1 for none.
@@ -66,4 +77,12 @@ class ReplicaWatch:
         if not self.log.is_unchanged(self.machine.fs):
             self.look()
         own = self.log.batch_before(batch.end_offset)
-        return own is not None and own.identity == batch.identity
+        return self.truth.is_same(own, batch)
+
+    def has_reached(self, batch: SeenBatch) -> bool:
+        """Tell whether a batch stands in the log, or was rightly taken out of it again."""
+        if self.holds(batch):
+            return True
+        is_passed = self.truth.rules is not None and self.log.end_offset >= batch.end_offset
+        own = self.log.batch_before(batch.end_offset)
+        return is_passed and (own is None or self.truth.is_same(own, batch))

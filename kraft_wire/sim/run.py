@@ -17,7 +17,6 @@ from kraft_wire.model import ZERO_UUID
 from kraft_wire.raft.roles import Leader
 from kraft_wire.raft.voters import VoterNode
 from kraft_wire.sim.cluster import Cluster
-from kraft_wire.sim.cluster_faults import ClusterMisfortune
 from kraft_wire.sim.faults import Misfortune
 from kraft_wire.sim.invariants import SAFETY, Canary
 from kraft_wire.sim.judge import Judge, Signals, Violation
@@ -25,6 +24,7 @@ from kraft_wire.sim.machine import NodeBroke, SpinningNode
 from kraft_wire.sim.plan import Plan
 from kraft_wire.sim.setup import LISTENER
 from kraft_wire.sim.trace import Trace
+from kraft_wire.sim.upkeep_faults import UpkeepMisfortune
 from kraft_wire.sim.world import World
 
 __all__ = ["Failure", "Result", "Run", "run_plan"]
@@ -89,7 +89,7 @@ class Run:
         self.world = World(plan.seed, plan.setup, kinds=kinds, keeps_trace=keeps_trace)
         if self.world.cluster is not None:
             self.world.cluster.judge.has_canary = has_canary
-        misfortune = Misfortune if self.world.cluster is None else ClusterMisfortune
+        misfortune = Misfortune if self.world.cluster is None else UpkeepMisfortune
         self.misfortune = misfortune(self.world, plan.habits)
         self.registers = 0
         self.healed_us = 0
@@ -118,7 +118,7 @@ class Run:
             registers=self.registers,
         )
         if cluster is not None:
-            found.marks += cluster.judge.marks
+            found.marks += cluster.judge.marks + cluster.truth.marks
             found.looked += cluster.judge.looked
             found.operations += cluster.history.counts
         return found
@@ -184,6 +184,9 @@ class Run:
         """Every replica comes into sync, every record is read, and offsets are as they were."""
         if not self._until(cluster.is_settled):
             raise Violation("L3 ReplicasCatchUp", 0, cluster.why_unsettled())
+        upkeep = cluster.judge.upkeep
+        if upkeep is not None and not self._until(lambda: upkeep.why_overdue() is None):
+            raise Violation("L9 LogsAreKeptSmall", 0, upkeep.why_overdue())
         cluster.read_offsets()
         if not self._until(lambda: cluster.reader.has_read_offsets):
             raise Violation("L6 ParkedRequestsEnd", 0, "nobody tells which offsets are committed")

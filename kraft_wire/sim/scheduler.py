@@ -14,7 +14,7 @@ from heapq import heappop, heappush
 from random import Random
 from typing import Any, Final
 
-__all__ = ["Clock", "Scheduler", "SeededChance", "stream"]
+__all__ = ["EPOCH_MS", "Clock", "Scheduler", "SeededChance", "stream"]
 
 
 def stream(*names: object) -> Random:
@@ -74,14 +74,14 @@ class Clock:
 
     def wall_ms(self, now_us: int) -> int:
         """Return the time of day that the node believes in."""
-        return _EPOCH_MS + self.wall_skew_ms + now_us // 1_000
+        return EPOCH_MS + self.wall_skew_ms + now_us // 1_000
 
     def true_us(self, at_ms: int) -> int:
         """Return the first moment at which the node reads `at_ms` or more."""
         return self._since_us + -(-(at_ms - self._since_ms) * 1_000_000 // self.rate_permille)
 
 
-_EPOCH_MS = 1_790_000_000_000
+EPOCH_MS = 1_790_000_000_000
 
 
 class Scheduler:

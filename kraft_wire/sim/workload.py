@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kraft_wire.sim.upkeep_topics import settings_for_upkeep
+
 __all__ = ["Workload"]
 
 
@@ -40,6 +42,28 @@ class Workload:
     consumers: int = 1
     members: int = 2
     """Of one group."""
+    upkeep: tuple[str, ...] = ()
+    """Topics whose logs are compacted or cut from the front (`upkeep_topics`), by kind."""
+    segment_batches: int = 2
+    """Batches of one segment of theirs."""
+    segment_ms: int = 0
+    """`segment.ms` of these topics, 0 for the default."""
+    offsets_segment_batches: int = 5
+    """Batches of a segment of all other topics, where there is any upkeep."""
+    keys: int = 3
+    tombstone_ms: int = 300
+    """`delete.retention.ms`."""
+    compaction_lag_ms: int = 0
+    compaction_lag_max_ms: int = 0
+    """0 for no limit."""
+    dirty_percent: int = 0
+    """`min.cleanable.dirty.ratio`."""
+    retention_bytes: int = 300
+    retention_ms: int = 1_500
+    careless: int = 0
+    """Producers whose batches must be refused."""
+    askers: int = 0
+    """Clients that ask for offsets by time and by leader epoch."""
 
     def settings(self, brokers_count: int) -> dict[str, object]:
         """Return what stands in the `server.properties` of brokers and controllers."""
@@ -64,4 +88,4 @@ class Workload:
         }
         if self.flushes:
             found["log.flush.interval.messages"] = 1
-        return found
+        return {**found, **settings_for_upkeep(self)}

@@ -380,7 +380,7 @@ class Log:
         unstable = self.producer_states.first_unstable_offset(high_watermark)
         if unstable is None or unstable >= high_watermark:
             return high_watermark
-        return unstable
+        return max(unstable, self.log_start_offset)  # its first records may be removed already
 
     def update_high_watermark(self, offset: Offset) -> bool:
         """Set the high watermark, kept inside the log; tell whether it changed."""

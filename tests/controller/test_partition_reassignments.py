@@ -122,6 +122,20 @@ def test_replica_that_only_goes_is_removed_at_once_under_a_new_leader_epoch() ->
     assert (after.replicas, after.isr, after.leader, after.leader_epoch) == ((2,), (2,), 2, 1)
 
 
+def test_shrinking_reassignment_waits_until_every_replica_that_stays_is_in_sync() -> None:
+    """With three replicas of which one lags, the last that is in sync must not go alone."""
+    cluster = BrokerCluster([2, 3, 4])
+    cluster.create("t", [2, 3, 4])
+    assert alter(cluster, 2, [2, 3]).error_code == E.NONE
+    assert reassign(cluster, [3, 4]) == E.NONE
+    waiting = cluster.partition()
+    assert (waiting.replicas, waiting.removing_replicas) == ((3, 4, 2), (2,))
+    assert (waiting.isr, waiting.leader) == ((2, 3), 2)
+    assert alter(cluster, 2, [2, 3, 4]).error_code == E.NEW_LEADER_ELECTED
+    after = cluster.partition()
+    assert (after.replicas, set(after.isr), after.removing_replicas) == ((3, 4), {3, 4}, ())
+
+
 def test_reassignment_that_is_taken_back_leaves_what_was() -> None:
     cluster = cluster_of_four()
     assert reassign(cluster, None) == E.NO_REASSIGNMENT_IN_PROGRESS

@@ -413,6 +413,17 @@ def unclean_and_a_follower_has_other_bytes(stage: Stage) -> None:
     stage.has(12, high_watermark=2)
 
 
+def replicas_go_before_the_others_are_in_sync(stage: Stage) -> None:
+    stage.truth.isr = (11, 12)
+    stage.decided(PartitionChangeRecord(topic_id=TOPIC_ID, partition_id=0, replicas=[12, 13]))
+
+
+def a_new_replica_is_not_in_sync_when_an_old_one_goes(stage: Stage) -> None:
+    stage.truth.isr = (11, 12)
+    stage.truth.replicas, stage.truth.adding = (11, 12, 13), (13,)
+    stage.decided(PartitionChangeRecord(topic_id=TOPIC_ID, partition_id=0, replicas=[12, 13]))
+
+
 def two_owners(stage: Stage) -> None:
     stage.history.assigned("g", 3, "one", [0, 1])
     stage.history.assigned("g", 3, "other", [1])
@@ -486,6 +497,8 @@ PLANTED: list[tuple[str, Callable[[Stage], None]]] = [
     ("S23 IsrDurable", a_disk_was_lost_and_another_has_it_in_memory),
     ("S23 MinIsr", committed_by_one),
     ("S23 MinIsr", a_disk_was_lost_and_one_commits),
+    ("S58 ReassignmentWhole", replicas_go_before_the_others_are_in_sync),
+    ("S58 ReassignmentWhole", a_new_replica_is_not_in_sync_when_an_old_one_goes),
     ("S25 BoundedMemory", too_many_sessions),
     ("S26 CommittedReadOnly", a_follower_knows_more),
     ("S26 CommittedReadOnly", shown_and_not_committed),

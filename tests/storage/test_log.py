@@ -554,6 +554,16 @@ def test_last_stable_offset_and_aborted_transactions() -> None:
     assert log.last_stable_offset == 0
 
 
+def test_last_stable_offset_is_not_below_the_log_start() -> None:
+    """Retention may remove the records of a transaction that nobody ends (as 4.3.1 has it)."""
+    log = open_at(SimFileSystem(), SMALL)
+    append(log, batch_bytes(0, producer_id=7, sequence=0, transactional=True))
+    fill(log, 5)
+    log.update_high_watermark(Offset(6))
+    log.advance_log_start_offset(Offset(3))
+    assert log.last_stable_offset == 3
+
+
 def test_what_lies_behind_a_read_is_known_by_the_index_the_segment_or_the_log() -> None:
     log = open_at(SimFileSystem(), replace(SMALL, index_interval_bytes=200))
     size = len(fill(log, 12)[0])
