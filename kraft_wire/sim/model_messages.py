@@ -126,7 +126,7 @@ def of_sent(request: wire.Message, target: int, own: Key | None) -> Message | No
             asked = _sole(request.topics)
             if asked is None:
                 return None
-            source = Key(request.replica_id, asked.replica_directory_id)
+            source = _key(request.replica_id, asked.replica_directory_id)
             wanted = Point(asked.snapshot_id.epoch, asked.snapshot_id.end_offset)
             return FetchSnapshot(source, target, asked.current_leader_epoch, wanted)
     return None
@@ -140,7 +140,7 @@ def _vote(request: VoteRequest) -> Vote | None:
     if request.voter_id >= 0:
         target = _key(request.voter_id, asked.voter_directory_id)
     return Vote(
-        Key(asked.replica_id, asked.replica_directory_id),
+        _key(asked.replica_id, asked.replica_directory_id),
         target,
         asked.replica_epoch,
         Point(asked.last_offset_epoch, asked.last_offset),
@@ -156,7 +156,7 @@ def _fetch(request: FetchRequest, target: int) -> Fetch | None:
         return None
     state = request.replica_state
     replica_id = state.replica_id if state is not None else request.replica_id
-    source = Key(replica_id, asked.replica_directory_id)
+    source = _key(replica_id, asked.replica_directory_id)
     last = Point(asked.last_fetched_epoch, asked.fetch_offset)
     return Fetch(source, target, asked.current_leader_epoch, last)
 

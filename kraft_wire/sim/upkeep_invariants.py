@@ -7,7 +7,7 @@ committed log, the bytes of its batches, the head of each snapshot on a disk.
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from kraft_wire.raft.roles import Leader
@@ -118,6 +118,9 @@ class _Interval:
     end: int
     """Where its newest snapshot ends."""
     since_us: int
+    """When that snapshot was whole, or the process started."""
+    begun_us: int
+    """The earliest time at which it may have begun to write that snapshot, which it counts from."""
     rate_permille: int
     log_start: int
     due_us: int | None = None
@@ -126,6 +129,8 @@ class _Interval:
     """The snapshot that replaced the log in the same look at the disk."""
     is_excused: bool = False
     """Whether a call of its disk failed: what has no room is not written, and waits again."""
+    applied_us: dict[int, int] = field(default_factory=dict)
+    """Applied offset -> when it was reached; a snapshot of it cannot begin before."""
 
 
 class SnapshotInterval(LogSignals):
@@ -163,6 +168,7 @@ class SnapshotInterval(LogSignals):
         self._is_early(watch, known, snapshot.offset)
         begun = self._intervals[watch.id] = self._begun(watch, snapshot.offset)
         begun.is_excused = known.is_excused
+        begun.begun_us = known.applied_us.get(snapshot.offset, known.begun_us)
         self._look(watch, begun)
 
     def disk(self, watch: NodeWatch) -> None:
@@ -176,6 +182,7 @@ class SnapshotInterval(LogSignals):
     def applied(self, watch: NodeWatch) -> None:
         known = self._of(watch)
         if known is not None:
+            known.applied_us.setdefault(watch.applied_offset, watch.machine.world.now_us)
             self._look(watch, known)
 
     def after(self, watch: NodeWatch) -> None:
@@ -197,7 +204,8 @@ class SnapshotInterval(LogSignals):
     def _begun(self, watch: NodeWatch, end: int) -> _Interval:
         machine = watch.machine
         rate, start = machine.clock.rate_permille, watch.log.start_offset
-        return _Interval(machine.life, end, machine.world.now_us, rate, start)
+        now_us = machine.world.now_us
+        return _Interval(machine.life, end, now_us, now_us, rate, start)
 
     def _between(self, start: int, end: int) -> int:
         """Return the bytes of the committed batches between two ends of batches."""
@@ -212,10 +220,10 @@ class SnapshotInterval(LogSignals):
         if size_bytes >= setup.snapshot_every_bytes:
             return
         self.judge.marks["snapshot by time"] += 1
-        is_disturbed = machine.disturbed_us >= known.since_us
+        is_disturbed = machine.disturbed_us >= known.begun_us
         if is_disturbed or known.rate_permille != machine.clock.rate_permille:
             return
-        passed_us = machine.world.now_us - known.since_us + _EARLY_US
+        passed_us = machine.world.now_us - known.begun_us + _EARLY_US
         has_passed = passed_us * known.rate_permille // 1_000_000 >= setup.snapshot_every_ms
         facts = "takes", end, "after", known.end, size_bytes, "bytes", passed_us - _EARLY_US, "us"
         self._check(setup.snapshot_every_ms > 0 and has_passed, watch, *facts)

@@ -7,6 +7,7 @@ import pytest
 
 from kraft_wire.sim.campaign import drawn
 from kraft_wire.sim.cluster_plan import drawn_cluster_plan
+from kraft_wire.sim.invariants import kinds_of
 from kraft_wire.sim.metadata_upkeep_plan import UPKEEP_KINDS, with_metadata_upkeep
 from kraft_wire.sim.plan import Fault, Plan, drawn_plan, plan_from_json, plan_to_json
 from kraft_wire.sim.run import Result, run_plan
@@ -51,6 +52,12 @@ def test_every_kind_is_drawn_and_survives_a_plan_file() -> None:
 def test_seed_with_upkeep_holds_every_invariant(seed: int) -> None:
     plan = next(plan for at in range(10) if (plan := quorum_plan(seed * 10 + at)) != base(plan))
     assert run_plan(plan).failure is None
+
+
+@pytest.mark.parametrize("seed", kept_seeds(__file__, "upkeep_seeds.txt"))
+def test_seed_that_once_failed_with_upkeep_holds_every_invariant(seed: int) -> None:
+    plan = drawn(seed, events=2_000, nodes=None, brokers=None)
+    assert run_plan(plan, kinds=kinds_of(canary=False, model=True)).failure is None
 
 
 def base(plan: Plan) -> Plan:
