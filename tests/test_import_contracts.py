@@ -17,6 +17,7 @@ DOORS = {
     "kraft_wire/storage/os_files.py": "import fcntl\nimport os\n",
     "kraft_wire/sim/campaign.py": "import time\n",
     "kraft_wire/sim/crash_runs.py": "import time\n",
+    "kraft_wire/sim/quorum_model/__main__.py": "import time\n",
 }
 """What these modules import, and nobody else beside them may."""
 
@@ -32,6 +33,7 @@ PLANTED = {
     "files": ("kraft_wire/controller/planted.py", "from pathlib import Path\n"),
     "files, beside the door": ("kraft_wire/storage/planted.py", "import os\n"),
     "simulated": ("kraft_wire/sim/planted.py", "from time import monotonic\n"),
+    "model": ("kraft_wire/sim/quorum_model/planted.py", "import kraft_wire.raft\n"),
     "codegen": ("codegen/planted.py", "import kraft_wire.model\n"),
     "codegen, the other way": ("kraft_wire/cli/planted.py", "import codegen\n"),
     "layers, Spark is no judge's": (
@@ -51,11 +53,10 @@ PLANTED = {
 @pytest.fixture
 def skeleton(tmp_path: Path) -> Path:
     """The packages without their code, with the real configuration."""
-    for real in sorted([*CHECKOUT.glob("kraft_wire/*"), CHECKOUT / "kraft_wire"]):
-        if (real / "__init__.py").exists():
-            copy = tmp_path / real.relative_to(CHECKOUT)
-            copy.mkdir(parents=True, exist_ok=True)
-            (copy / "__init__.py").touch()
+    for real in CHECKOUT.glob("kraft_wire/**/__init__.py"):
+        copy = tmp_path / real.relative_to(CHECKOUT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.touch()
     for module in ("kraft_wire/model.py", "kraft_wire/frozen.py", "codegen/__init__.py"):
         (tmp_path / module).parent.mkdir(exist_ok=True)
         (tmp_path / module).touch()

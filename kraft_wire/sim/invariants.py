@@ -140,7 +140,7 @@ class OneVotePerEpoch(Signals):
         self._check(_is_same_candidate(given, candidate), watch, "grants", key, given, candidate)
         stored = self.ledger.votes.get(key)
         is_durable = stored is not None and _is_same_candidate(stored, candidate)
-        self._check(is_durable, watch, "grants", candidate, "before it is durable", stored)
+        self._check(is_durable, watch, "votes for", candidate, "on its disk is", stored)
 
 
 class MonotoneHighWatermark(Signals):

@@ -16,6 +16,7 @@ from kraft_wire.node.checkpoint_files import FormattedVoter, quorum_checkpoint_b
 from kraft_wire.node.config import NodeConfig, load_config, settings_of_file
 from kraft_wire.node.formatting import DEFAULT_LEVELS, format_directory
 from kraft_wire.settings.topic_names import METADATA_TOPIC
+from kraft_wire.sim.upkeep_topics import settings_for_upkeep
 from kraft_wire.sim.workload import Workload
 from kraft_wire.storage.files import FileSystem, replace_file
 
@@ -118,7 +119,9 @@ class Setup:
             "storage.ballast.bytes": 0,
             "initial.broker.registration.timeout.ms": _FOR_EVER_MS,
         }
-        shared = self.data.settings(len(self.brokers)) if self.brokers else {}
+        shared: dict[str, object] = {}
+        if self.brokers:
+            shared = {**self.data.settings(len(self.brokers)), **settings_for_upkeep(self.data)}
         if self.administrators or self.paper_brokers:
             shared = {**shared, **_ADMINISTERED}
         everything = {**own, **self._quorum(), **shared}

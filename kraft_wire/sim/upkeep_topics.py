@@ -8,12 +8,10 @@ not from the broker's configuration. The offsets topic is compacted too where a 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kraft_wire.broker.metadata_cache import OFFSETS_TOPIC
-
-if TYPE_CHECKING:
-    from kraft_wire.sim.workload import Workload
+from kraft_wire.sim.workload import Workload
 
 __all__ = [
     "KINDS",

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kraft_wire.sim.upkeep_topics import settings_for_upkeep
-
 __all__ = ["Workload"]
 
 
@@ -66,7 +64,10 @@ class Workload:
     """Clients that ask for offsets by time and by leader epoch."""
 
     def settings(self, brokers_count: int) -> dict[str, object]:
-        """Return what stands in the `server.properties` of brokers and controllers."""
+        """Return what stands in the `server.properties` of brokers and controllers.
+
+        `upkeep_topics.settings_for_upkeep` adds to it.
+        """
         found: dict[str, object] = {
             "auto.create.topics.enable": "false",
             "broker.heartbeat.interval.ms": self.session_ms // 4,
@@ -88,4 +89,4 @@ class Workload:
         }
         if self.flushes:
             found["log.flush.interval.messages"] = 1
-        return {**found, **settings_for_upkeep(self)}
+        return found
