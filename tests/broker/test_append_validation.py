@@ -154,3 +154,16 @@ def test_partition_that_is_offline_or_not_led_takes_nothing() -> None:
     assert produced(target, batch()).error is E.NOT_LEADER_OR_FOLLOWER
     target.offline = True
     assert produced(target, batch()).error is E.KAFKA_STORAGE_ERROR
+
+
+def test_of_several_records_just_those_out_of_range_are_named() -> None:
+    target = partition(
+        message_timestamp_before_max_ms=HOUR_MS, message_timestamp_after_max_ms=HOUR_MS
+    )
+    edges = (WALL_MS - HOUR_MS, WALL_MS + HOUR_MS, WALL_MS)
+    beyond = (WALL_MS - HOUR_MS - 1, WALL_MS + HOUR_MS + 1)
+    records = [Record(b"k", b"v", timestamp=each) for each in (*edges, *beyond)]
+    result = produced(target, build_batch(records))
+    assert result.error is E.INVALID_TIMESTAMP
+    assert [each.batch_index for each in result.record_errors] == [3, 4]
+    assert produced(target, build_batch(records[:3])).error is E.NONE
