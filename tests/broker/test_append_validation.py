@@ -167,3 +167,17 @@ def test_of_several_records_just_those_out_of_range_are_named() -> None:
     assert result.error is E.INVALID_TIMESTAMP
     assert [each.batch_index for each in result.record_errors] == [3, 4]
     assert produced(target, build_batch(records[:3])).error is E.NONE
+
+
+@pytest.mark.parametrize("bits", [0, 8])
+def test_a_batch_of_creation_times_is_stored_as_one(bits: int) -> None:
+    """Apache's LogValidator sets type and largest time anew where the client's head is wrong."""
+    target = partition()
+    sent = batch(time_ms=WALL_MS)
+    for form, at, value in ((">h", 21, bits), (">q", 35, WALL_MS + 7 * (bits == 0))):
+        sent = with_head(sent, form, at, value)
+    assert produced(target, sent).error is E.NONE
+    (stored,) = contents(target.log)  # type: ignore[arg-type]  # it is a log
+    assert struct.unpack_from(">h", stored, 21) == (0,)
+    assert struct.unpack_from(">q", stored, 35) == (WALL_MS,)
+    assert struct.unpack_from(">I", stored, 17) == (crc32c(stored[21:]),)

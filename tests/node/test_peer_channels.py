@@ -342,6 +342,18 @@ def test_a_link_that_nobody_needs_is_closed_without_a_rest() -> None:
     world.connect(request_id=2, now_ms=5_100)
 
 
+def test_a_peer_that_drops_a_request_rests_and_one_that_owed_nothing_does_not() -> None:
+    world, link = ready()
+    world.outputs()
+    assert world.channels.link_down(link, 100) == [RequestFailed(1)]
+    again = SendRequest(2, 2, ADDRESS, VoteRequest())
+    assert world.channels.send(again, 100 + ChannelLimits().backoff_ms - 1) == [RequestFailed(2)]
+    idle, link = ready()
+    idle.channels.link_frame(link, good_vote(idle.requests()[0][0]), 100)
+    assert idle.channels.link_down(link, 200) == []
+    idle.connect(request_id=2, now_ms=200)
+
+
 # -- memory ------------------------------------------------------------------------------------
 
 
