@@ -145,6 +145,21 @@ def test_sigterm_answers_a_waiting_fetch_and_leaves_a_clean_mark(
     assert "stopped clean=True" in server_process.log.read_text()
 
 
+def test_sigterm_waits_only_so_long_for_a_client_that_reads_no_answers(
+    server_process: ServerProcess,
+) -> None:
+    with WireClient(server_process.bootstrap) as client:
+        topic = client.topic("unread")
+        client.call(produce_request(topic, one_batch(bytes(900_000))), 8, ProduceResponse)
+        for _ in range(40):  # more than the buffers of both sockets hold
+            client.send(fetch_request("unread", max_wait_ms=0), 11)
+        time.sleep(0.5)  # so that the server has filled them
+        begun = time.monotonic()
+        assert server_process.stop() == 0
+        assert time.monotonic() - begun < 20
+    assert "stopped clean=True" in server_process.log.read_text()
+
+
 def test_what_was_acknowledged_is_there_after_a_kill(server_process: ServerProcess) -> None:
     with WireClient(server_process.bootstrap) as client:
         topic = client.topic("kept")

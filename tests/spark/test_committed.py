@@ -166,6 +166,23 @@ def test_producer_snapshot_of_the_newest_segment_says_nothing_of_the_first(tmp_p
     assert all_offsets(written) == committed(written)
 
 
+def test_transaction_open_in_the_newest_segment_hides_no_older_end_of_its_producer(
+    tmp_path: Path,
+) -> None:
+    """The first segment begins with nothing open, whatever is open at the end."""
+    written = WrittenLogs(tmp_path / "node", 1)
+    written.log("money", 0, SEGMENT_BYTES)
+    written.append("money", 0, 2, producer_id=7, sequence=0, is_transactional=True, is_aborted=True)
+    written.mark("money", 0, 7, abort=True)
+    written.append("money", 0, 2, producer_id=7, sequence=2, is_transactional=True, is_open=True)
+    for _ in range(30):
+        written.append("money", 0, 4)
+    written.close()
+    newest = segments(written)[-1].with_suffix(".snapshot")
+    assert newest.exists()
+    assert all_offsets(written) == committed(written)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_damaged_producer_snapshots_are_done_without(tmp_path: Path, seed: int) -> None:
     written = write(tmp_path / "node", seed, open_from=350)
