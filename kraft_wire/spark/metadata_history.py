@@ -64,7 +64,8 @@ class MetadataHistory:
 
     def image(self, at: Moment, epoch: int) -> MetadataImage:
         """Return what is true after the last record."""
-        return self._draft.finish(max(at.offset, -1), epoch)
+        assert at.offset >= -1, at
+        return self._draft.finish(at.offset, epoch)
 
     def _mark(self, marker: int, at: Moment) -> None:
         if (marker == _BEGIN) != (self._held_back is None):
