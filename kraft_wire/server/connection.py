@@ -105,7 +105,7 @@ class Connection:
 
     def resume(self) -> None:
         """Go on with what was received while a request was with the node."""
-        if self.is_closed or self.awaits_answer or self.is_deferred or self.unsent_bytes:
+        if self.awaits_answer or self.is_deferred or self.unsent_bytes:
             return
         if self.framing.has_begun:
             self.last_active_ms = now_ms()

@@ -369,16 +369,35 @@ def test_index_that_is_longer_than_a_piece_is_read_whole(
     assert max(len(one.timestamps) for one in whole) > 2
 
 
-def test_metadata_of_a_log_that_begins_behind_a_snapshot_is_that_of_most_copies(
-    nodes: list[Path],
-) -> None:
+def begin_metadata_log_at(nodes: list[Path], start: int) -> None:
+    """Remove the oldest batches of every node's metadata log; each has one record."""
     for node in nodes:
         log = node / "__cluster_metadata-0" / f"{0:020d}.log"
         batches = list(iter_batches(log.read_bytes()))
-        left = log.read_bytes()[sum(each.size_bytes for each in batches[:7]) :]
-        log.with_name(f"{7:020d}.log").write_bytes(left)
+        left = log.read_bytes()[sum(each.size_bytes for each in batches[:start]) :]
+        log.with_name(f"{start:020d}.log").write_bytes(left)
         log.unlink()
-        (log.parent / "leader-epoch-checkpoint").write_text("0\n1\n1 7\n")
+        (log.parent / "leader-epoch-checkpoint").write_text(f"0\n1\n1 {start}\n")
+
+
+def test_later_snapshot_is_judged_by_the_first_and_the_log_behind_it(nodes: list[Path]) -> None:
+    """All copies agree, and are not what the log makes of the snapshot that it begins with."""
+    begin_metadata_log_at(nodes, 4)
+    assert audit(nodes).findings == []
+    snapshot_id = OffsetAndEpoch(Offset(7), LeaderEpoch(1))
+    for node in nodes:
+        (older,) = (node / "__cluster_metadata-0").glob(f"{4:020d}-*.checkpoint")
+        (newer,) = (node / "__cluster_metadata-0").glob(f"{7:020d}-*.checkpoint")
+        newer.unlink()
+        write_snapshot(newer.parent, snapshot_id, values_in(older))
+    found = errors(audit(nodes))
+    assert {(each.check, each.offset) for each in found} == {("snapshot", 7)}
+
+
+def test_metadata_of_a_log_that_begins_behind_a_snapshot_is_that_of_most_copies(
+    nodes: list[Path],
+) -> None:
+    begin_metadata_log_at(nodes, 7)
     assert audit(nodes).findings == []
     directory = nodes[0] / "__cluster_metadata-0"
     (snapshot,) = directory.glob(f"{7:020d}-*.checkpoint")

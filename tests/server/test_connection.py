@@ -154,3 +154,13 @@ def test_an_answer_whose_segment_was_cut_ends_its_connection(
     answer(connection, [b"head", FileSlice(LogFile(), 0, 1_000_000)], 1_000_004)
     assert sock.taken == b"head"
     assert host.lost_count == 1
+
+
+def test_what_a_closed_connection_had_received_is_not_delivered() -> None:
+    """Its turn comes after others were served, and one of them may have closed it meanwhile."""
+    connection, _, _ = connected(room_bytes=0)
+    connection.framing.feed(b"\0\0\0\4abcd")
+    assert connection.framing.has_begun
+    connection.close()
+    connection.resume()
+    assert not connection.awaits_answer
