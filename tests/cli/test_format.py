@@ -36,6 +36,7 @@ node.id=101
 listeners=PLAINTEXT://127.0.0.1:9092
 """
 """Of a node that is only a broker; what is given last counts."""
+CONTROLLER = f"process.roles=controller\nlisteners=CONTROLLER://127.0.0.1:9093\n{STATIC}"
 SALT = 'salt="MWx2NHBkbnc0ZndxN25vdGN4bTB5eTFrN3E="'
 
 
@@ -198,8 +199,8 @@ def test_apache_kafka_starts_on_a_directory_that_we_formatted(tmp_path: Path) ->
 def test_controller_alone_may_have_every_feature_that_apaches_tool_finalises(
     tmp_path: Path,
 ) -> None:
-    only = f"process.roles=controller\nlisteners=CONTROLLER://127.0.0.1:9093\n{STATIC}"
-    apaches, made = properties(tmp_path / "theirs", only), properties(tmp_path / "ours", only)
+    apaches = properties(tmp_path / "theirs", CONTROLLER)
+    made = properties(tmp_path / "ours", CONTROLLER)
     theirs(apaches)
     levels = {**APACHE_DEFAULTS, "metadata.version": 0, "kraft.version": 0}
     options = [
@@ -221,6 +222,8 @@ def test_controller_alone_may_have_every_feature_that_apaches_tool_finalises(
         (f"{DYNAMIC}\n{BROKER}", ["-s"], 2, "You can only use --standalone on a controller."),
         (DYNAMIC, ["-s", "-f", "kraft.version=0"], 2, "for a dynamic quorum, not 0: leave"),
         (STATIC, ["-f", "group.version=1"], 2, "only group.version=0 is possible"),
+        (CONTROLLER, ["-f", "group.version=9"], 2, "No feature:group.version with feature level 9"),
+        (CONTROLLER, ["-f", "group.version=-1"], 2, "with feature level -1"),
         (DYNAMIC, ["-I", "1@localhost"], 2, "id@host:port:directoryId"),
         (DYNAMIC, ["-I", "1@h:1:x"], 2, "22-character id"),
         (DYNAMIC, ["-I", "2147483648@h:1:ulKdNaW-TEGJrNOp2H6_aQ"], 2, "id@host:port:directoryId"),

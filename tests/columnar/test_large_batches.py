@@ -98,3 +98,15 @@ def test_broken_chain_is_told_from_a_wrong_guess(monkeypatch: pytest.MonkeyPatch
     assert divided.broken[5]
     assert np.array_equal(divided.positions, plain.positions)
     assert np.array_equal(divided.owners, plain.owners)
+
+
+@pytest.mark.parametrize("size", [b"\xfe\x7e", b"\xfe\xff\xff\xff\x07"], ids=["8127", "1 GiB"])
+def test_chain_that_leaps_out_of_everything_is_broken(size: bytes) -> None:
+    """The record that it begins ends far behind the buffer, and another one is to follow."""
+    content = size + bytes(30)
+    data = content + bytes(PADDING_BYTES)
+    starts, ends = np.zeros(1, np.int64), np.full(1, len(content), np.int64)
+    bodies = Bodies(data, words_of(data), starts, ends, np.full(1, 2, np.int64))
+    found = find_record_starts(bodies)
+    assert found.broken.tolist() == [True]
+    assert found.positions.size == 0
