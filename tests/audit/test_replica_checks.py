@@ -140,6 +140,17 @@ def test_batches_out_of_order_are_one_finding() -> None:
     assert names(findings(second=swapped)) == [("gap", "error", 8)]
 
 
+def test_batches_that_go_back_belong_to_a_hole_only_where_they_fit_into_it() -> None:
+    """The hole is from 8 to 11. Below it, above it and partly within it are faults beside it."""
+    begin = [batch(6), *(batch(offset, 1) for offset in (12, 14, 16))]
+    end = [batch(18, 1), batch(20, 1)]
+    for offset in (8, 10):
+        assert names(findings(second=[*begin, batch(offset, 1), *end])) == [("gap", "error", 12)]
+    for offset in (4, 7, 11, 12, 14):
+        found = findings(second=[*begin, batch(offset, 1), *end])
+        assert names(found) == [("gap", "error", 12), ("gap", "error", offset)]
+
+
 def test_segments_under_each_others_names_are_one_finding() -> None:
     assert names(findings(first=SECOND, second=FIRST)) == [("gap", "error", 6)]
     assert names(findings(second=FIRST)) == [("gap", "error", 0)]

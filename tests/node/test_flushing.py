@@ -1,6 +1,10 @@
-"""Whom a flush that took a while speaks of."""
+"""Whom a flush that took a while speaks of, and what a full disk leaves to flush."""
 
+import pytest
+
+from kraft_wire.model import DiskFull
 from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.storage.log import Log
 from kraft_wire.wire.generated.error_code import ErrorCode
 from tests.broker.replication.leading import Leading
 from tests.broker.small_broker import partition_image
@@ -28,3 +32,21 @@ def test_a_flush_of_a_deleted_log_commits_nothing_in_the_one_that_was_made_again
     leading.flush()
     assert leading.high_watermark == 2
     assert (waiting.produced.error_code, waiting.produced.base_offset) == (ErrorCode.NONE, 0)
+
+
+def test_a_log_whose_indexes_find_no_room_is_flushed_another_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A flush saves the indexes of sealed segments, for which a full disk may have no room."""
+    leading = Leading(partition_image(0), config={"flush.messages": "1"})
+    waiting = leading.produce(3)
+    with monkeypatch.context() as full:
+
+        def begin_flush(_: Log) -> None:
+            raise DiskFull("write", "0.index", "no space left on device")
+
+        full.setattr(Log, "begin_flush", begin_flush)
+        assert leading.flushing.begin(iter([1])) is None
+    assert waiting.is_parked
+    leading.flush()
+    assert (waiting.produced.error_code, leading.high_watermark) == (ErrorCode.NONE, 3)

@@ -12,6 +12,7 @@ from kraft_wire.storage.repair import cut
 from kraft_wire.storage.snapshots import SnapshotWriter
 from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.record import Record
+from kraft_wire.wire.record_batch import parse_batches
 from tests.storage.making import (
     DIRECTORY,
     PARTITION,
@@ -242,6 +243,21 @@ def test_damaged_snapshot_is_set_aside_where_the_log_is_whole(snapshots: tuple[i
     assert damage.can_be_cut
     cut(fs, DISK, damage)
     assert inspect(fs, DISK, METADATA_PARTITION) == []
+
+
+@pytest.mark.parametrize(("snapshots", "is_enough"), [((2,), False), ((1, 2), True)])
+def test_log_from_offset_1_on_replaces_a_snapshot_only_behind_an_older_one(
+    snapshots: tuple[int, ...], is_enough: bool
+) -> None:
+    """Nothing else says what the record before its first was."""
+    fs = metadata_disk(*snapshots)
+    data = fs.read(f"{METADATA}/{0:020d}.log")
+    first = next(iter(parse_batches(bytearray(data))))
+    replace_file(fs, f"{METADATA}/{1:020d}.log", data[first.size_bytes :])
+    fs.unlink(f"{METADATA}/{0:020d}.log")
+    flip_read_only(fs, f"{METADATA}/{2:020d}-{0:010d}.checkpoint")
+    found = [each for each in inspect(fs, DISK, METADATA_PARTITION) if "checkpoint" in each.path]
+    assert [each.can_be_cut for each in found] == [is_enough]
 
 
 def flip_read_only(fs: SimFileSystem, path: str) -> None:
