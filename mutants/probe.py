@@ -18,7 +18,7 @@ from kraft_wire.sim.bit_flip_fixtures import KINDS
 from kraft_wire.sim.bit_flips import run_kind
 from kraft_wire.sim.crash_points import SCENARIOS, run_scenario
 from kraft_wire.sim.crash_states import Limits
-from kraft_wire.sim.judge import Violation
+from kraft_wire.sim.violation import Violation
 from mutants.catalogue import Check
 
 __all__ = ["Verdict", "main", "probe"]

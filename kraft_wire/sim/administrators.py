@@ -8,15 +8,19 @@ nobody knows whether a request was carried out, the administrator goes on under 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kraft_wire.sim.admin_mistakes import mistakes
 from kraft_wire.sim.clients import CLIENT_METRICS, Admin
-from kraft_wire.sim.judge import Violation
+from kraft_wire.sim.judge import Judge
+from kraft_wire.sim.machine_state import newest_leader
+from kraft_wire.sim.mail import Mail
 from kraft_wire.sim.metadata_twin import Key, Value
 from kraft_wire.sim.paper_brokers import FIRST_PAPER_BROKER
 from kraft_wire.sim.scheduler import stream
 from kraft_wire.sim.setup import CONTROLLER_PORT
+from kraft_wire.sim.stage import Stage
+from kraft_wire.sim.violation import Violation
 from kraft_wire.wire.generated.alter_client_quotas import (
     AlterClientQuotasRequest,
     EntityData,
@@ -50,9 +54,6 @@ from kraft_wire.wire.generated.incremental_alter_configs import (
 )
 from kraft_wire.wire.message import Message
 
-if TYPE_CHECKING:
-    from kraft_wire.sim.world import World
-
 __all__ = ["Administrator"]
 
 _PLACE: Final = -1_200
@@ -78,12 +79,13 @@ Step = tuple[Message, dict[ErrorCode, State]]
 class Administrator:
     """One administrator with names of its own."""
 
-    def __init__(self, world: World, number: int) -> None:
-        self.world = world
+    def __init__(self, stage: Stage, mail: Mail, judge: Judge, number: int) -> None:
+        self.stage = stage
+        self.judge = judge
         self.number = number
         self.is_done = False
-        self._admin = Admin(world, _PLACE - number)
-        self._random = stream(world.seed, "administrator", number)
+        self._admin = Admin(stage, mail, _PLACE - number)
+        self._random = stream(stage.seed, "administrator", number)
         self._generation = 0
         self._values = 0
         self._state: State = {}
@@ -98,7 +100,7 @@ class Administrator:
         return f"adm{self.number}-{self._generation}-"
 
     def _later(self) -> None:
-        self.world.scheduler.after(self._random.randrange(5_000, 120_000), self._go_on)
+        self.stage.scheduler.after(self._random.randrange(5_000, 120_000), self._go_on)
 
     def _go_on(self) -> None:
         if self.is_done or self._admin.is_busy:
@@ -129,8 +131,8 @@ class Administrator:
     def _controller(self) -> int | None:
         """Return the active controller, or now and then any; None while there is none."""
         if self._random.random() < 0.03:
-            return self._random.choice(self.world.setup.controllers)
-        leader = self.world.leader()
+            return self._random.choice(self.stage.setup.controllers)
+        leader = newest_leader(self.stage.machines.values())
         if leader is None or leader.node is None or not leader.node.quorum.host.is_active:
             return None
         return leader.id
@@ -145,7 +147,7 @@ class Administrator:
         """Compare what is committed with what the answer means."""
         error = None if response is None else _error_of(response)
         name = request.NAME.removesuffix("Request")
-        self.world.marks[f"{name} {'unanswered' if error is None else error.name}"] += 1
+        self.stage.marks[f"{name} {'unanswered' if error is None else error.name}"] += 1
         if error is None or error in _UNKNOWN:
             self._generation += 1
             self._state = {}
@@ -161,7 +163,7 @@ class Administrator:
 
     def _committed(self) -> State:
         """Return what is committed under its names, as far as it can foretell it."""
-        twin, prefix = self.world.judge.twin, self._prefix
+        twin, prefix = self.judge.twin, self._prefix
         found: State = {}
         for key, value in twin.now.items():
             match key:
@@ -355,7 +357,7 @@ class Administrator:
                 election_type=0, topic_partitions=partitions, timeout_ms=1_000
             )
         else:
-            brokers = range(FIRST_PAPER_BROKER, FIRST_PAPER_BROKER + self.world.setup.paper_brokers)
+            brokers = range(FIRST_PAPER_BROKER, FIRST_PAPER_BROKER + self.stage.setup.paper_brokers)
             count = self._random.randrange(1, 4)
             replicas = self._random.sample(brokers, min(count, len(brokers))) or None
             if self._random.random() < 0.3:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kraft_wire.sim.callers import Caller
+from kraft_wire.sim.client_context import ClientContext
 from kraft_wire.sim.offset_answers import EARLIEST, LATEST, MAX_TIMESTAMP, OffsetAnswers, Place
 from kraft_wire.sim.reduced_batches import facts_of
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -23,7 +24,6 @@ from kraft_wire.wire.generated.offset_for_leader_epoch import (
 from kraft_wire.wire.message import Message
 
 if TYPE_CHECKING:
-    from kraft_wire.sim.cluster import Cluster
     from kraft_wire.sim.partition_truth import PartitionTruth
 
 __all__ = ["Asker", "earliest_request"]
@@ -36,9 +36,9 @@ _KINDS: Final = (LATEST, EARLIEST, EARLIEST, MAX_TIMESTAMP, "time", "time", "epo
 class Asker(Caller):
     """Asks one thing after another about the partitions of a topic."""
 
-    def __init__(self, cluster: Cluster, number: int, topic: str) -> None:
-        super().__init__(cluster, number, topic)
-        self._answers = OffsetAnswers(cluster.judge)
+    def __init__(self, context: ClientContext, number: int, topic: str) -> None:
+        super().__init__(context, number, topic)
+        self._answers = OffsetAnswers(context.judge)
 
     def step(self) -> None:
         if self.is_done or self.topic_id is None:
@@ -47,7 +47,7 @@ class Asker(Caller):
         node_id, epoch = self.leaders[number]
         if epoch and self.random.random() < _OUTDATED:
             epoch -= 1
-        truth = self.cluster.truth.partitions[self.topic_id, number]
+        truth = self.context.truth.partitions[self.topic_id, number]
         kind = self.random.choice(_KINDS)
         before = self._answers.place(node_id, truth)
         if kind == "epoch":
@@ -105,7 +105,7 @@ class Asker(Caller):
 
     def _is_right(self, error_code: int, name: str) -> bool:
         error = ErrorCode(error_code)
-        self.cluster.history.counts[f"{name} {error.name}"] += 1
+        self.context.history.counts[f"{name} {error.name}"] += 1
         return error is ErrorCode.NONE
 
 

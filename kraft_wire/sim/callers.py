@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kraft_wire.model import Uuid
+from kraft_wire.sim.client_context import ClientContext
 from kraft_wire.sim.clients import Admin
 from kraft_wire.sim.scheduler import stream
 from kraft_wire.sim.setup import BROKER_PORT
@@ -21,9 +22,6 @@ from kraft_wire.wire.generated.metadata import (
 )
 from kraft_wire.wire.message import Message
 
-if TYPE_CHECKING:
-    from kraft_wire.sim.cluster import Cluster
-
 __all__ = ["Caller"]
 
 _BACKOFF_US: Final = 50_000
@@ -32,15 +30,15 @@ _BACKOFF_US: Final = 50_000
 class Caller(ABC):
     """One client of brokers; subclasses say what it does in `step`."""
 
-    def __init__(self, cluster: Cluster, number: int, topic: str) -> None:
-        self.cluster = cluster
-        self.world = cluster.world
+    def __init__(self, context: ClientContext, number: int, topic: str) -> None:
+        self.context = context
+        self.stage = context.stage
         self.number = number
         self.topic = topic
         self.topic_id: Uuid | None = None
         self.leaders: dict[int, tuple[int, int]] = {}
         """Partition -> leader and its epoch, as the metadata said last."""
-        self.random = stream(self.world.seed, "caller", number)
+        self.random = stream(self.stage.seed, "caller", number)
         self.lacks_leaders = False
         """Whether some partition of the topic had none then."""
         self.is_done = False
@@ -58,7 +56,7 @@ class Caller(ABC):
     def later(self, mean_us: int) -> None:
         """Take the next step after a pause."""
         delay_us = int(self.random.expovariate(1 / mean_us)) + 1
-        self.world.scheduler.after(delay_us, self._go_on)
+        self.stage.scheduler.after(delay_us, self._go_on)
 
     def again(self) -> None:
         """Something failed: learn who leads, after a moment."""
@@ -88,21 +86,21 @@ class Caller(ABC):
         timeout_us = self.timeout_us if timeout_us is None else timeout_us
         link = self._links.get(node_id)
         if link is None:
-            link = self._links[node_id] = Admin(self.world, -100 - self.number)
+            link = self._links[node_id] = Admin(self.stage, self.context.mail, -100 - self.number)
         self.is_busy = True
-        asked_us = self.world.now_us
+        asked_us = self.stage.now_us
 
         def answered(response: Message | None) -> None:
             self.is_busy = False
-            if response is None and self.world.now_us >= asked_us + timeout_us:
-                self.cluster.unanswered(node_id, self.number, request, asked_us)
+            if response is None and self.stage.now_us >= asked_us + timeout_us:
+                self.context.unanswered(node_id, self.number, request, asked_us)
             then(response)
 
         link.ask(node_id, BROKER_PORT, request, timeout_us, answered)
 
     def some_broker(self) -> int:
         """Return any broker."""
-        return self.random.choice(self.world.setup.brokers)
+        return self.random.choice(self.stage.setup.brokers)
 
     def _learn(self) -> None:
         topics = [MetadataRequestTopic(name=self.topic)]

@@ -11,8 +11,8 @@ from typing import Final
 
 from kraft_wire.model import Uuid
 from kraft_wire.sim.callers import Caller
-from kraft_wire.sim.judge import Violation
 from kraft_wire.sim.scheduler import EPOCH_MS
+from kraft_wire.sim.violation import Violation
 from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.produce import (
@@ -53,7 +53,7 @@ class CarelessProducer(Caller):
             self.again()
             return
         error = ErrorCode(response.responses[0].partition_responses[0].error_code)
-        self.cluster.history.counts[f"careless {name} {error.name}"] += 1
+        self.context.history.counts[f"careless {name} {error.name}"] += 1
         if error is ErrorCode.NONE:
             raise Violation("S57 OnlySoundBatches", node_id, self.topic, name, "was taken")
         if error in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_ID):

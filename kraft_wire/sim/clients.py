@@ -9,14 +9,15 @@ gives up after a while: then nobody knows whether its write happened. What it wa
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from kraft_wire.sim.history import Operation
+from kraft_wire.sim.history import History, Operation
 from kraft_wire.sim.ledger import register_of_config, register_of_quota
-from kraft_wire.sim.mail import Answered
+from kraft_wire.sim.mail import Answered, Mail
 from kraft_wire.sim.network import Connection, Network
 from kraft_wire.sim.scheduler import stream
 from kraft_wire.sim.setup import BROKER_PORT, CONTROLLER_PORT
+from kraft_wire.sim.stage import Stage
 from kraft_wire.sim.wires import frames_of
 from kraft_wire.wire.frame import frame_prefix
 from kraft_wire.wire.generated.alter_client_quotas import (
@@ -46,9 +47,6 @@ from kraft_wire.wire.generated.registry import response_class
 from kraft_wire.wire.header import RequestHeader, encode_request_header, parse_response_header
 from kraft_wire.wire.message import Message
 
-if TYPE_CHECKING:
-    from kraft_wire.sim.world import World
-
 __all__ = ["CLIENT_METRICS", "Admin", "Client", "Stranger"]
 
 CLIENT_METRICS: Final = 16
@@ -64,9 +62,10 @@ _KINDS: Final = ("write", "write", "write", "quota", "read", "read", "producer-i
 class Admin:
     """One connection at a time, one request at a time; whoever asks is called back once."""
 
-    def __init__(self, world: World, place: int) -> None:
+    def __init__(self, stage: Stage, mail: Mail, place: int) -> None:
         assert place < 0, place
-        self.world = world
+        self.stage = stage
+        self.mail = mail
         self.place = place
         self.is_up = True
         self._connection: Connection | None = None
@@ -101,24 +100,24 @@ class Admin:
         head = encode_request_header(header)
         data = frame_prefix(len(head) + len(body)) + head + body
         self._asked = (number, request, version, then)
-        self.world.scheduler.after(timeout_us, self._give_up, number)
+        self.stage.scheduler.after(timeout_us, self._give_up, number)
         if self._target == (node_id, port) and self._connection is not None:
             self._send(self._connection, data)
             return
         self._hang_up()
         self._target, self._outgoing = (node_id, port), data
-        self._connection = self.world.network.dial(self, self.world.machines[node_id].host, port, 0)
+        self._connection = self.stage.network.dial(self, self.stage.machines[node_id].host, port, 0)
         assert self._connection is not None, (node_id, port)
 
     def _send(self, connection: Connection, data: bytes) -> None:
-        self.world.mail.client_sent(self, connection, data)
-        self.world.network.send(connection, self, data)
+        self.mail.client_sent(self.place, connection, data)
+        self.stage.network.send(connection, self, data)
 
     def _hang_up(self) -> None:
         connection, self._connection = self._connection, None
         self._target, self._buffer, self._outgoing = None, bytearray(), b""
         if connection is not None and not connection.is_left_by_dialler:
-            self.world.network.leave(connection, self)
+            self.stage.network.leave(connection, self)
 
     def _give_up(self, number: int) -> None:
         if self._asked is not None and self._asked[0] == number:
@@ -152,7 +151,7 @@ class Admin:
             if self._asked is None or self._asked[0] != number:
                 continue
             _, request, version, _ = self._asked
-            self.answered = self.world.mail.client_received(connection, frame)
+            self.answered = self.mail.client_received(connection, frame)
             _, at = parse_response_header(frame, request.API_KEY, version)
             response, _ = response_class(request.API_KEY).decode(frame, version, at)
             self._finish(response)
@@ -199,11 +198,12 @@ class Stranger:
 class Client:
     """Writes and reads registers, again and again, until it is told to stop."""
 
-    def __init__(self, world: World, number: int) -> None:
-        self.world = world
+    def __init__(self, stage: Stage, mail: Mail, history: History, number: int) -> None:
+        self.stage = stage
+        self.history = history
         self.number = number
-        self.admin = Admin(world, -number)
-        self._random = stream(world.seed, "client", number)
+        self.admin = Admin(stage, mail, -number)
+        self._random = stream(stage.seed, "client", number)
         self._hint: int | None = None
         self._values = 0
         self.is_done = False
@@ -216,20 +216,20 @@ class Client:
 
     def _later(self) -> None:
         delay_us = int(self._random.expovariate(1 / self.think_us)) + 1
-        self.world.scheduler.after(delay_us, self._go_on)
+        self.stage.scheduler.after(delay_us, self._go_on)
 
     def _go_on(self) -> None:
         if self.is_done or self.admin.is_busy:
             return
         kind = self._random.choice(_KINDS)
-        if kind == "producer-id" and not self.world.setup.combined:
+        if kind == "producer-id" and not self.stage.setup.combined:
             kind = "write"
         getattr(self, "_" + kind.replace("-", "_"))()
 
     def _node(self) -> int:
         if self._hint is not None and self._random.random() < 0.9:
             return self._hint
-        return self._random.choice(self.world.setup.controllers)
+        return self._random.choice(self.stage.setup.controllers)
 
     def _next_value(self) -> int:
         """Return a number that no client writes twice, small enough for an interval."""
@@ -239,7 +239,7 @@ class Client:
     # -- operations ------------------------------------------------------------------------------
 
     def _write(self) -> None:
-        name = f"r{self._random.randrange(self.world.setup.registers)}"
+        name = f"r{self._random.randrange(self.stage.setup.registers)}"
         value = str(self._next_value())
         config = AlterableConfig(name=_INTERVAL, config_operation=_SET, value=value)
         resource = AlterConfigsResource(
@@ -250,7 +250,7 @@ class Client:
         self._run(Operation(self.number, "write", register, value, self._node()), request)
 
     def _quota(self) -> None:
-        user = f"u{self._random.randrange(self.world.setup.registers)}"
+        user = f"u{self._random.randrange(self.stage.setup.registers)}"
         value = self._next_value()
         entity = [EntityData(entity_type="user", entity_name=user)]
         entry = EntryData(entity=entity, ops=[OpData(key=_QUOTA, value=float(value))])
@@ -259,7 +259,7 @@ class Client:
         self._run(Operation(self.number, "write", register, f"{value:g}", self._node()), request)
 
     def _read(self) -> None:
-        name = f"r{self._random.randrange(self.world.setup.registers)}"
+        name = f"r{self._random.randrange(self.stage.setup.registers)}"
         resource = DescribeConfigsResource(
             resource_type=CLIENT_METRICS, resource_name=name, configuration_keys=[_INTERVAL]
         )
@@ -268,14 +268,14 @@ class Client:
         self._run(Operation(self.number, "read", register, None, self._node()), request)
 
     def _producer_id(self) -> None:
-        node_id = self._random.choice(self.world.setup.combined)
+        node_id = self._random.choice(self.stage.setup.combined)
         request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
         operation = Operation(self.number, "producer-id", ("producer-ids",), None, node_id)
         self._run(operation, request, BROKER_PORT)
 
     def _run(self, operation: Operation, request: Message, port: int = CONTROLLER_PORT) -> None:
-        operation.invoked_us = self.world.now_us
-        self.world.history.invoked(operation)
+        operation.invoked_us = self.stage.now_us
+        self.history.invoked(operation)
 
         def then(response: Message | None) -> None:
             self._returned(operation, response)
@@ -292,7 +292,7 @@ class Client:
         elif error is ErrorCode.NOT_CONTROLLER or error is None:
             self._hint = None
         outcome = "ok" if error is ErrorCode.NONE else _UNSURE.get(error, "failed")
-        self.world.history.returned(operation, self.world.now_us, outcome)
+        self.history.returned(operation, self.stage.now_us, outcome)
         self._later()
 
 

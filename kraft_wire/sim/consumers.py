@@ -8,10 +8,11 @@ again. While a partition has no leader the metadata are asked for again and agai
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kraft_wire.model import FileSlice
 from kraft_wire.sim.callers import Caller
+from kraft_wire.sim.client_context import ClientContext
 from kraft_wire.sim.partition_truth import PartitionTruth
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import (
@@ -23,9 +24,6 @@ from kraft_wire.wire.generated.fetch import (
     PartitionData,
 )
 from kraft_wire.wire.message import Message
-
-if TYPE_CHECKING:
-    from kraft_wire.sim.cluster import Cluster
 
 __all__ = ["Consumer"]
 
@@ -47,8 +45,8 @@ class _Session:
 class Consumer(Caller):
     """Reads until it is told to stop."""
 
-    def __init__(self, cluster: Cluster, number: int, topic: str) -> None:
-        super().__init__(cluster, number, topic)
+    def __init__(self, context: ClientContext, number: int, topic: str) -> None:
+        super().__init__(context, number, topic)
         self.positions: dict[PartitionTruth, int] = {}
         self._read_in: dict[PartitionTruth, int] = {}
         """The leader epoch in which a position was reached."""
@@ -60,7 +58,7 @@ class Consumer(Caller):
     @property
     def has_read_all(self) -> bool:
         """Whether it is at the end of each partition of the topic."""
-        of_topic = self.cluster.truth.of_topic(self.topic)
+        of_topic = self.context.truth.of_topic(self.topic)
         return all(self.positions.get(each, 0) >= each.end for each in of_topic)
 
     def step(self) -> None:
@@ -85,7 +83,7 @@ class Consumer(Caller):
 
     def _truth(self, number: int) -> PartitionTruth:
         assert self.topic_id is not None, self.topic
-        return self.cluster.truth.partitions[self.topic_id, number]
+        return self.context.truth.partitions[self.topic_id, number]
 
     def _request(self, node_id: int, session: _Session) -> FetchRequest:
         """Name what the session does not know yet, and what it is to forget."""
@@ -131,7 +129,7 @@ class Consumer(Caller):
         if not isinstance(response, FetchResponse) or response.error_code:
             _start_over(session)
             name = "no answer" if response is None else "session over"
-            self.cluster.history.counts[f"fetch {name}"] += 1
+            self.context.history.counts[f"fetch {name}"] += 1
             self.again()
             return
         if session.epoch == 0 or session.session_id != response.session_id:
@@ -159,7 +157,7 @@ class Consumer(Caller):
         """
         truth = self._truth(data.partition_index)
         position = self.positions.get(truth, 0)
-        history = self.cluster.history
+        history = self.context.history
         match data.error_code:
             case ErrorCode.NONE:
                 records = data.records
@@ -169,7 +167,7 @@ class Consumer(Caller):
                     self._read_in[truth] = epoch
                 return True
             case ErrorCode.OFFSET_OUT_OF_RANGE:
-                if self.cluster.judge.leads(node_id, truth):
+                if self.context.judge.leads(node_id, truth):
                     read_in = self._read_in.get(truth, epoch)
                     history.out_of_range(node_id, truth, position, read_in)
                     self.positions[truth] = 0

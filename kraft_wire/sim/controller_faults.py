@@ -8,12 +8,16 @@ that resigns or dies. Its two settings are always written together.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kraft_wire.controller.records import VersionedRecord, encode_record
 from kraft_wire.node.raft_disk import Write
 from kraft_wire.raft.events import ResignRequested
 from kraft_wire.sim.clients import CLIENT_METRICS
+from kraft_wire.sim.machine import Machine
+from kraft_wire.sim.plan import Fault
+from kraft_wire.sim.upkeep_invariants import HALVES
+from kraft_wire.sim.world import World
 from kraft_wire.wire.generated.abort_transaction_record import AbortTransactionRecord
 from kraft_wire.wire.generated.begin_transaction_record import BeginTransactionRecord
 from kraft_wire.wire.generated.config_record import ConfigRecord
@@ -21,14 +25,8 @@ from kraft_wire.wire.generated.end_transaction_record import EndTransactionRecor
 from kraft_wire.wire.generated.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from kraft_wire.wire.message import Message
 
-if TYPE_CHECKING:
-    from kraft_wire.sim.machine import Machine
-    from kraft_wire.sim.plan import Fault
+__all__ = ["begin_transaction", "upgrade_request"]
 
-__all__ = ["HALVES", "begin_transaction", "upgrade_request"]
-
-HALVES: Final = ("half-a", "half-b")
-"""Client metrics resources that only transactions write."""
 _INTERVAL: Final = "interval.ms"
 _FIRST_VALUE: Final = 500_000
 _PARTS: Final = 4
@@ -39,7 +37,9 @@ _TRANSACTIONS_FROM: Final = 13
 """metadata.version of 3.6-IV1, which knows transactions."""
 
 
-def begin_transaction(machine: Machine, fault: Fault, is_over: Callable[[], bool]) -> bool:
+def begin_transaction(
+    world: World, machine: Machine, fault: Fault, is_over: Callable[[], bool]
+) -> bool:
     """Let the active controller write a transaction, a batch at a time; False where none is.
 
     `is_over` tells whether faults are over: then the controller resigns, whatever it has written.
@@ -49,7 +49,7 @@ def begin_transaction(machine: Machine, fault: Fault, is_over: Callable[[], bool
         return False
     if node.raft.committed.image.metadata_version < _TRANSACTIONS_FROM:
         return False
-    if machine.world.judge.ledger.is_inside_transaction(node.raft.log.log_end_offset):
+    if world.judge.ledger.is_inside_transaction(node.raft.log.log_end_offset):
         return False
     # Whatever a client asks from here on would become part of the transaction.
     node.quorum.host.is_active = False
@@ -77,7 +77,7 @@ def begin_transaction(machine: Machine, fault: Fault, is_over: Callable[[], bool
         batch = None if is_over() else next(left, None)
         _append_or_resign(machine, batch)
         if batch is not None:
-            machine.world.scheduler.after(pause_us, go_on)
+            world.scheduler.after(pause_us, go_on)
 
     go_on()
     return True

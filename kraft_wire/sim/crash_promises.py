@@ -19,8 +19,9 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from kraft_wire.raft.roles import Leader
-from kraft_wire.sim.judge import Judge, NodeWatch, Signals, Violation
+from kraft_wire.sim.judge import Judge, NodeWatch, Signals
 from kraft_wire.sim.log_watch import Election, SeenBatch, SeenSnapshot
+from kraft_wire.sim.violation import Violation
 from kraft_wire.wire.generated.begin_quorum_epoch import BeginQuorumEpochRequest
 from kraft_wire.wire.generated.fetch import FetchRequest
 from kraft_wire.wire.generated.vote import VoteRequest, VoteResponse

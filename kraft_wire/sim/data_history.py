@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kraft_wire.sim.disk_nodes import FileNode
-from kraft_wire.sim.judge import Violation
 from kraft_wire.sim.log_watch import SeenBatch, read_batches
 from kraft_wire.sim.partition_truth import GroupPartition, PartitionTruth, Truth
+from kraft_wire.sim.violation import Violation
 from kraft_wire.wire.generated.delete_records import DeleteRecordsResponse
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.message import Buffer

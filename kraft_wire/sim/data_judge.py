@@ -11,79 +11,38 @@ Errors: `Violation`. The ids stand in docs/SIMULATION.md.
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from kraft_wire.broker.partition import Partition
-from kraft_wire.model import Uuid
-from kraft_wire.sim.data_log_watch import DataLogWatch
-from kraft_wire.sim.judge import Violation
-from kraft_wire.sim.log_watch import LogWatch, SeenBatch
-from kraft_wire.sim.partition_truth import PartitionTruth, Truth
+from kraft_wire.sim.log_watch import SeenBatch
+from kraft_wire.sim.machine_state import MachineState
+from kraft_wire.sim.partition_truth import PartitionTruth
+from kraft_wire.sim.replica_judge import ReplicaJudge
 from kraft_wire.sim.replica_watch import ReplicaWatch
-from kraft_wire.sim.setup import ROOT
 from kraft_wire.sim.upkeep_judge import UpkeepJudge
-from kraft_wire.sim.upkeep_topics import rules_of
-
-if TYPE_CHECKING:
-    from kraft_wire.sim.machine import Machine
-    from kraft_wire.sim.world import World
+from kraft_wire.sim.violation import Violation
 
 __all__ = ["DataJudge"]
 
 
 @dataclass(slots=True)
-class DataJudge:
+class DataJudge(ReplicaJudge):
     """Sees what changed on brokers, and asks what depends on it."""
 
-    world: World
-    truth: Truth = field(default_factory=Truth)
-    watches: dict[int, dict[tuple[Uuid, int], ReplicaWatch]] = field(default_factory=dict)
-    """Node -> its replicas."""
-    looked: Counter[str] = field(default_factory=Counter)
-    """How often each invariant was asked."""
-    marks: Counter[str] = field(default_factory=Counter)
     has_canary: bool = False
     """Whether it also holds, falsely, that nothing is ever committed."""
     upkeep: UpkeepJudge | None = None
     """Judges compaction and retention, where the plan has any."""
 
     def __post_init__(self) -> None:
-        """Know which logs are cleaned."""
-        data = self.world.setup.data
-        self.truth.rules_of = lambda topic: rules_of(topic, data)
-        if data.upkeep:
+        """Judge the upkeep of logs too, where there is any."""
+        ReplicaJudge.__post_init__(self)
+        if self.stage.setup.data.upkeep:
             self.upkeep = UpkeepJudge(self)
-
-    def check(self, invariant: str, holds: bool, watch: ReplicaWatch, *facts: object) -> None:
-        """Raise where an invariant does not hold of a replica."""
-        self.looked[invariant] += 1
-        if not holds:
-            raise Violation(invariant, watch.machine.id, watch.truth.name, *facts)
-
-    def watch_of(self, node_id: int, truth: PartitionTruth) -> ReplicaWatch:
-        """Return the watch of one replica."""
-        found = self.watches.setdefault(node_id, {})
-        key = (truth.topic_id, truth.number)
-        if key not in found:
-            machine = self.world.machines[node_id]
-            kind = LogWatch if truth.rules is None else DataLogWatch
-            log = kind(f"{ROOT}/{truth.topic}-{truth.number}")
-            found[key] = ReplicaWatch(machine, truth, log)
-        return found[key]
-
-    def leads(self, node_id: int, truth: PartitionTruth) -> bool:
-        """Tell whether a broker is the leader, and knows it: a former one may lack anything."""
-        return truth.leader == node_id and truth.leader_epoch == self.epoch_of(node_id, truth)
-
-    def epoch_of(self, node_id: int, truth: PartitionTruth) -> int:
-        """Return the leader epoch that a node has now; no answer of its is of an earlier one."""
-        return self.watch_of(node_id, truth).state[2]
 
     # -- events ----------------------------------------------------------------------------------
 
-    def after(self, machine: Machine, event: str) -> bool:
+    def after(self, machine: MachineState, event: str) -> bool:
         """A broker has taken an event; tell whether a replica is another one now."""
         node = machine.node
         if node is None:
@@ -135,27 +94,27 @@ class DataJudge:
 
     def _led_uncleanly(self, truth: PartitionTruth) -> None:
         """Only whom an operator asked for may lead without what is committed, in some plans."""
-        if not self.world.setup.data.may_elect_uncleanly:
+        if not self.stage.setup.data.may_elect_uncleanly:
             facts = (truth.name, "is led uncleanly, in epoch", truth.leader_epoch)
             raise Violation("S06 LeaderCompleteness", truth.leader, *facts)
         self.marks["unclean election"] += 1
         truth.led_uncleanly()
 
-    def stopped(self, machine: Machine) -> None:
+    def stopped(self, machine: MachineState) -> None:
         """A process is gone, perhaps with what was not synced: the next one reads everything."""
         for watch in self.watches.get(machine.id, {}).values():
             watch.forget()
 
-    def wiped(self, machine: Machine) -> None:
+    def wiped(self, machine: MachineState) -> None:
         """A broker's disk is another one: it is not what the ISRs take it for until they know."""
         self.stopped(machine)
         for truth in self.truth.existing():
             if machine.id in truth.isr:
                 truth.wiped = (*truth.wiped, machine.id)
 
-    def _look_at_sessions(self, machine: Machine) -> None:
+    def _look_at_sessions(self, machine: MachineState) -> None:
         assert machine.node is not None, machine.id
-        cache, settings = machine.node.broker.fetch_sessions, self.world.setup.data
+        cache, settings = machine.node.broker.fetch_sessions, self.stage.setup.data
         self.looked["S25 BoundedMemory"] += 1
         if cache.sessions_count > settings.sessions:
             facts = ("fetch sessions", cache.sessions_count, "of", settings.sessions)
@@ -164,7 +123,7 @@ class DataJudge:
     # -- replicas --------------------------------------------------------------------------------
 
     def _changed(
-        self, machine: Machine, partition: Partition, now: tuple[int, int, int, bool]
+        self, machine: MachineState, partition: Partition, now: tuple[int, int, int, bool]
     ) -> None:
         truth = self.truth.partitions.get((partition.topic_id, partition.partition))
         if truth is None:
@@ -295,12 +254,12 @@ class DataJudge:
                 continue
             missing = (batch.identity, "is not at", member, "of", truth.isr, truth.leader_epoch)
             self.check("S23 IsrSound", has_it, watch, *missing)
-            if self.world.setup.data.flushes:
+            if self.stage.setup.data.flushes:
                 end = other.log.durable_end
                 reached = (batch.identity, "is on the disk of", member, "up to", end)
                 self.check("S23 IsrDurable", end >= batch.end_offset, watch, *reached)
-        promised = min(self.world.setup.data.min_isr, len(truth.replicas))
-        brokers = self.world.setup.brokers
+        promised = min(self.stage.setup.data.min_isr, len(truth.replicas))
+        brokers = self.stage.setup.brokers
         holding = [
             each
             for each in brokers

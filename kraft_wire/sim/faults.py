@@ -19,6 +19,7 @@ from kraft_wire.sim.files import SimFileSystem
 from kraft_wire.sim.machine import Machine
 from kraft_wire.sim.network import STRANGERS, Connection
 from kraft_wire.sim.plan import Fault, Habits
+from kraft_wire.sim.relocation import move, restart_outdated
 from kraft_wire.sim.scheduler import Clock, stream
 from kraft_wire.sim.setup import CLUSTER_ID, CONTROLLER_PORT, LISTENER, directory_id
 from kraft_wire.sim.world import World
@@ -112,7 +113,7 @@ class Misfortune:
                 machine.start()
             else:
                 machine.wake_anew()
-        world.addresses.restart_ignorant()
+        restart_outdated(world)
 
     # -- whom ------------------------------------------------------------------------------------
 
@@ -412,12 +413,14 @@ class Misfortune:
         if machine is None or self.wiped:
             return False
         machine.down_us = fault.span_us
-        return self.world.addresses.move(machine)
+        return move(self.world, machine)
 
     def _transaction(self, fault: Fault) -> bool:
         """Have the active controller write a metadata transaction, whole or in part."""
         leader = self.world.leader()
-        return leader is not None and begin_transaction(leader, fault, lambda: self.is_over)
+        if leader is None:
+            return False
+        return begin_transaction(self.world, leader, fault, lambda: self.is_over)
 
     def _upgrade(self, fault: Fault) -> bool:
         """Ask the leader for a level of a feature, as an operator does."""

@@ -12,9 +12,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from dataclasses import dataclass, field
 
-from kraft_wire.sim.judge import Violation
 from kraft_wire.sim.ledger import Ledger, Register
 from kraft_wire.sim.linearizable import Call, find_order
+from kraft_wire.sim.violation import Violation
 
 __all__ = ["History", "Operation"]
 

@@ -43,13 +43,13 @@ class StaleLeaderResigns(Signals):
     id, name = "L7", "StaleLeaderResigns"
 
     def role(self, watch: NodeWatch, before: Role | None, epoch_before: int) -> None:
-        watch.machine.heard_us = watch.machine.world.now_us
+        watch.machine.heard_us = self.judge.stage.now_us
 
     def after(self, watch: NodeWatch) -> None:
         voters, machine = watch.voters, watch.machine
-        world = machine.world
+        stage = self.judge.stage
         if voters is None or len(voters.nodes) < 2:
-            machine.heard_us = world.now_us  # the first period begins with the one who joins
+            machine.heard_us = stage.now_us  # the first period begins with the one who joins
             return
         if not isinstance(watch.role, Leader):
             return
@@ -58,8 +58,8 @@ class StaleLeaderResigns(Signals):
         others = [node for node in voters.nodes if node != watch.id]
         needed = len(voters.nodes) // 2 + 1 - (watch.id in voters.nodes)
         heard = sorted((machine.heard.get(node, 0) for node in others), reverse=True)
-        silent_us = world.now_us - max(machine.heard_us, heard[needed - 1])
-        bound_us = 2 * period_us + world.late_us_max + _SLACK_US
+        silent_us = stage.now_us - max(machine.heard_us, heard[needed - 1])
+        bound_us = 2 * period_us + stage.late_us_max + _SLACK_US
         self._check(silent_us <= bound_us, watch, "leads, heard no majority for", silent_us)
 
 
@@ -72,7 +72,7 @@ class SingleLeaderPerEpoch(Signals):
     id, name = "S01", "SingleLeaderPerEpoch"
 
     def role(self, watch: NodeWatch, before: Role | None, epoch_before: int) -> None:
-        if watch.leader_id != NO_REPLICA and not watch.machine.world.is_garbled:
+        if watch.leader_id != NO_REPLICA and not self.judge.stage.is_garbled:
             named = self.ledger.named.setdefault(watch.epoch, watch.leader_id)
             self._check(named == watch.leader_id, watch, watch.epoch, named, watch.leader_id)
         if isinstance(watch.role, Leader):
@@ -446,10 +446,10 @@ class BoundedMemory(Signals):
     id, name = "S25", "BoundedMemory"
 
     def after(self, watch: NodeWatch) -> None:
-        wires = watch.machine.wires
-        for name, count in (("links", wires.links_count), ("connections", wires.served_count)):
-            if count > _CONNECTIONS_MAX:
-                self._check(False, watch, name, count)
+        machine = watch.machine
+        for name, held in (("links", machine.links), ("connections", machine.served)):
+            if len(held) > _CONNECTIONS_MAX:
+                self._check(False, watch, name, len(held))
 
 
 class CommittedReadOnly(Signals):

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from kraft_wire.model import NO_REPLICA
 from kraft_wire.node.node import Node
@@ -21,29 +20,20 @@ from kraft_wire.raft.roles import Leader, Role
 from kraft_wire.raft.voters import VoterSet
 from kraft_wire.sim.ledger import Ledger
 from kraft_wire.sim.log_watch import Election, LogChanges, LogWatch, SeenBatch, SeenSnapshot
+from kraft_wire.sim.machine_state import MachineState
 from kraft_wire.sim.metadata_twin import Twin
+from kraft_wire.sim.stage import Stage
+from kraft_wire.sim.violation import Violation
 from kraft_wire.wire.generated.vote import VoteRequest
 from kraft_wire.wire.message import Message
 
-if TYPE_CHECKING:
-    from kraft_wire.sim.machine import Machine
-
-__all__ = ["Judge", "LogSignals", "NodeWatch", "Signals", "Violation"]
-
-
-class Violation(Exception):
-    """An invariant does not hold."""
-
-    def __init__(self, invariant: str, node_id: int, *facts: object) -> None:
-        super().__init__(f"{invariant} node {node_id}: {' '.join(map(str, facts))}")
-        self.invariant = invariant
-        self.node_id = node_id
+__all__ = ["Judge", "LogSignals", "NodeWatch", "Signals"]
 
 
 class NodeWatch:
     """What the judge saw last of one machine."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: MachineState) -> None:
         self.machine = machine
         self.id = machine.id
         self.log = LogWatch()
@@ -148,14 +138,15 @@ _NAMES = [name for name in vars(Signals) if not name.startswith("_")]
 class Judge:
     """Sees what changed, and asks whoever depends on it."""
 
-    def __init__(self, kinds: Sequence[Callable[[Judge], Signals]], dynamic: bool) -> None:
+    def __init__(self, stage: Stage, kinds: Sequence[Callable[[Judge], Signals]]) -> None:
+        self.stage = stage
         self.ledger = Ledger()
         self.twin = Twin()
         """What the committed metadata come to; `decision_invariants` replays them."""
         self.watches: dict[int, NodeWatch] = {}
         self.lost_disks: dict[tuple[int, bytes], LogWatch] = {}
         """Logs on disks that were taken away: what they had, they had."""
-        self.is_dynamic = dynamic
+        self.is_dynamic = stage.setup.is_dynamic
         self.first_voters = VoterSet({})
         self.last_voter: int | None = None
         """Who gave its vote to another last."""
@@ -196,11 +187,11 @@ class Judge:
 
     # -- what the world tells --------------------------------------------------------------------
 
-    def watch(self, machine: Machine) -> None:
+    def watch(self, machine: MachineState) -> None:
         """Begin to watch a machine."""
         self.watches[machine.id] = NodeWatch(machine)
 
-    def started(self, machine: Machine) -> None:
+    def started(self, machine: MachineState) -> None:
         """A process was opened: look at its disk anew, with every checksum."""
         watch = self.watches[machine.id]
         election = watch.log.election
@@ -210,13 +201,13 @@ class Judge:
         self._tell_disk(watch, changes, None, election)
         self._ask("started", watch)
 
-    def wiped(self, machine: Machine, directory_id: bytes) -> None:
+    def wiped(self, machine: MachineState, directory_id: bytes) -> None:
         """A disk was taken away."""
         watch = self.watches[machine.id]
         self.lost_disks[machine.id, directory_id] = watch.log
         watch.log = LogWatch()
 
-    def about_to_die(self, machine: Machine) -> None:
+    def about_to_die(self, machine: MachineState) -> None:
         """A process dies, perhaps in the middle: what it did until now counts."""
         watch = self.watches[machine.id]
         if machine.node is not None:
@@ -224,7 +215,7 @@ class Judge:
             leads = isinstance(watch.role, Leader) or isinstance(watch.quorum.role, Leader)
             self._look_at_watermark(watch, watch.quorum, leads)
 
-    def after(self, machine: Machine) -> bool:
+    def after(self, machine: MachineState) -> bool:
         """An event is over; tell whether disk, role, leader or high watermark are other ones."""
         node, watch = machine.node, self.watches[machine.id]
         is_other = not watch.log.is_unchanged(machine.fs)
@@ -247,7 +238,7 @@ class Judge:
             now = (watch.role, watch.epoch, watch.leader_id)
             is_other = is_other or now != (before, epoch_before, leader_before)
             if watch.role is not before:
-                machine.leads_since_us = machine.world.now_us
+                machine.leads_since_us = self.stage.now_us
                 self.marks[f"became {watch.role_name}"] += 1
             self._ask("role", watch, before, epoch_before)
         if quorum.high_watermark != watch.high_watermark:
@@ -328,7 +319,7 @@ class Judge:
     # -- messages --------------------------------------------------------------------------------
 
     def sent(
-        self, machine: Machine, message: Message, target: int, asked: VoteRequest | None = None
+        self, machine: MachineState, message: Message, target: int, asked: VoteRequest | None = None
     ) -> None:
         """A message of the quorum's is about to leave; `asked` is what a vote response answers."""
         watch = self.watches[machine.id]

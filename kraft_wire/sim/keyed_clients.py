@@ -10,10 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kraft_wire.sim.askers import earliest_request
+from kraft_wire.sim.client_context import ClientContext
 from kraft_wire.sim.consumers import Consumer
-from kraft_wire.sim.judge import Violation
 from kraft_wire.sim.producers import Batch, Producer
 from kraft_wire.sim.scheduler import EPOCH_MS
+from kraft_wire.sim.violation import Violation
 from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.compression import Compression
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -23,7 +24,6 @@ from kraft_wire.wire.message import Message
 from kraft_wire.wire.record import Record
 
 if TYPE_CHECKING:
-    from kraft_wire.sim.cluster import Cluster
     from kraft_wire.sim.partition_truth import PartitionTruth
 
 __all__ = ["KeyedProducer", "UpkeepConsumer"]
@@ -48,8 +48,8 @@ class KeyedProducer(Producer):
 
     def _records(self, batch: Batch) -> bytearray:
         """Return the records, equal at each try but for the time."""
-        now_ms = EPOCH_MS + self.world.now_us // 1_000
-        keys = self.world.setup.data.keys
+        now_ms = EPOCH_MS + self.stage.now_us // 1_000
+        keys = self.stage.setup.data.keys
         if not batch.notes:
             is_compressed = self.random.random() < _COMPRESSED
             batch.notes = [Compression.GZIP if is_compressed else Compression.NONE]
@@ -75,8 +75,8 @@ class KeyedProducer(Producer):
 class UpkeepConsumer(Consumer):
     """Reads a log that begins later and has gaps."""
 
-    def __init__(self, cluster: Cluster, number: int, topic: str) -> None:
-        super().__init__(cluster, number, topic)
+    def __init__(self, context: ClientContext, number: int, topic: str) -> None:
+        super().__init__(context, number, topic)
         self._lost: list[int] = []
         """Partitions whose position is out of range."""
         self._starts: dict[PartitionTruth, int] = {}
@@ -86,12 +86,12 @@ class UpkeepConsumer(Consumer):
     @property
     def has_read_all(self) -> bool:
         """Whether no leader has a batch behind the position."""
-        return all(self._is_at_end(each) for each in self.cluster.truth.of_topic(self.topic))
+        return all(self._is_at_end(each) for each in self.context.truth.of_topic(self.topic))
 
     def _is_at_end(self, truth: PartitionTruth) -> bool:
         """Whether it has read what it may, and was told where the leader's log begins."""
         position = self.positions.get(truth, 0)
-        watch = self.cluster.judge.watches.get(truth.leader, {}).get((truth.topic_id, truth.number))
+        watch = self.context.judge.watches.get(truth.leader, {}).get((truth.topic_id, truth.number))
         if watch is None or self._starts.get(truth, 0) < watch.log_start:
             return False
         end = truth.end
@@ -117,7 +117,7 @@ class UpkeepConsumer(Consumer):
                 found = response.topics[0].partitions[0]
                 if found.error_code == ErrorCode.NONE:
                     self.positions[truth] = found.offset
-                    self.cluster.judge.marks["consumer went on from the log start"] += 1
+                    self.context.judge.marks["consumer went on from the log start"] += 1
             self.later(self.think_us)
 
         self.ask(leader[0], earliest_request(self.topic, number, leader[1]), answered)

@@ -12,22 +12,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 from struct import Struct
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kraft_wire.raft.roles import Leader
+from kraft_wire.sim.judge import Judge
+from kraft_wire.sim.machine_state import MachineState
 from kraft_wire.sim.network import Connection
 from kraft_wire.sim.setup import CONTROLLER_PORT
-from kraft_wire.sim.trace import decoded_request, decoded_response
+from kraft_wire.sim.stage import Stage
+from kraft_wire.sim.trace import Trace, decoded_request, decoded_response
 from kraft_wire.wire.generated.registry import request_class
 from kraft_wire.wire.generated.vote import VoteRequest, VoteResponse
 from kraft_wire.wire.header import parse_request_header, parse_response_header
 from kraft_wire.wire.json_form import Json
 from kraft_wire.wire.message import MalformedMessage
-
-if TYPE_CHECKING:
-    from kraft_wire.sim.clients import Admin
-    from kraft_wire.sim.machine import Machine
-    from kraft_wire.sim.world import World
 
 __all__ = ["Answered", "Mail"]
 
@@ -49,10 +47,11 @@ Answered = tuple[tuple[int, int], int, bool]
 class Mail:
     """All frames of one world."""
 
-    def __init__(self, world: World, random: Random) -> None:
-        self._world = world
+    def __init__(self, stage: Stage, judge: Judge, trace: Trace, random: Random) -> None:
+        self._stage = stage
+        self._judge = judge
+        self._trace = trace
         self._random = random
-        self._trace = world.trace
         self.kept_requests: list[tuple[int, bytes]] = []
         """Port and bytes of requests of peers, for hostile connections."""
         self._asked: dict[_Number, tuple[int, int]] = {}
@@ -66,18 +65,18 @@ class Mail:
         self._last_fetch: dict[int, tuple[bytes, int, int]] = {}
         self._arriving: dict[tuple[int, bool], list[int]] = {}
 
-    def forget(self, machine: Machine) -> None:
+    def forget(self, machine: MachineState) -> None:
         """A new process begins: what the old one sent says nothing about it."""
         self._last_fetch.pop(machine.id, None)
 
     # -- what leaves -----------------------------------------------------------------------------
 
     def sent(
-        self, machine: Machine, connection: Connection, data: bytes, *, is_request: bool
+        self, machine: MachineState, connection: Connection, data: bytes, *, is_request: bool
     ) -> None:
         """A node is about to send a frame."""
         target = connection.accepting if is_request else connection.dialling
-        self._trace.bytes(self._world.scheduler.now_us, machine.id, target.place, data)
+        self._trace.bytes(self._stage.scheduler.now_us, machine.id, target.place, data)
         if is_request:
             api_key, version, number = _HEAD.unpack_from(data, 4)
             self._asked[connection.number, number] = (api_key, version)
@@ -91,7 +90,7 @@ class Mail:
             self._keep(machine.id, target.place, connection, data, is_request)
 
     def _judge_request(
-        self, machine: Machine, api_key: int, version: int, data: bytes, target: int
+        self, machine: MachineState, api_key: int, version: int, data: bytes, target: int
     ) -> None:
         frame = memoryview(data)[4:]
         if api_key == _FETCH:
@@ -102,10 +101,10 @@ class Mail:
             self._last_fetch[machine.id] = same
         _, at = parse_request_header(frame)
         request, _ = request_class(api_key).decode(frame, version, at)
-        self._world.judge.sent(machine, request, target)
+        self._judge.sent(machine, request, target)
 
     def _judge_answer(
-        self, machine: Machine, connection: Connection, data: bytes, target: int
+        self, machine: MachineState, connection: Connection, data: bytes, target: int
     ) -> None:
         number = int.from_bytes(data[4:8], "big")
         vote_asked = self._votes_asked.pop((connection.number, number), None)
@@ -114,15 +113,15 @@ class Mail:
             frame = memoryview(data)[4:]
             _, at = parse_response_header(frame, _VOTE, version)
             response, _ = VoteResponse.decode(frame, version, at)
-            self._world.judge.sent(machine, response, target, request)
+            self._judge.sent(machine, response, target, request)
         if target < 0:
             self._answers += 1
             answered = ((machine.id, machine.life), self._answers, self._is_current(machine))
             self._answered[connection.number, number] = answered
 
-    def _is_current(self, machine: Machine) -> bool:
+    def _is_current(self, machine: MachineState) -> bool:
         """Tell whether a node is the newest leader and has applied all that is committed."""
-        quorum, ledger = machine.quorum, self._world.judge.ledger
+        quorum, ledger = machine.quorum, self._judge.ledger
         role = quorum.role
         return (
             isinstance(role, Leader)
@@ -132,14 +131,14 @@ class Mail:
             and machine.node.raft.committed.next_offset >= ledger.committed_end
         )
 
-    def client_sent(self, client: Admin, connection: Connection, data: bytes) -> None:
+    def client_sent(self, place: int, connection: Connection, data: bytes) -> None:
         """A client sends a request."""
         api_key, version, number = _HEAD.unpack_from(data, 4)
         self._asked[connection.number, number] = (api_key, version)
         target = connection.accepting.place
-        self._trace.bytes(self._world.now_us, client.place, target, data)
+        self._trace.bytes(self._stage.now_us, place, target, data)
         if self._trace.keeps:
-            self._keep(client.place, target, connection, data, True)
+            self._keep(place, target, connection, data, True)
 
     # -- what arrives ----------------------------------------------------------------------------
 
@@ -190,10 +189,10 @@ class Mail:
             version = asked[1]
             name, content = decoded_response(frame, asked[0], version)
         fields |= {"name": name, "version": version, "content": content}
-        kept = self._trace.keep("message", self._world.now_us, **fields)
+        kept = self._trace.keep("message", self._stage.now_us, **fields)
         self._arriving.setdefault((connection.number, is_request), []).append(kept)
 
     def _keep_arrival(self, connection: Connection, is_request: bool) -> None:
         waiting = self._arriving.get((connection.number, is_request))
         if waiting:
-            self._trace.arrived(waiting.pop(0), self._world.now_us)
+            self._trace.arrived(waiting.pop(0), self._stage.now_us)

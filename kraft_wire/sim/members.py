@@ -9,10 +9,11 @@ the offset, by which it is found again.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kraft_wire.broker.metadata_cache import OFFSETS_TOPIC
 from kraft_wire.sim.callers import Caller
+from kraft_wire.sim.client_context import ClientContext
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.find_coordinator import (
     FindCoordinatorRequest,
@@ -44,9 +45,6 @@ from kraft_wire.wire.generated.sync_group import (
 )
 from kraft_wire.wire.message import Message
 
-if TYPE_CHECKING:
-    from kraft_wire.sim.cluster import Cluster
-
 __all__ = ["GROUP", "Member"]
 
 GROUP: Final = "g"
@@ -65,8 +63,8 @@ _COMMITS_SHARE: Final = 0.5
 class Member(Caller):
     """One member of the group `GROUP` on one topic."""
 
-    def __init__(self, cluster: Cluster, number: int, topic: str) -> None:
-        super().__init__(cluster, number, topic)
+    def __init__(self, context: ClientContext, number: int, topic: str) -> None:
+        super().__init__(context, number, topic)
         self.generation = -1
         """-1 while it has no place in the group."""
         self.is_resting = False
@@ -112,7 +110,7 @@ class Member(Caller):
         error = ErrorCode(code)
         if error is ErrorCode.NONE:
             return False
-        self.cluster.history.counts[f"group {error.name}"] += 1
+        self.context.history.counts[f"group {error.name}"] += 1
         if error in _WRONG_NODE:
             self._coordinator = None
         elif error is ErrorCode.UNKNOWN_MEMBER_ID:
@@ -213,7 +211,7 @@ class Member(Caller):
         content = bytes(response.assignment)
         self.generation = generation
         self._owned = json.loads(content) if content else []
-        history = self.cluster.history
+        history = self.context.history
         history.assigned(GROUP, self.generation, self._member_id, self._owned)
         self.later(self.think_us)
 
@@ -231,7 +229,7 @@ class Member(Caller):
     # -- offsets ---------------------------------------------------------------------------------
 
     def _commit(self, number: int) -> None:
-        self.cluster.history.commits(GROUP, self.generation, self._member_id, number)
+        self.context.history.commits(GROUP, self.generation, self._member_id, number)
         self._notes += 1
         offset, note = self._offsets[number] + 1, f"{self.number}-{self._notes}"
         place = OffsetCommitRequestPartition(
@@ -254,7 +252,7 @@ class Member(Caller):
             if self._refused(response.topics[0].partitions[0].error_code):
                 return
             self._offsets[number] = offset
-            history = self.cluster.history
+            history = self.context.history
             history.offset_committed(node_id, (GROUP, self.topic, number), offset, note)
             self.later(self.think_us)
 
@@ -281,9 +279,9 @@ class Member(Caller):
 
         One that was replaced and has not heard of it knows none of what its successor takes.
         """
-        cluster = self.cluster
-        leads = all(cluster.judge.leads(node_id, p) for p in cluster.truth.of_topic(OFFSETS_TOPIC))
-        return cluster.history.offsets_owed((GROUP, self.topic, number)) if leads else 0
+        context = self.context
+        leads = all(context.judge.leads(node_id, p) for p in context.truth.of_topic(OFFSETS_TOPIC))
+        return context.history.offsets_owed((GROUP, self.topic, number)) if leads else 0
 
     def _offsets_read(
         self, node_id: int, owed: dict[int, int], response: OffsetFetchResponse
@@ -291,7 +289,7 @@ class Member(Caller):
         group = response.groups[0]
         if self._refused(group.error_code):
             return
-        history = self.cluster.history
+        history = self.context.history
         for place in group.topics[0].partitions:
             if self._refused(place.error_code):
                 return

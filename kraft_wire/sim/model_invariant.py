@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from kraft_wire.sim.judge import NodeWatch, Signals, Violation
+from kraft_wire.sim.judge import NodeWatch, Signals
 from kraft_wire.sim.model_watch import ModelWatch
+from kraft_wire.sim.violation import Violation
 
 __all__ = ["STEPS", "EveryStepIsInModel", "StepsAreInModel"]
 
@@ -23,7 +24,7 @@ class StepsAreInModel(Signals):
     share = 3
 
     def started(self, watch: NodeWatch) -> None:
-        if watch.machine.world.seed % self.share != 0:
+        if self.judge.stage.seed % self.share != 0:
             return
 
         def refused(story: str) -> Violation:

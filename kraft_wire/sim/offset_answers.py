@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from kraft_wire.sim.judge import Violation
 from kraft_wire.sim.log_watch import SeenBatch
 from kraft_wire.sim.partition_truth import PartitionTruth
 from kraft_wire.sim.reduced_batches import facts_of
-
-if TYPE_CHECKING:
-    from kraft_wire.sim.data_judge import DataJudge
+from kraft_wire.sim.replica_judge import ReplicaJudge
+from kraft_wire.sim.violation import Violation
 
 __all__ = ["EARLIEST", "LATEST", "MAX_TIMESTAMP", "OffsetAnswers", "Place"]
 
@@ -45,7 +43,7 @@ class Place:
 class OffsetAnswers:
     """Judges answers about offsets."""
 
-    def __init__(self, judge: DataJudge) -> None:
+    def __init__(self, judge: ReplicaJudge) -> None:
         self.judge = judge
 
     def place(self, node_id: int, truth: PartitionTruth) -> Place:

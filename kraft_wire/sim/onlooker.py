@@ -6,14 +6,14 @@ the nodes' own log lines become part of the story.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kraft_wire.node.event_log import Line
 from kraft_wire.node.outputs import Rejection
-
-if TYPE_CHECKING:
-    from kraft_wire.sim.machine import Machine
-    from kraft_wire.sim.world import World
+from kraft_wire.sim.data_judge import DataJudge
+from kraft_wire.sim.judge import Judge
+from kraft_wire.sim.machine_state import MachineState
+from kraft_wire.sim.mail import Mail
+from kraft_wire.sim.stage import Stage
+from kraft_wire.sim.trace import Trace
 
 __all__ = ["Onlooker"]
 
@@ -21,32 +21,37 @@ __all__ = ["Onlooker"]
 class Onlooker:
     """Looks at machines on behalf of judge and trace."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self._judge = world.judge
-        self._trace = world.trace
+    def __init__(
+        self, stage: Stage, judge: Judge, data_judge: DataJudge | None, trace: Trace, mail: Mail
+    ) -> None:
+        """`data_judge` is there where the world has brokers."""
+        self._stage = stage
+        self._judge = judge
+        self._data_judge = data_judge
+        self._trace = trace
+        self._mail = mail
 
-    def after_turn(self, machine: Machine, event: str) -> None:
+    def after_turn(self, machine: MachineState, event: str) -> None:
         """An event is over: have it judged and traced."""
-        world = self._world
-        world.events += 1
+        stage = self._stage
+        stage.events += 1
         watch = self._judge.watches[machine.id]
         before = (watch.role, watch.epoch, watch.leader_id, watch.high_watermark)
         is_useful = self._judge.after(machine)
-        if machine.is_broker_only and world.cluster is not None:
-            is_useful |= world.cluster.judge.after(machine, event)
-        world.useful_events += is_useful
-        self._trace.turn(world.scheduler.now_us, watch, event)
+        if machine.is_broker_only and self._data_judge is not None:
+            is_useful |= self._data_judge.after(machine, event)
+        stage.useful_events += is_useful
+        self._trace.turn(stage.scheduler.now_us, watch, event)
         if self._trace.keeps:
             now = (watch.role, watch.epoch, watch.leader_id, watch.high_watermark)
             if now != before:
                 self._keep_state(machine)
 
-    def _keep_state(self, machine: Machine) -> None:
+    def _keep_state(self, machine: MachineState) -> None:
         watch = self._judge.watches[machine.id]
         self._trace.keep(
             "state",
-            self._world.now_us,
+            self._stage.now_us,
             node=machine.id,
             role=watch.role_name if machine.node is not None else "Down",
             epoch=watch.epoch,
@@ -59,64 +64,64 @@ class Onlooker:
 
     # -- lives -----------------------------------------------------------------------------------
 
-    def started(self, machine: Machine) -> None:
+    def started(self, machine: MachineState) -> None:
         """A process was opened."""
-        self._world.mail.forget(machine)
+        self._mail.forget(machine)
         self._judge.started(machine)
         self._judge.after(machine)
-        if machine.is_broker_only and self._world.cluster is not None:
-            self._world.cluster.judge.after(machine, "start")
-        self._trace.turn(self._world.now_us, self._judge.watches[machine.id], "start")
+        if machine.is_broker_only and self._data_judge is not None:
+            self._data_judge.after(machine, "start")
+        self._trace.turn(self._stage.now_us, self._judge.watches[machine.id], "start")
         if self._trace.keeps:
             self._keep_state(machine)
 
-    def about_to_die(self, machine: Machine) -> None:
+    def about_to_die(self, machine: MachineState) -> None:
         """A process is about to be gone."""
         self._judge.about_to_die(machine)
-        cluster = self._world.cluster
-        if cluster is not None and machine.is_broker_only and machine.is_between_outputs:
-            cluster.judge.after(machine, "down")
+        is_acting = machine.is_broker_only and machine.is_between_outputs
+        if self._data_judge is not None and is_acting:
+            self._data_judge.after(machine, "down")
 
-    def stopped(self, machine: Machine) -> None:
+    def stopped(self, machine: MachineState) -> None:
         """A process is gone."""
         watch = self._judge.watches[machine.id]
-        if self._world.cluster is not None:
-            self._world.cluster.judge.stopped(machine)
-        self._trace.turn(self._world.now_us, watch, "down")
+        if self._data_judge is not None:
+            self._data_judge.stopped(machine)
+        self._trace.turn(self._stage.now_us, watch, "down")
         if self._trace.keeps:
             self._keep_state(machine)
 
-    def wiped(self, machine: Machine, directory_id: bytes) -> None:
+    def wiped(self, machine: MachineState, directory_id: bytes) -> None:
         """A disk was replaced."""
         self._judge.wiped(machine, directory_id)
-        if self._world.cluster is not None:
-            self._world.cluster.judge.wiped(machine)
+        if self._data_judge is not None:
+            self._data_judge.wiped(machine)
 
     # -- words -----------------------------------------------------------------------------------
 
-    def refused_start(self, machine: Machine, reason: str) -> None:
+    def refused_start(self, machine: MachineState, reason: str) -> None:
         """A node refused to start, by name; an operator repairs."""
-        self._world.marks["start refused and repaired"] += 1
+        self._stage.marks["start refused and repaired"] += 1
         self.note(machine, f"refuses to start: {reason}")
 
-    def reported(self, machine: Machine, name: str, fields: dict[str, object]) -> None:
+    def reported(self, machine: MachineState, name: str, fields: dict[str, object]) -> None:
         """A node wrote a log line."""
-        self._world.marks[f"log {name}"] += 1
+        self._stage.marks[f"log {name}"] += 1
         if self._trace.keeps:
             text = " ".join(f"{key}={_shown(value)}" for key, value in fields.items())
             self.note(machine, f"{name} {text}")
 
-    def closed_by_node(self, machine: Machine, rejection: Rejection | None) -> None:
+    def closed_by_node(self, machine: MachineState, rejection: Rejection | None) -> None:
         """A node closes a connection that was opened to it."""
         if rejection is not None:
-            self._world.marks[f"rejected {rejection.reason}"] += 1
+            self._stage.marks[f"rejected {rejection.reason}"] += 1
             self.note(machine, f"closes a connection: {rejection}")
 
-    def note(self, machine: Machine | None, text: str) -> None:
+    def note(self, machine: MachineState | None, text: str) -> None:
         """Tell the story's reader."""
         if self._trace.keeps:
             node_id = machine.id if machine is not None else 0
-            self._trace.keep("note", self._world.now_us, node=node_id, text=text)
+            self._trace.keep("note", self._stage.now_us, node=node_id, text=text)
 
 
 def _shown(value: object) -> object:

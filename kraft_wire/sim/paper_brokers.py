@@ -9,13 +9,17 @@ silent for long under one leader is fenced.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kraft_wire.model import Uuid
 from kraft_wire.sim.clients import Admin
-from kraft_wire.sim.judge import Violation
+from kraft_wire.sim.judge import Judge
+from kraft_wire.sim.machine_state import newest_leader
+from kraft_wire.sim.mail import Mail
 from kraft_wire.sim.scheduler import stream
 from kraft_wire.sim.setup import BROKER_PORT, CLUSTER_ID, CONTROLLER_PORT
+from kraft_wire.sim.stage import Stage
+from kraft_wire.sim.violation import Violation
 from kraft_wire.wire.generated.allocate_producer_ids import AllocateProducerIdsRequest
 from kraft_wire.wire.generated.alter_partition import (
     AlterPartitionRequest,
@@ -33,9 +37,6 @@ from kraft_wire.wire.generated.broker_registration import (
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.message import Message
 
-if TYPE_CHECKING:
-    from kraft_wire.sim.world import World
-
 __all__ = ["FIRST_PAPER_BROKER", "PaperBroker"]
 
 FIRST_PAPER_BROKER: Final = 31
@@ -51,13 +52,14 @@ class PaperBroker:
 
     session_ms = _SESSION_MS
 
-    def __init__(self, world: World, node_id: int) -> None:
-        self.world = world
+    def __init__(self, stage: Stage, mail: Mail, judge: Judge, node_id: int) -> None:
+        self.stage = stage
+        self.judge = judge
         self.id = node_id
         self.epoch = -1
         self.is_done = False
-        self._admin = Admin(world, _PLACE - node_id)
-        self._random = stream(world.seed, "paper broker", node_id)
+        self._admin = Admin(stage, mail, _PLACE - node_id)
+        self._random = stream(stage.seed, "paper broker", node_id)
         self._incarnation = 0
         self._hint: int | None = None
         self._silent_until_us = 0
@@ -75,12 +77,12 @@ class PaperBroker:
 
     def _later(self) -> None:
         delay_us = self._random.randrange(100_000, self.session_ms * 250)
-        self.world.scheduler.after(delay_us, self._go_on)
+        self.stage.scheduler.after(delay_us, self._go_on)
 
     def _go_on(self) -> None:
         if self.is_done or self._admin.is_busy:
             return
-        now_us = self.world.now_us
+        now_us = self.stage.now_us
         if now_us < self._silent_until_us:
             self._must_be_fenced()
             if self.epoch < 0 or self._random.random() < 0.5:
@@ -129,7 +131,7 @@ class PaperBroker:
         return BrokerHeartbeatRequest(
             broker_id=self.id,
             broker_epoch=self.epoch,
-            current_metadata_offset=max(self.epoch, self.world.judge.ledger.committed_end - 1),
+            current_metadata_offset=max(self.epoch, self.judge.ledger.committed_end - 1),
             want_fence=wants_fence,
             want_shut_down=self._is_leaving,
         )
@@ -142,7 +144,7 @@ class PaperBroker:
 
     def _isr_change(self) -> AlterPartitionRequest | None:
         """Claim a new ISR of a partition that it leads, by its newest epochs or older ones."""
-        twin = self.world.judge.twin
+        twin = self.judge.twin
         led = [(key, of) for key, of in twin.of_kind("partition") if of["leader"] == self.id]
         if not led:
             return None
@@ -164,16 +166,16 @@ class PaperBroker:
         return AlterPartitionRequest(broker_id=self.id, broker_epoch=former, topics=topics)
 
     def _epoch_of(self, broker_id: int) -> int:
-        known: dict[str, Any] | None = self.world.judge.twin.now.get(("broker", broker_id))
+        known: dict[str, Any] | None = self.judge.twin.now.get(("broker", broker_id))
         return -1 if known is None else int(known["epoch"])
 
     # -- asking ----------------------------------------------------------------------------------
 
     def _ask(self, request: Message) -> None:
-        leader = self.world.leader()
+        leader = newest_leader(self.stage.machines.values())
         known = leader.id if leader is not None else None
-        node_id = known if known is not None else self._random.choice(self.world.setup.controllers)
-        asked_us, epoch = self.world.now_us, self.epoch
+        node_id = known if known is not None else self._random.choice(self.stage.setup.controllers)
+        asked_us, epoch = self.stage.now_us, self.epoch
 
         def answered(response: Message | None) -> None:
             if epoch == self.epoch and response is not None:
@@ -193,7 +195,7 @@ class PaperBroker:
             self.epoch = int(getattr(response, "broker_epoch", -1))
             self._is_leaving = False
         elif isinstance(request, BrokerHeartbeatRequest) and not error:
-            machine = self.world.machines[node_id]
+            machine = self.stage.machines[node_id]
             if machine.node is not None:
                 self._heard = (node_id, machine.quorum.epoch, asked_us)
             self._judge_shutdown(request, response, node_id)
@@ -211,7 +213,7 @@ class PaperBroker:
         """
         if not getattr(request, "want_shut_down", False):
             return
-        twin = self.world.judge.twin
+        twin = self.judge.twin
         known = twin.now.get(("broker", self.id))
         if known is None or known["epoch"] != self.epoch:
             return
@@ -235,27 +237,27 @@ class PaperBroker:
         if self._asked_to_be_fenced == self.epoch:
             return
         node_id, heard_epoch, sent_us = self._heard
-        machine = self.world.machines[node_id]
+        machine = self.stage.machines[node_id]
         if heard_epoch != epoch or machine.disturbed_us >= sent_us:
             return
-        passed_us = (self.world.now_us - sent_us) * machine.clock.rate_permille // 1_000
+        passed_us = (self.stage.now_us - sent_us) * machine.clock.rate_permille // 1_000
         if passed_us < self.session_ms * 1_000:
             facts = (self.id, "is fenced", passed_us, "us after a heartbeat", self._heard)
             raise Violation("S48 SessionIsKept", node_id, *facts)
 
     def _must_be_fenced(self) -> None:
         """Nobody stays unfenced under a leader that commits and has not heard of it for long."""
-        leader = self.world.leader()
+        leader = newest_leader(self.stage.machines.values())
         if leader is None or leader.node is None or self._heard is None:
             return
         _, _, sent_us = self._heard
-        quorum, now_us = leader.quorum, self.world.now_us
+        quorum, now_us = leader.quorum, self.stage.now_us
         has_room = leader.fs.fault is None and leader.fs.capacity_bytes is None
         is_active = leader.node.quorum.host.is_active and has_room and not leader.is_paused
         has_committed_all = quorum.high_watermark == quorum.log.log_end_offset
         since_us = max(sent_us + _TIMEOUT_US, leader.disturbed_us, leader.leads_since_us)
         passed_us = (now_us - since_us) * min(1_000, leader.clock.rate_permille) // 1_000
-        known = self.world.judge.twin.now.get(("broker", self.id))
+        known = self.judge.twin.now.get(("broker", self.id))
         is_unfenced = known is not None and known["epoch"] == self.epoch and not known["fenced"]
         if is_active and has_committed_all and is_unfenced and passed_us > _FENCED_WITHIN_US:
             raise Violation("S48 SessionIsKept", leader.id, self.id, "is silent for", passed_us)

@@ -19,10 +19,10 @@ from typing import Final
 from kraft_wire.broker.metadata_cache import OFFSETS_TOPIC
 from kraft_wire.controller.records import decode_message
 from kraft_wire.model import Uuid
-from kraft_wire.sim.judge import Violation
 from kraft_wire.sim.log_watch import LogWatch, SeenBatch
 from kraft_wire.sim.reduced_batches import BatchFacts, difference, facts_of
 from kraft_wire.sim.upkeep_topics import LogRules
+from kraft_wire.sim.violation import Violation
 from kraft_wire.wire.generated.broker_registration_change_record import (
     BrokerRegistrationChangeRecord,
 )

@@ -7,11 +7,12 @@ does; a plain one never repeats: nobody knows whether what got no answer was wri
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kraft_wire.broker.producer_ids import ANSWER_AWAITED_MS
 from kraft_wire.model import Uuid
 from kraft_wire.sim.callers import Caller
+from kraft_wire.sim.client_context import ClientContext
 from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.init_producer_id import (
@@ -26,9 +27,6 @@ from kraft_wire.wire.generated.produce import (
 )
 from kraft_wire.wire.message import Message
 from kraft_wire.wire.record import Record
-
-if TYPE_CHECKING:
-    from kraft_wire.sim.cluster import Cluster
 
 __all__ = ["Batch", "Producer"]
 
@@ -62,9 +60,9 @@ class Producer(Caller):
     """Writes unique values to the partitions of a topic."""
 
     def __init__(
-        self, cluster: Cluster, number: int, topic: str, *, acks: int, is_idempotent: bool
+        self, context: ClientContext, number: int, topic: str, *, acks: int, is_idempotent: bool
     ) -> None:
-        super().__init__(cluster, number, topic)
+        super().__init__(context, number, topic)
         assert acks == _ALL or not is_idempotent, "as in Kafka"
         self.acks = acks
         self.is_idempotent = is_idempotent
@@ -101,9 +99,9 @@ class Producer(Caller):
 
     def _began(self, response: Message | None) -> None:
         if isinstance(response, InitProducerIdResponse) and response.error_code == 0:
-            if response.producer_id in self.cluster.producer_ids:
-                self.cluster.producer_id_again(response.producer_id)
-            self.cluster.producer_ids[response.producer_id] = self.number
+            if response.producer_id in self.context.producer_ids:
+                self.context.producer_id_again(response.producer_id)
+            self.context.producer_ids[response.producer_id] = self.number
             self._producer_id = response.producer_id
             self._producer_epoch = response.producer_epoch
             self._sequences = {}
@@ -139,12 +137,12 @@ class Producer(Caller):
             transactional_id=None, acks=self.acks, timeout_ms=_TIMEOUT_MS, topic_data=[topic]
         )
         node_id = leader[0]
-        partition = self.cluster.truth.partitions[batch.topic_id, batch.partition]
-        epoch = self.cluster.judge.epoch_of(node_id, partition)
+        partition = self.context.truth.partitions[batch.topic_id, batch.partition]
+        epoch = self.context.judge.epoch_of(node_id, partition)
         self.ask(node_id, request, lambda response: self._sent(node_id, epoch, batch, response))
 
     def _records(self, batch: Batch) -> bytearray:
-        now_ms = self.world.now_us // 1_000
+        now_ms = self.stage.now_us // 1_000
         records = [Record(value=value, timestamp=now_ms) for value in batch.values]
         if not self.is_idempotent:
             return build_batch(records)
@@ -157,7 +155,7 @@ class Producer(Caller):
 
     def _sent(self, node_id: int, epoch: int, batch: Batch, response: Message | None) -> None:
         """Take an answer; `epoch`: the leader epoch that the node had when it was asked."""
-        cluster = self.cluster
+        context = self.context
         if not isinstance(response, ProduceResponse):
             self._failed("no answer")
             return
@@ -166,9 +164,9 @@ class Producer(Caller):
         if error is ErrorCode.NONE:
             self._acknowledged(node_id, epoch, batch, answer.base_offset)
             return
-        partition = cluster.truth.partitions[batch.topic_id, batch.partition]
-        if error in _SEQUENCE_LOST and cluster.judge.leads(node_id, partition):
-            cluster.history.refused_sequence(self.number, node_id, partition, error.name)
+        partition = context.truth.partitions[batch.topic_id, batch.partition]
+        if error in _SEQUENCE_LOST and context.judge.leads(node_id, partition):
+            context.history.refused_sequence(self.number, node_id, partition, error.name)
             self._producer_id, self._batch = -1, None
         self._failed(error.name)
 
@@ -176,21 +174,21 @@ class Producer(Caller):
         self._batch = None
         key = (batch.topic_id, batch.partition)
         self._sequences[key] = batch.sequence + len(batch.values)
-        partition = self.cluster.truth.partitions[key]
+        partition = self.context.truth.partitions[key]
         if self.acks == _ALL:
-            history = self.cluster.history
+            history = self.context.history
             history.acknowledged(self.number, node_id, partition, offset, batch.values, epoch)
         else:
-            self.cluster.history.counts["produce acknowledged by the leader"] += 1
+            self.context.history.counts["produce acknowledged by the leader"] += 1
         self.later(self.think_us)
 
     def _failed(self, reason: str) -> None:
-        self.cluster.history.counts[f"produce {reason}"] += 1
+        self.context.history.counts[f"produce {reason}"] += 1
         if not self.is_idempotent:
             self._batch = None
         self.again()
 
     def topic_is_gone(self) -> None:
         super().topic_is_gone()
-        if self.topic not in self.cluster.truth.topic_ids:
+        if self.topic not in self.context.truth.topic_ids:
             self._batch = None

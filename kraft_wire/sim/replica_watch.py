@@ -7,15 +7,13 @@ or a log.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kraft_wire.broker.partition import Partition
 from kraft_wire.sim.log_watch import LogChanges, LogWatch, SeenBatch
+from kraft_wire.sim.machine_state import MachineState
 from kraft_wire.sim.partition_truth import PartitionTruth
 from kraft_wire.storage.segment import Segment
-
-if TYPE_CHECKING:
-    from kraft_wire.sim.machine import Machine
 
 __all__ = ["ReplicaWatch"]
 
@@ -26,7 +24,7 @@ _NOTHING: Final = (0, 0, -1, False)
 class ReplicaWatch:
     """What the judge saw last of one replica."""
 
-    machine: Machine
+    machine: MachineState
     truth: PartitionTruth
     log: LogWatch
     state: tuple[int, int, int, bool] = _NOTHING

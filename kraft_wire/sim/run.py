@@ -19,12 +19,14 @@ from kraft_wire.raft.voters import VoterNode
 from kraft_wire.sim.cluster import Cluster
 from kraft_wire.sim.faults import Misfortune
 from kraft_wire.sim.invariants import SAFETY, Canary
-from kraft_wire.sim.judge import Judge, Signals, Violation
+from kraft_wire.sim.judge import Judge, Signals
 from kraft_wire.sim.machine import NodeBroke, SpinningNode
 from kraft_wire.sim.plan import Plan
+from kraft_wire.sim.relocation import why_unknown
 from kraft_wire.sim.setup import LISTENER
 from kraft_wire.sim.trace import Trace
 from kraft_wire.sim.upkeep_faults import UpkeepMisfortune
+from kraft_wire.sim.violation import Violation
 from kraft_wire.sim.world import World
 
 __all__ = ["Failure", "Result", "Run", "run_plan"]
@@ -167,8 +169,8 @@ class Run:
             raise Violation("L6 ParkedRequestsEnd", 0, "a client still waits")
         if not self._until(self._no_voter_change):
             raise Violation("L4 ReconfigResolves", 0, self._states())
-        if not self._until(lambda: world.addresses.why_unknown() is None):
-            raise Violation("L8 AddressIsKnown", 0, world.addresses.why_unknown())
+        if not self._until(lambda: why_unknown(world) is None):
+            raise Violation("L8 AddressIsKnown", 0, why_unknown(world))
         self._come_to_rest()  # whom the last change removed does not lead on
         if world.cluster is not None:
             self._settle_cluster(world.cluster)

@@ -68,7 +68,7 @@ class _Teller(Signals):
 
     def tell(self, watch: NodeWatch, text: str) -> None:
         """Add a line with the time."""
-        now_ms = watch.machine.world.now_us // 1_000
+        now_ms = self.judge.stage.now_us // 1_000
         self.lines.append(f"{now_ms:>7} node {watch.id} {text}")
 
     def role(self, watch: NodeWatch, before: Role | None, epoch_before: int) -> None:

@@ -7,10 +7,10 @@ The commands stand in `script`.
 
 from __future__ import annotations
 
-from kraft_wire.sim.judge import Violation
 from kraft_wire.sim.machine import NodeBroke, SpinningNode
 from kraft_wire.sim.run import Failure, Result
 from kraft_wire.sim.script import Player, StoryError
+from kraft_wire.sim.violation import Violation
 from kraft_wire.sim.world import World
 
 __all__ = ["Story"]

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kraft_wire.raft.roles import Leader
-from kraft_wire.sim.controller_faults import HALVES
 from kraft_wire.sim.judge import Judge, LogSignals, NodeWatch, Signals
 from kraft_wire.sim.ledger import register_of_config
 from kraft_wire.sim.log_watch import SeenBatch, SeenSnapshot, newest_voters
@@ -23,6 +22,8 @@ from kraft_wire.wire.generated.voters_record import VotersRecord
 __all__ = ["UPKEEP"]
 
 _CLIENT_METRICS: Final = 16
+HALVES: Final = ("half-a", "half-b")
+"""Client metrics resources that only transactions write."""
 _INTERVAL: Final = "interval.ms"
 _WRITING_US: Final = 3_000_000
 """How long a due snapshot may take at most."""
@@ -182,7 +183,7 @@ class SnapshotInterval(LogSignals):
     def applied(self, watch: NodeWatch) -> None:
         known = self._of(watch)
         if known is not None:
-            known.applied_us.setdefault(watch.applied_offset, watch.machine.world.now_us)
+            known.applied_us.setdefault(watch.applied_offset, self.judge.stage.now_us)
             self._look(watch, known)
 
     def after(self, watch: NodeWatch) -> None:
@@ -191,7 +192,7 @@ class SnapshotInterval(LogSignals):
             return
         machine = watch.machine
         known.is_excused |= (machine.fs.fault or machine.fs.capacity_bytes) is not None
-        late_us = machine.world.now_us - max(known.due_us, machine.disturbed_us)
+        late_us = self.judge.stage.now_us - max(known.due_us, machine.disturbed_us)
         if late_us > _WRITING_US and not known.is_excused:
             facts = "no snapshot behind", known.end, "though it is due for", late_us
             self._check(False, watch, *facts, "applied", watch.applied_offset)
@@ -204,7 +205,7 @@ class SnapshotInterval(LogSignals):
     def _begun(self, watch: NodeWatch, end: int) -> _Interval:
         machine = watch.machine
         rate, start = machine.clock.rate_permille, watch.log.start_offset
-        now_us = machine.world.now_us
+        now_us = self.judge.stage.now_us
         return _Interval(machine.life, end, now_us, now_us, rate, start)
 
     def _between(self, start: int, end: int) -> int:
@@ -223,14 +224,14 @@ class SnapshotInterval(LogSignals):
         is_disturbed = machine.disturbed_us >= known.begun_us
         if is_disturbed or known.rate_permille != machine.clock.rate_permille:
             return
-        passed_us = machine.world.now_us - known.begun_us + _EARLY_US
+        passed_us = self.judge.stage.now_us - known.begun_us + _EARLY_US
         has_passed = passed_us * known.rate_permille // 1_000_000 >= setup.snapshot_every_ms
         facts = "takes", end, "after", known.end, size_bytes, "bytes", passed_us - _EARLY_US, "us"
         self._check(setup.snapshot_every_ms > 0 and has_passed, watch, *facts)
 
     def _look(self, watch: NodeWatch, known: _Interval) -> None:
         """Find out since when the next snapshot is due."""
-        setup, now_us = watch.machine.setup, watch.machine.world.now_us
+        setup, now_us = watch.machine.setup, self.judge.stage.now_us
         end = watch.applied_offset
         if end <= known.end or self.ledger.is_inside_transaction(end):
             known.due_us = None

@@ -12,19 +12,17 @@ Errors: `Violation`. The ids stand in docs/SIMULATION.md.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 from kraft_wire.broker.partition import Partition
 from kraft_wire.sim.data_log_watch import DataLogWatch, LogEdit, SeenSegment
 from kraft_wire.sim.log_watch import SeenBatch
+from kraft_wire.sim.machine_state import MachineState, running
 from kraft_wire.sim.reduced_batches import difference, facts_of, open_transactions
+from kraft_wire.sim.replica_judge import ReplicaJudge
 from kraft_wire.sim.replica_watch import ReplicaWatch
 from kraft_wire.sim.upkeep_topics import LogRules
-
-if TYPE_CHECKING:
-    from kraft_wire.sim.data_judge import DataJudge
-    from kraft_wire.sim.machine import Machine
-    from kraft_wire.storage.log import Log
+from kraft_wire.storage.log import Log
 
 __all__ = ["UpkeepJudge"]
 
@@ -41,16 +39,16 @@ _UP_TO_HIGH_WATERMARK: Final = -1
 class UpkeepJudge:
     """Looks at the replicas whose logs are compacted or cut from the front."""
 
-    def __init__(self, judge: DataJudge) -> None:
+    def __init__(self, judge: ReplicaJudge) -> None:
         self.judge = judge
 
     # -- events ----------------------------------------------------------------------------------
 
-    def after(self, machine: Machine, event: str) -> None:
+    def after(self, machine: MachineState, event: str) -> None:
         """A broker has taken an event."""
         assert machine.node is not None, machine.id
         for watch, partition in self._ruled(machine):
-            log = cast("Log", partition.log)
+            log = cast(Log, partition.log)
             before, watch.log_start = watch.log_start, log.log_start_offset
             if watch.segments != log.segments:
                 watch.segments = list(log.segments)
@@ -63,7 +61,7 @@ class UpkeepJudge:
                 self._start_moved(watch, before, event, edits)
             watch.has_led = partition.is_leader
 
-    def _ruled(self, machine: Machine) -> Iterator[tuple[ReplicaWatch, Partition]]:
+    def _ruled(self, machine: MachineState) -> Iterator[tuple[ReplicaWatch, Partition]]:
         """Yield the replicas of a running broker that are to be looked at."""
         assert machine.node is not None, machine.id
         partitions = machine.node.broker.partitions
@@ -181,7 +179,7 @@ class UpkeepJudge:
 
     def why_overdue(self) -> str | None:
         """Tell which running broker has left undone what is due, None for none."""
-        for machine in self.judge.world.running():
+        for machine in running(self.judge.stage.machines.values()):
             if machine.is_broker_only:
                 for watch, partition in self._ruled(machine):
                     why = self.overdue(watch, partition)

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from kraft_wire.controller.records import decode_record
 from kraft_wire.sim.history import History, Operation
-from kraft_wire.sim.judge import Violation
 from kraft_wire.sim.ledger import Ledger, change_of
+from kraft_wire.sim.violation import Violation
 from kraft_wire.wire.record_batch import RecordBatch
 from tests.mixed.log_bytes import batches, compare
 

@@ -23,7 +23,7 @@ from kraft_wire.sim.administrators import Administrator
 from kraft_wire.sim.disk_nodes import FileNode
 from kraft_wire.sim.history import Operation
 from kraft_wire.sim.invariants import SAFETY
-from kraft_wire.sim.judge import NodeWatch, Signals, Violation
+from kraft_wire.sim.judge import NodeWatch, Signals
 from kraft_wire.sim.ledger import Transaction
 from kraft_wire.sim.log_watch import (
     Election,
@@ -36,6 +36,7 @@ from kraft_wire.sim.paper_brokers import PaperBroker
 from kraft_wire.sim.plan import Fault, Plan, drawn_plan
 from kraft_wire.sim.run import Run, run_plan
 from kraft_wire.sim.setup import Setup
+from kraft_wire.sim.violation import Violation
 from kraft_wire.sim.world import World
 from kraft_wire.storage.snapshots_contents import SnapshotHead, snapshot_batches
 from kraft_wire.wire.batch_builder import build_batch
@@ -274,7 +275,7 @@ def FetchIsFlushed(world: World, watch: NodeWatch, judge: Any) -> None:
 
 @plant
 def BoundedMemory(world: World, watch: NodeWatch, judge: Any) -> None:
-    machine = SimpleNamespace(wires=SimpleNamespace(links_count=10_000, served_count=0))
+    machine = SimpleNamespace(links=range(10_000), served=())
     judge.after(SimpleNamespace(machine=machine, id=1))
 
 
@@ -372,7 +373,7 @@ def committed_snapshot(world: World, data: bytes) -> SeenSnapshot:
 
 
 def test_fenced_before_its_session_ends_is_found(world: World) -> None:
-    broker = PaperBroker(world, 31)
+    broker = PaperBroker(world, world.mail, world.judge, 31)
     leader = world.leader()
     assert leader is not None
     broker.epoch = 7
@@ -385,7 +386,7 @@ def test_fenced_before_its_session_ends_is_found(world: World) -> None:
 
 
 def test_silent_broker_that_stays_unfenced_is_found(world: World) -> None:
-    broker = PaperBroker(world, 31)
+    broker = PaperBroker(world, world.mail, world.judge, 31)
     leader = world.leader()
     assert leader is not None
     broker.epoch = 7
@@ -398,7 +399,7 @@ def test_silent_broker_that_stays_unfenced_is_found(world: World) -> None:
 
 
 def test_answer_that_the_log_contradicts_is_found(world: World) -> None:
-    administrator = Administrator(world, 0)
+    administrator = Administrator(world, world.mail, world.judge, 0)
     request, outcomes = administrator._alter_quota()
     entry = alter_client_quotas.ResponseEntryData(error_code=0)
     answer = alter_client_quotas.AlterClientQuotasResponse(entries=[entry])
