@@ -15,8 +15,8 @@ from tests.tidiness import CHECKOUT
 LINT_IMPORTS = str(Path(sys.executable).parent / "lint-imports")
 DOORS = {
     "kraft_wire/storage/os_files.py": "import fcntl\nimport os\n",
-    "kraft_wire/sim/campaign.py": "import time\n",
-    "kraft_wire/sim/crash_runs.py": "import time\n",
+    "kraft_wire/sim/runs/campaign.py": "import time\n",
+    "kraft_wire/sim/crash/runs.py": "import time\n",
     "kraft_wire/sim/quorum_model/__main__.py": "import time\n",
 }
 """What these modules import, and nobody else beside them may."""

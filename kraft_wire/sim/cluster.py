@@ -9,19 +9,19 @@ from __future__ import annotations
 
 from typing import Final
 
-from kraft_wire.sim.askers import Asker
-from kraft_wire.sim.callers import Caller
-from kraft_wire.sim.careless_producers import CarelessProducer
-from kraft_wire.sim.client_context import ClientContext
-from kraft_wire.sim.clients import Admin
-from kraft_wire.sim.consumers import Consumer
-from kraft_wire.sim.data_judge import DataJudge
-from kraft_wire.sim.keyed_clients import KeyedProducer, UpkeepConsumer
+from kraft_wire.sim.clients.askers import Asker
+from kraft_wire.sim.clients.callers import Caller
+from kraft_wire.sim.clients.careless_producers import CarelessProducer
+from kraft_wire.sim.clients.clients import Admin
+from kraft_wire.sim.clients.consumers import Consumer
+from kraft_wire.sim.clients.context import ClientContext
+from kraft_wire.sim.clients.keyed_clients import KeyedProducer, UpkeepConsumer
+from kraft_wire.sim.clients.members import Member
+from kraft_wire.sim.clients.producers import Producer
+from kraft_wire.sim.judge.data_judge import DataJudge
+from kraft_wire.sim.judge.partition_truth import PartitionTruth
 from kraft_wire.sim.machine_state import MachineState, running
 from kraft_wire.sim.mail import Mail
-from kraft_wire.sim.members import Member
-from kraft_wire.sim.partition_truth import PartitionTruth
-from kraft_wire.sim.producers import Producer
 from kraft_wire.sim.scheduler import stream
 from kraft_wire.sim.setup import BROKER_PORT
 from kraft_wire.sim.stage import Stage

@@ -29,14 +29,14 @@ from kraft_wire.node.outputs import (
     ServeClients,
     StopProcess,
 )
-from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.sim.disk.files import SimFileSystem
+from kraft_wire.sim.judge.violation import Violation
 from kraft_wire.sim.machine_state import MachineState
 from kraft_wire.sim.mail import Mail
 from kraft_wire.sim.onlooker import Onlooker
 from kraft_wire.sim.scheduler import SeededChance, stream
 from kraft_wire.sim.setup import METADATA_DIRECTORY, format_disk
 from kraft_wire.sim.stage import Stage
-from kraft_wire.sim.violation import Violation
 from kraft_wire.sim.wires import Wires
 from kraft_wire.storage.damage import inspect
 from kraft_wire.storage.log_directory import METADATA_PARTITION

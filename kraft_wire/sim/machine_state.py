@@ -12,7 +12,7 @@ from typing import TypeVar
 from kraft_wire.node.node import Node
 from kraft_wire.raft.quorum import Quorum
 from kraft_wire.raft.roles import Leader
-from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.sim.network import Connection
 from kraft_wire.sim.scheduler import Clock, Scheduler, SeededChance
 from kraft_wire.sim.setup import Setup, directory_id, host_of

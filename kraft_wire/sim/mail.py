@@ -15,7 +15,7 @@ from struct import Struct
 from typing import Final
 
 from kraft_wire.raft.roles import Leader
-from kraft_wire.sim.judge import Judge
+from kraft_wire.sim.judge.judge import Judge
 from kraft_wire.sim.machine_state import MachineState
 from kraft_wire.sim.network import Connection
 from kraft_wire.sim.setup import CONTROLLER_PORT

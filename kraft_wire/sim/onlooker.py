@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from kraft_wire.node.event_log import Line
 from kraft_wire.node.outputs import Rejection
-from kraft_wire.sim.data_judge import DataJudge
-from kraft_wire.sim.judge import Judge
+from kraft_wire.sim.judge.data_judge import DataJudge
+from kraft_wire.sim.judge.judge import Judge
 from kraft_wire.sim.machine_state import MachineState
 from kraft_wire.sim.mail import Mail
 from kraft_wire.sim.stage import Stage

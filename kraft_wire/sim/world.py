@@ -14,18 +14,18 @@ from collections.abc import Callable, Sequence
 from kraft_wire.model import NO_REPLICA, ZERO_UUID, ReplicaId, ReplicaKey
 from kraft_wire.raft.roles import Follower
 from kraft_wire.raft.voters import Address, VersionRange, VoterNode, VoterSet
-from kraft_wire.sim.administrators import Administrator
-from kraft_wire.sim.clients import Admin, Client
+from kraft_wire.sim.clients.administrators import Administrator
+from kraft_wire.sim.clients.clients import Admin, Client
+from kraft_wire.sim.clients.paper_brokers import FIRST_PAPER_BROKER, PaperBroker
 from kraft_wire.sim.cluster import Cluster
-from kraft_wire.sim.data_judge import DataJudge
-from kraft_wire.sim.history import History
-from kraft_wire.sim.invariants import SAFETY
-from kraft_wire.sim.judge import Judge, Signals
+from kraft_wire.sim.judge.data_judge import DataJudge
+from kraft_wire.sim.judge.history import History
+from kraft_wire.sim.judge.invariants import SAFETY
+from kraft_wire.sim.judge.judge import Judge, Signals
 from kraft_wire.sim.machine import Machine
 from kraft_wire.sim.machine_state import newest_leader, running
 from kraft_wire.sim.mail import Mail
 from kraft_wire.sim.onlooker import Onlooker
-from kraft_wire.sim.paper_brokers import FIRST_PAPER_BROKER, PaperBroker
 from kraft_wire.sim.scheduler import stream
 from kraft_wire.sim.setup import CONTROLLER_PORT, LISTENER, Setup, host_of
 from kraft_wire.sim.stage import Stage

@@ -1,6 +1,6 @@
 """Whom a flush that took a while speaks of."""
 
-from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.wire.generated.error_code import ErrorCode
 from tests.broker.replication.leading import Leading
 from tests.broker.small_broker import partition_image

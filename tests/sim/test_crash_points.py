@@ -5,16 +5,16 @@ from random import Random
 
 import pytest
 
-from kraft_wire.sim import crash_points
-from kraft_wire.sim.crash_harness import Outcome
-from kraft_wire.sim.crash_points import SAFEGUARDS, main, run_scenario
-from kraft_wire.sim.crash_promises import Departed, Promise, Truth
-from kraft_wire.sim.crash_quorum import QuorumScenario, Telling
-from kraft_wire.sim.crash_runs import LARGE_SECTOR_BYTES, Pass
-from kraft_wire.sim.crash_scenarios import SCENARIOS, Scenario
-from kraft_wire.sim.crash_states import Limits, many_subsets, plain_subsets
-from kraft_wire.sim.crash_stories import ELECTIONS, QUORUM_SCENARIOS
-from kraft_wire.sim.files import Atom, SimFileSystem
+from kraft_wire.sim.crash import points
+from kraft_wire.sim.crash.harness import Outcome
+from kraft_wire.sim.crash.points import SAFEGUARDS, main, run_scenario
+from kraft_wire.sim.crash.promises import Departed, Promise, Truth
+from kraft_wire.sim.crash.quorum import QuorumScenario, Telling
+from kraft_wire.sim.crash.runs import LARGE_SECTOR_BYTES, Pass
+from kraft_wire.sim.crash.scenarios import SCENARIOS, Scenario
+from kraft_wire.sim.crash.states import Limits, many_subsets, plain_subsets
+from kraft_wire.sim.crash.stories import ELECTIONS, QUORUM_SCENARIOS
+from kraft_wire.sim.disk.files import Atom, SimFileSystem
 
 FEW = Limits(exhaustive_atoms=4, random_subsets=12, states_max=120)
 FEWER = Limits(exhaustive_atoms=2, random_subsets=2, states_max=60, recovery_every=16)
@@ -131,9 +131,9 @@ def test_command_prints_figures_and_tells_by_its_exit_code(
 def test_campaign_proves_that_each_safeguard_is_seen(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crash_points, "SCENARIOS", [SCENARIOS[0], *SCENARIOS[-4:], ALONE])
-    monkeypatch.setattr(crash_points, "run_all", lambda size_bytes, stride: [])
+    monkeypatch.setattr(points, "SCENARIOS", [SCENARIOS[0], *SCENARIOS[-4:], ALONE])
+    monkeypatch.setattr(points, "run_all", lambda size_bytes, stride: [])
     assert main(["--quick", "--states", "20"]) == 0
     assert capsys.readouterr().out.count("violations found in storage") == len(SAFEGUARDS)
-    monkeypatch.setattr(crash_points, "_WEAKENED_SCENARIOS", ())
+    monkeypatch.setattr(points, "_WEAKENED_SCENARIOS", ())
     assert main(["--quick", "--states", "20"]) == 1

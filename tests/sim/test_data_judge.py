@@ -8,16 +8,16 @@ import pytest
 
 from kraft_wire.controller.records import VersionedRecord, encode_record
 from kraft_wire.model import TopicPartition, Uuid
-from kraft_wire.sim.consumers import Consumer
-from kraft_wire.sim.data_history import DataHistory
-from kraft_wire.sim.data_judge import DataJudge
-from kraft_wire.sim.disk_nodes import FileNode
-from kraft_wire.sim.files import SimFileSystem
-from kraft_wire.sim.log_watch import read_batches
-from kraft_wire.sim.members import Member
-from kraft_wire.sim.partition_truth import PartitionTruth
+from kraft_wire.sim.clients.consumers import Consumer
+from kraft_wire.sim.clients.members import Member
+from kraft_wire.sim.disk.file_nodes import FileNode
+from kraft_wire.sim.disk.files import SimFileSystem
+from kraft_wire.sim.judge.data_history import DataHistory
+from kraft_wire.sim.judge.data_judge import DataJudge
+from kraft_wire.sim.judge.log_watch import read_batches
+from kraft_wire.sim.judge.partition_truth import PartitionTruth
+from kraft_wire.sim.judge.violation import Violation
 from kraft_wire.sim.setup import Setup
-from kraft_wire.sim.violation import Violation
 from kraft_wire.sim.workload import Workload
 from kraft_wire.sim.world import World
 from kraft_wire.wire.batch_builder import build_batch

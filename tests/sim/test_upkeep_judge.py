@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from kraft_wire.model import TopicPartition, Uuid
-from kraft_wire.sim.data_judge import DataJudge
-from kraft_wire.sim.disk_nodes import FileNode
-from kraft_wire.sim.files import SimFileSystem
-from kraft_wire.sim.log_watch import read_batches
-from kraft_wire.sim.offset_answers import EARLIEST, LATEST, MAX_TIMESTAMP, OffsetAnswers
-from kraft_wire.sim.open_transactions import transactions_of_another_leader
-from kraft_wire.sim.partition_truth import PartitionTruth
+from kraft_wire.sim.disk.file_nodes import FileNode
+from kraft_wire.sim.disk.files import SimFileSystem
+from kraft_wire.sim.faults.open_transactions import transactions_of_another_leader
+from kraft_wire.sim.judge.data_judge import DataJudge
+from kraft_wire.sim.judge.log_watch import read_batches
+from kraft_wire.sim.judge.offset_answers import EARLIEST, LATEST, MAX_TIMESTAMP, OffsetAnswers
+from kraft_wire.sim.judge.partition_truth import PartitionTruth
+from kraft_wire.sim.judge.violation import Violation
 from kraft_wire.sim.upkeep_topics import rules_of
-from kraft_wire.sim.violation import Violation
 from kraft_wire.sim.workload import Workload
 from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.record import Record
