@@ -10,21 +10,21 @@ from __future__ import annotations
 from typing import Final
 
 from kraft_wire.sim.clients.askers import Asker
-from kraft_wire.sim.clients.callers import Caller
+from kraft_wire.sim.clients.broker_client import BrokerClient
 from kraft_wire.sim.clients.careless_producers import CarelessProducer
-from kraft_wire.sim.clients.clients import Admin
 from kraft_wire.sim.clients.consumers import Consumer
 from kraft_wire.sim.clients.context import ClientContext
 from kraft_wire.sim.clients.keyed_clients import KeyedProducer, UpkeepConsumer
+from kraft_wire.sim.clients.link import ClientLink
 from kraft_wire.sim.clients.members import Member
 from kraft_wire.sim.clients.producers import Producer
 from kraft_wire.sim.judge.data_judge import DataJudge
 from kraft_wire.sim.judge.partition_truth import PartitionTruth
 from kraft_wire.sim.machine_state import MachineState, running
-from kraft_wire.sim.mail import Mail
 from kraft_wire.sim.scheduler import stream
 from kraft_wire.sim.setup import BROKER_PORT
 from kraft_wire.sim.stage import Stage
+from kraft_wire.sim.traffic import Traffic
 from kraft_wire.sim.upkeep_topics import is_compacted, topic_settings
 from kraft_wire.wire.generated.create_topics import (
     CreatableTopic,
@@ -45,14 +45,14 @@ _UPKEEP_CONSUMERS_MAX: Final = 2
 class Cluster:
     """Everything that only a world with brokers has."""
 
-    def __init__(self, stage: Stage, mail: Mail, judge: DataJudge) -> None:
+    def __init__(self, stage: Stage, traffic: Traffic, judge: DataJudge) -> None:
         self.stage = stage
         self.judge = judge
-        self.context = ClientContext(stage, mail, judge)
+        self.context = ClientContext(stage, traffic, judge)
         self.truth = self.context.truth
         self.history = self.context.history
         self.random = stream(stage.seed, "cluster")
-        self.operator = Admin(stage, mail, -1_001)
+        self.operator = ClientLink(stage, traffic, -1_001)
         setup, context = stage.setup.data, self.context
         self.topics = [f"t{number}" for number in range(setup.topics)]
         self.is_over = False
@@ -89,15 +89,15 @@ class Cluster:
         self.reader.is_last = True
 
     @property
-    def callers(self) -> list[Caller]:
+    def clients(self) -> list[BrokerClient]:
         """All clients of brokers but the last reader."""
         return [*self.producers, *self.consumers, *self.members, *self.askers, *self.careless]
 
     def start(self) -> None:
         """Start the operator and all clients."""
         self._keep_topics()
-        for caller in self.callers:
-            caller.start()
+        for client in self.clients:
+            client.start()
 
     # -- the operator ----------------------------------------------------------------------------
 
@@ -190,7 +190,7 @@ class Cluster:
 
     def is_quiet(self) -> bool:
         """Whether no client waits for an answer."""
-        return not any(caller.is_busy for caller in (*self.callers, self.reader))
+        return not any(client.is_busy for client in (*self.clients, self.reader))
 
     def read_offsets(self) -> None:
         """Let somebody read what offsets are committed, at the very end."""
@@ -202,8 +202,8 @@ class Cluster:
     def finish(self) -> None:
         """Nobody asks for anything any more."""
         self.is_over = True
-        for caller in (*self.callers, self.reader):
-            caller.is_done = True
+        for client in (*self.clients, self.reader):
+            client.is_done = True
 
     def offline(self, machine: MachineState) -> bool:
         """Tell whether a broker has lost a directory to its disk: only a new start heals that."""

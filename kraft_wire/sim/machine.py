@@ -32,11 +32,11 @@ from kraft_wire.node.outputs import (
 from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.sim.judge.violation import Violation
 from kraft_wire.sim.machine_state import MachineState
-from kraft_wire.sim.mail import Mail
-from kraft_wire.sim.onlooker import Onlooker
+from kraft_wire.sim.observer import Observer
 from kraft_wire.sim.scheduler import SeededChance, stream
 from kraft_wire.sim.setup import METADATA_DIRECTORY, format_disk
 from kraft_wire.sim.stage import Stage
+from kraft_wire.sim.traffic import Traffic
 from kraft_wire.sim.wires import Wires
 from kraft_wire.storage.damage import inspect
 from kraft_wire.storage.log_directory import METADATA_PARTITION
@@ -67,10 +67,10 @@ class SpinningNode(Exception):
 class Machine(MachineState):
     """A node's machine."""
 
-    def __init__(self, stage: Stage, onlooker: Onlooker, mail: Mail, node_id: int) -> None:
+    def __init__(self, stage: Stage, observer: Observer, traffic: Traffic, node_id: int) -> None:
         super().__init__(stage.scheduler, stage.setup, node_id)
         self.stage = stage
-        self.onlooker = onlooker
+        self.observer = observer
         self.outputs_until_death: int | None = None
         self._death_loses_power = False
         self.down_us = 100_000
@@ -80,7 +80,7 @@ class Machine(MachineState):
         self._wake_us: int | None = None
         self._ticks = (0, 0)
         self._format()
-        self.wires = Wires(self, stage, onlooker, mail, self.turn)
+        self.wires = Wires(self, stage, observer, traffic, self.turn)
         stage.addresses.listen(self, self.wires)
 
     def _format(self) -> None:
@@ -99,7 +99,7 @@ class Machine(MachineState):
             try:
                 self._open()
             except StartError as refusal:
-                self.onlooker.refused_start(self, str(refusal))
+                self.observer.refused_start(self, str(refusal))
                 self._repair(str(refusal))
                 continue
             except ProcessDied:
@@ -126,12 +126,12 @@ class Machine(MachineState):
             report=self._report,
         )
         self.node = node
-        self.onlooker.started(self)
+        self.observer.started(self)
         self._carry_out(node)
         self._arm(node)
 
     def _report(self, name: str, **fields: object) -> None:
-        self.onlooker.reported(self, name, fields)
+        self.observer.reported(self, name, fields)
 
     def _repair(self, refusal: str) -> None:
         """Cut damage at the tail of the metadata log, as `kraft-wire repair --cut` does."""
@@ -173,7 +173,7 @@ class Machine(MachineState):
         self.fs.before_change = None
 
     def _die_of_armed_fault(self) -> None:
-        self.onlooker.note(self, "dies in the middle")
+        self.observer.note(self, "dies in the middle")
         self._died(loses_power=self._death_loses_power)
 
     def _failed(self, error: StorageError | FsyncFailed) -> None:
@@ -182,7 +182,7 @@ class Machine(MachineState):
         After a failed fsync the kernel shows bytes that are not on the disk and calls them clean:
         sometimes the machine goes with the process, sometimes the next process meets that kernel.
         """
-        self.onlooker.note(self, f"stops: {error}")
+        self.observer.note(self, f"stops: {error}")
         loses_power = False
         if isinstance(error, FsyncFailed):
             draw = stream(self.stage.seed, "fsync", self.id, self.life)
@@ -192,7 +192,7 @@ class Machine(MachineState):
         self._died(loses_power=loses_power)
 
     def _died(self, *, loses_power: bool) -> None:
-        self.onlooker.about_to_die(self)
+        self.observer.about_to_die(self)
         loses_power = loses_power and self.may_lose_power
         self.disarm()
         self.node = None
@@ -202,7 +202,7 @@ class Machine(MachineState):
         self._held = []
         self.wires.drop_all(is_silent=loses_power)
         self.fs = self._after_loss() if loses_power else self._after_kill()
-        self.onlooker.stopped(self)
+        self.observer.stopped(self)
         if self.restarts_by_itself:
             self.stage.scheduler.after(self.down_us, self.start_if_down)
 
@@ -240,7 +240,7 @@ class Machine(MachineState):
         self.generation += 1
         self.fs = SimFileSystem()
         self._format()
-        self.onlooker.wiped(self, lost)
+        self.observer.wiped(self, lost)
 
     def begin_stop(self) -> None:
         """Ask the process to end gracefully."""
@@ -277,7 +277,7 @@ class Machine(MachineState):
             raise NodeBroke(f"node {self.id} at {name}: {error!r}") from error
         if self.node is node:
             self._arm(node)
-        self.onlooker.after_turn(self, name)
+        self.observer.after_turn(self, name)
 
     def _resumed(
         self, name: str, call: Callable[..., None], arguments: tuple[Any, ...], times: int
@@ -397,7 +397,7 @@ class Machine(MachineState):
             failure = order.run()
         except ProcessDied:
             self._die_of_armed_fault()
-            self.onlooker.after_turn(self, "flush")
+            self.observer.after_turn(self, "flush")
             return
         if failure is not None:
             self._failed(failure)

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from kraft_wire.model import FileSlice
 from kraft_wire.node.outputs import Buffers, Close, Connect, NoReply, Peer, Reply, SendBytes
 from kraft_wire.sim.machine_state import MachineState
-from kraft_wire.sim.mail import Mail
 from kraft_wire.sim.network import STRANGERS, Connection
-from kraft_wire.sim.onlooker import Onlooker
+from kraft_wire.sim.observer import Observer
 from kraft_wire.sim.setup import CONTROLLER_PORT, LISTENER
 from kraft_wire.sim.stage import Stage
+from kraft_wire.sim.traffic import Traffic
 
 __all__ = ["Wires", "frames_of"]
 
@@ -40,15 +40,15 @@ class Wires:
         self,
         machine: MachineState,
         stage: Stage,
-        onlooker: Onlooker,
-        mail: Mail,
+        observer: Observer,
+        traffic: Traffic,
         turn: Callable[..., None],
     ) -> None:
         """`turn` makes one call to the machine's node."""
         self._machine = machine
         self._stage = stage
-        self._onlooker = onlooker
-        self._mail = mail
+        self._observer = observer
+        self._traffic = traffic
         self._turn = turn
         self.place = machine.id
         self._buffers: dict[int, bytearray] = {}
@@ -70,7 +70,7 @@ class Wires:
         connection = self._machine.links.get(output.link_id)
         if connection is not None:
             data = joined(output.buffers)
-            self._mail.sent(self._machine, connection, data, is_request=True)
+            self._traffic.sent(self._machine, connection, data, is_request=True)
             self._stage.network.send(connection, self, data)
 
     def reply(self, output: Reply) -> None:
@@ -78,7 +78,7 @@ class Wires:
         connection = self._machine.served.get(output.connection_id)
         if connection is not None:
             data = joined(output.buffers)
-            self._mail.sent(self._machine, connection, data, is_request=False)
+            self._traffic.sent(self._machine, connection, data, is_request=False)
             self._stage.network.send(connection, self, data)
         self._answered(output.connection_id)
 
@@ -105,7 +105,7 @@ class Wires:
 
     def close(self, output: Close) -> None:
         """Close a connection that somebody opened to the node."""
-        self._onlooker.closed_by_node(self._machine, output.rejection)
+        self._observer.closed_by_node(self._machine, output.rejection)
         connection = self._machine.served.pop(output.connection_id, None)
         if connection is not None:
             if not connection.is_left_by_acceptor:
@@ -164,7 +164,7 @@ class Wires:
         machine = self._machine
         if machine.node is None or connection.link_id not in self._machine.links:
             return
-        self._mail.arrived(connection, frame, is_request=False)
+        self._traffic.arrived(connection, frame, is_request=False)
         self._turn("link_frame", machine.node.link_frame, connection.link_id, frame, times=2)
 
     def _next_request(self, connection: Connection, served: _Served) -> None:
@@ -179,7 +179,7 @@ class Wires:
                 machine.heard[place] = self._stage.now_us
             elif place <= STRANGERS:  # it may repeat what any peer said
                 machine.heard_us = self._stage.now_us
-            self._mail.arrived(connection, frame, is_request=True)
+            self._traffic.arrived(connection, frame, is_request=True)
             self._turn("receive", machine.node.receive, served.peer, frame, times=2)
 
     def _answered(self, connection_id: int) -> None:

@@ -1,8 +1,8 @@
 """The simulated world: machines, the network between them, clients, time, and the judge.
 
 One seed decides everything. Parts are given the `stage` and those that they talk to, never the
-world: what machines tell goes to the `onlooker`, what they send passes the `mail`, and both show it
-to judge and trace. Faults act on the world from outside (`faults`); `run` lives through a plan.
+world: what machines tell goes to the `observer`, what they send passes the `traffic`, and both show
+it to judge and trace. Faults act on the world from outside (`faults`); `run` lives through a plan.
 Read next: `stage`, `machine`, `judge`.
 """
 
@@ -15,8 +15,9 @@ from kraft_wire.model import NO_REPLICA, ZERO_UUID, ReplicaId, ReplicaKey
 from kraft_wire.raft.roles import Follower
 from kraft_wire.raft.voters import Address, VersionRange, VoterNode, VoterSet
 from kraft_wire.sim.clients.administrators import Administrator
-from kraft_wire.sim.clients.clients import Admin, Client
+from kraft_wire.sim.clients.link import ClientLink
 from kraft_wire.sim.clients.paper_brokers import FIRST_PAPER_BROKER, PaperBroker
+from kraft_wire.sim.clients.register_client import RegisterClient
 from kraft_wire.sim.cluster import Cluster
 from kraft_wire.sim.judge.data_judge import DataJudge
 from kraft_wire.sim.judge.history import History
@@ -24,12 +25,12 @@ from kraft_wire.sim.judge.invariants import SAFETY
 from kraft_wire.sim.judge.judge import Judge, Signals
 from kraft_wire.sim.machine import Machine
 from kraft_wire.sim.machine_state import newest_leader, running
-from kraft_wire.sim.mail import Mail
-from kraft_wire.sim.onlooker import Onlooker
+from kraft_wire.sim.observer import Observer
 from kraft_wire.sim.scheduler import stream
 from kraft_wire.sim.setup import CONTROLLER_PORT, LISTENER, Setup, host_of
 from kraft_wire.sim.stage import Stage
 from kraft_wire.sim.trace import Trace
+from kraft_wire.sim.traffic import Traffic
 
 __all__ = ["World"]
 
@@ -53,26 +54,28 @@ class World(Stage):
         self.history = History(self.judge.ledger)
         self.faults: Counter[str] = Counter()
         data_judge = DataJudge(self) if setup.brokers else None
-        self.mail = Mail(self, self.judge, self.trace, stream(seed, "mail"))
-        self.onlooker = Onlooker(self, self.judge, data_judge, self.trace, self.mail)
+        self.traffic = Traffic(self, self.judge, self.trace, stream(seed, "mail"))
+        self.observer = Observer(self, self.judge, data_judge, self.trace, self.traffic)
         for node_id in setup.nodes:
-            machine = self.machines[node_id] = Machine(self, self.onlooker, self.mail, node_id)
+            machine = self.machines[node_id] = Machine(self, self.observer, self.traffic, node_id)
             self.judge.watch(machine)
         numbers = range(1, setup.clients + 1)
-        self.clients = [Client(self, self.mail, self.history, number) for number in numbers]
-        self.operator = Admin(self, self.mail, -1_000)
+        self.clients = [
+            RegisterClient(self, self.traffic, self.history, number) for number in numbers
+        ]
+        self.operator = ClientLink(self, self.traffic, -1_000)
         self.cluster: Cluster | None = None
         """Brokers, partitions and their clients, where there are any."""
         if data_judge is not None:
-            self.cluster = Cluster(self, self.mail, data_judge)
+            self.cluster = Cluster(self, self.traffic, data_judge)
             self.judge.committed = data_judge.metadata_committed
         self.administrators = [
-            Administrator(self, self.mail, self.judge, number)
+            Administrator(self, self.traffic, self.judge, number)
             for number in range(setup.administrators)
         ]
         last = FIRST_PAPER_BROKER + setup.paper_brokers
         self.paper_brokers = {
-            node_id: PaperBroker(self, self.mail, self.judge, node_id)
+            node_id: PaperBroker(self, self.traffic, self.judge, node_id)
             for node_id in range(FIRST_PAPER_BROKER, last)
         }
         self.judge.fenced = self._fenced

@@ -373,7 +373,7 @@ def committed_snapshot(world: World, data: bytes) -> SeenSnapshot:
 
 
 def test_fenced_before_its_session_ends_is_found(world: World) -> None:
-    broker = PaperBroker(world, world.mail, world.judge, 31)
+    broker = PaperBroker(world, world.traffic, world.judge, 31)
     leader = world.leader()
     assert leader is not None
     broker.epoch = 7
@@ -386,7 +386,7 @@ def test_fenced_before_its_session_ends_is_found(world: World) -> None:
 
 
 def test_silent_broker_that_stays_unfenced_is_found(world: World) -> None:
-    broker = PaperBroker(world, world.mail, world.judge, 31)
+    broker = PaperBroker(world, world.traffic, world.judge, 31)
     leader = world.leader()
     assert leader is not None
     broker.epoch = 7
@@ -399,7 +399,7 @@ def test_silent_broker_that_stays_unfenced_is_found(world: World) -> None:
 
 
 def test_answer_that_the_log_contradicts_is_found(world: World) -> None:
-    administrator = Administrator(world, world.mail, world.judge, 0)
+    administrator = Administrator(world, world.traffic, world.judge, 0)
     request, outcomes = administrator._alter_quota()
     entry = alter_client_quotas.ResponseEntryData(error_code=0)
     answer = alter_client_quotas.AlterClientQuotasResponse(entries=[entry])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kraft_wire.sim.clients.clients import CLIENT_METRICS
+from kraft_wire.sim.clients.register_client import CLIENT_METRICS
 from kraft_wire.wire.generated.alter_client_quotas import (
     AlterClientQuotasRequest,
     EntityData,

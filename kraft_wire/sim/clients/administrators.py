@@ -11,16 +11,17 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from kraft_wire.sim.clients.admin_mistakes import mistakes
-from kraft_wire.sim.clients.clients import CLIENT_METRICS, Admin
+from kraft_wire.sim.clients.link import ClientLink
 from kraft_wire.sim.clients.paper_brokers import FIRST_PAPER_BROKER
+from kraft_wire.sim.clients.register_client import CLIENT_METRICS
 from kraft_wire.sim.judge.judge import Judge
 from kraft_wire.sim.judge.metadata_twin import Key, Value
 from kraft_wire.sim.judge.violation import Violation
 from kraft_wire.sim.machine_state import newest_leader
-from kraft_wire.sim.mail import Mail
 from kraft_wire.sim.scheduler import stream
 from kraft_wire.sim.setup import CONTROLLER_PORT
 from kraft_wire.sim.stage import Stage
+from kraft_wire.sim.traffic import Traffic
 from kraft_wire.wire.generated.alter_client_quotas import (
     AlterClientQuotasRequest,
     EntityData,
@@ -79,12 +80,12 @@ Step = tuple[Message, dict[ErrorCode, State]]
 class Administrator:
     """One administrator with names of its own."""
 
-    def __init__(self, stage: Stage, mail: Mail, judge: Judge, number: int) -> None:
+    def __init__(self, stage: Stage, traffic: Traffic, judge: Judge, number: int) -> None:
         self.stage = stage
         self.judge = judge
         self.number = number
         self.is_done = False
-        self._admin = Admin(stage, mail, _PLACE - number)
+        self._link = ClientLink(stage, traffic, _PLACE - number)
         self._random = stream(stage.seed, "administrator", number)
         self._generation = 0
         self._values = 0
@@ -103,7 +104,7 @@ class Administrator:
         self.stage.scheduler.after(self._random.randrange(5_000, 120_000), self._go_on)
 
     def _go_on(self) -> None:
-        if self.is_done or self._admin.is_busy:
+        if self.is_done or self._link.is_busy:
             return
         kinds: tuple[Callable[[], Step], ...] = (
             self._alter_config,
@@ -126,7 +127,7 @@ class Administrator:
             self._answered(node_id, request, outcomes, response)
             self._later()
 
-        self._admin.ask(node_id, CONTROLLER_PORT, request, _TIMEOUT_US, answered)
+        self._link.ask(node_id, CONTROLLER_PORT, request, _TIMEOUT_US, answered)
 
     def _controller(self) -> int | None:
         """Return the active controller, or now and then any; None while there is none."""

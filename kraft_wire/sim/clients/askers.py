@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kraft_wire.sim.clients.callers import Caller
+from kraft_wire.sim.clients.broker_client import BrokerClient
 from kraft_wire.sim.clients.context import ClientContext
 from kraft_wire.sim.judge.offset_answers import (
     EARLIEST,
@@ -39,7 +39,7 @@ _OUTDATED: Final = 0.05
 _KINDS: Final = (LATEST, EARLIEST, EARLIEST, MAX_TIMESTAMP, "time", "time", "epoch", "epoch")
 
 
-class Asker(Caller):
+class Asker(BrokerClient):
     """Asks one thing after another about the partitions of a topic."""
 
     def __init__(self, context: ClientContext, number: int, topic: str) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from kraft_wire.model import Uuid
-from kraft_wire.sim.clients.callers import Caller
+from kraft_wire.sim.clients.broker_client import BrokerClient
 from kraft_wire.sim.judge.violation import Violation
 from kraft_wire.sim.scheduler import EPOCH_MS
 from kraft_wire.wire.batch_builder import build_batch
@@ -31,7 +31,7 @@ _TIMEOUT_MS: Final = 800
 _BODY_AT: Final = 61
 
 
-class CarelessProducer(Caller):
+class CarelessProducer(BrokerClient):
     """Sends batches that must be refused, one after another."""
 
     def step(self) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kraft_wire.model import FileSlice
-from kraft_wire.sim.clients.callers import Caller
+from kraft_wire.sim.clients.broker_client import BrokerClient
 from kraft_wire.sim.clients.context import ClientContext
 from kraft_wire.sim.judge.partition_truth import PartitionTruth
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -42,7 +42,7 @@ class _Session:
     """Partition -> position and leader epoch, as the broker knows them."""
 
 
-class Consumer(Caller):
+class Consumer(BrokerClient):
     """Reads until it is told to stop."""
 
     def __init__(self, context: ClientContext, number: int, topic: str) -> None:

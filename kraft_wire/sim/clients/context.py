@@ -7,8 +7,8 @@ from typing import NoReturn
 from kraft_wire.sim.judge.data_history import DataHistory
 from kraft_wire.sim.judge.replica_judge import ReplicaJudge
 from kraft_wire.sim.judge.violation import Violation
-from kraft_wire.sim.mail import Mail
 from kraft_wire.sim.stage import Stage
+from kraft_wire.sim.traffic import Traffic
 from kraft_wire.wire.message import Message
 
 __all__ = ["ClientContext"]
@@ -17,9 +17,9 @@ __all__ = ["ClientContext"]
 class ClientContext:
     """Given to every client of brokers in one world."""
 
-    def __init__(self, stage: Stage, mail: Mail, judge: ReplicaJudge) -> None:
+    def __init__(self, stage: Stage, traffic: Traffic, judge: ReplicaJudge) -> None:
         self.stage = stage
-        self.mail = mail
+        self.traffic = traffic
         self.judge = judge
         self.truth = judge.truth
         self.history = DataHistory(self.truth)

@@ -12,7 +12,7 @@ import json
 from typing import Final
 
 from kraft_wire.broker.metadata_cache import OFFSETS_TOPIC
-from kraft_wire.sim.clients.callers import Caller
+from kraft_wire.sim.clients.broker_client import BrokerClient
 from kraft_wire.sim.clients.context import ClientContext
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.find_coordinator import (
@@ -60,7 +60,7 @@ _LEAVES_SHARE: Final = 0.01
 _COMMITS_SHARE: Final = 0.5
 
 
-class Member(Caller):
+class Member(BrokerClient):
     """One member of the group `GROUP` on one topic."""
 
     def __init__(self, context: ClientContext, number: int, topic: str) -> None:

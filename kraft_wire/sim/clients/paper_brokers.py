@@ -12,14 +12,14 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kraft_wire.model import Uuid
-from kraft_wire.sim.clients.clients import Admin
+from kraft_wire.sim.clients.link import ClientLink
 from kraft_wire.sim.judge.judge import Judge
 from kraft_wire.sim.judge.violation import Violation
 from kraft_wire.sim.machine_state import newest_leader
-from kraft_wire.sim.mail import Mail
 from kraft_wire.sim.scheduler import stream
 from kraft_wire.sim.setup import BROKER_PORT, CLUSTER_ID, CONTROLLER_PORT
 from kraft_wire.sim.stage import Stage
+from kraft_wire.sim.traffic import Traffic
 from kraft_wire.wire.generated.allocate_producer_ids import AllocateProducerIdsRequest
 from kraft_wire.wire.generated.alter_partition import (
     AlterPartitionRequest,
@@ -52,13 +52,13 @@ class PaperBroker:
 
     session_ms = _SESSION_MS
 
-    def __init__(self, stage: Stage, mail: Mail, judge: Judge, node_id: int) -> None:
+    def __init__(self, stage: Stage, traffic: Traffic, judge: Judge, node_id: int) -> None:
         self.stage = stage
         self.judge = judge
         self.id = node_id
         self.epoch = -1
         self.is_done = False
-        self._admin = Admin(stage, mail, _PLACE - node_id)
+        self._link = ClientLink(stage, traffic, _PLACE - node_id)
         self._random = stream(stage.seed, "paper broker", node_id)
         self._incarnation = 0
         self._hint: int | None = None
@@ -80,7 +80,7 @@ class PaperBroker:
         self.stage.scheduler.after(delay_us, self._go_on)
 
     def _go_on(self) -> None:
-        if self.is_done or self._admin.is_busy:
+        if self.is_done or self._link.is_busy:
             return
         now_us = self.stage.now_us
         if now_us < self._silent_until_us:
@@ -182,7 +182,7 @@ class PaperBroker:
                 self._answered(request, response, node_id, asked_us)
             self._later()
 
-        self._admin.ask(node_id, CONTROLLER_PORT, request, _TIMEOUT_US, answered)
+        self._link.ask(node_id, CONTROLLER_PORT, request, _TIMEOUT_US, answered)
 
     def _answered(self, request: Message, response: Message, node_id: int, asked_us: int) -> None:
         error = getattr(response, "error_code", 0)

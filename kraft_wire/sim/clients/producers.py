@@ -11,7 +11,7 @@ from typing import Final
 
 from kraft_wire.broker.producer_ids import ANSWER_AWAITED_MS
 from kraft_wire.model import Uuid
-from kraft_wire.sim.clients.callers import Caller
+from kraft_wire.sim.clients.broker_client import BrokerClient
 from kraft_wire.sim.clients.context import ClientContext
 from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -56,7 +56,7 @@ class Batch:
     """What else was drawn for it, so that each try is alike."""
 
 
-class Producer(Caller):
+class Producer(BrokerClient):
     """Writes unique values to the partitions of a topic."""
 
     def __init__(

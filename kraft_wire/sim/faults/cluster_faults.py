@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from kraft_wire.sim.cluster import Cluster
-from kraft_wire.sim.faults.quorum_faults import Misfortune
+from kraft_wire.sim.faults.quorum_faults import QuorumFaults
 from kraft_wire.sim.judge.partition_truth import PartitionTruth
 from kraft_wire.sim.machine import Machine
 from kraft_wire.sim.plans.plan import Fault, Habits
@@ -28,7 +28,7 @@ from kraft_wire.wire.generated.delete_topics import DeleteTopicsRequest, DeleteT
 from kraft_wire.wire.generated.elect_leaders import ElectLeadersRequest, TopicPartitions
 from kraft_wire.wire.message import Message
 
-__all__ = ["ClusterMisfortune"]
+__all__ = ["ClusterFaults"]
 
 _PREFERRED: Final = 0
 _UNCLEAN: Final = 1
@@ -36,15 +36,15 @@ _QUORUM_APIS: Final = (52, 53, 54, 59)
 """What may be sent with bits turned: of others a receiver cannot tell that it was not meant."""
 
 
-class ClusterMisfortune(Misfortune):
+class ClusterFaults(QuorumFaults):
     """What goes wrong in one world with brokers."""
 
     def __init__(self, world: World, habits: Habits) -> None:
         super().__init__(world, habits)
         assert world.cluster is not None, "a world without brokers has no partitions"
         self.cluster: Cluster = world.cluster
-        for caller in self.cluster.callers:
-            caller.think_us = habits.think_us
+        for client in self.cluster.clients:
+            client.think_us = habits.think_us
         self._replaced: int | None = None
         """A broker whose disk is another one, until it is in no ISR any more."""
 

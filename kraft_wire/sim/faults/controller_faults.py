@@ -13,7 +13,7 @@ from typing import Final
 from kraft_wire.controller.records import VersionedRecord, encode_record
 from kraft_wire.node.raft_disk import Write
 from kraft_wire.raft.events import ResignRequested
-from kraft_wire.sim.clients.clients import CLIENT_METRICS
+from kraft_wire.sim.clients.register_client import CLIENT_METRICS
 from kraft_wire.sim.judge.upkeep_invariants import HALVES
 from kraft_wire.sim.machine import Machine
 from kraft_wire.sim.plans.plan import Fault

@@ -12,7 +12,7 @@ from typing import Final
 
 from kraft_wire.model import ReplicaKey
 from kraft_wire.raft.roles import Candidate, Prospective
-from kraft_wire.sim.clients.clients import Stranger
+from kraft_wire.sim.clients.stranger import Stranger
 from kraft_wire.sim.disk.files import Fault as DiskFault
 from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.sim.faults.controller_faults import begin_transaction, upgrade_request
@@ -32,14 +32,14 @@ from kraft_wire.wire.generated.vote import VoteRequest
 from kraft_wire.wire.header import parse_request_header
 from kraft_wire.wire.message import MalformedMessage, Message
 
-__all__ = ["Misfortune", "add_request", "remove_request"]
+__all__ = ["QuorumFaults", "add_request", "remove_request"]
 
 _OPERATOR_TIMEOUT_US: Final = 3_000_000
 _LOOKS_EVERY_US: Final = 1_000
 _DOUBLE_DIRECTORY: Final = b"another director"
 
 
-class Misfortune:
+class QuorumFaults:
     """What goes wrong in one world."""
 
     def __init__(self, world: World, habits: Habits) -> None:
@@ -341,7 +341,7 @@ class Misfortune:
         if machine is None:
             return False
         port = self._port_of(machine)
-        kept = [each for to, each in self.world.mail.kept_requests if to == port]
+        kept = [each for to, each in self.world.traffic.kept_requests if to == port]
         if is_garbled:
             kept = [each for each in kept if self._may_be_garbled(each)]
         if not kept:
@@ -380,7 +380,7 @@ class Misfortune:
     def _double(self, fault: Fault) -> bool:
         """Repeat the next vote request that arrives anywhere, from a double of its candidate."""
         self._doubles += 1
-        self.world.mail.vote_request_arrived = self._send_double
+        self.world.traffic.vote_request_arrived = self._send_double
         return True
 
     def _send_double(self, connection: Connection, frame: bytes, request: VoteRequest) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kraft_wire.sim.faults.cluster_faults import ClusterMisfortune
+from kraft_wire.sim.faults.cluster_faults import ClusterFaults
 from kraft_wire.sim.faults.open_transactions import (
     append_to_last_segment,
     transactions_of_another_leader,
@@ -30,7 +30,7 @@ from kraft_wire.wire.generated.delete_records import (
 )
 from kraft_wire.wire.message import Message
 
-__all__ = ["UpkeepMisfortune"]
+__all__ = ["UpkeepFaults"]
 
 _UP_TO_HIGH_WATERMARK: Final = -1
 _TIMEOUT_US: Final = 3_000_000
@@ -39,7 +39,7 @@ _FIRST_PRODUCER: Final = 1 << 40
 """No broker of ours gives such ids in a simulation."""
 
 
-class UpkeepMisfortune(ClusterMisfortune):
+class UpkeepFaults(ClusterFaults):
     """Adds what concerns compaction, retention and disk space."""
 
     def _deletable_partition(self, number: int) -> PartitionTruth | None:

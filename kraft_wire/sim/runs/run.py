@@ -17,9 +17,9 @@ from kraft_wire.model import ZERO_UUID
 from kraft_wire.raft.roles import Leader
 from kraft_wire.raft.voters import VoterNode
 from kraft_wire.sim.cluster import Cluster
-from kraft_wire.sim.faults.quorum_faults import Misfortune
+from kraft_wire.sim.faults.quorum_faults import QuorumFaults
 from kraft_wire.sim.faults.relocation import why_unknown
-from kraft_wire.sim.faults.upkeep_faults import UpkeepMisfortune
+from kraft_wire.sim.faults.upkeep_faults import UpkeepFaults
 from kraft_wire.sim.judge.invariants import SAFETY, Canary
 from kraft_wire.sim.judge.judge import Judge, Signals
 from kraft_wire.sim.judge.violation import Violation
@@ -91,8 +91,8 @@ class Run:
         self.world = World(plan.seed, plan.setup, kinds=kinds, keeps_trace=keeps_trace)
         if self.world.cluster is not None:
             self.world.cluster.judge.has_canary = has_canary
-        misfortune = Misfortune if self.world.cluster is None else UpkeepMisfortune
-        self.misfortune = misfortune(self.world, plan.habits)
+        kind = QuorumFaults if self.world.cluster is None else UpkeepFaults
+        self.faults = kind(self.world, plan.habits)
         self.registers = 0
         self.healed_us = 0
 
@@ -134,7 +134,7 @@ class Run:
 
     def _failed(self, invariant: str, text: str) -> Failure:
         world = self.world
-        world.onlooker.note(None, f"VIOLATION {text}")
+        world.observer.note(None, f"VIOLATION {text}")
         return Failure(invariant, text, world.events, world.now_us)
 
     # -- the two phases --------------------------------------------------------------------------
@@ -142,13 +142,13 @@ class Run:
     def live(self) -> None:
         """Both phases; Violation, NodeBroke or SpinningNode where something is wrong."""
         plan, world = self.plan, self.world
-        self.misfortune.schedule(plan.faults)
+        self.faults.schedule(plan.faults)
         world.start()
         scheduler = world.scheduler
         while world.events < plan.events and scheduler.now_us < plan.chaos_us:
             if not scheduler.step():
                 break
-        self.misfortune.heal()
+        self.faults.heal()
         self.healed_us = world.now_us
         self._settle()
 
@@ -157,7 +157,7 @@ class Run:
         world.rest()
         if world.cluster is not None:
             world.cluster.rest()
-        world.onlooker.note(None, "everything is healed")
+        world.observer.note(None, "everything is healed")
         if not self.can_elect():
             world.marks["no election possible"] += 1
             return
@@ -165,7 +165,7 @@ class Run:
         world.marks["settled"] += 1
         if any(map(world.is_astray, world.running())):
             world.marks["observer astray"] += 1
-        if not self._until(lambda: not any(client.admin.is_busy for client in world.clients)):
+        if not self._until(lambda: not any(client.link.is_busy for client in world.clients)):
             raise Violation("L6 ParkedRequestsEnd", 0, "a client still waits")
         if not self._until(self._no_voter_change):
             raise Violation("L4 ReconfigResolves", 0, self._states())

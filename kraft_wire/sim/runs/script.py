@@ -25,7 +25,7 @@ from typing import Any, Final
 
 from kraft_wire.model import NO_REPLICA
 from kraft_wire.raft.roles import Role
-from kraft_wire.sim.clients.clients import CLIENT_METRICS
+from kraft_wire.sim.clients.register_client import CLIENT_METRICS
 from kraft_wire.sim.faults.quorum_faults import add_request, remove_request
 from kraft_wire.sim.judge.invariants import SAFETY
 from kraft_wire.sim.judge.judge import Judge, NodeWatch, Signals

@@ -67,7 +67,7 @@ class Story:
     def _obey(self, line: str) -> None:
         self._lines.append(line)
         if self._player.world is not None:
-            self.world.onlooker.note(None, line)
+            self.world.observer.note(None, line)
         try:
             self._lines += self._player.do(line[2:])
         except (Violation, SpinningNode, NodeBroke) as broken:
@@ -76,5 +76,5 @@ class Story:
     def _fail(self, invariant: str, text: str) -> None:
         world = self.world
         self._lines += [*self._player.lines, f"{world.now_us // 1_000:>7} VIOLATION of {text}"]
-        world.onlooker.note(None, f"VIOLATION {text}")
+        world.observer.note(None, f"VIOLATION {text}")
         self.failure = Failure(invariant, text, world.events, world.now_us)

@@ -27,7 +27,7 @@ from kraft_wire.wire.header import parse_request_header, parse_response_header
 from kraft_wire.wire.json_form import Json
 from kraft_wire.wire.message import MalformedMessage
 
-__all__ = ["Answered", "Mail"]
+__all__ = ["Answered", "Traffic"]
 
 _HEAD: Final = Struct(">hhi")
 _JUDGED_REQUESTS: Final = frozenset({1, 52, 53, 54})
@@ -44,7 +44,7 @@ Answered = tuple[tuple[int, int], int, bool]
 """Who gave an answer (node, life), the how manieth it was, and whether by the newest leader."""
 
 
-class Mail:
+class Traffic:
     """All frames of one world."""
 
     def __init__(self, stage: Stage, judge: Judge, trace: Trace, random: Random) -> None:

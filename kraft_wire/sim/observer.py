@@ -11,25 +11,30 @@ from kraft_wire.node.outputs import Rejection
 from kraft_wire.sim.judge.data_judge import DataJudge
 from kraft_wire.sim.judge.judge import Judge
 from kraft_wire.sim.machine_state import MachineState
-from kraft_wire.sim.mail import Mail
 from kraft_wire.sim.stage import Stage
 from kraft_wire.sim.trace import Trace
+from kraft_wire.sim.traffic import Traffic
 
-__all__ = ["Onlooker"]
+__all__ = ["Observer"]
 
 
-class Onlooker:
+class Observer:
     """Looks at machines on behalf of judge and trace."""
 
     def __init__(
-        self, stage: Stage, judge: Judge, data_judge: DataJudge | None, trace: Trace, mail: Mail
+        self,
+        stage: Stage,
+        judge: Judge,
+        data_judge: DataJudge | None,
+        trace: Trace,
+        traffic: Traffic,
     ) -> None:
         """`data_judge` is there where the world has brokers."""
         self._stage = stage
         self._judge = judge
         self._data_judge = data_judge
         self._trace = trace
-        self._mail = mail
+        self._traffic = traffic
 
     def after_turn(self, machine: MachineState, event: str) -> None:
         """An event is over: have it judged and traced."""
@@ -66,7 +71,7 @@ class Onlooker:
 
     def started(self, machine: MachineState) -> None:
         """A process was opened."""
-        self._mail.forget(machine)
+        self._traffic.forget(machine)
         self._judge.started(machine)
         self._judge.after(machine)
         if machine.is_broker_only and self._data_judge is not None:

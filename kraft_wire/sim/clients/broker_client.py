@@ -1,6 +1,6 @@
 """What all clients of brokers have in common: links to several nodes, metadata, and another try.
 
-A caller asks one thing at a time and believes the metadata that it was given last. It knows nothing
+A client asks one thing at a time and believes the metadata that it was given last. It knows nothing
 that a client could not know; only the topics' names are told to it.
 """
 
@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Final
 
 from kraft_wire.model import Uuid
-from kraft_wire.sim.clients.clients import Admin
 from kraft_wire.sim.clients.context import ClientContext
+from kraft_wire.sim.clients.link import ClientLink
 from kraft_wire.sim.scheduler import stream
 from kraft_wire.sim.setup import BROKER_PORT
 from kraft_wire.wire.generated.metadata import (
@@ -22,12 +22,12 @@ from kraft_wire.wire.generated.metadata import (
 )
 from kraft_wire.wire.message import Message
 
-__all__ = ["Caller"]
+__all__ = ["BrokerClient"]
 
 _BACKOFF_US: Final = 50_000
 
 
-class Caller(ABC):
+class BrokerClient(ABC):
     """One client of brokers; subclasses say what it does in `step`."""
 
     def __init__(self, context: ClientContext, number: int, topic: str) -> None:
@@ -45,7 +45,7 @@ class Caller(ABC):
         self.is_busy = False
         self.think_us = 20_000
         self.timeout_us = 1_500_000
-        self._links: dict[int, Admin] = {}
+        self._links: dict[int, ClientLink] = {}
         self._newest: dict[tuple[Uuid, int], tuple[int, int]] = {}
         """Topic id and partition -> newest leader epoch that was heard of, and its leader."""
 
@@ -86,7 +86,9 @@ class Caller(ABC):
         timeout_us = self.timeout_us if timeout_us is None else timeout_us
         link = self._links.get(node_id)
         if link is None:
-            link = self._links[node_id] = Admin(self.stage, self.context.mail, -100 - self.number)
+            link = self._links[node_id] = ClientLink(
+                self.stage, self.context.traffic, -100 - self.number
+            )
         self.is_busy = True
         asked_us = self.stage.now_us
 

@@ -1,25 +1,21 @@
 """Clients outside of the cluster: they write settings and quotas, draw producer ids, and read back.
 
-A client is an end of the simulated network that speaks Kafka's protocol in bytes. It has one
-request under way, believes the last hint about the leader, asks somebody else after a failure, and
-gives up after a while: then nobody knows whether its write happened. What it was told goes into
-`history`.
+A client has one request under way, believes the last hint about the leader, asks somebody else
+after a failure, and gives up after a while: then nobody knows whether its write happened. What it
+was told goes into `history`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
+from kraft_wire.sim.clients.link import ClientLink
 from kraft_wire.sim.judge.history import History, Operation
 from kraft_wire.sim.judge.ledger import register_of_config, register_of_quota
-from kraft_wire.sim.mail import Answered, Mail
-from kraft_wire.sim.network import Connection, Network
 from kraft_wire.sim.scheduler import stream
 from kraft_wire.sim.setup import BROKER_PORT, CONTROLLER_PORT
 from kraft_wire.sim.stage import Stage
-from kraft_wire.sim.wires import frames_of
-from kraft_wire.wire.frame import frame_prefix
+from kraft_wire.sim.traffic import Traffic
 from kraft_wire.wire.generated.alter_client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,
@@ -43,166 +39,26 @@ from kraft_wire.wire.generated.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
 )
-from kraft_wire.wire.generated.registry import response_class
-from kraft_wire.wire.header import RequestHeader, encode_request_header, parse_response_header
 from kraft_wire.wire.message import Message
 
-__all__ = ["CLIENT_METRICS", "Admin", "Client", "Stranger"]
+__all__ = ["CLIENT_METRICS", "RegisterClient"]
 
 CLIENT_METRICS: Final = 16
 _INTERVAL: Final = "interval.ms"
 _INTERVAL_FIRST: Final = 1_000
 _QUOTA: Final = "producer_byte_rate"
-_VERSIONS: Final = {22: 4}
-"""Where a client speaks an older version than the newest, by API key."""
 _SET: Final = 0
 _KINDS: Final = ("write", "write", "write", "quota", "read", "read", "producer-id")
 
 
-class Admin:
-    """One connection at a time, one request at a time; whoever asks is called back once."""
-
-    def __init__(self, stage: Stage, mail: Mail, place: int) -> None:
-        assert place < 0, place
-        self.stage = stage
-        self.mail = mail
-        self.place = place
-        self.is_up = True
-        self._connection: Connection | None = None
-        self._target: tuple[int, int] | None = None
-        self._buffer = bytearray()
-        self._correlation_id = 0
-        self._asked: tuple[int, Message, int, Callable[[Message | None], None]] | None = None
-        self._outgoing = b""
-        self.answered: Answered = ((0, 0), 0, False)
-        """Who gave the last answer."""
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether a request is under way."""
-        return self._asked is not None
-
-    def ask(
-        self,
-        node_id: int,
-        port: int,
-        request: Message,
-        timeout_us: int,
-        then: Callable[[Message | None], None],
-    ) -> None:
-        """Send a request to a node; `then` gets the answer, or None where none came."""
-        assert self._asked is None, "one request at a time"
-        version = _VERSIONS.get(request.API_KEY, request.MAX_VERSION)
-        self._correlation_id += 1
-        number = self._correlation_id
-        header = RequestHeader(request.API_KEY, version, number, f"client{-self.place}")
-        body = request.encode(version)
-        head = encode_request_header(header)
-        data = frame_prefix(len(head) + len(body)) + head + body
-        self._asked = (number, request, version, then)
-        self.stage.scheduler.after(timeout_us, self._give_up, number)
-        if self._target == (node_id, port) and self._connection is not None:
-            self._send(self._connection, data)
-            return
-        self._hang_up()
-        self._target, self._outgoing = (node_id, port), data
-        self._connection = self.stage.network.dial(self, self.stage.machines[node_id].host, port, 0)
-        assert self._connection is not None, (node_id, port)
-
-    def _send(self, connection: Connection, data: bytes) -> None:
-        self.mail.client_sent(self.place, connection, data)
-        self.stage.network.send(connection, self, data)
-
-    def _hang_up(self) -> None:
-        connection, self._connection = self._connection, None
-        self._target, self._buffer, self._outgoing = None, bytearray(), b""
-        if connection is not None and not connection.is_left_by_dialler:
-            self.stage.network.leave(connection, self)
-
-    def _give_up(self, number: int) -> None:
-        if self._asked is not None and self._asked[0] == number:
-            self._hang_up()
-            self._finish(None)
-
-    def _finish(self, response: Message | None) -> None:
-        assert self._asked is not None
-        then = self._asked[3]
-        self._asked = None
-        then(response)
-
-    # -- as an end of connections ----------------------------------------------------------------
-
-    def accepted(self, connection: Connection) -> None:
-        """Nobody connects to a client."""
-        raise AssertionError(connection)
-
-    def opened(self, connection: Connection) -> None:
-        """The connection is there: send what waits for it."""
-        if connection is self._connection and self._outgoing:
-            data, self._outgoing = self._outgoing, b""
-            self._send(connection, data)
-
-    def received(self, connection: Connection, data: bytes) -> None:
-        """Bytes came."""
-        if connection is not self._connection:
-            return
-        for frame in frames_of(self._buffer, data):
-            number = int.from_bytes(frame[:4], "big")
-            if self._asked is None or self._asked[0] != number:
-                continue
-            _, request, version, _ = self._asked
-            self.answered = self.mail.client_received(connection, frame)
-            _, at = parse_response_header(frame, request.API_KEY, version)
-            response, _ = response_class(request.API_KEY).decode(frame, version, at)
-            self._finish(response)
-
-    def closed(self, connection: Connection) -> None:
-        """Refused, closed or broken."""
-        if connection is self._connection:
-            self._connection = None
-            self._target, self._buffer, self._outgoing = None, bytearray(), b""
-            if self._asked is not None:
-                self._finish(None)
-
-
-class Stranger:
-    """Connects, sends some bytes, and listens to nothing."""
-
-    def __init__(self, network: Network, place: int, data: bytes) -> None:
-        self.place = place
-        self.is_up = True
-        self._network = network
-        self._data = data
-
-    def dial(self, host: str, port: int = CONTROLLER_PORT) -> None:
-        """Connect to a node."""
-        self._network.dial(self, host, port, 0)
-
-    def accepted(self, connection: Connection) -> None:
-        """Nobody connects to a stranger."""
-        raise AssertionError(connection)
-
-    def opened(self, connection: Connection) -> None:
-        """Send, and wait."""
-        self._network.send(connection, self, self._data)
-
-    def received(self, connection: Connection, data: bytes) -> None:
-        """One answer is enough."""
-        if not connection.is_left_by_dialler:
-            self._network.leave(connection, self)
-
-    def closed(self, connection: Connection) -> None:
-        """That was all."""
-
-
-class Client:
+class RegisterClient:
     """Writes and reads registers, again and again, until it is told to stop."""
 
-    def __init__(self, stage: Stage, mail: Mail, history: History, number: int) -> None:
+    def __init__(self, stage: Stage, traffic: Traffic, history: History, number: int) -> None:
         self.stage = stage
         self.history = history
         self.number = number
-        self.admin = Admin(stage, mail, -number)
+        self.link = ClientLink(stage, traffic, -number)
         self._random = stream(stage.seed, "client", number)
         self._hint: int | None = None
         self._values = 0
@@ -219,7 +75,7 @@ class Client:
         self.stage.scheduler.after(delay_us, self._go_on)
 
     def _go_on(self) -> None:
-        if self.is_done or self.admin.is_busy:
+        if self.is_done or self.link.is_busy:
             return
         kind = self._random.choice(_KINDS)
         if kind == "producer-id" and not self.stage.setup.combined:
@@ -280,10 +136,10 @@ class Client:
         def then(response: Message | None) -> None:
             self._returned(operation, response)
 
-        self.admin.ask(operation.node_id, port, request, self.timeout_us, then)
+        self.link.ask(operation.node_id, port, request, self.timeout_us, then)
 
     def _returned(self, operation: Operation, response: Message | None) -> None:
-        operation.life, operation.served, operation.is_current = self.admin.answered
+        operation.life, operation.served, operation.is_current = self.link.answered
         error, value = _outcome(response)
         if error is ErrorCode.NONE:
             self._hint = operation.node_id
