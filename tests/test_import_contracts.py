@@ -33,6 +33,7 @@ PLANTED = {
     "files": ("kraft_wire/controller/planted.py", "from pathlib import Path\n"),
     "files, beside the door": ("kraft_wire/storage/planted.py", "import os\n"),
     "simulated": ("kraft_wire/sim/planted.py", "from time import monotonic\n"),
+    "rooms": ("kraft_wire/sim/judge/planted.py", "import kraft_wire.sim.clients\n"),
     "model": ("kraft_wire/sim/quorum_model/planted.py", "import kraft_wire.raft\n"),
     "codegen": ("codegen/planted.py", "import kraft_wire.model\n"),
     "codegen, the other way": ("kraft_wire/cli/planted.py", "import codegen\n"),

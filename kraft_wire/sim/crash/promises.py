@@ -8,7 +8,7 @@ never from its disk.
 Every story is lived through twice with the same seed and the same sectors. A `Chronicle` keeps the
 first time's truth (what was ever written where, in the whole quorum, and when a log was rightly
 cut); `PromiseKeeper` goes along the second time and knows at each change of the disk what is owed.
-The truth says nothing of another story, so a `Retelling` stops where the second time is one.
+The truth says nothing of another story, so a `Replay` stops where the second time is one.
 
 Not here: the judgement of a disk after a crash (`quorum`).
 """
@@ -27,7 +27,7 @@ from kraft_wire.wire.generated.fetch import FetchRequest
 from kraft_wire.wire.generated.vote import VoteRequest, VoteResponse
 from kraft_wire.wire.message import Message
 
-__all__ = ["Chronicle", "Departed", "Promise", "PromiseKeeper", "Retelling", "Truth"]
+__all__ = ["Chronicle", "Departed", "Promise", "PromiseKeeper", "Replay", "Truth"]
 
 _NOBODY: Final = (-1, -1)
 
@@ -118,46 +118,47 @@ class Departed(Violation):
     """The second time is another story than the first: nothing in it can be judged."""
 
 
-class Retelling(Chronicle):
+class Replay(Chronicle):
     """Goes along the second time; raises `Departed` at what did not happen the first time.
 
     Told with the same seed a story departs only over a disk that breaks its word.
     """
 
-    id, name = "", "Retelling"
+    id, name = "", "Replay"
 
-    def __init__(self, judge: Judge, told: Truth) -> None:
+    def __init__(self, judge: Judge, recorded: Truth) -> None:
         super().__init__(judge)
-        self._told = told
+        self._recorded = recorded
 
-    def _expect(self, is_told: bool, watch: NodeWatch, *facts: object) -> None:
-        if not is_told:
+    def _expect(self, is_same: bool, watch: NodeWatch, *facts: object) -> None:
+        if not is_same:
             raise Departed(self.name, watch.id, *facts)
 
     def appended(self, watch: NodeWatch, batch: SeenBatch, before: SeenBatch | None) -> None:
         """Compare the bytes."""
         super().appended(watch, batch, before)
-        told = self._told.placed.get((batch.epoch, batch.base_offset), (None, -1))
-        self._expect(told[0] == batch.crc, watch, "appends", batch.identity, "instead of", told)
+        recorded = self._recorded.placed.get((batch.epoch, batch.base_offset), (None, -1))
+        is_same = recorded[0] == batch.crc
+        self._expect(is_same, watch, "appends", batch.identity, "instead of", recorded)
 
     def cut(self, watch: NodeWatch, offset: int, is_reset: bool) -> None:
         """Compare what was cut, and when."""
         super().cut(watch, offset, is_reset)
         cuts = self.truth.cuts[watch.id]
-        told = self._told.cuts.get(watch.id, [])[: len(cuts)]
-        self._expect(cuts == told, watch, "cuts", cuts, "instead of", told)
+        recorded = self._recorded.cuts.get(watch.id, [])[: len(cuts)]
+        self._expect(cuts == recorded, watch, "cuts", cuts, "instead of", recorded)
 
     def election(self, watch: NodeWatch, before: Election | None, now: Election) -> None:
         """Compare the votes."""
-        told = self._told.votes.get((now.epoch, watch.id), -1)
-        is_told = now.epoch <= self._told.epoch_max and now.voted_id in (-1, told)
-        self._expect(is_told, watch, "has", now, "and voted for", told)
+        recorded = self._recorded.votes.get((now.epoch, watch.id), -1)
+        is_same = now.epoch <= self._recorded.epoch_max and now.voted_id in (-1, recorded)
+        self._expect(is_same, watch, "has", now, "and voted for", recorded)
 
     def snapshot(self, watch: NodeWatch, snapshot: SeenSnapshot) -> None:
         """Compare the contents."""
         place = (snapshot.offset, snapshot.epoch)
-        is_told = snapshot.data in self._told.snapshots.get(place, ())
-        self._expect(is_told, watch, "has another snapshot at", place)
+        is_same = snapshot.data in self._recorded.snapshots.get(place, ())
+        self._expect(is_same, watch, "has another snapshot at", place)
 
 
 class PromiseKeeper(Signals):

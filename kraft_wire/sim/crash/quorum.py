@@ -27,7 +27,7 @@ from kraft_wire.sim.crash.promises import (
     Departed,
     Promise,
     PromiseKeeper,
-    Retelling,
+    Replay,
     Truth,
 )
 from kraft_wire.sim.crash.service import what_is_refused
@@ -44,7 +44,7 @@ from kraft_wire.storage.log_directory import METADATA_PARTITION, LogDirectory
 from kraft_wire.storage.repair import cut
 from kraft_wire.storage.segment import CorruptLog
 
-__all__ = ["QuorumScenario", "Telling"]
+__all__ = ["QuorumScenario", "Variant"]
 
 _WALL_MS: Final = 1_800_000_000_000
 _SERVES_EVERY: Final = 16
@@ -52,7 +52,7 @@ _SERVES_EVERY: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Telling:
+class Variant:
     """One way to live through a story: which cluster, and whose disk is crashed."""
 
     cluster: str
@@ -61,12 +61,12 @@ class Telling:
 
 
 class QuorumScenario:
-    """A story, told several times; see the module."""
+    """A story, played in several variants; see the module."""
 
-    def __init__(self, name: str, story: str, tellings: list[Telling]) -> None:
+    def __init__(self, name: str, story: str, variants: list[Variant]) -> None:
         self.name = name
         self._story = [line.strip() for line in story.splitlines() if line.strip()]
-        self._tellings = tellings
+        self._variants = variants
         self._truth = Truth()
         self._machine: Machine | None = None
         self._judged = 0
@@ -74,30 +74,30 @@ class QuorumScenario:
         """Disks that recovery left, each in its cluster, and what a start finds: hashes of both."""
 
     def run(self, recorder: Recorder) -> None:
-        """Live through the story in every telling.
+        """Live through the story in every variant.
 
         With some seeds a story cannot happen (the leader that it writes to has just resigned): such
-        a telling is passed over. They are few, or the story is wrong. Over disks that break their
-        word a story takes another course once power is lost in it: there the telling ends.
+        a variant is passed over. They are few, or the story is wrong. Over disks that break their
+        word a story takes another course once power is lost in it: there the variant ends.
         """
-        told, untold = 0, 0
-        for telling in self._tellings:
+        played, impossible = 0, 0
+        for variant in self._variants:
             if recorder.has_enough:
                 break
             try:
-                self._truth = self._true_story(telling, recorder.sector_bytes)
+                self._truth = self._true_story(variant, recorder.sector_bytes)
             except StoryError:
-                untold += 1
+                impossible += 1
                 continue
             try:
-                self._record(telling, recorder)
+                self._record(variant, recorder)
             except Departed:
                 if recorder.keeps_its_word:
                     raise
-            told += 1
-        assert untold <= max(3, told // 4), (self.name, told, untold)
+            played += 1
+        assert impossible <= max(3, played // 4), (self.name, played, impossible)
 
-    def _true_story(self, telling: Telling, sector_bytes: int) -> Truth:
+    def _true_story(self, variant: Variant, sector_bytes: int) -> Truth:
         """Live through it once, under all invariants and with a disk that keeps its word.
 
         Sectors matter: where the story takes the power away, they decide what is left.
@@ -109,32 +109,32 @@ class QuorumScenario:
             return chronicles[0]
 
         def shape(world: World) -> None:
-            world.machines[telling.victim].fs.sector_bytes = sector_bytes
+            world.machines[variant.victim].fs.sector_bytes = sector_bytes
 
         player = Player((*SAFETY, chronicle), shape)
-        for line in self._lines(telling):
+        for line in self._lines(variant):
             player.do(line)
             assert player.world is not None, line
             shape(player.world)
         return chronicles[0].truth
 
-    def _lines(self, telling: Telling) -> Iterator[str]:
-        yield f"cluster {telling.cluster}"
+    def _lines(self, variant: Variant) -> Iterator[str]:
+        yield f"cluster {variant.cluster}"
         for line in self._story:
-            yield line.replace("VICTIM", str(telling.victim))
+            yield line.replace("VICTIM", str(variant.victim))
 
-    def _record(self, telling: Telling, recorder: Recorder) -> None:
+    def _record(self, variant: Variant, recorder: Recorder) -> None:
         """Live through it again, and have the victim's disk watched."""
         keepers: list[PromiseKeeper] = []
         watched: list[SimFileSystem] = []
 
         def keeper(judge: Judge) -> PromiseKeeper:
-            cuts = self._truth.cuts.get(telling.victim, [])
-            keepers.append(PromiseKeeper(judge, telling.victim, cuts))
+            cuts = self._truth.cuts.get(variant.victim, [])
+            keepers.append(PromiseKeeper(judge, variant.victim, cuts))
             return keepers[0]
 
         def watch(world: World) -> None:
-            machine = self._machine = world.machines[telling.victim]
+            machine = self._machine = world.machines[variant.victim]
             fs = machine.fs
             if watched and watched[-1] is fs:
                 return
@@ -146,8 +146,8 @@ class QuorumScenario:
             recorder.watch(fs, lambda: keepers[0].at(machine.life, fs.changes_count))
 
         lost: list[SimFileSystem] = []
-        player = Player((keeper, lambda judge: Retelling(judge, self._truth)), watch)
-        for line in self._lines(telling):
+        player = Player((keeper, lambda judge: Replay(judge, self._truth)), watch)
+        for line in self._lines(variant):
             player.do(line)
             assert player.world is not None, line
             watch(player.world)

@@ -59,7 +59,7 @@ class _Run:
         self._without = without
         self.sector_bytes = SECTOR_BYTES
         self._ledger: Callable[[], object] = lambda: None
-        self._told = 0
+        self._reported = 0
 
     def go_over(self, sector_bytes: int, states_max: int) -> None:
         """Record the scenario, crashing at every change."""
@@ -133,8 +133,8 @@ class _Run:
 
     def _tell(self) -> None:
         count = len(self.enumerator.images)
-        self.on_states(count - self._told)
-        self._told = count
+        self.on_states(count - self._reported)
+        self._reported = count
 
     def _violation(self, text: str) -> None:
         self.report.violations += 1

@@ -1,13 +1,13 @@
 """The stories in which the disk of a quorum's node is crashed; the words are `script`'s.
 
-Each is told in several clusters, with the disks of leaders, followers and joiners as victims: who
+Each is played in several clusters, with the disks of leaders, followers and joiners as victims: who
 leads follows from the seed. Segments, snapshots and chunks are small, so that rolls, installations
 and cleaning happen within a few records. How a state is judged is `quorum`'s.
 """
 
 from typing import Final
 
-from kraft_wire.sim.crash.quorum import QuorumScenario, Telling
+from kraft_wire.sim.crash.quorum import QuorumScenario, Variant
 
 __all__ = ["ELECTIONS", "QUORUM_SCENARIOS"]
 
@@ -218,8 +218,8 @@ run 62000
 """
 
 
-def _told(cluster: str, victims: tuple[int, ...], seeds: range) -> list[Telling]:
-    return [Telling(f"{cluster} seed={seed}", victim) for seed in seeds for victim in victims]
+def _variants(cluster: str, victims: tuple[int, ...], seeds: range) -> list[Variant]:
+    return [Variant(f"{cluster} seed={seed}", victim) for seed in seeds for victim in victims]
 
 
 _THREE_VICTIMS: Final = (1, 2, 3)
@@ -230,65 +230,65 @@ QUORUM_SCENARIOS: Final = [
         "votes and elections",
         ELECTIONS,
         [
-            *_told(_THREE, _THREE_VICTIMS, _SEEDS),
-            *_told("voters=1,2,3,4,5", (1, 4), _SEEDS),
+            *_variants(_THREE, _THREE_VICTIMS, _SEEDS),
+            *_variants("voters=1,2,3,4,5", (1, 4), _SEEDS),
         ],
     ),
     QuorumScenario(
         "votes of a dynamic quorum",
         ELECTIONS,
-        _told(f"{_THREE} dynamic", _THREE_VICTIMS, _SEEDS),
+        _variants(f"{_THREE} dynamic", _THREE_VICTIMS, _SEEDS),
     ),
     QuorumScenario(
         "metadata appended and rolled",
         _APPENDS,
         [
-            *_told(f"{_THREE} {_SMALL}", _THREE_VICTIMS, _SEEDS),
-            *_told(f"{_THREE} {_SMALL} idle_interval_ms=400", _THREE_VICTIMS, _SEEDS),
+            *_variants(f"{_THREE} {_SMALL}", _THREE_VICTIMS, _SEEDS),
+            *_variants(f"{_THREE} {_SMALL} idle_interval_ms=400", _THREE_VICTIMS, _SEEDS),
         ],
     ),
     QuorumScenario(
         "metadata truncated",
         _TRUNCATIONS_OF_THREE,
-        _told(f"{_THREE} {_SMALL} idle_interval_ms=250", _THREE_VICTIMS, _SEEDS),
+        _variants(f"{_THREE} {_SMALL} idle_interval_ms=250", _THREE_VICTIMS, _SEEDS),
     ),
     QuorumScenario(
         "metadata truncated among five",
         _TRUNCATIONS,
-        _told(f"voters=1,2,3,4,5 {_SMALL} idle_interval_ms=300", (1, 3), _SEEDS),
+        _variants(f"voters=1,2,3,4,5 {_SMALL} idle_interval_ms=300", (1, 3), _SEEDS),
     ),
     QuorumScenario(
         "snapshots written",
         _SNAPSHOT_WRITES,
-        _told(f"{_THREE} {_SNAPSHOTS}", _THREE_VICTIMS, _SEEDS),
+        _variants(f"{_THREE} {_SNAPSHOTS}", _THREE_VICTIMS, _SEEDS),
     ),
     QuorumScenario(
         "snapshot fetched and installed",
         _INSTALLATION,
-        _told(f"{_THREE} {_SNAPSHOTS} retention_bytes=900", _THREE_VICTIMS, _SEEDS),
+        _variants(f"{_THREE} {_SNAPSHOTS} retention_bytes=900", _THREE_VICTIMS, _SEEDS),
     ),
     QuorumScenario(
         "snapshot fetched to an empty disk",
         _EMPTY_DISK,
-        _told(f"{_THREE} {_SNAPSHOTS} retention_bytes=900", _THREE_VICTIMS, _SEEDS),
+        _variants(f"{_THREE} {_SNAPSHOTS} retention_bytes=900", _THREE_VICTIMS, _SEEDS),
     ),
     QuorumScenario(
         "log and snapshots cleaned",
         _CLEANING,
         [
-            *_told(f"{_THREE} {_SNAPSHOTS} retention_bytes=1500", _THREE_VICTIMS, _SEEDS),
-            *_told(f"{_THREE} {_SNAPSHOTS} retention_ms=30000", _THREE_VICTIMS, _SEEDS),
+            *_variants(f"{_THREE} {_SNAPSHOTS} retention_bytes=1500", _THREE_VICTIMS, _SEEDS),
+            *_variants(f"{_THREE} {_SNAPSHOTS} retention_ms=30000", _THREE_VICTIMS, _SEEDS),
         ],
     ),
     QuorumScenario(
         "voters added and removed",
         _VOTERS,
-        _told(f"{_THREE} observers=4 dynamic {_SMALL}", (1, 2, 3, 4), _SEEDS),
+        _variants(f"{_THREE} observers=4 dynamic {_SMALL}", (1, 2, 3, 4), _SEEDS),
     ),
     QuorumScenario(
         "voter joins behind a snapshot",
         _JOINING,
-        _told(
+        _variants(
             f"{_THREE} observers=4 dynamic joins {_SNAPSHOTS} retention_bytes=900",
             (4, 2),
             _SEEDS,
@@ -298,8 +298,8 @@ QUORUM_SCENARIOS: Final = [
         "quorum of one",
         _ALONE,
         [
-            *_told(f"voters=1 {_SNAPSHOTS} retention_bytes=1200", (1,), _SEEDS),
-            *_told(f"voters=1 dynamic {_SNAPSHOTS} retention_bytes=1200", (1,), _SEEDS),
+            *_variants(f"voters=1 {_SNAPSHOTS} retention_bytes=1200", (1,), _SEEDS),
+            *_variants(f"voters=1 dynamic {_SNAPSHOTS} retention_bytes=1200", (1,), _SEEDS),
         ],
     ),
 ]

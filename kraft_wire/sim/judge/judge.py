@@ -157,17 +157,17 @@ class Judge:
         self.marks: Counter[str] = Counter()
         """What was reached on the way: for the table of coverage."""
         self.invariants = [kind(self) for kind in kinds]
-        self._hearing: dict[str, list[Signals]] = {}
+        self._listeners: dict[str, list[Signals]] = {}
         """Whom a signal concerns."""
         for name in _NAMES:
             base = getattr(Signals, name)
             if callable(base):
                 concerned = [e for e in self.invariants if getattr(type(e), name) is not base]
-                self._hearing[name] = concerned
-        self._hearing["committed"] = [e for e in self.invariants if isinstance(e, LogSignals)]
+                self._listeners[name] = concerned
+        self._listeners["committed"] = [e for e in self.invariants if isinstance(e, LogSignals)]
         self._asked = {
             name: [getattr(each, name) for each in concerned]
-            for name, concerned in self._hearing.items()
+            for name, concerned in self._listeners.items()
         }
         self._times = dict.fromkeys(self._asked, 0)
 
@@ -175,15 +175,15 @@ class Judge:
     def looked(self) -> Counter[str]:
         """How often each invariant was asked."""
         found: Counter[str] = Counter()
-        for name, concerned in self._hearing.items():
+        for name, concerned in self._listeners.items():
             for each in concerned:
                 found[f"{each.id} {each.name}"] += self._times[name]
         return found
 
     def _ask(self, signal: str, watch: NodeWatch, *facts: object) -> None:
         self._times[signal] += 1
-        for hears in self._asked[signal]:
-            hears(watch, *facts)
+        for listener in self._asked[signal]:
+            listener(watch, *facts)
 
     # -- what the world tells --------------------------------------------------------------------
 
