@@ -83,7 +83,7 @@ dropin: $(READY)  ## a million records on one data directory that both makes tak
 	KRAFT_WIRE_DROP_IN_RECORDS=1000000 $(BIN)/python -m pytest -q -s tests/apache/test_drop_in.py $(ARGS)
 
 crash: $(READY)  ## every crash point of storage and of a quorum's nodes on simulated disks (ARGS=--quick)
-	$(BIN)/python -m kraft_wire.sim.crash_points $(ARGS)
+	$(BIN)/python -m kraft_wire.sim.crash.points $(ARGS)
 
 sim: $(READY)  ## whole simulated clusters under faults, every event judged (SEEDS=A:B EVENTS=N)
 	$(BIN)/kraft-wire sim --seeds $(or $(SEEDS),0:5200) --events $(or $(EVENTS),2000) $(ARGS)

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 import kraft_wire
-from kraft_wire.sim.bit_flip_fixtures import KINDS
-from kraft_wire.sim.bit_flips import run_kind
-from kraft_wire.sim.crash_points import SCENARIOS, run_scenario
-from kraft_wire.sim.crash_states import Limits
-from kraft_wire.sim.judge import Violation
+from kraft_wire.sim.crash.bit_flip_fixtures import KINDS
+from kraft_wire.sim.crash.bit_flips import run_kind
+from kraft_wire.sim.crash.points import SCENARIOS, run_scenario
+from kraft_wire.sim.crash.states import Limits
+from kraft_wire.sim.judge.violation import Violation
 from mutants.catalogue import Check
 
 __all__ = ["Verdict", "main", "probe"]
@@ -85,8 +85,8 @@ def _simulated_nodes(check: Check) -> Verdict:
 
     Of quorums, or of clusters with brokers, as with `--brokers 0`.
     """
-    from kraft_wire.sim.campaign import drawn  # likewise
-    from kraft_wire.sim.run import run_plan
+    from kraft_wire.sim.runs.campaign import drawn  # likewise
+    from kraft_wire.sim.runs.run import run_plan
 
     brokers = 0 if check.verb == "cluster" else None
     verdict = Verdict(unit="seeds")

@@ -126,7 +126,7 @@ def _layers() -> list[str]:
     """The packages that the layer contract knows; it is exhaustive, so these are all."""
     settings = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = settings["tool"]["importlinter"]["contracts"]
-    (layers,) = [each["layers"] for each in contracts if each["type"] == "layers"]
+    (layers,) = [each["layers"] for each in contracts if each["name"].startswith("layers:")]
     return [name for row in layers for name in row.split(" | ")]
 
 

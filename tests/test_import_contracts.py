@@ -15,8 +15,8 @@ from tests.tidiness import CHECKOUT
 LINT_IMPORTS = str(Path(sys.executable).parent / "lint-imports")
 DOORS = {
     "kraft_wire/storage/os_files.py": "import fcntl\nimport os\n",
-    "kraft_wire/sim/campaign.py": "import time\n",
-    "kraft_wire/sim/crash_runs.py": "import time\n",
+    "kraft_wire/sim/runs/campaign.py": "import time\n",
+    "kraft_wire/sim/crash/runs.py": "import time\n",
     "kraft_wire/sim/quorum_model/__main__.py": "import time\n",
 }
 """What these modules import, and nobody else beside them may."""
@@ -33,6 +33,7 @@ PLANTED = {
     "files": ("kraft_wire/controller/planted.py", "from pathlib import Path\n"),
     "files, beside the door": ("kraft_wire/storage/planted.py", "import os\n"),
     "simulated": ("kraft_wire/sim/planted.py", "from time import monotonic\n"),
+    "rooms": ("kraft_wire/sim/judge/planted.py", "import kraft_wire.sim.clients\n"),
     "model": ("kraft_wire/sim/quorum_model/planted.py", "import kraft_wire.raft\n"),
     "codegen": ("codegen/planted.py", "import kraft_wire.model\n"),
     "codegen, the other way": ("kraft_wire/cli/planted.py", "import codegen\n"),

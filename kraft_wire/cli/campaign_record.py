@@ -13,7 +13,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from kraft_wire.sim.run import Failure, Result
+from kraft_wire.sim.runs.run import Failure, Result
 
 __all__ = ["CampaignRecord", "OtherCampaign"]
 

@@ -30,16 +30,16 @@ from rich.table import Table
 from kraft_wire.cli.campaign_record import CampaignRecord, OtherCampaign
 from kraft_wire.cli.system_refusals import system_refusal
 from kraft_wire.node.config_sources import is_number_up_to
-from kraft_wire.sim.campaign import Totals, drawn, results_of
-from kraft_wire.sim.invariants import Canary, kinds_of
-from kraft_wire.sim.judge import Signals
-from kraft_wire.sim.model_invariant import EveryStepIsInModel
-from kraft_wire.sim.page import page_of
-from kraft_wire.sim.plan import Plan, plan_from_json, plan_to_json
-from kraft_wire.sim.run import Failure, Result, Run, run_plan
-from kraft_wire.sim.script import StoryError
-from kraft_wire.sim.shrink import Shrunk, shrink
-from kraft_wire.sim.story import Story
+from kraft_wire.sim.judge.invariants import Canary, kinds_of
+from kraft_wire.sim.judge.judge import Signals
+from kraft_wire.sim.judge.model.invariant import EveryStepIsInModel
+from kraft_wire.sim.plans.plan import Plan, plan_from_json, plan_to_json
+from kraft_wire.sim.runs.campaign import Totals, drawn, results_of
+from kraft_wire.sim.runs.page import page_of
+from kraft_wire.sim.runs.run import Failure, Result, Run, run_plan
+from kraft_wire.sim.runs.script import StoryError
+from kraft_wire.sim.runs.shrink import Shrunk, shrink
+from kraft_wire.sim.runs.story import Story
 from kraft_wire.sim.world import World
 
 __all__ = ["app"]

@@ -1,39 +1,29 @@
-"""Where controllers listen, and an operator who moves one of them to another host (KIP-853).
+"""Where nodes listen, and the configurations that name the hosts of a moment.
 
-One node of a run may move, as often as its faults want: a quorum in which several voters are
-unknown to the others cannot elect, in Kafka either. Every process starts with a configuration that
-names the hosts of that moment.
+One node of a run may move to another host, as often as its faults want (`relocation`).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
 
 from kraft_wire.node.config import NodeConfig, load_config, settings_of_file
-from kraft_wire.sim.log_watch import newest_voters
-from kraft_wire.sim.setup import (
-    BROKER_PORT,
-    CONTROLLER_PORT,
-    LISTENER,
-    host_of,
-    node_config,
-)
-
-if TYPE_CHECKING:
-    from kraft_wire.sim.machine import Machine
-    from kraft_wire.sim.world import World
+from kraft_wire.sim.machine_state import MachineState
+from kraft_wire.sim.network import End, Network
+from kraft_wire.sim.setup import BROKER_PORT, CONTROLLER_PORT, Setup, host_of, node_config
 
 __all__ = ["Addresses"]
-
-_VOTERS_LEAST: Final = 3
-"""With fewer voters the others cannot elect without the one that moves, unless it is alone."""
 
 
 class Addresses:
     """The hosts of one world."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(
+        self, setup: Setup, network: Network, machines: Mapping[int, MachineState]
+    ) -> None:
+        self._setup = setup
+        self._network = network
+        self._machines = machines
         self.moved_id: int | None = None
         """The node that moves in this run."""
         self.moves = 0
@@ -43,61 +33,37 @@ class Addresses:
     def config_of(self, node_id: int) -> NodeConfig:
         """Return the configuration that a process begins with now."""
         self._known[node_id] = self.moves
-        setup = self._world.setup
+        setup = self._setup
         if self.moved_id is None:
             return node_config(setup, node_id)
         # A host name ends at its colon, so "node1:" is not part of "node11:".
-        old, new = host_of(self.moved_id), self._world.machines[self.moved_id].host
+        old, new = host_of(self.moved_id), self._machines[self.moved_id].host
         text = setup.properties(node_id).replace(f"{old}:", f"{new}:")
         return load_config(settings_of_file(text, "server.properties"), {})
 
-    def move(self, machine: Machine) -> bool:
-        """Have a controller restart on another host; False where the others need its address."""
-        leader = self._world.leader()
-        if leader is None or self.moved_id not in (None, machine.id):
-            return False
-        voters = leader.quorum.voters.latest.nodes
-        if machine.is_broker_only or (len(voters) < _VOTERS_LEAST and list(voters) != [machine.id]):
-            return False
+    def listen(self, machine: MachineState, end: End) -> None:
+        """Make a machine reachable under its host."""
+        listening = self._network.listening
+        if not machine.is_broker_only:
+            listening[machine.host, CONTROLLER_PORT] = end
+        if machine.is_broker_only or machine.id in self._setup.combined:
+            listening[machine.host, BROKER_PORT] = end
+
+    def move(self, machine: MachineState, end: End) -> None:
+        """Let a machine that is down be reached under another host from here on."""
+        assert machine.node is None, machine.id
+        assert self.moved_id in (None, machine.id), "one node of a run moves"
         self.moved_id = machine.id
         self.moves += 1
-        if machine.node is not None:
-            machine.kill()
         for port in (CONTROLLER_PORT, BROKER_PORT):
-            self._world.network.listening.pop((machine.host, port), None)
+            self._network.listening.pop((machine.host, port), None)
         machine.host = f"{host_of(machine.id)}-{self.moves}"
-        self.listen(machine)
-        return True
+        self.listen(machine, end)
 
-    def listen(self, machine: Machine) -> None:
-        """Make a machine reachable under its host."""
-        listening = self._world.network.listening
-        if not machine.is_broker_only:
-            listening[machine.host, CONTROLLER_PORT] = machine.wires
-        if machine.is_broker_only or machine.id in self._world.setup.combined:
-            listening[machine.host, BROKER_PORT] = machine.wires
-
-    def restart_ignorant(self) -> None:
-        """Restart every process whose bootstrap servers name the host that was left."""
-        for machine in self._world.running():
-            if self._known[machine.id] < self.moves:
-                machine.kill()
-                machine.start_if_down()
+    def is_outdated(self, node_id: int) -> bool:
+        """Tell whether a node's process names a host that was left since it started."""
+        return self._known[node_id] < self.moves
 
     def is_stale(self, node_id: int, host: str) -> bool:
         """Tell whether a voter set names a host that the node has left."""
-        return node_id == self.moved_id and host != self._world.machines[node_id].host
-
-    def why_unknown(self) -> str | None:
-        """Return which voter the leader's log names wrongly, None where all are right."""
-        leader = self._world.leader()
-        if self.moved_id is None or leader is None:
-            return None
-        found = newest_voters(self._world.judge.watches[leader.id].log)
-        for voter in found[0].voters if found is not None else ():
-            machine = self._world.machines[voter.voter_id]
-            hosts = {each.name: each.host for each in voter.endpoints}
-            is_same = voter.voter_directory_id == machine.directory_id
-            if is_same and hosts.get(LISTENER) != machine.host:
-                return f"{voter.voter_id} is on {machine.host}, its voters' record says {hosts}"
-        return None
+        return node_id == self.moved_id and host != self._machines[node_id].host

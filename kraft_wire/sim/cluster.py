@@ -7,22 +7,24 @@ sync, every record read, the group whole, its offsets where they were left.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from kraft_wire.sim.askers import Asker
-from kraft_wire.sim.callers import Caller
-from kraft_wire.sim.careless_producers import CarelessProducer
-from kraft_wire.sim.clients import Admin
-from kraft_wire.sim.consumers import Consumer
-from kraft_wire.sim.data_history import DataHistory
-from kraft_wire.sim.data_judge import DataJudge
-from kraft_wire.sim.judge import Violation
-from kraft_wire.sim.keyed_clients import KeyedProducer, UpkeepConsumer
-from kraft_wire.sim.members import Member
-from kraft_wire.sim.partition_truth import PartitionTruth, Truth
-from kraft_wire.sim.producers import Producer
+from kraft_wire.sim.clients.askers import Asker
+from kraft_wire.sim.clients.broker_client import BrokerClient
+from kraft_wire.sim.clients.careless_producers import CarelessProducer
+from kraft_wire.sim.clients.consumers import Consumer
+from kraft_wire.sim.clients.context import ClientContext
+from kraft_wire.sim.clients.keyed_clients import KeyedProducer, UpkeepConsumer
+from kraft_wire.sim.clients.link import ClientLink
+from kraft_wire.sim.clients.members import Member
+from kraft_wire.sim.clients.producers import Producer
+from kraft_wire.sim.judge.data_judge import DataJudge
+from kraft_wire.sim.judge.partition_truth import PartitionTruth
+from kraft_wire.sim.machine_state import MachineState, running
 from kraft_wire.sim.scheduler import stream
 from kraft_wire.sim.setup import BROKER_PORT
+from kraft_wire.sim.stage import Stage
+from kraft_wire.sim.traffic import Traffic
 from kraft_wire.sim.upkeep_topics import is_compacted, topic_settings
 from kraft_wire.wire.generated.create_topics import (
     CreatableTopic,
@@ -30,10 +32,6 @@ from kraft_wire.wire.generated.create_topics import (
     CreateTopicsRequest,
 )
 from kraft_wire.wire.message import Message
-
-if TYPE_CHECKING:
-    from kraft_wire.sim.machine import Machine
-    from kraft_wire.sim.world import World
 
 __all__ = ["Cluster"]
 
@@ -47,62 +45,59 @@ _UPKEEP_CONSUMERS_MAX: Final = 2
 class Cluster:
     """Everything that only a world with brokers has."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
-        self.judge = DataJudge(world)
-        self.truth: Truth = self.judge.truth
-        self.history = DataHistory(self.truth)
-        self.producer_ids: dict[int, int] = {}
-        """Producer id -> the client that got it."""
-        self.random = stream(world.seed, "cluster")
-        self.operator = Admin(world, -1_001)
-        setup = world.setup.data
+    def __init__(self, stage: Stage, traffic: Traffic, judge: DataJudge) -> None:
+        self.stage = stage
+        self.judge = judge
+        self.context = ClientContext(stage, traffic, judge)
+        self.truth = self.context.truth
+        self.history = self.context.history
+        self.random = stream(stage.seed, "cluster")
+        self.operator = ClientLink(stage, traffic, -1_001)
+        setup, context = stage.setup.data, self.context
         self.topics = [f"t{number}" for number in range(setup.topics)]
-        self.settled_us: int | None = None
-        """When everything had come to rest, None until then."""
         self.is_over = False
         self.producers: list[Producer] = []
         for at in range(setup.producers):
             acks, is_idempotent = _PRODUCER_KINDS[at % len(_PRODUCER_KINDS)]
             topic = self.topics[at % len(self.topics)]
             self.producers.append(
-                Producer(self, at + 1, topic, acks=acks, is_idempotent=is_idempotent)
+                Producer(context, at + 1, topic, acks=acks, is_idempotent=is_idempotent)
             )
         self.consumers = [
-            Consumer(self, 20 + at, self.topics[at % len(self.topics)])
+            Consumer(context, 20 + at, self.topics[at % len(self.topics)])
             for at in range(setup.consumers)
         ]
-        self.members = [Member(self, 40 + at, self.topics[0]) for at in range(setup.members)]
+        self.members = [Member(context, 40 + at, self.topics[0]) for at in range(setup.members)]
         self.upkeep_topics = list(setup.upkeep)
         for at, topic in enumerate(self.upkeep_topics):
-            acks, is_idempotent = _PRODUCER_KINDS[(at + world.seed) % len(_PRODUCER_KINDS)]
+            acks, is_idempotent = _PRODUCER_KINDS[(at + stage.seed) % len(_PRODUCER_KINDS)]
             self.producers.append(
-                KeyedProducer(self, 70 + at, topic, acks=acks, is_idempotent=is_idempotent)
+                KeyedProducer(context, 70 + at, topic, acks=acks, is_idempotent=is_idempotent)
             )
             if at < _UPKEEP_CONSUMERS_MAX:
-                self.consumers.append(UpkeepConsumer(self, 80 + at, topic))
+                self.consumers.append(UpkeepConsumer(context, 80 + at, topic))
         asked_for = [*self.upkeep_topics, self.topics[0]]
         self.askers = [
-            Asker(self, 90 + at, asked_for[at % len(asked_for)]) for at in range(setup.askers)
+            Asker(context, 90 + at, asked_for[at % len(asked_for)]) for at in range(setup.askers)
         ]
         compacted = [each for each in self.upkeep_topics if is_compacted(each)]
         self.careless = [
-            CarelessProducer(self, 96 + at, topic)
+            CarelessProducer(context, 96 + at, topic)
             for at, topic in enumerate(compacted[: setup.careless])
         ]
-        self.reader = Member(self, 60, self.topics[0])
+        self.reader = Member(context, 60, self.topics[0])
         self.reader.is_last = True
 
     @property
-    def callers(self) -> list[Caller]:
+    def clients(self) -> list[BrokerClient]:
         """All clients of brokers but the last reader."""
         return [*self.producers, *self.consumers, *self.members, *self.askers, *self.careless]
 
     def start(self) -> None:
         """Start the operator and all clients."""
         self._keep_topics()
-        for caller in self.callers:
-            caller.start()
+        for client in self.clients:
+            client.start()
 
     # -- the operator ----------------------------------------------------------------------------
 
@@ -112,7 +107,7 @@ class Cluster:
         if missing and not self.operator.is_busy:
             self.order(self.creation(missing[0]))
         if not self.is_over:
-            self.world.scheduler.after(_LOOK_EVERY_US, self._keep_topics)
+            self.stage.scheduler.after(_LOOK_EVERY_US, self._keep_topics)
 
     def _missing_topics(self) -> list[str]:
         wanted = (*self.topics, *self.upkeep_topics)
@@ -120,7 +115,7 @@ class Cluster:
 
     def creation(self, name: str) -> CreateTopicsRequest:
         """Return the request that makes a topic as the plan wants it."""
-        setup = self.world.setup.data
+        setup = self.stage.setup.data
         configs: dict[str, object] = {"min.insync.replicas": setup.min_isr}
         if name in self.upkeep_topics:
             configs = topic_settings(name, setup)
@@ -136,18 +131,14 @@ class Cluster:
 
     def order(self, request: Message) -> None:
         """Ask any broker that runs, as the tools do."""
-        brokers = [each.id for each in self.world.running() if each.is_broker_only]
-        node_id = self.random.choice(brokers or list(self.world.setup.brokers))
+        brokers = [each.id for each in running(self.stage.machines.values()) if each.is_broker_only]
+        node_id = self.random.choice(brokers or list(self.stage.setup.brokers))
 
         def answered(response: Message | None) -> None:
             name = request.NAME.removesuffix("Request")
-            self.world.marks[f"{name} {'unanswered' if response is None else 'answered'}"] += 1
+            self.stage.marks[f"{name} {'unanswered' if response is None else 'answered'}"] += 1
 
         self.operator.ask(node_id, BROKER_PORT, request, _ADMIN_TIMEOUT_US, answered)
-
-    def producer_id_again(self, producer_id: int) -> None:
-        """No producer id is given twice, whichever broker gives it."""
-        raise Violation("S10 AckedIsCommitted", 0, "producer id", producer_id, "given twice")
 
     # -- the end ---------------------------------------------------------------------------------
 
@@ -182,7 +173,7 @@ class Cluster:
         if truth.is_moving or set(truth.isr) != set(truth.replicas) or truth.leader < 0:
             return f"ISR {truth.isr} of {truth.replicas}, leader {truth.leader}"
         for node_id in truth.replicas:
-            node = self.world.machines[node_id].node
+            node = self.stage.machines[node_id].node
             if node is None:
                 return f"{node_id} is down"
             partition = node.broker.partitions.get((truth.topic, truth.number))
@@ -197,23 +188,13 @@ class Cluster:
         """Whether everything has come to rest."""
         return self.why_unsettled() is None
 
-    def unanswered(self, node_id: int, client: int, request: Message, asked_us: int) -> None:
-        """A client gave a request up; what is asked when everything has come to rest is answered.
-
-        A connection that is lost is none of this: its other end may have been gone for long.
-        """
-        self.world.marks[f"{request.NAME} given up"] += 1
-        if self.settled_us is not None and asked_us >= self.settled_us:
-            facts = ("client", client, request.NAME, "of", asked_us, "was not answered")
-            raise Violation("L6 ParkedRequestsEnd", node_id, *facts)
-
     def is_quiet(self) -> bool:
         """Whether no client waits for an answer."""
-        return not any(caller.is_busy for caller in (*self.callers, self.reader))
+        return not any(client.is_busy for client in (*self.clients, self.reader))
 
     def read_offsets(self) -> None:
         """Let somebody read what offsets are committed, at the very end."""
-        self.settled_us = self.world.now_us
+        self.context.settled_us = self.stage.now_us
         for member in self.members:
             member.is_done = True
         self.reader.start()
@@ -221,10 +202,10 @@ class Cluster:
     def finish(self) -> None:
         """Nobody asks for anything any more."""
         self.is_over = True
-        for caller in (*self.callers, self.reader):
-            caller.is_done = True
+        for client in (*self.clients, self.reader):
+            client.is_done = True
 
-    def offline(self, machine: Machine) -> bool:
+    def offline(self, machine: MachineState) -> bool:
         """Tell whether a broker has lost a directory to its disk: only a new start heals that."""
         node = machine.node
         if node is None or not machine.is_broker_only:

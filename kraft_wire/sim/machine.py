@@ -11,8 +11,7 @@ Not here: who decides about that (`faults`), what is looked at afterwards (`judg
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kraft_wire.model import FsyncFailed, StorageError
 from kraft_wire.node.node import Node
@@ -30,23 +29,18 @@ from kraft_wire.node.outputs import (
     ServeClients,
     StopProcess,
 )
-from kraft_wire.raft.quorum import Quorum
-from kraft_wire.sim.files import SimFileSystem
-from kraft_wire.sim.judge import Violation
-from kraft_wire.sim.scheduler import Clock, SeededChance, stream
-from kraft_wire.sim.setup import (
-    METADATA_DIRECTORY,
-    directory_id,
-    format_disk,
-    host_of,
-)
+from kraft_wire.sim.disk.files import SimFileSystem
+from kraft_wire.sim.judge.violation import Violation
+from kraft_wire.sim.machine_state import MachineState
+from kraft_wire.sim.observer import Observer
+from kraft_wire.sim.scheduler import SeededChance, stream
+from kraft_wire.sim.setup import METADATA_DIRECTORY, format_disk
+from kraft_wire.sim.stage import Stage
+from kraft_wire.sim.traffic import Traffic
 from kraft_wire.sim.wires import Wires
 from kraft_wire.storage.damage import inspect
 from kraft_wire.storage.log_directory import METADATA_PARTITION
 from kraft_wire.storage.repair import cut
-
-if TYPE_CHECKING:
-    from kraft_wire.sim.world import World
 
 __all__ = ["Machine", "NodeBroke", "ProcessDied", "SpinningNode"]
 
@@ -70,97 +64,24 @@ class SpinningNode(Exception):
     invariant = "S24 NoBusyLoop"
 
 
-@dataclass(slots=True)
-class Disk:
-    """How a machine's disk behaves."""
-
-    flush_us: int = 300
-    ordered: bool = True
-    """Whether writes reach the platter in their order, so that a crash leaves a prefix of them."""
-
-
-class Machine:
+class Machine(MachineState):
     """A node's machine."""
 
-    def __init__(self, world: World, node_id: int) -> None:
-        self.world = world
-        self.id = node_id
-        self.setup = world.setup
-        self.clock = Clock()
-        self.disk = Disk()
-        self.generation = 0
-        """How often its disk was replaced."""
-        self.life = 0
-        """How often its process was started."""
-        self.fs = SimFileSystem()
-        self.node: Node | None = None
-        self.is_paused = False
-        self.is_stopping = False
+    def __init__(self, stage: Stage, observer: Observer, traffic: Traffic, node_id: int) -> None:
+        super().__init__(stage.scheduler, stage.setup, node_id)
+        self.stage = stage
+        self.observer = observer
         self.outputs_until_death: int | None = None
         self._death_loses_power = False
-        self.losses = 0
-        self.serves_clients = node_id not in self.setup.brokers
-        """Whether clients may connect; those of a controller may do so early."""
-        self.chance = SeededChance()
-        self.leaning = ""
-        """Which way its chance leans: see `SeededChance`."""
         self.down_us = 100_000
         """How long it stays down after its next death."""
         self.restarts_by_itself = True
-        self.host = host_of(node_id)
-        """The name that others reach it by; an operator may change it while it is down."""
-        self.disturbed_us = 0
-        """When it was stopped and resumed, or its clock interfered with, last."""
-        self.leads_since_us = 0
-        """When its role changed last."""
-        self.heard_us = 0
-        """When a stranger's request came last; pauses and changes of the clock begin anew."""
-        self.heard: dict[int, int] = {}
-        """When the last request of each other node came."""
         self._held: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
         self._wake_us: int | None = None
-        self._is_carrying_out = False
         self._ticks = (0, 0)
         self._format()
-        self.wires = Wires(self)
-        self.is_broker_only = node_id in self.setup.brokers
-        world.addresses.listen(self)
-
-    @property
-    def is_up(self) -> bool:
-        """Whether a process runs."""
-        return self.node is not None
-
-    @property
-    def directory_id(self) -> bytes:
-        """The id of the directory that it has now."""
-        return directory_id(self.id, self.generation)
-
-    @property
-    def is_between_outputs(self) -> bool:
-        """Whether it carries out what a call wanted: the call itself is over."""
-        return self._is_carrying_out
-
-    @property
-    def may_lose_power(self) -> bool:
-        """Whether what was acknowledged survives that: a broker that does not flush may not."""
-        return not self.is_broker_only or self.setup.data.flushes
-
-    @property
-    def now_ms(self) -> int:
-        """What its clock says."""
-        return self.clock.now_ms(self.world.scheduler.now_us)
-
-    @property
-    def wall_ms(self) -> int:
-        """What time of day it believes in."""
-        return self.clock.wall_ms(self.world.scheduler.now_us)
-
-    @property
-    def quorum(self) -> Quorum:
-        """What the replica of the running node knows."""
-        assert self.node is not None, self.id
-        return self.node.raft.replica.quorum
+        self.wires = Wires(self, stage, observer, traffic, self.turn)
+        stage.addresses.listen(self, self.wires)
 
     def _format(self) -> None:
         format_disk(self.fs, self.setup, self.id, self.generation, self.wall_ms)
@@ -172,13 +93,13 @@ class Machine:
         assert self.node is None, self.id
         self.life += 1
         self.is_stopping = False
-        chance = stream(self.world.seed, "clock", self.id, self.life)
-        self.clock.restart(self.world.now_us, chance.randrange(1_000_000))
+        chance = stream(self.stage.seed, "clock", self.id, self.life)
+        self.clock.restart(self.stage.now_us, chance.randrange(1_000_000))
         for _ in range(_REPAIRS_MAX):
             try:
                 self._open()
             except StartError as refusal:
-                self.world.onlooker.refused_start(self, str(refusal))
+                self.observer.refused_start(self, str(refusal))
                 self._repair(str(refusal))
                 continue
             except ProcessDied:
@@ -194,10 +115,10 @@ class Machine:
 
     def _open(self) -> None:
         """Open the node, and take what it wants at once."""
-        self.chance = SeededChance(self.world.seed, "chance", self.id, self.life)
+        self.chance = SeededChance(self.stage.seed, "chance", self.id, self.life)
         self.chance.leaning = self.leaning
         node = Node(
-            self.world.addresses.config_of(self.id),
+            self.stage.addresses.config_of(self.id),
             self.fs,
             self.chance,
             now_ms=self.now_ms,
@@ -205,12 +126,12 @@ class Machine:
             report=self._report,
         )
         self.node = node
-        self.world.onlooker.started(self)
+        self.observer.started(self)
         self._carry_out(node)
         self._arm(node)
 
     def _report(self, name: str, **fields: object) -> None:
-        self.world.onlooker.reported(self, name, fields)
+        self.observer.reported(self, name, fields)
 
     def _repair(self, refusal: str) -> None:
         """Cut damage at the tail of the metadata log, as `kraft-wire repair --cut` does."""
@@ -252,7 +173,7 @@ class Machine:
         self.fs.before_change = None
 
     def _die_of_armed_fault(self) -> None:
-        self.world.onlooker.note(self, "dies in the middle")
+        self.observer.note(self, "dies in the middle")
         self._died(loses_power=self._death_loses_power)
 
     def _failed(self, error: StorageError | FsyncFailed) -> None:
@@ -261,17 +182,17 @@ class Machine:
         After a failed fsync the kernel shows bytes that are not on the disk and calls them clean:
         sometimes the machine goes with the process, sometimes the next process meets that kernel.
         """
-        self.world.onlooker.note(self, f"stops: {error}")
+        self.observer.note(self, f"stops: {error}")
         loses_power = False
         if isinstance(error, FsyncFailed):
-            draw = stream(self.world.seed, "fsync", self.id, self.life)
+            draw = stream(self.stage.seed, "fsync", self.id, self.life)
             loses_power = draw.random() < 0.5
             share = draw.choice((0.0, 1.0) if self.disk.ordered else (0.0, 0.5, 1.0))
             self.fs.reached = lambda number: draw.random() < share
         self._died(loses_power=loses_power)
 
     def _died(self, *, loses_power: bool) -> None:
-        self.world.onlooker.about_to_die(self)
+        self.observer.about_to_die(self)
         loses_power = loses_power and self.may_lose_power
         self.disarm()
         self.node = None
@@ -281,9 +202,9 @@ class Machine:
         self._held = []
         self.wires.drop_all(is_silent=loses_power)
         self.fs = self._after_loss() if loses_power else self._after_kill()
-        self.world.onlooker.stopped(self)
+        self.observer.stopped(self)
         if self.restarts_by_itself:
-            self.world.scheduler.after(self.down_us, self.start_if_down)
+            self.stage.scheduler.after(self.down_us, self.start_if_down)
 
     def start_if_down(self) -> None:
         """Start the process, unless somebody did."""
@@ -300,7 +221,7 @@ class Machine:
     def _after_loss(self) -> SimFileSystem:
         """Return what is on the disk when power is back."""
         self.losses += 1
-        draw = stream(self.world.seed, "loss", self.id, self.losses)
+        draw = stream(self.stage.seed, "loss", self.id, self.losses)
         atoms = self.fs.pending_atoms()
         if self.disk.ordered:
             survivors = {atom.number for atom in atoms[: draw.randrange(len(atoms) + 1)]}
@@ -319,7 +240,7 @@ class Machine:
         self.generation += 1
         self.fs = SimFileSystem()
         self._format()
-        self.world.onlooker.wiped(self, lost)
+        self.observer.wiped(self, lost)
 
     def begin_stop(self) -> None:
         """Ask the process to end gracefully."""
@@ -335,13 +256,13 @@ class Machine:
 
         `times`: how many clocks the call wants behind its arguments, monotonic first, then wall.
         """
-        world, node = self.world, self.node
+        stage, node = self.stage, self.node
         assert node is not None, self.id
         if self.is_paused:
             self._held.append((self._resumed, (name, call, arguments, times)))
             return
-        now_us = world.scheduler.now_us
-        self._is_carrying_out = False
+        now_us = stage.scheduler.now_us
+        self.is_between_outputs = False
         clocks = (self.clock.now_ms(now_us), self.clock.wall_ms(now_us))
         try:
             call(*arguments, *clocks[:times])
@@ -356,7 +277,7 @@ class Machine:
             raise NodeBroke(f"node {self.id} at {name}: {error!r}") from error
         if self.node is node:
             self._arm(node)
-        world.onlooker.after_turn(self, name)
+        self.observer.after_turn(self, name)
 
     def _resumed(
         self, name: str, call: Callable[..., None], arguments: tuple[Any, ...], times: int
@@ -373,7 +294,7 @@ class Machine:
         if not self.is_paused:
             return
         self.is_paused = False
-        self.heard_us = self.disturbed_us = self.world.now_us
+        self.heard_us = self.disturbed_us = self.stage.now_us
         held, self._held = self._held, []
         for do, arguments in held:
             do(*arguments)
@@ -383,7 +304,7 @@ class Machine:
     def wake_anew(self) -> None:
         """Look at the node's deadline again, as the clock or the process was interfered with."""
         if self.node is not None:
-            self.heard_us = self.disturbed_us = self.world.now_us
+            self.heard_us = self.disturbed_us = self.stage.now_us
             self._wake_us = None
             self.node.timers_changed = True
             self._arm(self.node)
@@ -397,10 +318,10 @@ class Machine:
         deadline_ms = node.deadline_ms()
         if deadline_ms is None:
             return
-        at_us = max(self.clock.true_us(deadline_ms), self.world.now_us)
+        at_us = max(self.clock.true_us(deadline_ms), self.stage.now_us)
         if self._wake_us is None or at_us < self._wake_us:
             self._wake_us = at_us
-            self.world.scheduler.at(at_us + self.world.late_us(), self._wake, self.life, at_us)
+            self.stage.scheduler.at(at_us + self.stage.late_us(), self._wake, self.life, at_us)
 
     def _wake(self, life: int, at_us: int) -> None:
         node = self.node
@@ -425,7 +346,7 @@ class Machine:
     # -- outputs ---------------------------------------------------------------------------------
 
     def _carry_out(self, node: Node) -> None:
-        self._is_carrying_out = True
+        self.is_between_outputs = True
         while node.outputs:
             outputs, node.outputs = node.outputs, []
             for output in outputs:
@@ -445,7 +366,7 @@ class Machine:
             case Reply():
                 wires.reply(output)
             case FlushLogs():
-                self.world.scheduler.after(self.disk.flush_us, self._flush, self.life, output)
+                self.stage.scheduler.after(self.disk.flush_us, self._flush, self.life, output)
             case NoReply():
                 wires.fall_silent(output)
             case Connect():
@@ -476,7 +397,7 @@ class Machine:
             failure = order.run()
         except ProcessDied:
             self._die_of_armed_fault()
-            self.world.onlooker.after_turn(self, "flush")
+            self.observer.after_turn(self, "flush")
             return
         if failure is not None:
             self._failed(failure)

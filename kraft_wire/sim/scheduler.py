@@ -18,7 +18,10 @@ __all__ = ["EPOCH_MS", "Clock", "Scheduler", "SeededChance", "stream"]
 
 
 def stream(*names: object) -> Random:
-    """Return the generator of one purpose: what one purpose draws never shifts another's draws."""
+    """Return the generator of one purpose: what one purpose draws never shifts another's draws.
+
+    The names decide what a seed means: they stay, whatever the code calls their purpose later.
+    """
     return Random("/".join(map(str, names)))
 
 

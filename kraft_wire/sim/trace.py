@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterator
 from zlib import crc32
 
-from kraft_wire.sim.judge import NodeWatch
+from kraft_wire.sim.judge.judge import NodeWatch
 from kraft_wire.wire.generated.registry import request_class, response_class
 from kraft_wire.wire.header import parse_request_header, parse_response_header
 from kraft_wire.wire.json_form import Json, message_to_json

@@ -8,16 +8,17 @@ network connections; what dies with the process is here.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from kraft_wire.model import FileSlice
 from kraft_wire.node.outputs import Buffers, Close, Connect, NoReply, Peer, Reply, SendBytes
+from kraft_wire.sim.machine_state import MachineState
 from kraft_wire.sim.network import STRANGERS, Connection
+from kraft_wire.sim.observer import Observer
 from kraft_wire.sim.setup import CONTROLLER_PORT, LISTENER
-
-if TYPE_CHECKING:
-    from kraft_wire.sim.machine import Machine
+from kraft_wire.sim.stage import Stage
+from kraft_wire.sim.traffic import Traffic
 
 __all__ = ["Wires", "frames_of"]
 
@@ -35,51 +36,50 @@ class _Served:
 class Wires:
     """All connections of one machine's process."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(
+        self,
+        machine: MachineState,
+        stage: Stage,
+        observer: Observer,
+        traffic: Traffic,
+        turn: Callable[..., None],
+    ) -> None:
+        """`turn` makes one call to the machine's node."""
         self._machine = machine
-        self._world = machine.world
+        self._stage = stage
+        self._observer = observer
+        self._traffic = traffic
+        self._turn = turn
         self.place = machine.id
-        self._links: dict[int, Connection] = {}
         self._buffers: dict[int, bytearray] = {}
-        self._served: dict[int, Connection] = {}
 
     @property
     def is_up(self) -> bool:
         """Whether a process runs."""
         return self._machine.node is not None
 
-    @property
-    def links_count(self) -> int:
-        """Connections that the node has opened and not closed."""
-        return len(self._links)
-
-    @property
-    def served_count(self) -> int:
-        """Connections that others opened to it."""
-        return len(self._served)
-
     def drop_all(self, *, is_silent: bool) -> None:
         """The process is gone, and its connections with it."""
-        self._world.network.abandon(self, is_silent=is_silent)
-        self._links, self._buffers, self._served = {}, {}, {}
+        self._stage.network.abandon(self, is_silent=is_silent)
+        self._machine.links, self._buffers, self._machine.served = {}, {}, {}
 
     # -- outputs ---------------------------------------------------------------------------------
 
     def send(self, output: SendBytes) -> None:
         """Send frames over a link."""
-        connection = self._links.get(output.link_id)
+        connection = self._machine.links.get(output.link_id)
         if connection is not None:
             data = joined(output.buffers)
-            self._world.mail.sent(self._machine, connection, data, is_request=True)
-            self._world.network.send(connection, self, data)
+            self._traffic.sent(self._machine, connection, data, is_request=True)
+            self._stage.network.send(connection, self, data)
 
     def reply(self, output: Reply) -> None:
         """Answer a request."""
-        connection = self._served.get(output.connection_id)
+        connection = self._machine.served.get(output.connection_id)
         if connection is not None:
             data = joined(output.buffers)
-            self._world.mail.sent(self._machine, connection, data, is_request=False)
-            self._world.network.send(connection, self, data)
+            self._traffic.sent(self._machine, connection, data, is_request=False)
+            self._stage.network.send(connection, self, data)
         self._answered(output.connection_id)
 
     def fall_silent(self, output: NoReply) -> None:
@@ -89,27 +89,27 @@ class Wires:
     def connect(self, output: Connect) -> None:
         """Open a link; where nobody has that address it fails at once."""
         link_id = output.link_id
-        connection = self._world.network.dial(self, output.host, output.port, link_id)
+        connection = self._stage.network.dial(self, output.host, output.port, link_id)
         if connection is None:
-            self._world.scheduler.after(100, self._link_down, self._machine.life, link_id)
+            self._stage.scheduler.after(100, self._link_down, self._machine.life, link_id)
             return
-        self._links[link_id] = connection
+        self._machine.links[link_id] = connection
         self._buffers[link_id] = bytearray()
 
     def disconnect(self, link_id: int) -> None:
         """Close a link."""
-        connection = self._links.pop(link_id, None)
+        connection = self._machine.links.pop(link_id, None)
         self._buffers.pop(link_id, None)
         if connection is not None and not connection.is_left_by_dialler:
-            self._world.network.leave(connection, self)
+            self._stage.network.leave(connection, self)
 
     def close(self, output: Close) -> None:
         """Close a connection that somebody opened to the node."""
-        self._world.onlooker.closed_by_node(self._machine, output.rejection)
-        connection = self._served.pop(output.connection_id, None)
+        self._observer.closed_by_node(self._machine, output.rejection)
+        connection = self._machine.served.pop(output.connection_id, None)
         if connection is not None:
             if not connection.is_left_by_acceptor:
-                self._world.network.leave(connection, self)
+                self._stage.network.leave(connection, self)
             if self._machine.node is not None:
                 self._machine.node.connection_closed(output.connection_id)
 
@@ -118,18 +118,18 @@ class Wires:
     def accepted(self, connection: Connection) -> None:
         """Somebody connected."""
         if not self._machine.serves_clients:
-            self._world.network.leave(connection, self)  # nobody listens there yet
+            self._stage.network.leave(connection, self)  # nobody listens there yet
             return
         listener = LISTENER if connection.port == CONTROLLER_PORT else "PLAINTEXT"
         peer = Peer(connection.number, f"place{connection.dialling.place}", 1, listener)
         connection.server_state = _Served(peer)
-        self._served[connection.number] = connection
+        self._machine.served[connection.number] = connection
 
     def opened(self, connection: Connection) -> None:
         """A link is up."""
         node = self._machine.node
-        if node is not None and connection.link_id in self._links:
-            self._machine.turn("link_up", node.link_up, connection.link_id)
+        if node is not None and connection.link_id in self._machine.links:
+            self._turn("link_up", node.link_up, connection.link_id)
 
     def received(self, connection: Connection, data: bytes) -> None:
         """Bytes came: cut them into frames, for the node or for its turn."""
@@ -139,7 +139,7 @@ class Wires:
             if buffer is not None:
                 for frame in frames_of(buffer, data):
                     self._take_answer(connection, frame)
-        elif isinstance(served, _Served) and connection.number in self._served:
+        elif isinstance(served, _Served) and connection.number in self._machine.served:
             served.frames.extend(frames_of(served.buffer, data))
             self._next_request(connection, served)
 
@@ -148,47 +148,47 @@ class Wires:
         machine = self._machine
         if connection.dialling == self:
             self._buffers.pop(connection.link_id, None)
-            if self._links.pop(connection.link_id, None) is not None:
+            if machine.links.pop(connection.link_id, None) is not None:
                 self._link_down(machine.life, connection.link_id)
-        elif self._served.pop(connection.number, None) is not None and machine.node is not None:
-            machine.turn("closed", machine.node.connection_closed, connection.number, times=0)
+        elif machine.served.pop(connection.number, None) is not None and machine.node is not None:
+            self._turn("closed", machine.node.connection_closed, connection.number, times=0)
 
     # -- turns of the node -----------------------------------------------------------------------
 
     def _link_down(self, life: int, link_id: int) -> None:
         machine = self._machine
         if machine.node is not None and life == machine.life:
-            machine.turn("link_down", machine.node.link_down, link_id)
+            self._turn("link_down", machine.node.link_down, link_id)
 
     def _take_answer(self, connection: Connection, frame: bytearray) -> None:
         machine = self._machine
-        if machine.node is None or connection.link_id not in self._links:
+        if machine.node is None or connection.link_id not in self._machine.links:
             return
-        self._world.mail.arrived(connection, frame, is_request=False)
-        machine.turn("link_frame", machine.node.link_frame, connection.link_id, frame, times=2)
+        self._traffic.arrived(connection, frame, is_request=False)
+        self._turn("link_frame", machine.node.link_frame, connection.link_id, frame, times=2)
 
     def _next_request(self, connection: Connection, served: _Served) -> None:
         machine = self._machine
         while served.frames and not served.awaits_answer and machine.node is not None:
-            if connection.number not in self._served:
+            if connection.number not in self._machine.served:
                 return
             frame = served.frames.popleft()
             served.awaits_answer = True
             place = connection.dialling.place
             if place > 0:
-                machine.heard[place] = self._world.now_us
+                machine.heard[place] = self._stage.now_us
             elif place <= STRANGERS:  # it may repeat what any peer said
-                machine.heard_us = self._world.now_us
-            self._world.mail.arrived(connection, frame, is_request=True)
-            machine.turn("receive", machine.node.receive, served.peer, frame, times=2)
+                machine.heard_us = self._stage.now_us
+            self._traffic.arrived(connection, frame, is_request=True)
+            self._turn("receive", machine.node.receive, served.peer, frame, times=2)
 
     def _answered(self, connection_id: int) -> None:
-        connection = self._served.get(connection_id)
+        connection = self._machine.served.get(connection_id)
         if connection is None or not isinstance(connection.server_state, _Served):
             return
         connection.server_state.awaits_answer = False
         if connection.server_state.frames:
-            self._world.scheduler.after(0, self._go_on, self._machine.life, connection)
+            self._stage.scheduler.after(0, self._go_on, self._machine.life, connection)
 
     def _go_on(self, life: int, connection: Connection) -> None:
         if life == self._machine.life and isinstance(connection.server_state, _Served):

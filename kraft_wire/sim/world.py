@@ -1,8 +1,9 @@
 """The simulated world: machines, the network between them, clients, time, and the judge.
 
-One seed decides everything. What machines tell goes to the `onlooker`, what they send passes the
-`mail`; both show it to judge and trace. Faults act on the world from outside (`faults`); `run`
-lives through a plan. Read next: `machine`, `network`, `judge`.
+One seed decides everything. Parts are given the `stage` and those that they talk to, never the
+world: what machines tell goes to the `observer`, what they send passes the `traffic`, and both show
+it to judge and trace. Faults act on the world from outside (`faults`); `run` lives through a plan.
+Read next: `stage`, `machine`, `judge`.
 """
 
 from __future__ import annotations
@@ -11,29 +12,31 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from kraft_wire.model import NO_REPLICA, ZERO_UUID, ReplicaId, ReplicaKey
-from kraft_wire.raft.roles import Follower, Leader
+from kraft_wire.raft.roles import Follower
 from kraft_wire.raft.voters import Address, VersionRange, VoterNode, VoterSet
-from kraft_wire.sim.addresses import Addresses
-from kraft_wire.sim.administrators import Administrator
-from kraft_wire.sim.clients import Admin, Client
+from kraft_wire.sim.clients.administrators import Administrator
+from kraft_wire.sim.clients.link import ClientLink
+from kraft_wire.sim.clients.paper_brokers import FIRST_PAPER_BROKER, PaperBroker
+from kraft_wire.sim.clients.register_client import RegisterClient
 from kraft_wire.sim.cluster import Cluster
-from kraft_wire.sim.history import History
-from kraft_wire.sim.invariants import SAFETY
-from kraft_wire.sim.judge import Judge, Signals
+from kraft_wire.sim.judge.data_judge import DataJudge
+from kraft_wire.sim.judge.history import History
+from kraft_wire.sim.judge.invariants import SAFETY
+from kraft_wire.sim.judge.judge import Judge, Signals
 from kraft_wire.sim.machine import Machine
-from kraft_wire.sim.mail import Mail
-from kraft_wire.sim.network import Network
-from kraft_wire.sim.onlooker import Onlooker
-from kraft_wire.sim.paper_brokers import FIRST_PAPER_BROKER, PaperBroker
-from kraft_wire.sim.scheduler import Scheduler, stream
+from kraft_wire.sim.machine_state import newest_leader, running
+from kraft_wire.sim.observer import Observer
+from kraft_wire.sim.scheduler import stream
 from kraft_wire.sim.setup import CONTROLLER_PORT, LISTENER, Setup, host_of
+from kraft_wire.sim.stage import Stage
 from kraft_wire.sim.trace import Trace
+from kraft_wire.sim.traffic import Traffic
 
 __all__ = ["World"]
 
 
-class World:
-    """Everything there is."""
+class World(Stage):
+    """The stage with everything on it."""
 
     def __init__(
         self,
@@ -43,46 +46,39 @@ class World:
         kinds: Sequence[Callable[[Judge], Signals]] = SAFETY,
         keeps_trace: bool = False,
     ) -> None:
-        self.seed = seed
-        self.setup = setup
-        self.scheduler = Scheduler()
-        self.network = Network(self.scheduler, stream(seed, "network"))
+        self.machines: dict[int, Machine] = {}
+        super().__init__(seed, setup, self.machines)
         self.trace = Trace(keeps=keeps_trace)
-        self.judge = Judge(kinds, setup.is_dynamic)
-        self.history = History(self.judge.ledger)
-        self.events = 0
-        self.useful_events = 0
-        """Those after which a disk, a role, a leader or a high watermark was another one."""
-        self.late_us_max = 0
-        self.is_garbled = False
-        """Whether a frame with turned bits was sent: who leads may be any number from then on."""
-        self.faults: Counter[str] = Counter()
-        self.marks: Counter[str] = Counter()
-        """What was reached: elections, truncations, installations, and so on."""
-        self._late = stream(seed, "late")
-        self.onlooker = Onlooker(self)
-        self.mail = Mail(self, stream(seed, "mail"))
+        self.judge = Judge(self, kinds)
         self.judge.first_voters = _first_voters(setup)
-        self.addresses = Addresses(self)
-        self.machines = {node_id: Machine(self, node_id) for node_id in setup.nodes}
-        for machine in self.machines.values():
+        self.history = History(self.judge.ledger)
+        self.faults: Counter[str] = Counter()
+        data_judge = DataJudge(self) if setup.brokers else None
+        self.traffic = Traffic(self, self.judge, self.trace, stream(seed, "mail"))
+        self.observer = Observer(self, self.judge, data_judge, self.trace, self.traffic)
+        for node_id in setup.nodes:
+            machine = self.machines[node_id] = Machine(self, self.observer, self.traffic, node_id)
             self.judge.watch(machine)
-        self.clients = [Client(self, number + 1) for number in range(setup.clients)]
-        self.operator = Admin(self, -1_000)
-        self.cluster = Cluster(self) if setup.brokers else None
+        numbers = range(1, setup.clients + 1)
+        self.clients = [
+            RegisterClient(self, self.traffic, self.history, number) for number in numbers
+        ]
+        self.operator = ClientLink(self, self.traffic, -1_000)
+        self.cluster: Cluster | None = None
         """Brokers, partitions and their clients, where there are any."""
-        count = range(setup.administrators)
-        self.administrators = [Administrator(self, number) for number in count]
+        if data_judge is not None:
+            self.cluster = Cluster(self, self.traffic, data_judge)
+            self.judge.committed = data_judge.metadata_committed
+        self.administrators = [
+            Administrator(self, self.traffic, self.judge, number)
+            for number in range(setup.administrators)
+        ]
         last = FIRST_PAPER_BROKER + setup.paper_brokers
-        self.paper_brokers = {n: PaperBroker(self, n) for n in range(FIRST_PAPER_BROKER, last)}
+        self.paper_brokers = {
+            node_id: PaperBroker(self, self.traffic, self.judge, node_id)
+            for node_id in range(FIRST_PAPER_BROKER, last)
+        }
         self.judge.fenced = self._fenced
-        if self.cluster is not None:
-            self.judge.committed = self.cluster.judge.metadata_committed
-
-    @property
-    def now_us(self) -> int:
-        """True time."""
-        return self.scheduler.now_us
 
     def start(self) -> None:
         """Start every machine and every client."""
@@ -111,20 +107,15 @@ class World:
         if broker is not None:
             broker.fenced(epoch, broker_epoch)
 
-    def late_us(self) -> int:
-        """Draw by how much a timer is late."""
-        return int(self._late.random() * self.late_us_max) if self.late_us_max else 0
-
     # -- looking ---------------------------------------------------------------------------------
 
     def running(self) -> list[Machine]:
         """Machines whose process runs."""
-        return [machine for machine in self.machines.values() if machine.node is not None]
+        return running(self.machines.values())
 
     def leader(self) -> Machine | None:
         """The running leader of the highest epoch."""
-        leaders = [m for m in self.running() if isinstance(m.quorum.role, Leader)]
-        return max(leaders, key=lambda machine: machine.quorum.epoch, default=None)
+        return newest_leader(self.machines.values())
 
     def is_settled(self) -> bool:
         """Whether all who run and are not astray follow one leader and have committed its log."""

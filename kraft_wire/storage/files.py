@@ -1,6 +1,6 @@
 """The only door to files: what storage may ask of a disk, and the two rules of asking.
 
-Production is `os_files`, the simulator's twin `sim/files.py`. A failed fsync is never retried (the
+Production is `os_files`, the simulator's twin `sim/disk/files.py`. A failed fsync is never retried (the
 kernel marks the pages clean, so the second call would report success over lost data; the next start
 reads what is on the disk, `File.forget_clean_pages`), and a file is
 replaced only by write, fsync, rename, fsync of the directory. Errors leave as three kinds:

@@ -127,8 +127,8 @@ def run_seeds(
 ) -> None:
     """Run seeds of `quorum` or `cluster` until one fails; or all, where hits are noted."""
     import kraft_wire
-    from kraft_wire.sim.campaign import drawn
-    from kraft_wire.sim.run import run_plan
+    from kraft_wire.sim.runs.campaign import drawn
+    from kraft_wire.sim.runs.run import run_plan
 
     assert str(Path.cwd()) in str(kraft_wire.__file__), "the package is not the copy's"
     signal.signal(signal.SIGALRM, _hangs)

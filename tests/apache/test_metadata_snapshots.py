@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.sim.disk.files import SimFileSystem
 from tests.apache.node import ApacheNode
 from tests.apache.tools import run_tool
 from tests.broker.groups.node_door import DIRECTORY, NodeDoor

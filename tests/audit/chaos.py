@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kraft_wire.controller.records import decode_record
-from kraft_wire.sim.history import Operation
-from kraft_wire.sim.ledger import change_of
+from kraft_wire.sim.judge.history import Operation
+from kraft_wire.sim.judge.ledger import change_of
 from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.storage.log_directory import LogDirectory
 from kraft_wire.storage.os_files import OsFileSystem

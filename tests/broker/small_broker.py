@@ -26,7 +26,7 @@ from kraft_wire.model import (
     TopicPartition,
     Uuid,
 )
-from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.storage.indexes import AbortedTransaction
 from kraft_wire.storage.leader_epochs import LeaderEpochs
 from kraft_wire.storage.log_config import LogConfig

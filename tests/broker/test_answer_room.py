@@ -3,7 +3,7 @@
 import pytest
 
 from kraft_wire.node.outputs import Close, Output, Peer, Reply
-from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.generated.describe_groups import DescribeGroupsRequest
 from kraft_wire.wire.generated.describe_producers import DescribeProducersRequest, TopicRequest

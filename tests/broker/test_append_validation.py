@@ -11,7 +11,7 @@ import pytest
 from kraft_wire.broker.append_validation import AppendOrigin
 from kraft_wire.broker.partition import AppendResult, Partition
 from kraft_wire.model import LeaderEpoch, Offset
-from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.crc32c import crc32c

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kraft_wire.sim.history import Operation
+from kraft_wire.sim.judge.history import Operation
 from tests.chaos.clients import ChaosClient, Shared
 from tests.chaos.network import Network
 from tests.chaos.quorum import NODES, ChaosQuorum

@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 
-from kraft_wire.sim.history import Operation
-from kraft_wire.sim.ledger import PRODUCER_IDS, register_of_config, register_of_quota
+from kraft_wire.sim.judge.history import Operation
+from kraft_wire.sim.judge.ledger import PRODUCER_IDS, register_of_config, register_of_quota
 from kraft_wire.wire.generated.alter_client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,

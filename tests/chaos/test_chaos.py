@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from kraft_wire.sim.history import Operation
-from kraft_wire.sim.ledger import PRODUCER_IDS, register_of_config
+from kraft_wire.sim.judge.history import Operation
+from kraft_wire.sim.judge.ledger import PRODUCER_IDS, register_of_config
 from tests.chaos.campaign import Campaign, Outcome
 from tests.chaos.verdict import Verdict, judge
 from tests.mixed.load import CLIENT_METRICS, KEY

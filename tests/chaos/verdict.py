@@ -1,9 +1,9 @@
 """What clients were told, held against the logs that the nodes left.
 
 The log says what was committed and in which order; the simulator's judge of histories does the rest
-(`kraft_wire.sim.history`): an acknowledged write is in the log, writes that followed one another in
-time do so in the log, no producer id is given twice, and every register has an order that explains
-all that was written and read. Two nodes' logs are the same, byte for byte.
+(`kraft_wire.sim.judge.history`): an acknowledged write is in the log, writes that followed one
+another in time do so in the log, no producer id is given twice, and every register has an order
+that explains all that was written and read. Two nodes' logs are the same, byte for byte.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kraft_wire.controller.records import decode_record
-from kraft_wire.sim.history import History, Operation
-from kraft_wire.sim.judge import Violation
-from kraft_wire.sim.ledger import Ledger, change_of
+from kraft_wire.sim.judge.history import History, Operation
+from kraft_wire.sim.judge.ledger import Ledger, change_of
+from kraft_wire.sim.judge.violation import Violation
 from kraft_wire.wire.record_batch import RecordBatch
 from tests.mixed.log_bytes import batches, compare
 

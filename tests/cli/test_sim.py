@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from kraft_wire.cli.sim import app
-from kraft_wire.sim.run import Result
+from kraft_wire.sim.runs.run import Result
 
 RUNNER = CliRunner()
 

@@ -18,7 +18,7 @@ from kraft_wire.model import (
 from kraft_wire.node.framing import Framing
 from kraft_wire.node.limits import ServerLimits
 from kraft_wire.node.outputs import Rejection
-from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.storage.checkpoints import read_offsets
 from kraft_wire.storage.leader_epochs import LeaderEpochs
 from kraft_wire.storage.log_config import LogConfig

@@ -23,7 +23,7 @@ from kraft_wire.model import (
 )
 from kraft_wire.node.config import ConfigError, load_config, settings_of_file
 from kraft_wire.settings.broker import BROKER_KEYS
-from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.storage.leader_epochs import LeaderEpochs
 from kraft_wire.storage.quorum_state import read_quorum_state, write_quorum_state
 from kraft_wire.wire.batch_builder import build_batch

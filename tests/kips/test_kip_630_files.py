@@ -19,7 +19,7 @@ from kraft_wire.model import FileSlice, LeaderEpoch, Offset, OffsetAndEpoch, Sto
 from kraft_wire.settings.broker import BROKER_KEYS
 from kraft_wire.settings.definition import AtLeast
 from kraft_wire.settings.topic import TOPIC_KEYS
-from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.storage.log_directory import METADATA_PARTITION, LogDirectory

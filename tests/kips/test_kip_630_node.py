@@ -10,7 +10,7 @@ import pytest
 
 from kraft_wire.model import OffsetAndEpoch
 from kraft_wire.node.committed import CommittedMetadata
-from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.storage.snapshots import list_snapshots
 from tests.broker.groups.node_door import DIRECTORY, NodeDoor
 from tests.node.quorum import NodeQuorum

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kraft_wire.sim.crash_points import SCENARIOS
+from kraft_wire.sim.crash.points import SCENARIOS
 from mutants import catalogue
 from mutants.__main__ import main
 from mutants.campaign import run_all

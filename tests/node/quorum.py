@@ -31,7 +31,7 @@ from kraft_wire.node.outputs import (
     StopProcess,
 )
 from kraft_wire.raft.roles import Leader
-from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.storage.log_directory import METADATA_PARTITION
 from kraft_wire.storage.snapshots import SnapshotWriter
 from kraft_wire.storage.snapshots_store import FORMATTED_ID

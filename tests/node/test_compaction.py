@@ -11,7 +11,7 @@ from kraft_wire.model import Offset, StorageError, TopicPartition, Uuid
 from kraft_wire.node.log_store import NodeLogStore
 from kraft_wire.node.maintenance import Maintenance
 from kraft_wire.settings.node_settings import NodeSettings
-from kraft_wire.sim.files import Fault, SimFileSystem
+from kraft_wire.sim.disk.files import Fault, SimFileSystem
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.storage.log_directory import LogDirectory

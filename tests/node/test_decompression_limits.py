@@ -2,7 +2,7 @@
 
 import pytest
 
-from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.compression import Compression
 from kraft_wire.wire.generated.error_code import ErrorCode

@@ -6,7 +6,7 @@ import pytest
 
 from kraft_wire.model import DiskFull, FsyncFailed, StorageError, TopicPartition
 from kraft_wire.node.event_log import Line
-from kraft_wire.sim.files import Fault, SimFileSystem
+from kraft_wire.sim.disk.files import Fault, SimFileSystem
 from kraft_wire.storage.files import File
 from kraft_wire.storage.log import Log
 from kraft_wire.wire.batch_builder import build_batch

@@ -6,7 +6,7 @@ import pytest
 
 from kraft_wire.model import TopicPartition
 from kraft_wire.node.limits import ServerLimits
-from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.generated.create_topics import (
     CreatableTopic,

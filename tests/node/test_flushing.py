@@ -3,7 +3,7 @@
 import pytest
 
 from kraft_wire.model import DiskFull
-from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.storage.log import Log
 from kraft_wire.wire.generated.error_code import ErrorCode
 from tests.broker.replication.leading import Leading

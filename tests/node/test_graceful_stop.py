@@ -6,7 +6,7 @@ from kraft_wire.node.metadata_opening import open_metadata_log
 from kraft_wire.node.outputs import FlushLogs, StopProcess
 from kraft_wire.raft.events import TimerFired
 from kraft_wire.settings.node_settings import NodeSettings
-from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.storage.log_directory import LogDirectory
 from tests.broker.groups.harness import WALL_MS
 from tests.broker.groups.node_door import DIRECTORY, NodeDoor

@@ -7,7 +7,7 @@ import pytest
 from kraft_wire.controller.loader import MetadataLoader, SnapshotReplay
 from kraft_wire.model import DiskFull
 from kraft_wire.node.metadata_upkeep import MetadataUpkeep
-from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.storage.snapshots import SnapshotWriter, list_snapshots
 from kraft_wire.wire.message import Message
 from tests.broker.groups.node_door import DIRECTORY, NodeDoor

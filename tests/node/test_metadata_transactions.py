@@ -11,7 +11,7 @@ import pytest
 from kraft_wire.controller.image import BROKER_RESOURCE
 from kraft_wire.controller.records import VersionedRecord, encode_record
 from kraft_wire.node.raft_disk import Write
-from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.storage.snapshots import list_snapshots
 from kraft_wire.wire.generated.abort_transaction_record import AbortTransactionRecord
 from kraft_wire.wire.generated.begin_transaction_record import BeginTransactionRecord

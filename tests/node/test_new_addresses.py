@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from kraft_wire.raft.voters import Address
-from kraft_wire.sim.log_watch import LogWatch, newest_voters
+from kraft_wire.sim.judge.log_watch import LogWatch, newest_voters
 from tests.node.quorum import HOST, NodeQuorum
 from tests.node.test_metadata_transactions import LOG
 from tests.node.test_three_controllers import committed

@@ -8,7 +8,7 @@ import pytest
 
 from kraft_wire.controller.features import METADATA_VERSION, RELEASE_LEVELS
 from kraft_wire.node.formatting import format_directory
-from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from tests.broker.groups.harness import WALL_MS

@@ -2,7 +2,7 @@
 
 from kraft_wire.node.config import Setting, load_config
 from kraft_wire.node.node import Node
-from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.sim.disk.files import SimFileSystem
 from tests.broker.groups.harness import CountingChance
 
 

@@ -5,7 +5,7 @@ import pytest
 from kraft_wire.controller.records import VersionedRecord, encode_record
 from kraft_wire.model import LeaderEpoch, Offset
 from kraft_wire.node.quorum_log import QuorumLog
-from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.storage.log_directory import LogDirectory
 from kraft_wire.storage.snapshots_store import open_snapshots

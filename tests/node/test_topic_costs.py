@@ -2,7 +2,7 @@
 
 import pytest
 
-from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.wire.generated.error_code import ErrorCode
 from tests.broker.groups.node_door import NodeDoor
 from tests.node.test_disk_errors import created, deleted, produced

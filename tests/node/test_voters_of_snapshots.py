@@ -9,7 +9,7 @@ import pytest
 
 from kraft_wire.model import Offset
 from kraft_wire.raft.voters import VoterSet, VoterSetHistory
-from kraft_wire.sim.log_watch import LogWatch, SeenBatch
+from kraft_wire.sim.judge.log_watch import LogWatch, SeenBatch
 from kraft_wire.wire.generated.add_raft_voter import AddRaftVoterRequest, Listener
 from kraft_wire.wire.generated.kraft_version_record import KRaftVersionRecord
 from kraft_wire.wire.generated.voters_record import VotersRecord

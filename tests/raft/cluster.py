@@ -61,7 +61,7 @@ from kraft_wire.raft.events import (
 )
 from kraft_wire.raft.roles import Follower, Leader
 from kraft_wire.raft.voters import Address, VersionRange, VoterNode, VoterSet
-from kraft_wire.sim.model_watch import ModelWatch
+from kraft_wire.sim.judge.model.watch import ModelWatch
 from kraft_wire.wire.generated.api_versions import (
     ApiVersionsRequest,
     ApiVersionsResponse,

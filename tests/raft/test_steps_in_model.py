@@ -16,8 +16,8 @@ from kraft_wire.raft.agreement import Agrees
 from kraft_wire.raft.quorum import Quorum
 from kraft_wire.raft.rpc import fetch, vote
 from kraft_wire.raft.voters import VoterSet
-from kraft_wire.sim.model_reading import OtherVoters
-from kraft_wire.sim.model_watch import NotInModel
+from kraft_wire.sim.judge.model.reading import OtherVoters
+from kraft_wire.sim.judge.model.watch import NotInModel
 from kraft_wire.sim.quorum_model import rules
 from tests.raft.swarm import Day
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from kraft_wire.sim import bit_flips
-from kraft_wire.sim.bit_flip_fixtures import KINDS, Fixture, Kind
-from kraft_wire.sim.bit_flips import flip_table, run_all, run_kind
+from kraft_wire.sim.crash import bit_flips
+from kraft_wire.sim.crash.bit_flip_fixtures import KINDS, Fixture, Kind
+from kraft_wire.sim.crash.bit_flips import flip_table, run_all, run_kind
 from kraft_wire.storage.checkpoint_text import CorruptCheckpoint
 
 SAMPLE_BYTES = 4096

@@ -5,13 +5,13 @@
 
 import pytest
 
-from kraft_wire.sim.cluster_plan import drawn_cluster_plan
-from kraft_wire.sim.invariants import SAFETY, Canary
-from kraft_wire.sim.page import page_of
-from kraft_wire.sim.plan import Plan, plan_from_json, plan_to_json
-from kraft_wire.sim.run import Run, run_plan
+from kraft_wire.sim.judge.invariants import SAFETY, Canary
+from kraft_wire.sim.plans.cluster_plan import drawn_cluster_plan
+from kraft_wire.sim.plans.plan import Plan, plan_from_json, plan_to_json
+from kraft_wire.sim.runs.page import page_of
+from kraft_wire.sim.runs.run import Run, run_plan
+from kraft_wire.sim.runs.shrink import shrink
 from kraft_wire.sim.setup import Setup
-from kraft_wire.sim.shrink import shrink
 from tests.seeds import kept_seeds, printed_by_hash_seed
 
 EVENTS = 1_500
@@ -51,8 +51,8 @@ def test_canary_of_the_partitions_fails_and_is_shrunk() -> None:
 
 def test_seed_has_one_trace_under_two_hash_seeds() -> None:
     program = (
-        "from kraft_wire.sim.cluster_plan import drawn_cluster_plan\n"
-        "from kraft_wire.sim.run import run_plan\n"
+        "from kraft_wire.sim.plans.cluster_plan import drawn_cluster_plan\n"
+        "from kraft_wire.sim.runs.run import run_plan\n"
         "for seed in (7, 8, 9):\n"
         "    print(run_plan(drawn_cluster_plan(seed, events=1_000)).trace_hash)"
     )

@@ -5,16 +5,16 @@ from random import Random
 
 import pytest
 
-from kraft_wire.sim import crash_points
-from kraft_wire.sim.crash_harness import Outcome
-from kraft_wire.sim.crash_points import SAFEGUARDS, main, run_scenario
-from kraft_wire.sim.crash_promises import Departed, Promise, Truth
-from kraft_wire.sim.crash_quorum import QuorumScenario, Telling
-from kraft_wire.sim.crash_runs import LARGE_SECTOR_BYTES, Pass
-from kraft_wire.sim.crash_scenarios import SCENARIOS, Scenario
-from kraft_wire.sim.crash_states import Limits, many_subsets, plain_subsets
-from kraft_wire.sim.crash_stories import ELECTIONS, QUORUM_SCENARIOS
-from kraft_wire.sim.files import Atom, SimFileSystem
+from kraft_wire.sim.crash import points
+from kraft_wire.sim.crash.harness import Outcome
+from kraft_wire.sim.crash.points import SAFEGUARDS, main, run_scenario
+from kraft_wire.sim.crash.promises import Departed, Promise, Truth
+from kraft_wire.sim.crash.quorum import QuorumScenario, Variant
+from kraft_wire.sim.crash.runs import LARGE_SECTOR_BYTES, Pass
+from kraft_wire.sim.crash.scenarios import SCENARIOS, Scenario
+from kraft_wire.sim.crash.states import Limits, many_subsets, plain_subsets
+from kraft_wire.sim.crash.stories import ELECTIONS, QUORUM_SCENARIOS
+from kraft_wire.sim.disk.files import Atom, SimFileSystem
 
 FEW = Limits(exhaustive_atoms=4, random_subsets=12, states_max=120)
 FEWER = Limits(exhaustive_atoms=2, random_subsets=2, states_max=60, recovery_every=16)
@@ -32,7 +32,7 @@ def test_no_crash_state_loses_what_was_acknowledged(scenario: Scenario) -> None:
 def test_no_crash_state_of_a_quorum_breaks_a_promise(scenario: Scenario) -> None:
     report = run_scenario(scenario, FEWER)
     assert report.violations == 0, report.examples
-    assert report.states > 100, "the whole story is told"
+    assert report.states > 100, "the whole story is played"
 
 
 @pytest.mark.parametrize("safeguard", SAFEGUARDS)
@@ -61,14 +61,14 @@ def test_judge_of_a_quorum_notices_a_broken_promise(promise: Promise, complaint:
             return Outcome([])
 
     story = "until settled\nwrites leader 6"
-    run_scenario(Broken("planted", story, [Telling("voters=1", 1)]), FEWER)
+    run_scenario(Broken("planted", story, [Variant("voters=1", 1)]), FEWER)
     assert any(complaint in text for text in found), found
 
 
 def test_truth_of_a_story_is_told_over_disks_with_the_same_sectors() -> None:
-    """In this telling power is lost over three small sectors or two large ones: two stories."""
+    """In this variant power is lost over three small sectors or two large ones: two stories."""
     large = [Pass(LARGE_SECTOR_BYTES, FEWER.states_max * 10)]
-    elections = QuorumScenario("elections", ELECTIONS, [Telling("voters=1,2,3 seed=20", 3)])
+    elections = QuorumScenario("elections", ELECTIONS, [Variant("voters=1,2,3 seed=20", 3)])
     report = run_scenario(elections, FEWER, passes=large)
     assert report.violations == 0, report.examples
     assert report.states > 60
@@ -76,19 +76,19 @@ def test_truth_of_a_story_is_told_over_disks_with_the_same_sectors() -> None:
 
 def test_equal_disks_of_two_clusters_are_two_second_starts() -> None:
     """A static quorum's voters are in no file."""
-    clusters = [Telling("voters=1,2,3", 1), Telling("voters=1,2,3,4,5", 1)]
+    clusters = [Variant("voters=1,2,3", 1), Variant("voters=1,2,3,4,5", 1)]
     report = run_scenario(QuorumScenario("two clusters", "until settled", clusters), FEWER)
     assert report.violations == 0, report.examples
 
 
 def test_story_is_not_judged_by_the_truth_of_another() -> None:
     class Mistaken(QuorumScenario):
-        def _true_story(self, telling: Telling, sector_bytes: int) -> Truth:
-            return super()._true_story(Telling("voters=1 seed=2", 1), sector_bytes)
+        def _true_story(self, variant: Variant, sector_bytes: int) -> Truth:
+            return super()._true_story(Variant("voters=1 seed=2", 1), sector_bytes)
 
     story = "until settled\nwrites leader 3\nkill 1\nrestart 1\nuntil settled"
     with pytest.raises(Departed, match="appends"):
-        run_scenario(Mistaken("another", story, [Telling("voters=1 seed=1", 1)]), FEWER)
+        run_scenario(Mistaken("another", story, [Variant("voters=1 seed=1", 1)]), FEWER)
 
 
 @pytest.mark.parametrize("safeguard", SAFEGUARDS)
@@ -131,9 +131,9 @@ def test_command_prints_figures_and_tells_by_its_exit_code(
 def test_campaign_proves_that_each_safeguard_is_seen(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crash_points, "SCENARIOS", [SCENARIOS[0], *SCENARIOS[-4:], ALONE])
-    monkeypatch.setattr(crash_points, "run_all", lambda size_bytes, stride: [])
+    monkeypatch.setattr(points, "SCENARIOS", [SCENARIOS[0], *SCENARIOS[-4:], ALONE])
+    monkeypatch.setattr(points, "run_all", lambda size_bytes, stride: [])
     assert main(["--quick", "--states", "20"]) == 0
     assert capsys.readouterr().out.count("violations found in storage") == len(SAFEGUARDS)
-    monkeypatch.setattr(crash_points, "_WEAKENED_SCENARIOS", ())
+    monkeypatch.setattr(points, "_WEAKENED_SCENARIOS", ())
     assert main(["--quick", "--states", "20"]) == 1

@@ -8,15 +8,15 @@ import pytest
 
 from kraft_wire.controller.records import VersionedRecord, encode_record
 from kraft_wire.model import TopicPartition, Uuid
-from kraft_wire.sim.consumers import Consumer
-from kraft_wire.sim.data_history import DataHistory
-from kraft_wire.sim.data_judge import DataJudge
-from kraft_wire.sim.disk_nodes import FileNode
-from kraft_wire.sim.files import SimFileSystem
-from kraft_wire.sim.judge import Violation
-from kraft_wire.sim.log_watch import read_batches
-from kraft_wire.sim.members import Member
-from kraft_wire.sim.partition_truth import PartitionTruth
+from kraft_wire.sim.clients.consumers import Consumer
+from kraft_wire.sim.clients.members import Member
+from kraft_wire.sim.disk.file_nodes import FileNode
+from kraft_wire.sim.disk.files import SimFileSystem
+from kraft_wire.sim.judge.data_history import DataHistory
+from kraft_wire.sim.judge.data_judge import DataJudge
+from kraft_wire.sim.judge.log_watch import read_batches
+from kraft_wire.sim.judge.partition_truth import PartitionTruth
+from kraft_wire.sim.judge.violation import Violation
 from kraft_wire.sim.setup import Setup
 from kraft_wire.sim.workload import Workload
 from kraft_wire.sim.world import World
@@ -58,12 +58,18 @@ class Stage:
         self.machines = {number: _machine(number) for number in BROKERS}
         self.flushes = True
         """Whether nodes flush what they append, as they promise."""
-        world: Any = SimpleNamespace(machines=self.machines, setup=setup)
-        self.judge = DataJudge(world)
+        stage: Any = SimpleNamespace(machines=self.machines, setup=setup)
+        self.judge = DataJudge(stage)
         self.truth = PartitionTruth("t", TOPIC_ID, 0, BROKERS, BROKERS, leader=11, leaders={0: 11})
         self.judge.truth.partitions[TOPIC_ID, 0] = self.truth
         self.judge.truth.topic_ids["t"] = TOPIC_ID
         self.history = DataHistory(self.judge.truth)
+        self.context: Any = SimpleNamespace(
+            stage=SimpleNamespace(seed=1),
+            judge=self.judge,
+            truth=self.judge.truth,
+            history=self.history,
+        )
 
     def partition(self, node_id: int) -> Any:
         """What a node has in memory."""
@@ -600,11 +606,7 @@ class Told(Member):
     """A member that keeps what it asks for until somebody answers."""
 
     def __init__(self, stage: Stage) -> None:
-        cluster: Any = SimpleNamespace(
-            world=SimpleNamespace(seed=1), judge=stage.judge, truth=stage.judge.truth
-        )
-        cluster.history = stage.history
-        super().__init__(cluster, 40, "t")
+        super().__init__(stage.context, 40, "t")
         self.topic_id, self.leaders, self._coordinator = TOPIC_ID, {0: (11, 0), 1: (11, 0)}, 11
         self.asked: list[Message] = []
 
@@ -646,9 +648,7 @@ def test_a_member_whose_share_got_lost_commits_for_nobody_until_it_has_one() -> 
 def test_a_consumer_asks_again_who_leads_while_a_partition_has_no_leader() -> None:
     """With seed 1513 and 2,000 events one never learnt of a partition that got its leader late."""
     stage = Stage()
-    cluster: Any = SimpleNamespace(world=SimpleNamespace(seed=1), judge=stage.judge)
-    cluster.truth, cluster.history = stage.judge.truth, stage.history
-    consumer = Consumer(cluster, 20, "t")
+    consumer = Consumer(stage.context, 20, "t")
     asked: list[Message] = []
     answers: list[Callable[[Message | None], None]] = []
 
@@ -689,7 +689,7 @@ def test_a_request_that_is_not_answered_once_all_has_come_to_rest_is_found() -> 
         machine.pause()
     _live(world, 10_000_000)
     assert world.marks["MetadataRequest given up"] > 0
-    world.cluster.settled_us = world.now_us
+    world.cluster.context.settled_us = world.now_us
     with pytest.raises(Violation) as found:
         _live(world, 10_000_000)
     assert found.value.invariant == "L6 ParkedRequestsEnd"

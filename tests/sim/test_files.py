@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kraft_wire.model import DiskFull, FsyncFailed, StorageError
-from kraft_wire.sim.files import Fault, SimFileSystem
+from kraft_wire.sim.disk.files import Fault, SimFileSystem
 from kraft_wire.storage.files import File, FileSystem, LockHeld, MissingFile
 from kraft_wire.storage.os_files import OsFileSystem
 

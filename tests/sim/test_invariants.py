@@ -18,23 +18,24 @@ from kraft_wire.node.node import Node
 from kraft_wire.raft.events import TimerFired
 from kraft_wire.raft.roles import Candidate
 from kraft_wire.raft.voters import VoterSet
-from kraft_wire.sim import invariants
-from kraft_wire.sim.administrators import Administrator
-from kraft_wire.sim.disk_nodes import FileNode
-from kraft_wire.sim.history import Operation
-from kraft_wire.sim.invariants import SAFETY
-from kraft_wire.sim.judge import NodeWatch, Signals, Violation
-from kraft_wire.sim.ledger import Transaction
-from kraft_wire.sim.log_watch import (
+from kraft_wire.sim.clients.administrators import Administrator
+from kraft_wire.sim.clients.paper_brokers import PaperBroker
+from kraft_wire.sim.disk.file_nodes import FileNode
+from kraft_wire.sim.judge.election_invariants import OneVotePerEpoch as OneVote
+from kraft_wire.sim.judge.history import Operation
+from kraft_wire.sim.judge.invariants import SAFETY
+from kraft_wire.sim.judge.judge import NodeWatch, Signals
+from kraft_wire.sim.judge.ledger import Transaction
+from kraft_wire.sim.judge.log_watch import (
     Election,
     SeenBatch,
     SeenSnapshot,
     newest_voters,
     read_batches,
 )
-from kraft_wire.sim.paper_brokers import PaperBroker
-from kraft_wire.sim.plan import Fault, Plan, drawn_plan
-from kraft_wire.sim.run import Run, run_plan
+from kraft_wire.sim.judge.violation import Violation
+from kraft_wire.sim.plans.plan import Fault, Plan, drawn_plan
+from kraft_wire.sim.runs.run import Run, run_plan
 from kraft_wire.sim.setup import Setup
 from kraft_wire.sim.world import World
 from kraft_wire.storage.snapshots_contents import SnapshotHead, snapshot_batches
@@ -137,20 +138,20 @@ def voted(watch: NodeWatch, judge: Any) -> None:
 def test_vote_that_is_granted_again_to_another_candidate_is_found(
     candidate: int, directory: bytes, world: World
 ) -> None:
-    watch, judge = leader_watch(world), asked(world, invariants.OneVotePerEpoch)
+    watch, judge = leader_watch(world), asked(world, OneVote)
     voted(watch, judge)
     with pytest.raises(Violation, match="S03 OneVotePerEpoch"):
         grant(watch, judge, candidate, directory)
 
 
 def test_vote_that_is_granted_before_it_is_durable_is_found(world: World) -> None:
-    watch, judge = leader_watch(world), asked(world, invariants.OneVotePerEpoch)
+    watch, judge = leader_watch(world), asked(world, OneVote)
     with pytest.raises(Violation, match="S03 OneVotePerEpoch"):
         grant(watch, judge, 2, DIRECTORY)
 
 
 def test_candidate_that_names_no_directory_is_known_by_its_id(world: World) -> None:
-    watch, judge = leader_watch(world), asked(world, invariants.OneVotePerEpoch)
+    watch, judge = leader_watch(world), asked(world, OneVote)
     judge.election(watch, None, Election(77, -1, 2, uuid_to_text(ZERO_UUID)))
     grant(watch, judge, 2, ZERO_UUID)
     grant(watch, judge, 2, DIRECTORY)
@@ -274,7 +275,7 @@ def FetchIsFlushed(world: World, watch: NodeWatch, judge: Any) -> None:
 
 @plant
 def BoundedMemory(world: World, watch: NodeWatch, judge: Any) -> None:
-    machine = SimpleNamespace(wires=SimpleNamespace(links_count=10_000, served_count=0))
+    machine = SimpleNamespace(links=range(10_000), served=())
     judge.after(SimpleNamespace(machine=machine, id=1))
 
 
@@ -372,7 +373,7 @@ def committed_snapshot(world: World, data: bytes) -> SeenSnapshot:
 
 
 def test_fenced_before_its_session_ends_is_found(world: World) -> None:
-    broker = PaperBroker(world, 31)
+    broker = PaperBroker(world, world.traffic, world.judge, 31)
     leader = world.leader()
     assert leader is not None
     broker.epoch = 7
@@ -385,7 +386,7 @@ def test_fenced_before_its_session_ends_is_found(world: World) -> None:
 
 
 def test_silent_broker_that_stays_unfenced_is_found(world: World) -> None:
-    broker = PaperBroker(world, 31)
+    broker = PaperBroker(world, world.traffic, world.judge, 31)
     leader = world.leader()
     assert leader is not None
     broker.epoch = 7
@@ -398,7 +399,7 @@ def test_silent_broker_that_stays_unfenced_is_found(world: World) -> None:
 
 
 def test_answer_that_the_log_contradicts_is_found(world: World) -> None:
-    administrator = Administrator(world, 0)
+    administrator = Administrator(world, world.traffic, world.judge, 0)
     request, outcomes = administrator._alter_quota()
     entry = alter_client_quotas.ResponseEntryData(error_code=0)
     answer = alter_client_quotas.AlterClientQuotasResponse(entries=[entry])
@@ -411,7 +412,7 @@ def test_answer_that_the_log_contradicts_is_found(world: World) -> None:
 
 def test_voter_whose_new_address_nobody_writes_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kraft_wire.raft.self_update._has_news", lambda *given: False)
-    monkeypatch.setattr("kraft_wire.sim.run._SETTLES_WITHIN_US", 5_000_000)
+    monkeypatch.setattr("kraft_wire.sim.runs.run._SETTLES_WITHIN_US", 5_000_000)
     faults = (Fault(at_us=1_200_000, kind="move", target="shortest", span_us=50_000),)
     plan = Plan(seed=1, setup=Setup(is_dynamic=True, clients=1), faults=faults, events=1_500)
     failure = run_plan(plan).failure
@@ -487,12 +488,12 @@ def test_cluster_that_never_elects_is_found(monkeypatch: pytest.MonkeyPatch) -> 
     from kraft_wire.raft.rpc import vote
 
     monkeypatch.setattr(vote, "grants_vote", lambda *given: False)
-    monkeypatch.setattr("kraft_wire.sim.run._SETTLES_WITHIN_US", 5_000_000)
+    monkeypatch.setattr("kraft_wire.sim.runs.run._SETTLES_WITHIN_US", 5_000_000)
     failure = run_plan(Plan(seed=1, setup=Setup(clients=0), events=100)).failure
     assert failure is not None
     assert failure.invariant == "L1 LeaderElected"
 
 
 def test_ids_are_those_of_the_reliability_page() -> None:
-    ids = [kind.id for kind in invariants.SAFETY]
+    ids = [kind.id for kind in SAFETY]
     assert ids == sorted(set(ids))

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from kraft_wire.sim.linearizable import Call, find_order
+from kraft_wire.sim.judge.linearizable import Call, find_order
 
 
 def write(begin: int, end: int | None, value: str) -> Call:

@@ -4,9 +4,9 @@ import pytest
 
 from kraft_wire.raft.roles import Follower, Role
 from kraft_wire.raft.rpc import vote
-from kraft_wire.sim.membership_plan import MEMBERSHIP_FAULTS, drawn_membership_plan
-from kraft_wire.sim.plan import plan_from_json, plan_to_json
-from kraft_wire.sim.run import run_plan
+from kraft_wire.sim.plans.membership_plan import MEMBERSHIP_FAULTS, drawn_membership_plan
+from kraft_wire.sim.plans.plan import plan_from_json, plan_to_json
+from kraft_wire.sim.runs.run import run_plan
 
 LAGGING_VOTER = 7900047
 """A leader loses its disk before a new voter has read its own addition."""
@@ -50,7 +50,7 @@ def test_voter_that_refuses_pre_votes_for_ever_is_found(monkeypatch: pytest.Monk
         return real(role, up_to_date, now_ms)
 
     monkeypatch.setattr(vote, "grants_pre_vote", grants)
-    monkeypatch.setattr("kraft_wire.sim.run._SETTLES_WITHIN_US", 15_000_000)
+    monkeypatch.setattr("kraft_wire.sim.runs.run._SETTLES_WITHIN_US", 15_000_000)
     failure = run_plan(drawn_membership_plan(LAGGING_VOTER, events=EVENTS)).failure
     assert failure is not None
     assert failure.invariant == "L1 LeaderElected"

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from kraft_wire.sim.campaign import drawn
-from kraft_wire.sim.cluster_plan import drawn_cluster_plan
-from kraft_wire.sim.invariants import kinds_of
-from kraft_wire.sim.metadata_upkeep_plan import UPKEEP_KINDS, with_metadata_upkeep
-from kraft_wire.sim.plan import Fault, Plan, drawn_plan, plan_from_json, plan_to_json
-from kraft_wire.sim.run import Result, run_plan
+from kraft_wire.sim.judge.invariants import kinds_of
+from kraft_wire.sim.plans.cluster_plan import drawn_cluster_plan
+from kraft_wire.sim.plans.metadata_upkeep_plan import UPKEEP_KINDS, with_metadata_upkeep
+from kraft_wire.sim.plans.plan import Fault, Plan, drawn_plan, plan_from_json, plan_to_json
+from kraft_wire.sim.runs.campaign import drawn
+from kraft_wire.sim.runs.run import Result, run_plan
 from kraft_wire.sim.setup import Setup
 from tests.seeds import kept_seeds
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from kraft_wire.sim.page import page_of
-from kraft_wire.sim.plan import drawn_plan
-from kraft_wire.sim.run import Run
+from kraft_wire.sim.plans.plan import drawn_plan
+from kraft_wire.sim.runs.page import page_of
+from kraft_wire.sim.runs.run import Run
 from tests.browser import reported
 
 PROBE = """

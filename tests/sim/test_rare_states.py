@@ -4,10 +4,10 @@ from collections import Counter
 
 import pytest
 
-from kraft_wire.sim.cluster_plan import drawn_cluster_plan
-from kraft_wire.sim.plan import Fault, Plan
-from kraft_wire.sim.rare_states import RARE_STATES
-from kraft_wire.sim.run import run_plan
+from kraft_wire.sim.plans.cluster_plan import drawn_cluster_plan
+from kraft_wire.sim.plans.plan import Fault, Plan
+from kraft_wire.sim.runs.rare_states import RARE_STATES
+from kraft_wire.sim.runs.run import run_plan
 from kraft_wire.sim.setup import Setup
 from kraft_wire.sim.workload import Workload
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from kraft_wire.sim.script import StoryError
-from kraft_wire.sim.story import Story
+from kraft_wire.sim.runs.script import StoryError
+from kraft_wire.sim.runs.story import Story
 from tests.sim.scripts.__main__ import SCRIPTS
 
 

@@ -5,9 +5,9 @@
 
 import pytest
 
-from kraft_wire.sim.invariants import SAFETY, Canary
-from kraft_wire.sim.plan import drawn_plan
-from kraft_wire.sim.run import run_plan
+from kraft_wire.sim.judge.invariants import SAFETY, Canary
+from kraft_wire.sim.plans.plan import drawn_plan
+from kraft_wire.sim.runs.run import run_plan
 from tests.seeds import kept_seeds, printed_by_hash_seed
 
 EVENTS = 1_500
@@ -34,8 +34,8 @@ def test_canary_invariant_fails() -> None:
 
 def test_seed_has_one_trace_under_two_hash_seeds() -> None:
     program = (
-        "from kraft_wire.sim.plan import drawn_plan\n"
-        "from kraft_wire.sim.run import run_plan\n"
+        "from kraft_wire.sim.plans.plan import drawn_plan\n"
+        "from kraft_wire.sim.runs.run import run_plan\n"
         "for seed in (14, 40, 41): print(run_plan(drawn_plan(seed, events=800)).trace_hash)"
     )
     one, other = printed_by_hash_seed(program)
@@ -50,7 +50,7 @@ def test_different_seeds_are_different_runs() -> None:
 @pytest.mark.parametrize("seed", [14, 18])  # in 18 a process dies in the middle of a turn
 def test_kept_trace_changes_nothing(seed: int) -> None:
     """Watching must not disturb: the run that is shown is the run that was judged."""
-    from kraft_wire.sim.run import Run
+    from kraft_wire.sim.runs.run import Run
 
     plan = drawn_plan(seed, events=600)
     shown, judged = Run(plan, keeps_trace=True).result(), run_plan(plan)

@@ -5,9 +5,9 @@ from random import Random
 
 import pytest
 
-from kraft_wire.sim.invariants import SAFETY, Canary
+from kraft_wire.sim.judge.invariants import SAFETY, Canary
 from kraft_wire.sim.network import Connection, Network
-from kraft_wire.sim.plan import (
+from kraft_wire.sim.plans.plan import (
     FAULT_KINDS,
     Fault,
     Plan,
@@ -15,9 +15,9 @@ from kraft_wire.sim.plan import (
     plan_from_json,
     plan_to_json,
 )
-from kraft_wire.sim.run import Failure, run_plan
+from kraft_wire.sim.runs.run import Failure, run_plan
+from kraft_wire.sim.runs.shrink import shrink
 from kraft_wire.sim.scheduler import Clock, Scheduler
-from kraft_wire.sim.shrink import shrink
 from kraft_wire.sim.wires import frames_of
 
 

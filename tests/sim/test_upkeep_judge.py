@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from kraft_wire.model import TopicPartition, Uuid
-from kraft_wire.sim.data_judge import DataJudge
-from kraft_wire.sim.disk_nodes import FileNode
-from kraft_wire.sim.files import SimFileSystem
-from kraft_wire.sim.judge import Violation
-from kraft_wire.sim.log_watch import read_batches
-from kraft_wire.sim.offset_answers import EARLIEST, LATEST, MAX_TIMESTAMP, OffsetAnswers
-from kraft_wire.sim.open_transactions import transactions_of_another_leader
-from kraft_wire.sim.partition_truth import PartitionTruth
+from kraft_wire.sim.disk.file_nodes import FileNode
+from kraft_wire.sim.disk.files import SimFileSystem
+from kraft_wire.sim.faults.open_transactions import transactions_of_another_leader
+from kraft_wire.sim.judge.data_judge import DataJudge
+from kraft_wire.sim.judge.log_watch import read_batches
+from kraft_wire.sim.judge.offset_answers import EARLIEST, LATEST, MAX_TIMESTAMP, OffsetAnswers
+from kraft_wire.sim.judge.partition_truth import PartitionTruth
+from kraft_wire.sim.judge.violation import Violation
 from kraft_wire.sim.upkeep_topics import rules_of
 from kraft_wire.sim.workload import Workload
 from kraft_wire.wire.batch_builder import build_batch
@@ -54,8 +54,8 @@ class Stage:
             id=NODE, fs=self.fs, life=1, wall_ms=WALL_MS, node=SimpleNamespace(broker=broker)
         )
         setup = SimpleNamespace(brokers=(NODE,), data=data)
-        world: Any = SimpleNamespace(machines={NODE: self.machine}, setup=setup)
-        self.judge = DataJudge(world)
+        stage: Any = SimpleNamespace(machines={NODE: self.machine}, setup=setup)
+        self.judge = DataJudge(stage)
         self.truth = PartitionTruth(
             kind,
             TOPIC_ID,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from kraft_wire.model import Offset, OffsetAndEpoch, TopicPartition, Uuid
-from kraft_wire.sim.files import Fault, SimFileSystem
+from kraft_wire.sim.disk.files import Fault, SimFileSystem
 from kraft_wire.storage.damage import Damage, inspect
 from kraft_wire.storage.files import FileSystem
 from kraft_wire.storage.log import Log

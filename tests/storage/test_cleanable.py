@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kraft_wire.model import Offset
-from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.storage.cleanable import Cleanable, cleanable_part
 from kraft_wire.storage.cleaner import compact
 from kraft_wire.storage.log import Log

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kraft_wire.model import DiskFull, FsyncFailed, Offset, StorageError
-from kraft_wire.sim.files import Fault, SimFileSystem
+from kraft_wire.sim.disk.files import Fault, SimFileSystem
 from kraft_wire.storage.cleanable import cleanable_part
 from kraft_wire.storage.cleaner import (
     build_offset_map,

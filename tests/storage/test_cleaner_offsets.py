@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 
 from kraft_wire.model import DiskFull, FsyncFailed, Offset, StorageError
-from kraft_wire.sim.files import Fault, SimFileSystem
+from kraft_wire.sim.disk.files import Fault, SimFileSystem
 from kraft_wire.storage.checkpoints import CLEANER_OFFSETS, read_offsets
 from kraft_wire.storage.cleaner import compact
 from kraft_wire.storage.damage import inspect

@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kraft_wire.model import Offset
-from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.storage.cleanable import cleanable_part
 from kraft_wire.storage.cleaner import compact
 from kraft_wire.storage.log import Log

@@ -3,7 +3,7 @@
 import pytest
 
 from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch, TopicPartition
-from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.storage.damage import Damage, inspect, partitions_of
 from kraft_wire.storage.files import replace_file
 from kraft_wire.storage.log_config import LogConfig

@@ -17,7 +17,7 @@ from kraft_wire.model import (
     OffsetAndEpoch,
     StorageError,
 )
-from kraft_wire.sim.files import Fault, SimFileSystem
+from kraft_wire.sim.disk.files import Fault, SimFileSystem
 from kraft_wire.storage.log import Log, OffsetOutOfRange
 from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.storage.log_directory import LogDirectory

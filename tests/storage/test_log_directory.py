@@ -17,7 +17,7 @@ from kraft_wire.model import (
     TopicPartition,
     Uuid,
 )
-from kraft_wire.sim.files import Fault, SimFileSystem
+from kraft_wire.sim.disk.files import Fault, SimFileSystem
 from kraft_wire.storage.checkpoint_text import CorruptCheckpoint
 from kraft_wire.storage.damage import inspect
 from kraft_wire.storage.files import LockHeld, replace_file

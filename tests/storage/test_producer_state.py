@@ -5,7 +5,7 @@ import struct
 import pytest
 
 from kraft_wire.model import Offset
-from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.storage.files import replace_file
 from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.storage.producer_snapshots import load_producers, snapshot_offsets

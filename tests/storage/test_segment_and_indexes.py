@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kraft_wire.model import Offset
-from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.storage.files import replace_file
 from kraft_wire.storage.indexes import (
     AbortedTransaction,

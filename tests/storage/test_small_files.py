@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kraft_wire.model import LeaderEpoch, Offset, ReplicaId, TopicPartition, Uuid
-from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.storage.checkpoint_text import CorruptCheckpoint
 from kraft_wire.storage.checkpoints import read_offsets, write_offsets
 from kraft_wire.storage.files import replace_file

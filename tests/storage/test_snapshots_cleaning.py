@@ -3,7 +3,7 @@
 import pytest
 
 from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch
-from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.storage.log_directory import METADATA_PARTITION, LogDirectory

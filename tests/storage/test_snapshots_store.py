@@ -6,8 +6,8 @@ from random import Random
 import pytest
 
 from kraft_wire.model import DiskFull, FileSlice, LeaderEpoch, Offset, OffsetAndEpoch, StorageError
-from kraft_wire.sim.crash_states import CrashState, Enumerator, Limits
-from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.sim.crash.states import CrashState, Enumerator, Limits
+from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.storage.files import MissingFile, replace_file
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kraft_wire.model import FsyncFailed, Offset, StorageError
-from kraft_wire.sim.files import SimFileSystem
-from kraft_wire.sim.open_files import Fault
+from kraft_wire.sim.disk.files import SimFileSystem
+from kraft_wire.sim.disk.open_files import Fault
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.storage.producer_snapshots import snapshot_offsets

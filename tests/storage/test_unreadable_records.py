@@ -5,7 +5,7 @@ import struct
 import pytest
 
 from kraft_wire.model import Offset, StorageError
-from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.storage.cleaner import compact
 from kraft_wire.storage.damage import inspect
 from kraft_wire.storage.log import Log

@@ -2,5 +2,5 @@
 
 `states` holds what a replica is and what it sends, `rules` what it may do. `world` puts three
 replicas and a network together, `exploration` visits every state within a bound. Nothing here
-imports the product; `kraft_wire.sim.model_watch` compares the two.
+imports the product; `kraft_wire.sim.judge.model.watch` compares the two.
 """

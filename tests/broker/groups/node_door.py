@@ -21,7 +21,7 @@ from kraft_wire.node.outputs import (
     ServeClients,
     StopProcess,
 )
-from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.wire.generated.create_topics import CreatableTopic, CreateTopicsRequest
 from kraft_wire.wire.generated.find_coordinator import FindCoordinatorRequest
 from kraft_wire.wire.generated.registry import response_class

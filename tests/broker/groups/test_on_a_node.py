@@ -9,7 +9,7 @@ import pytest
 
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.groups.store import OFFSETS_TOPIC
-from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.wire.generated.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.find_coordinator import FindCoordinatorRequest

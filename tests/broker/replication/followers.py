@@ -9,7 +9,7 @@ from kraft_wire.broker.replication.fetchers import ReplicaFetchers
 from kraft_wire.broker.replication.following import FollowerEnvironment
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.model import LeaderEpoch, Offset, StorageError, TopicPartition, Uuid
-from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.storage.log_directory import LogDirectory, note_compaction

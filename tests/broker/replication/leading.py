@@ -17,7 +17,7 @@ from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.controller.image import MetadataImage, PartitionImage
 from kraft_wire.model import Offset, TopicPartition, Uuid
 from kraft_wire.node.flushing import Flushing
-from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.storage.recovery import open_log

@@ -5,7 +5,7 @@ from contextlib import suppress
 import pytest
 
 from kraft_wire.model import FsyncFailed, LeaderEpoch, Offset, StorageError, TopicPartition
-from kraft_wire.sim.files import Fault
+from kraft_wire.sim.disk.files import Fault
 from kraft_wire.storage.checkpoints import RECOVERY_POINTS, read_offsets
 from kraft_wire.storage.leader_epochs import LeaderEpochs
 from kraft_wire.storage.log import Log

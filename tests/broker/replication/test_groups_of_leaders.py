@@ -20,8 +20,8 @@ from kraft_wire.broker.handlers import (
 )
 from kraft_wire.controller.image import MetadataImage
 from kraft_wire.model import StorageError, TopicPartition, Uuid
-from kraft_wire.sim.files import SimFileSystem
-from kraft_wire.sim.open_files import Fault
+from kraft_wire.sim.disk.files import SimFileSystem
+from kraft_wire.sim.disk.open_files import Fault
 from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.wire.generated.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from kraft_wire.wire.generated.error_code import ErrorCode as E

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from kraft_wire.sim.story import Story
+from kraft_wire.sim.runs.story import Story
 
 SCRIPTS = sorted(Path(__file__).parent.glob("*.txt"))
 

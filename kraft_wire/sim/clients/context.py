@@ -1,0 +1,43 @@
+"""What all clients of brokers share: the way to them, and what answers are held against."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from kraft_wire.sim.judge.data_history import DataHistory
+from kraft_wire.sim.judge.replica_judge import ReplicaJudge
+from kraft_wire.sim.judge.violation import Violation
+from kraft_wire.sim.stage import Stage
+from kraft_wire.sim.traffic import Traffic
+from kraft_wire.wire.message import Message
+
+__all__ = ["ClientContext"]
+
+
+class ClientContext:
+    """Given to every client of brokers in one world."""
+
+    def __init__(self, stage: Stage, traffic: Traffic, judge: ReplicaJudge) -> None:
+        self.stage = stage
+        self.traffic = traffic
+        self.judge = judge
+        self.truth = judge.truth
+        self.history = DataHistory(self.truth)
+        self.producer_ids: dict[int, int] = {}
+        """Producer id -> the client that got it."""
+        self.settled_us: int | None = None
+        """When everything had come to rest, None until then."""
+
+    def producer_id_again(self, producer_id: int) -> NoReturn:
+        """No producer id is given twice, whichever broker gives it."""
+        raise Violation("S10 AckedIsCommitted", 0, "producer id", producer_id, "given twice")
+
+    def unanswered(self, node_id: int, client: int, request: Message, asked_us: int) -> None:
+        """A client gave a request up; what is asked when everything has come to rest is answered.
+
+        A connection that is lost is none of this: its other end may have been gone for long.
+        """
+        self.stage.marks[f"{request.NAME} given up"] += 1
+        if self.settled_us is not None and asked_us >= self.settled_us:
+            facts = ("client", client, request.NAME, "of", asked_us, "was not answered")
+            raise Violation("L6 ParkedRequestsEnd", node_id, *facts)

@@ -1,0 +1,4 @@
+"""The simulated disk: a file system in memory that forgets what was not synced.
+
+Start with `files`, the twin of `storage.os_files`.
+"""

@@ -1,0 +1,81 @@
+"""What an Apache leader may leave in a log: transactions, the last of them without its end.
+
+No broker of ours writes these batches. Whoever takes over a log that has them must keep its last
+stable offset in front of the open one (KIP-98), however long that stands there.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kraft_wire.sim.disk.file_nodes import DirectoryNode
+from kraft_wire.sim.disk.files import SimFileSystem
+from kraft_wire.sim.scheduler import EPOCH_MS
+from kraft_wire.wire.batch_builder import build_batch
+from kraft_wire.wire.record import Record
+
+__all__ = ["append_to_last_segment", "transactions_of_another_leader"]
+
+_ABORT: Final = 0
+_COMMIT: Final = 1
+
+
+def transactions_of_another_leader(
+    offset: int, epoch: int, producer_id: int, draw: int, *, is_append_time: bool
+) -> bytes:
+    """Return a committed, an aborted and an open transaction, or only the last of them.
+
+    They begin at an offset and have a leader epoch; their keys are those of other producers.
+    """
+    found = b""
+    outcomes = (None,) if draw & 1 else (_COMMIT, _ABORT, None)
+    for sequence, outcome in enumerate(outcomes):
+        record = Record(
+            key=b"k%d" % (draw % 3), value=b"transaction %d" % sequence, timestamp=EPOCH_MS
+        )
+        found += bytes(
+            build_batch(
+                [record],
+                base_offset=offset,
+                partition_leader_epoch=epoch,
+                producer_id=producer_id,
+                producer_epoch=0,
+                base_sequence=sequence,
+                is_transactional=True,
+                log_append_time=EPOCH_MS if is_append_time else None,
+            )
+        )
+        offset += 1
+        if outcome is not None:
+            found += _marker(offset, epoch, producer_id, outcome)
+            offset += 1
+    return found
+
+
+def _marker(offset: int, epoch: int, producer_id: int, outcome: int) -> bytes:
+    """Return the control batch that ends a transaction."""
+    key, value = bytes([0, 0, 0, outcome]), bytes(6)
+    return bytes(
+        build_batch(
+            [Record(key=key, value=value, timestamp=EPOCH_MS)],
+            base_offset=offset,
+            partition_leader_epoch=epoch,
+            producer_id=producer_id,
+            producer_epoch=0,
+            is_transactional=True,
+            is_control=True,
+        )
+    )
+
+
+def append_to_last_segment(fs: SimFileSystem, directory: str, data: bytes) -> None:
+    """Write batches behind a log that no process has open, durably; nothing where none is."""
+    node = fs.look(directory)
+    names = node.children if isinstance(node, DirectoryNode) else {}
+    name = max((each for each in names if each.endswith(".log")), default=None)
+    if name is None:
+        return
+    file = fs.open(f"{directory}/{name}")
+    file.pwrite(data, file.size_bytes())
+    file.fsync()
+    file.close()

@@ -1,0 +1,290 @@
+"""Looks at the replicas of every broker after every event, from outside.
+
+Of each replica it keeps what the node said last (end, high watermark, leader epoch) and its own
+reading of the raw segments. Where one of them moved, the truth (`partition_truth`) is asked: a new
+leader has what is committed; what it commits is in the logs of the whole ISR, and of as many
+replicas as `min.insync.replicas` says; nobody else knows of more, or of other bytes. What clients
+were told is held against the same truth.
+
+Errors: `Violation`. The ids stand in docs/SIMULATION.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kraft_wire.broker.partition import Partition
+from kraft_wire.sim.judge.log_watch import SeenBatch
+from kraft_wire.sim.judge.partition_truth import PartitionTruth
+from kraft_wire.sim.judge.replica_judge import ReplicaJudge
+from kraft_wire.sim.judge.replica_watch import ReplicaWatch
+from kraft_wire.sim.judge.upkeep_judge import UpkeepJudge
+from kraft_wire.sim.judge.violation import Violation
+from kraft_wire.sim.machine_state import MachineState
+
+__all__ = ["DataJudge"]
+
+
+@dataclass(slots=True)
+class DataJudge(ReplicaJudge):
+    """Sees what changed on brokers, and asks what depends on it."""
+
+    has_canary: bool = False
+    """Whether it also holds, falsely, that nothing is ever committed."""
+    upkeep: UpkeepJudge | None = None
+    """Judges compaction and retention, where the plan has any."""
+
+    def __post_init__(self) -> None:
+        """Judge the upkeep of logs too, where there is any."""
+        ReplicaJudge.__post_init__(self)
+        if self.stage.setup.data.upkeep:
+            self.upkeep = UpkeepJudge(self)
+
+    # -- events ----------------------------------------------------------------------------------
+
+    def after(self, machine: MachineState, event: str) -> bool:
+        """A broker has taken an event; tell whether a replica is another one now."""
+        node = machine.node
+        if node is None:
+            return False
+        is_other = False
+        watches = self.watches.setdefault(machine.id, {})
+        for partition in node.broker.partitions.values():
+            log = partition.log
+            watch = watches.get((partition.topic_id, partition.partition))
+            if partition.offline or log is None:
+                continue
+            now = (
+                log.log_end_offset,
+                log.high_watermark,
+                partition.leader_epoch,
+                partition.is_leader,
+            )
+            if watch is not None and watch.state == now:
+                continue
+            is_other = True
+            self._changed(machine, partition, now)
+        if self.upkeep is not None:
+            self.upkeep.after(machine, event)
+        if event == "receive":
+            self._look_at_sessions(machine)
+        return is_other
+
+    def metadata_committed(self, batch: SeenBatch) -> None:
+        """A batch of the metadata log was committed."""
+        truth = self.truth
+        truth.metadata_committed(batch)
+        while truth.unclean:
+            self._led_uncleanly(truth.unclean.pop())
+        for partition in truth.existing():
+            self._look_at_isr(partition)
+
+    def _look_at_isr(self, truth: PartitionTruth) -> None:
+        """Ask who is in an ISR: replicas, the leader, and who is fenced only where it is alone."""
+        self.looked["S23 IsrSound"] += 1
+        fenced = [each for each in truth.isr if self.truth.fenced.get(each, True)]
+        facts = (truth.name, "leader", truth.leader, "ISR", truth.isr, "of", truth.replicas)
+        is_led = truth.leader in truth.isr and truth.leader not in fenced
+        if (
+            not set(truth.isr) <= set(truth.replicas)
+            or not (truth.leader < 0 or is_led)
+            or (fenced and len(truth.isr) > 1)
+        ):
+            raise Violation("S23 IsrSound", truth.leader, *facts, "fenced", fenced)
+
+    def _led_uncleanly(self, truth: PartitionTruth) -> None:
+        """Only whom an operator asked for may lead without what is committed, in some plans."""
+        if not self.stage.setup.data.may_elect_uncleanly:
+            facts = (truth.name, "is led uncleanly, in epoch", truth.leader_epoch)
+            raise Violation("S06 LeaderCompleteness", truth.leader, *facts)
+        self.marks["unclean election"] += 1
+        truth.led_uncleanly()
+
+    def stopped(self, machine: MachineState) -> None:
+        """A process is gone, perhaps with what was not synced: the next one reads everything."""
+        for watch in self.watches.get(machine.id, {}).values():
+            watch.forget()
+
+    def wiped(self, machine: MachineState) -> None:
+        """A broker's disk is another one: it is not what the ISRs take it for until they know."""
+        self.stopped(machine)
+        for truth in self.truth.existing():
+            if machine.id in truth.isr:
+                truth.wiped = (*truth.wiped, machine.id)
+
+    def _look_at_sessions(self, machine: MachineState) -> None:
+        assert machine.node is not None, machine.id
+        cache, settings = machine.node.broker.fetch_sessions, self.stage.setup.data
+        self.looked["S25 BoundedMemory"] += 1
+        if cache.sessions_count > settings.sessions:
+            facts = ("fetch sessions", cache.sessions_count, "of", settings.sessions)
+            raise Violation("S25 BoundedMemory", machine.id, *facts)
+
+    # -- replicas --------------------------------------------------------------------------------
+
+    def _changed(
+        self, machine: MachineState, partition: Partition, now: tuple[int, int, int, bool]
+    ) -> None:
+        truth = self.truth.partitions.get((partition.topic_id, partition.partition))
+        if truth is None:
+            name = partition.topic_partition
+            raise Violation("S26 CommittedReadOnly", machine.id, name, "is in no metadata")
+        if truth.is_deleted:
+            return
+        watch = self.watch_of(machine.id, truth)
+        if watch.partition is not partition:
+            watch.forget()
+            watch.partition = partition
+        before, watch.state = watch.state, now
+        self._look_at_log(watch, before)
+        end, high_watermark, epoch, is_leader = now
+        facts = (end, "on disk", watch.log.end_offset)
+        self.check("S12 OffsetContiguity", end == watch.log.end_offset, watch, *facts)
+        led_epoch = epoch if is_leader else watch.led_between(before[2], epoch)
+        if led_epoch >= 0 and led_epoch != watch.led_epoch:
+            watch.led_epoch = led_epoch
+            self._began(watch, led_epoch)
+        if high_watermark != before[1]:
+            led_before = before[3] and watch.led_epoch == before[2]
+            has_led = not is_leader and (led_before or led_epoch >= 0)
+            self._look_at_watermark(watch, before[1], high_watermark, has_led)
+
+    def _look_at_log(self, watch: ReplicaWatch, before: tuple[int, int, int, bool]) -> None:
+        """Ask about what was appended and cut since the last look."""
+        truth, changes = watch.truth, watch.look()
+        if changes.truncated_to is not None:
+            self.marks["replica truncated"] += 1
+            owed = min(before[1], truth.kept_until(watch.committed_epoch))
+            kept = changes.truncated_to >= owed
+            facts = (changes.truncated_to, "below", owed, "of", before[1])
+            self.check("S08 NoTruncateBelowHighWatermark", kept, watch, *facts)
+        at = len(watch.log.batches) - len(changes.appended)
+        last = watch.log.batches[at - 1] if at > 0 else None
+        for batch in changes.appended:
+            end = watch.log.start_offset if last is None else last.end_offset
+            place = (batch.identity, "behind", last and last.identity)
+            is_next = batch.base_offset == end
+            if truth.rules is not None and (truth.rules.is_compacted or last is None):
+                is_next = batch.end_offset > end  # the log start may lie within the first one
+            is_next &= last is None or batch.epoch >= last.epoch
+            self.check("S12 OffsetContiguity", is_next, watch, *place)
+            self.check("S07 LogMatching", truth.is_as_placed(batch), watch, batch.identity)
+            if self.upkeep is not None:
+                self.upkeep.appended(watch, batch)
+            last = batch
+
+    def _began(self, watch: ReplicaWatch, epoch: int) -> None:
+        """A leader epoch began on a broker: it is the one elected, and has what is committed."""
+        truth, node_id = watch.truth, watch.machine.id
+        elected = truth.leaders.get(epoch)
+        self.check("S01 SingleLeaderPerEpoch", elected == node_id, watch, epoch, elected)
+        if not truth.is_cut and epoch >= truth.unclean_epoch:
+            truth.take_back(watch.log)
+            self._commit(watch, watch.state[1], is_found=True)
+        if epoch < truth.unclean_epoch or epoch < truth.leader_epoch:
+            return  # it leads behind the others' backs, and others decide
+        last = truth.batch_before(truth.end)
+        has_all = last is None or watch.has_reached(last)
+        facts = ("leads epoch", epoch, "to", watch.log.end_offset, "committed to", truth.end)
+        self.check("S06 LeaderCompleteness", has_all, watch, *facts)
+
+    # -- what is committed -----------------------------------------------------------------------
+
+    def _look_at_watermark(self, watch: ReplicaWatch, before: int, now: int, has_led: bool) -> None:
+        """`has_led`: whether it led until this event, in which it may have committed once more."""
+        truth, leads = watch.truth, watch.state[3] or has_led
+        if self.has_canary:
+            self.check("S00 Canary", now == 0, watch, "committed up to", now)
+        owed = min(before, truth.kept_until(watch.committed_epoch))
+        self.check("S04 MonotoneHighWatermark", now >= owed, watch, before, now)
+        own = watch.log.batch_before(now) if now else None
+        watch.committed_epoch = -1 if own is None else own.epoch
+        epoch = watch.led_epoch if has_led else self._said_in(watch, before, now, own)
+        if own is not None and now > truth.kept_until(epoch):
+            return  # it has what an unclean election took, and is about to be cut
+        if now > truth.end:
+            self.check("S26 CommittedReadOnly", leads, watch, now, "beyond", truth.end)
+            self._commit(watch, now)
+        if now > watch.log.start_offset:
+            committed = truth.batch_before(now)
+            same = truth.is_same(own, committed)
+            if own is None and truth.rules is not None:
+                same = True  # it was taken out, as the judge of rewritten segments has seen
+            facts = (now, own and own.identity, committed and committed.identity)
+            self.check("S09 CommittedIsForever", same, watch, *facts)
+
+    def _said_in(self, watch: ReplicaWatch, before: int, now: int, own: SeenBatch | None) -> int:
+        """Return of which leader epoch it is what a node calls committed.
+
+        Who leads or hears of more is of its own epoch. Who has just read its disk, or begins to cut
+        its log, may follow the new leader and still have what the last batch's epoch left.
+        """
+        is_new = watch.state[3] or now > before > 0
+        return watch.state[2] if is_new or own is None else own.epoch
+
+    def _commit(self, watch: ReplicaWatch, end: int, *, is_found: bool = False) -> None:
+        """Take what a leader calls committed for committed, where the others have it.
+
+        `is_found`: whether an unclean election brought it, which may give back what an earlier one
+        took; the others had it once.
+        """
+        truth, log = watch.truth, watch.log
+        while truth.end < end:
+            batch = log.batch_before(truth.end + 1)
+            if batch is None or batch.base_offset != truth.end or batch.end_offset > end:
+                self.check("S09 CommittedIsForever", False, watch, "lacks", truth.end, "of", end)
+            assert batch is not None, end
+            if not is_found:
+                self._held_by_isr(watch, batch)
+            truth.commit(batch, watch.machine.id)
+            self.truth.group_records(truth, batch)
+
+    def _held_by_isr(self, watch: ReplicaWatch, batch: SeenBatch) -> None:
+        """S23: the whole ISR of the metadata has it, and as many replicas as were promised.
+
+        Whose disk was lost had it, as far as anybody could know: nothing else is forgiven.
+        """
+        truth = watch.truth
+        for member in truth.isr:
+            other = self.watch_of(member, truth)
+            has_it = other.holds(batch)
+            if member in truth.wiped:
+                if has_it:
+                    truth.wiped = tuple(each for each in truth.wiped if each != member)
+                continue
+            missing = (batch.identity, "is not at", member, "of", truth.isr, truth.leader_epoch)
+            self.check("S23 IsrSound", has_it, watch, *missing)
+            if self.stage.setup.data.flushes:
+                end = other.log.durable_end
+                reached = (batch.identity, "is on the disk of", member, "up to", end)
+                self.check("S23 IsrDurable", end >= batch.end_offset, watch, *reached)
+        promised = min(self.stage.setup.data.min_isr, len(truth.replicas))
+        brokers = self.stage.setup.brokers
+        holding = [
+            each
+            for each in brokers
+            if each in truth.wiped or self.watch_of(each, truth).holds(batch)
+        ]
+        facts = (batch.identity, "is held by", holding, "promised", promised)
+        self.check("S23 MinIsr", len(holding) >= promised, watch, *facts)
+
+    # -- the end ---------------------------------------------------------------------------------
+
+    def compare_everything(self) -> int:
+        """Compare the bytes of all replicas up to their high watermarks; return how many logs."""
+        count = 0
+        for truth in self.truth.existing():
+            for node_id in truth.replicas:
+                watch = self.watch_of(node_id, truth)
+                watch.look()
+                if truth.rules is not None and self.upkeep is not None:
+                    self.upkeep.compare(watch)
+                    count += 1
+                    continue
+                for own, committed in zip(watch.log.batches, truth.batches, strict=False):
+                    same = own.identity == committed.identity and own.data == committed.data
+                    self.check("S09 CommittedIsForever", same, watch, own.identity)
+                whole = watch.log.end_offset >= truth.end
+                self.check("S10 AckedIsCommitted", whole, watch, watch.log.end_offset, truth.end)
+                count += 1
+        return count

@@ -1,0 +1,467 @@
+"""Holds every step of a production replica against the model: it must be one that the model allows.
+
+A watch stands between a host and its `RaftReplica`. It reads the replica before and after a step as
+a state of the model (`reading`), asks the rules what the event may lead to, and looks for the
+state and the messages that came of it among that. What the replica does by itself in the same step
+(campaign, win, commit, resign) are further steps of the model, each with its guard.
+
+The model has no clock. Here two timeouts have one: a follower may miss its leader only once the
+fetch timeout has passed since that leader's last answer, and a leader may give up only once the
+check-quorum time has passed since a majority fetched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from kraft_wire.raft.effects import (
+    Effect,
+    PersistElectionState,
+    Reply,
+    ReplyWithRecords,
+    ReplyWithSnapshotSlice,
+    SendRequest,
+)
+from kraft_wire.raft.events import (
+    AppendRequested,
+    Event,
+    LogFlushed,
+    RecordsAppended,
+    RequestFailed,
+    RequestReceived,
+    ResignRequested,
+    ResponseReceived,
+    ShutdownRequested,
+    SnapshotInstalled,
+    SnapshotRefused,
+    Started,
+    TimerFired,
+)
+from kraft_wire.raft.replica import RaftReplica
+from kraft_wire.sim.judge.model import messages
+from kraft_wire.sim.judge.model.reading import OtherVoters, Reading
+from kraft_wire.sim.quorum_model import rules
+from kraft_wire.sim.quorum_model.states import (
+    Answer,
+    Append,
+    Change,
+    End,
+    Fetch,
+    Fetched,
+    FetchedSnapshot,
+    FetchSnapshot,
+    Key,
+    Message,
+    Replica,
+    Step,
+    Take,
+    Vote,
+    Voted,
+    Voters,
+    is_member,
+    matches,
+)
+
+__all__ = ["ModelWatch", "NotInModel"]
+
+_STEPS_MAX = 7
+"""What a replica may do by itself in one step: from resigned to leader it is five things."""
+_AGES_MS = 1 << 60
+_EVENTLESS = (TimerFired, LogFlushed, RecordsAppended, RequestFailed)
+"""What may pass without a trace, and says nothing of time."""
+_Answered = Reply | ReplyWithRecords | ReplyWithSnapshotSlice
+
+
+class NotInModel(Exception):
+    """A step of a replica that the model does not allow."""
+
+
+class ModelWatch:
+    """Looks at one replica of one process; `attach` puts it in between."""
+
+    def __init__(
+        self,
+        replica: RaftReplica,
+        passed: Callable[[], None],
+        refused: Callable[[str], Exception] = NotInModel,
+    ) -> None:
+        """`passed` is called for every step that is allowed, `refused` makes the error."""
+        self._replica = replica
+        self._take: Callable[[Event, int], list[Effect]] = replica.step
+        self._passed, self._refused = passed, refused
+        self._reading = Reading(replica.quorum)
+        self._state = self._reading.state()
+        self._asked: dict[int, tuple[Message, object, int]] = {}
+        """Requests by id, with the role that asked and the time at which it gives up."""
+        self._parked: dict[int, tuple[object, Fetch]] = {}
+        timing = replica.quorum.config.timing
+        self._fetch_timeout_ms = timing.fetch_timeout_ms
+        self._check_quorum_ms = timing.check_quorum_timeout_ms
+        self._heard_ms = replica.quorum.now_ms
+        """Follower: when its leader answered last."""
+        self._role: object = replica.quorum.role
+        self._period_ms = replica.quorum.now_ms
+        """Leader: when a majority had fetched last."""
+        self._heard: set[int] = set()
+        self._is_stopping = False
+        self._may_resign = False
+        for sent in replica.quorum.peers.outstanding():
+            self._remember(sent, self._state.key)
+
+    def attach(self) -> None:
+        """Have every further step of the replica checked; the error is raised out of `step`."""
+        self._replica.step = self.step  # type: ignore[method-assign]  # a watch on one object only
+
+    def step(self, event: Event, now_ms: int) -> list[Effect]:
+        """Let the replica take the step, and judge it before its effects are performed."""
+        effects = self._take(event, now_ms)
+        try:
+            self._judge(event, effects, now_ms)
+        except (NotInModel, OtherVoters) as refusal:
+            raise self._refused(str(refusal)) from refusal
+        self._passed()
+        return effects
+
+    # -- one step --------------------------------------------------------------------------------
+
+    def _judge(self, event: Event, effects: list[Effect], now_ms: int) -> None:
+        reading, before = self._reading, self._state
+        reading.obey_event(event)
+        if before.log is not reading.log():
+            before = before._replace(log=reading.log())
+        after = reading.state()
+        if not effects and after == before and type(event) in _EVENTLESS:
+            return  # nothing came of it
+        change = messages.change_of(effects) if effects else None
+        heard, steps = self._allowed(event, before, change, now_ms)
+        answer = self._answer_now(event, heard, effects)
+        matched = self._match(steps, after, change, answer, now_ms)
+        if matched is None:
+            raise NotInModel(self._story(event, heard, before, after, change, answer))
+        self._judge_parked(event, heard, answer, matched, after)
+        reading.obey_effects(effects)
+        if after.log is not reading.log():
+            after = after._replace(log=reading.log())
+        self._state = after
+        self._judge_messages(event, heard, effects, before, after)
+        contact = messages.contact_in(event, heard, answer or matched.answer, effects)
+        self._note_time(heard, contact, before, now_ms)
+
+    def _story(self, event: Event | None, heard: Message | None, *facts: object) -> str:
+        name = type(event).__name__
+        return "\n  ".join([f"{name} {heard}", *(str(fact) for fact in facts)])
+
+    def _allowed(
+        self, event: Event, before: Replica, change: Change | None, now_ms: int
+    ) -> tuple[Message | None, list[Step]]:
+        """Return the message in an event, and what may come of it before anything else."""
+        quorum = self._replica.quorum
+        if isinstance(event, RequestReceived):
+            heard = messages.of_request(event.request, quorum.config)
+            return heard, self._on_request(heard, before, change, now_ms)
+        if isinstance(event, ResponseReceived):
+            asked = self._take_asked(event.request_id, now_ms)
+            heard = messages.of_response(event.response, asked)
+            steps = [Step(before), *_voter_changes(before, change)]
+            if heard is not None:
+                steps += rules.receive(before, heard)
+            elif messages.lacks_pre_votes(event.response) and before.role == "prospective":
+                steps.append(Step(rules.standing(before)))
+            return heard, steps
+        return None, self._on_own_event(event, before, change)
+
+    def _take_asked(self, request_id: int, now_ms: int) -> Message | None:
+        """Return the request that is answered; a late answer, or of an earlier role, is lost."""
+        message, role, until_ms = self._asked.pop(request_id, (None, None, 0))
+        return message if role is self._role and now_ms < until_ms else None
+
+    def _on_request(
+        self, heard: Message | None, before: Replica, change: Change | None, now_ms: int
+    ) -> list[Step]:
+        if heard is None:
+            return [Step(before), *_voter_changes(before, change)]
+        if self._is_stopping and isinstance(heard, Fetch | FetchSnapshot):
+            told = Answer(before.key.id, heard.source.id, before.epoch, before.leader)
+            return [Step(before, told)]
+        if isinstance(heard, Vote) and self._is_fetch_due(now_ms):
+            late = before._replace(is_overdue=before.role == "follower")
+            return [*rules.receive(before, heard), *rules.receive(late, heard)]
+        if isinstance(heard, End) and heard.epoch >= before.epoch:
+            self._heard_ms = -_AGES_MS  # its successors need not wait for its silence
+        return list(rules.receive(before, heard))
+
+    def _on_own_event(self, event: Event, before: Replica, change: Change | None) -> list[Step]:
+        match event:
+            case Started(election):
+                stored = messages.with_election(before, election)
+                return [Step(each) for each in rules.restarted(stored)]
+            case AppendRequested() if before.role == "leader" and change is not None:
+                return [Step(before, None, Append())]
+            case SnapshotInstalled():
+                return [Step(rules.installed(before))]
+            case SnapshotRefused():
+                return [Step(before._replace(wanted=None))]
+            case ShutdownRequested():
+                self._is_stopping = True
+            case ResignRequested(leader_epoch):
+                self._may_resign = leader_epoch == before.epoch
+        return [Step(before), *_voter_changes(before, change)]
+
+    # -- what it does by itself ------------------------------------------------------------------
+
+    def _match(
+        self,
+        steps: list[Step],
+        after: Replica,
+        change: Change | None,
+        answer: Message | None,
+        now_ms: int,
+    ) -> Step | None:
+        """Return the first step that leads to what is, perhaps by further steps of its own."""
+        rest: list[Step] = []
+        for step in steps:
+            if answer is not None and not _is_answer(step.answer, answer, after):
+                continue
+            if _is_change(step.change, change) and self._is_same(step.after, after):
+                return step
+            rest.append(step)
+        due = rules.Due(self._is_fetch_due(now_ms), self._is_quorum_due(now_ms))
+        for step in rest:
+            if self._leads_to(step.after, step.change, after, change, due):
+                return step
+        return None
+
+    def _leads_to(
+        self,
+        state: Replica,
+        done: Change | None,
+        after: Replica,
+        change: Change | None,
+        due: rules.Due,
+        left: int = _STEPS_MAX,
+    ) -> bool:
+        if _is_change(done, change) and self._is_same(state, after):
+            return True
+        if left == 0 or state.epoch > after.epoch:
+            return False
+        for step in rules.internal(state, due):
+            if done is not None and step.change is not None:
+                continue
+            now_done = done if step.change is None else step.change
+            if self._leads_to(step.after, now_done, after, change, due, left - 1):
+                return True
+        return False
+
+    def _is_same(self, state: Replica, after: Replica) -> bool:
+        """Compare; a leader may forget observers that fell silent, and lateness is not a state."""
+        if state.is_overdue:
+            state = state._replace(is_overdue=False)
+        if state == after:
+            return True
+        if state.role != "leader" or state.ends == after.ends or not after.ends <= state.ends:
+            return False
+        voters = state.log.voters
+        gone = state.ends - after.ends
+        return not any(is_member(voters, key) for key, _ in gone) and (
+            state._replace(ends=after.ends) == after
+        )
+
+    def _is_fetch_due(self, now_ms: int) -> bool:
+        return now_ms - self._heard_ms >= self._fetch_timeout_ms
+
+    def _is_quorum_due(self, now_ms: int) -> bool:
+        is_asked = self._is_stopping or self._may_resign
+        return is_asked or now_ms - self._period_ms >= self._check_quorum_ms
+
+    # -- messages --------------------------------------------------------------------------------
+
+    def _answer_now(
+        self, event: Event, heard: Message | None, effects: list[Effect]
+    ) -> Message | None:
+        """Return the answer to the request that is being handled, None where there is none yet.
+
+        What is malformed gets an error, which says nothing that could be compared.
+        """
+        if not isinstance(event, RequestReceived):
+            return None
+        for effect in effects:
+            if isinstance(effect, _Answered) and effect.reply_to is event.reply_to:
+                told = messages.of_answer(effect, heard, self._state.key.id)
+                is_refused = not isinstance(told, Voted | Fetched | FetchedSnapshot)
+                return None if heard is None and is_refused else told
+        return None
+
+    def _judge_parked(
+        self,
+        event: Event,
+        heard: Message | None,
+        answer: Message | None,
+        matched: Step,
+        after: Replica,
+    ) -> None:
+        """A request is answered in its step; only a fetch that agrees may wait."""
+        if not isinstance(event, RequestReceived) or heard is None or answer is not None:
+            return
+        if isinstance(heard, FetchSnapshot):
+            return  # refused for its position, which the model does not know
+        told = matched.answer
+        may_wait = isinstance(told, Fetched) and told.diverging is None and told.snapshot is None
+        if not may_wait or not isinstance(heard, Fetch):
+            raise NotInModel(self._story(event, heard, after, "is not answered"))
+        self._parked[id(event.reply_to)] = (event.reply_to, heard)
+
+    def _judge_messages(
+        self,
+        event: Event,
+        heard: Message | None,
+        effects: list[Effect],
+        before: Replica,
+        after: Replica,
+    ) -> None:
+        """What leaves is true of the state, and what it promises is on the disk by then."""
+        durable = (before.epoch, before.voted)
+        if isinstance(event, Started):
+            durable = (-1, None)
+        for effect in effects:
+            sent: Message | None = None
+            if isinstance(effect, PersistElectionState):
+                durable = messages.durable_of(effect)
+            elif isinstance(effect, SendRequest):
+                sent = self._judge_request(effect, after)
+            elif isinstance(effect, _Answered):
+                sent = self._judge_late_answer(effect, event, heard, after)
+            if sent is not None and not _is_durable(sent, durable):
+                raise NotInModel(self._story(event, sent, after, f"on the disk: {durable}"))
+        if durable != (after.epoch, after.voted):
+            raise NotInModel(self._story(event, None, after, f"on the disk: {durable}"))
+
+    def _judge_request(self, effect: SendRequest, after: Replica) -> Message | None:
+        sent = self._remember(effect, after.key)
+        if sent is None:
+            return None
+        target = sent.target.id if isinstance(sent.target, Key) else sent.target
+        assert target is not None, sent
+        peer = Key(target)
+        state = after._replace(is_overdue=True) if after.role == "follower" else after
+        if sent not in rules.requests(state, (peer,)):
+            raise NotInModel(self._story(None, sent, after, "is not to be sent"))
+        return sent
+
+    def _remember(self, effect: SendRequest, own: Key) -> Message | None:
+        """Note a request whose answer will be of interest, and return it."""
+        sent = messages.of_sent(effect.request, effect.node_id, own)
+        quorum = self._replica.quorum
+        until_ms = quorum.now_ms + quorum.config.timing.request_timeout_ms
+        if sent is not None:
+            self._asked[effect.request_id] = (sent, quorum.role, until_ms)
+        return sent
+
+    def _judge_late_answer(
+        self, effect: _Answered, event: Event, heard: Message | None, after: Replica
+    ) -> Message | None:
+        """Compare the answer to a fetch that has waited; others were compared with their step."""
+        if isinstance(event, RequestReceived) and effect.reply_to is event.reply_to:
+            return messages.of_answer(effect, heard, after.key.id)
+        parked = self._parked.pop(id(effect.reply_to), None)
+        if parked is None:
+            return None
+        told = messages.of_answer(effect, parked[1], after.key.id)
+        allowed = list(rules.receive(after, parked[1]))
+        is_true = told is not None and any(_is_answer(s.answer, told, after) for s in allowed)
+        if not is_true and not (self._is_stopping and isinstance(told, Answer)):
+            raise NotInModel(self._story(event, told, after, "answers", parked[1]))
+        return told
+
+    # -- time ------------------------------------------------------------------------------------
+
+    def _note_time(
+        self, heard: Message | None, contact: Key | None, before: Replica, now_ms: int
+    ) -> None:
+        """Remember when a leader was heard, and when a leader heard a majority."""
+        state, role = self._state, self._replica.quorum.role
+        self._may_resign = False
+        if role is not self._role:
+            self._role, self._heard_ms, self._period_ms = role, now_ms, now_ms
+            self._heard = set()
+            if isinstance(heard, End):
+                self._heard_ms = -_AGES_MS
+        if state.role == "follower":
+            if _is_from_leader(heard, before, state):
+                self._heard_ms = now_ms
+        elif state.role == "leader" and contact is not None:
+            self._note_contact(contact, now_ms)
+
+    def _note_contact(self, key: Key, now_ms: int) -> None:
+        """A leader's time begins anew once a majority has been in touch."""
+        state = self._state
+        if key.id == state.key.id or not is_member(state.log.voters, key):
+            return
+        self._heard.add(key.id)
+        needed = state.majority - state.is_voter
+        if len(self._heard & {voter.id for voter in state.log.voters}) >= needed:
+            self._heard, self._period_ms = set(), now_ms
+
+
+def _is_from_leader(heard: Message | None, before: Replica, state: Replica) -> bool:
+    """Tell whether an answer shows a follower that its leader lives."""
+    if isinstance(heard, Fetched):
+        return heard.epoch == state.epoch and heard.asked == state.log.last
+    if isinstance(heard, FetchedSnapshot) and before.wanted is not None:
+        return heard.epoch == state.epoch and heard.snapshot == before.wanted
+    return False
+
+
+def _voter_changes(before: Replica, change: Change | None) -> Iterator[Step]:
+    """Yield the voter change that was made, where it is one that may begin."""
+    if isinstance(change, Append) and change.voters is not None:
+        yield from rules.begin_change(before, _as_voters(change))
+
+
+def _as_voters(change: Append) -> Voters:
+    assert change.voters is not None
+    return change.voters
+
+
+def _is_change(allowed: Change | None, made: Change | None) -> bool:
+    """Compare changes of the log; a first record may carry the voters once more."""
+    if isinstance(allowed, Append) and isinstance(made, Append):
+        return allowed.voters in (made.voters, None)
+    if isinstance(allowed, Take):
+        return isinstance(made, Take)
+    return allowed == made
+
+
+def _is_answer(allowed: Message | None, told: Message, after: Replica) -> bool:
+    """Compare answers; a fetch may be answered with the high watermark that it brought about."""
+    if isinstance(allowed, Fetched) and isinstance(told, Fetched):
+        reached = after.commits if after.role == "leader" else after.watermark
+        is_mark = told.watermark in (allowed.watermark, reached)
+        return is_mark and allowed == told._replace(watermark=allowed.watermark, records=None)
+    if isinstance(told, Answer) and not isinstance(allowed, Answer):
+        return _is_refusal(allowed, told, after)
+    if isinstance(allowed, Voted) and isinstance(told, Voted):
+        return allowed._replace(is_pre=told.is_pre) == told
+    return allowed == told
+
+
+def _is_refusal(allowed: Message | None, told: Answer, after: Replica) -> bool:
+    """Tell whether an error may take the place of an answer."""
+    if isinstance(allowed, Fetched):  # the leadership ended with what this fetch committed
+        return after.role != "leader" and (told.epoch, told.leader) == (after.epoch, after.leader)
+    if isinstance(allowed, Voted) and allowed.is_granted:
+        return False
+    if not isinstance(allowed, Voted | FetchedSnapshot):
+        return False
+    return (allowed.epoch, allowed.leader) == (told.epoch, told.leader)
+
+
+def _is_durable(sent: Message, durable: tuple[int, Key | None]) -> bool:
+    """Tell whether what a message promises is on the disk: its epoch, and a vote in it."""
+    epoch, voted = durable
+    if sent.epoch > epoch:
+        return False
+    if isinstance(sent, Vote) and not sent.is_pre and sent.epoch == epoch:
+        return voted is not None and matches(voted, sent.source)
+    if isinstance(sent, Voted) and sent.is_granted and not sent.is_pre:
+        return voted is not None and voted.id == sent.target
+    return True

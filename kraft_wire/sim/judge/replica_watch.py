@@ -1,0 +1,86 @@
+"""What the judge of whole clusters saw last of one replica: of its node's memory, and of its disk.
+
+Nothing is judged here (`data_judge` does that): it reads, remembers, and begins anew with a process
+or a log.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from kraft_wire.broker.partition import Partition
+from kraft_wire.sim.judge.log_watch import LogChanges, LogWatch, SeenBatch
+from kraft_wire.sim.judge.partition_truth import PartitionTruth
+from kraft_wire.sim.machine_state import MachineState
+from kraft_wire.storage.segment import Segment
+
+__all__ = ["ReplicaWatch"]
+
+_NOTHING: Final = (0, 0, -1, False)
+
+
+@dataclass(slots=True, eq=False)
+class ReplicaWatch:
+    """What the judge saw last of one replica."""
+
+    machine: MachineState
+    truth: PartitionTruth
+    log: LogWatch
+    state: tuple[int, int, int, bool] = _NOTHING
+    """End, high watermark, leader epoch, whether it leads: as the node has it in memory."""
+    led_epoch: int = -1
+    committed_epoch: int = -1
+    """Leader epoch of the last batch that the node called committed, -1 for none."""
+    partition: Partition | None = None
+    """What the node has it in; another one once it was taken away and given back."""
+    log_start: int = -1
+    """The node's log start offset, -1 for a process that was not looked at."""
+    has_led: bool = False
+    """Whether it led at the last look at its log start."""
+    segments: list[Segment] = field(default_factory=list)
+    """The node's segments, to see whether they are other ones."""
+    unclean_since_ms: int | None = None
+    """Since when compaction is overdue, by the node's clock."""
+
+    @property
+    def high_watermark(self) -> int:
+        """What the node called committed last."""
+        return self.state[1]
+
+    def forget(self) -> None:
+        """Begin anew: another process has it, or another log."""
+        self.log = type(self.log)(self.log.directory)
+        self.state, self.led_epoch, self.committed_epoch = _NOTHING, -1, -1
+        self.partition = None
+        self.log_start, self.has_led, self.segments = -1, False, []
+        self.unclean_since_ms = None
+
+    def led_between(self, before: int, now: int) -> int:
+        """Return the newest leader epoch of this broker between two that it had, -1 for none.
+
+        The metadata of one event may have made it leader and then somebody else, or nobody.
+        """
+        if before < 0:
+            return -1
+        mine = (e for e, leader in self.truth.leaders.items() if leader == self.machine.id)
+        return max((epoch for epoch in mine if before < epoch < now), default=-1)
+
+    def look(self) -> LogChanges:
+        """Read what is new on the disk."""
+        return self.log.look(self.machine.fs)
+
+    def holds(self, batch: SeenBatch) -> bool:
+        """Tell whether a batch stands in the log, as the disk is now."""
+        if not self.log.is_unchanged(self.machine.fs):
+            self.look()
+        own = self.log.batch_before(batch.end_offset)
+        return self.truth.is_same(own, batch)
+
+    def has_reached(self, batch: SeenBatch) -> bool:
+        """Tell whether a batch stands in the log, or was rightly taken out of it again."""
+        if self.holds(batch):
+            return True
+        is_passed = self.truth.rules is not None and self.log.end_offset >= batch.end_offset
+        own = self.log.batch_before(batch.end_offset)
+        return is_passed and (own is None or self.truth.is_same(own, batch))

@@ -1,0 +1,411 @@
+"""Judges what brokers do to logs beside appending: compaction, retention, DeleteRecords, stamping.
+
+Each replica of a topic with rules (`upkeep_topics`) is looked at after each event of its broker. A
+rewritten segment must be what compaction may make of it, up to the offset where it has to stop; a
+removed one must be due; the log start only rises, to where a leader has moved it by right; what a
+leader stamps is its own time. And what is due must be done: a log that could be compacted or cut is
+not left as it is. Nothing is shared with `storage.cleaner` and `storage.retention`.
+
+Errors: `Violation`. The ids stand in docs/SIMULATION.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, cast
+
+from kraft_wire.broker.partition import Partition
+from kraft_wire.sim.judge.data_log_watch import DataLogWatch, LogEdit, SeenSegment
+from kraft_wire.sim.judge.log_watch import SeenBatch
+from kraft_wire.sim.judge.reduced_batches import difference, facts_of, open_transactions
+from kraft_wire.sim.judge.replica_judge import ReplicaJudge
+from kraft_wire.sim.judge.replica_watch import ReplicaWatch
+from kraft_wire.sim.machine_state import MachineState, running
+from kraft_wire.sim.upkeep_topics import LogRules
+from kraft_wire.storage.log import Log
+
+__all__ = ["UpkeepJudge"]
+
+_KEEPS: Final = "S50 CompactionKeeps"
+_BOUNDS: Final = "S51 CompactionBounds"
+_START: Final = "S52 LogStartMonotone"
+_RETENTION: Final = "S53 RetentionAllowed"
+_STAMPED: Final = "S54 AppendTime"
+_SLACK_MS: Final = 3_000
+"""A check of the retention every second, and what stands still for a moment."""
+_UP_TO_HIGH_WATERMARK: Final = -1
+
+
+class UpkeepJudge:
+    """Looks at the replicas whose logs are compacted or cut from the front."""
+
+    def __init__(self, judge: ReplicaJudge) -> None:
+        self.judge = judge
+
+    # -- events ----------------------------------------------------------------------------------
+
+    def after(self, machine: MachineState, event: str) -> None:
+        """A broker has taken an event."""
+        assert machine.node is not None, machine.id
+        for watch, partition in self._ruled(machine):
+            log = cast(Log, partition.log)
+            before, watch.log_start = watch.log_start, log.log_start_offset
+            if watch.segments != log.segments:
+                watch.segments = list(log.segments)
+                watch.look()
+            assert isinstance(watch.log, DataLogWatch), watch.truth.name
+            edits, watch.log.edits = watch.log.edits, []
+            for edit in edits:
+                self._edited(watch, edit, before)
+            if watch.log_start != before:
+                self._start_moved(watch, before, event, edits)
+            watch.has_led = partition.is_leader
+
+    def _ruled(self, machine: MachineState) -> Iterator[tuple[ReplicaWatch, Partition]]:
+        """Yield the replicas of a running broker that are to be looked at."""
+        assert machine.node is not None, machine.id
+        partitions = machine.node.broker.partitions
+        for watch in self.judge.watches.get(machine.id, {}).values():
+            truth = watch.truth
+            partition = partitions.get((truth.topic, truth.number))
+            is_known = partition is not None and watch.partition is partition
+            if truth.rules is None or truth.is_deleted or not is_known or partition is None:
+                continue
+            if not partition.offline and partition.log is not None:
+                yield watch, partition
+
+    def appended(self, watch: ReplicaWatch, batch: SeenBatch) -> None:
+        """A batch came to lie behind a log; of its leader it has the leader's time."""
+        truth = watch.truth
+        if truth.rules is None or not truth.rules.is_append_time or batch.is_control:
+            return
+        facts = facts_of(batch)
+        self._check(_STAMPED, facts.is_append_time, watch, batch.identity, "is not stamped")
+        if watch.state[3] and watch.state[2] == batch.epoch == truth.leader_epoch:
+            wall_ms = watch.machine.wall_ms
+            is_own = (
+                facts.max_timestamp == wall_ms
+                or truth.originals[batch.epoch, batch.base_offset] is not batch
+            )
+            shown = (batch.identity, facts.max_timestamp, "at", wall_ms)
+            self._check(_STAMPED, is_own, watch, *shown)
+
+    def _check(self, invariant: str, holds: bool, watch: ReplicaWatch, *facts: object) -> None:
+        self.judge.check(invariant, holds, watch, *facts)
+
+    # -- the log start ---------------------------------------------------------------------------
+
+    def _start_moved(
+        self, watch: ReplicaWatch, before: int, event: str, edits: list[LogEdit]
+    ) -> None:
+        truth, now = watch.truth, watch.log_start
+        high_watermark = watch.state[1]
+        self._check(_START, now <= high_watermark, watch, now, "above", high_watermark)
+        is_new = before < 0 or _begins_anew(edits)
+        self._check(_START, is_new or now > before, watch, before, "became", now)
+        if now > truth.start and event == "receive" and watch.has_led:
+            ordered = truth.starts_ordered
+            is_ordered = now in ordered or (_UP_TO_HIGH_WATERMARK in ordered and now == truth.end)
+            self._check(_RETENTION, is_ordered, watch, now, "of", ordered[-3:])
+            truth.start = now
+            self.judge.marks["records deleted by the operator"] += 1
+            if truth.batch_before(now + 1) is not None and truth.is_inside_batch(now):
+                self.judge.marks["log start inside a batch"] += 1
+            if truth.ends_epoch(now):
+                self.judge.marks["log start at an epoch's end"] += 1
+        self._check(_RETENTION, now <= truth.start, watch, before, "became", now, truth.start)
+
+    # -- segments --------------------------------------------------------------------------------
+
+    def _edited(self, watch: ReplicaWatch, edit: LogEdit, start: int) -> None:
+        """`start`: the log start offset before the event."""
+        first = edit.after[0].base_offset
+        if _begins_anew([edit]):
+            self.judge.marks["log begun anew"] += 1
+            return
+        removed = [each for each in edit.before if each.end_offset <= first]
+        if removed:
+            self._removed(watch, edit, removed, start)
+        if edit.is_rewritten:
+            kept = [each for each in edit.before if each.end_offset > first]
+            self._rewritten(watch, kept, edit.after)
+
+    def _removed(
+        self, watch: ReplicaWatch, edit: LogEdit, removed: list[SeenSegment], start: int
+    ) -> None:
+        """S53: segments go from the front, below the high watermark, when they are due."""
+        truth, wall_ms, high_watermark = watch.truth, watch.machine.wall_ms, watch.state[1]
+        rules = truth.rules
+        assert rules is not None, truth.name
+        excess = sum(each.size_bytes for each in edit.before) - rules.retention_bytes
+        for segment in removed:
+            why = ""
+            if segment.end_offset <= max(start, truth.start):
+                why = "below the log start"
+            elif rules.is_deleted and _is_expired(segment, rules, wall_ms):
+                why = "expired"
+            elif rules.is_deleted and rules.retention_bytes >= 0 and segment.size_bytes <= excess:
+                why = "beyond the size"
+            facts = (segment.base_offset, segment.end_offset, "excess", excess, "at", wall_ms)
+            self._check(_RETENTION, bool(why), watch, *facts)
+            is_below = segment.end_offset <= high_watermark
+            self._check(_RETENTION, is_below, watch, *facts, "committed to", high_watermark)
+            self.judge.marks[f"segment removed {why}"] += 1
+            if why == "expired" and segment is edit.before[-1]:
+                self.judge.marks["active segment expired"] += 1
+            excess -= segment.size_bytes
+            truth.start = max(truth.start, segment.end_offset)
+
+    def _rewritten(
+        self, watch: ReplicaWatch, before: list[SeenSegment], after: tuple[SeenSegment, ...]
+    ) -> None:
+        """S50, S51: each batch is left as it was, or became what compaction may make of it."""
+        marks = self.judge.marks
+        marks["log compacted"] += 1
+        if any(each.has_open_transaction for each in self.judge.truth.existing()):
+            is_beside = not watch.truth.has_open_transaction
+            marks["log compacted beside an open transaction"] += is_beside
+        own = [batch for segment in before for batch in segment.batches]
+        pass_ = _Pass(self, watch, before, own)
+        left = {batch.base_offset: batch for segment in after for batch in segment.batches}
+        for batch in own:
+            pass_.look_at(batch, left.pop(batch.base_offset, None))
+        invented = [base for base in left if base < before[-1].end_offset]
+        self._check(_KEEPS, not invented, watch, "invented", invented)
+        if len(after) < len(before):
+            marks["segments merged"] += 1
+
+    # -- what is due -----------------------------------------------------------------------------
+
+    def why_overdue(self) -> str | None:
+        """Tell which running broker has left undone what is due, None for none."""
+        for machine in running(self.judge.stage.machines.values()):
+            if machine.is_broker_only:
+                for watch, partition in self._ruled(machine):
+                    why = self.overdue(watch, partition)
+                    if why is not None:
+                        return f"{machine.id} {watch.truth.name}: {why}"
+        return None
+
+    def overdue(self, watch: ReplicaWatch, partition: Partition) -> str | None:
+        """Tell what a broker has left undone in one log, None for nothing."""
+        rules = watch.truth.rules
+        assert rules is not None, watch.truth.name
+        assert isinstance(watch.log, DataLogWatch), watch.truth.name
+        if not watch.log.is_unchanged(watch.machine.fs):
+            watch.look()
+        segments = watch.log.segments
+        if rules.is_deleted:
+            high_watermark, wall_ms = watch.state[1], watch.machine.wall_ms
+            why = _retention_due(segments, rules, high_watermark, wall_ms)
+            if why is not None:
+                return why
+        if segments and segments[0].end_offset <= watch.log_start and len(segments) > 1:
+            return f"segment {segments[0].base_offset} is below {watch.log_start}"
+        return self._compaction_due(watch, segments, rules) if rules.is_compacted else None
+
+    def _compaction_due(
+        self, watch: ReplicaWatch, segments: tuple[SeenSegment, ...], rules: LogRules
+    ) -> str | None:
+        """Tell of a superseded record whose log has enough that is dirty.
+
+        A segment with a newer record of its key was never compacted, nor was any behind it.
+        """
+        limit = limit_of(watch, segments)
+        if watch.truth.has_open_transaction and limit > watch.log_start:
+            # One that lies below the log start may still count, as it does in 4.3.1.
+            first, _ = open_transactions([b for each in segments for b in each.batches])
+            if first is None:
+                return None
+        cleanable = [each for each in segments[:-1] if each.end_offset <= limit]
+        newest: dict[bytes, tuple[int, int]] = {}
+        dirty_from: int | None = None
+        why = ""
+        for number, segment in enumerate(cleanable):
+            for key, offset in _keys_of(segment):
+                if key in newest and offset >= watch.log_start:
+                    older = newest[key]
+                    if older[0] >= watch.log_start and (dirty_from is None or number < dirty_from):
+                        dirty_from, why = number, f"{older[0]} is superseded by {offset}"
+                newest[key] = (offset, number)
+        if dirty_from is None:
+            return None
+        total = sum(each.size_bytes for each in cleanable)
+        dirty = sum(each.size_bytes for each in cleanable[dirty_from:])
+        if dirty <= rules.dirty_ratio * total:
+            return None
+        return f"{why}, below {limit}, {dirty} of {total} bytes are dirty"
+
+    # -- the end ---------------------------------------------------------------------------------
+
+    def compare(self, watch: ReplicaWatch) -> None:
+        """S09, S50: a log has of what is committed all that policies do not take."""
+        truth, log = watch.truth, watch.log
+        found: dict[int, bool] = {}
+        for own in log.batches:
+            committed = truth.batch_before(own.end_offset)
+            is_known = own.end_offset > truth.end or truth.is_same(own, committed)
+            self._check("S09 CommittedIsForever", is_known, watch, own.identity)
+            found.update(dict.fromkeys(facts_of(own).records, True))
+        rules = truth.rules
+        assert rules is not None, truth.name
+        start = max(watch.log_start, log.start_offset)
+        for batch in truth.batches:
+            facts = facts_of(batch)
+            if facts.is_control or facts.is_transactional:
+                continue
+            for offset, record in facts.records.items():
+                is_due = rules.is_compacted and truth.is_superseded(record)
+                is_there = offset < start or is_due or offset in found
+                self._check(_KEEPS, is_there, watch, "lacks", offset, record.key, "from", start)
+
+
+class _Pass:
+    """One compaction of one log, as the judge sees it afterwards."""
+
+    def __init__(
+        self,
+        upkeep: UpkeepJudge,
+        watch: ReplicaWatch,
+        before: list[SeenSegment],
+        batches: list[SeenBatch],
+    ) -> None:
+        self.judge = upkeep.judge
+        self.watch = watch
+        self.wall_ms = watch.machine.wall_ms
+        assert watch.truth.rules is not None, watch.truth.name
+        self.rules = watch.truth.rules
+        self.limit = limit_of(watch, tuple(before))
+        _, self.aborted = open_transactions(batches)
+        self.newest: dict[bytes, int] = {}
+        self.last_of_producer: dict[int, int] = {}
+        """Producer id -> base offset of its last batch."""
+        for batch in batches:
+            facts = facts_of(batch)
+            if facts.producer[0] >= 0:
+                self.last_of_producer[facts.producer[0]] = batch.base_offset
+            if batch.end_offset <= self.limit and not self._has_no_say(batch):
+                for offset, record in facts.records.items():
+                    if record.key is not None:
+                        self.newest[bytes(record.key)] = offset
+
+    def _has_no_say(self, batch: SeenBatch) -> bool:
+        return batch.is_control or batch.base_offset in self.aborted
+
+    def look_at(self, before: SeenBatch, after: SeenBatch | None) -> None:
+        """Judge what became of one batch."""
+        check, watch = self.judge.check, self.watch
+        own = facts_of(before)
+        if after is not None and after.crc == before.crc:
+            if after.segment is not before.segment and not self._has_no_say(before):
+                is_due = any(r.value is None for r in own.records.values())
+                check(
+                    _KEEPS,
+                    own.horizon_ms is not None or not is_due,
+                    watch,
+                    before.identity,
+                    "has a tombstone and no delete horizon",
+                )
+            return
+        is_below = before.end_offset <= self.limit
+        check(_BOUNDS, is_below, watch, before.identity, "is not below", self.limit)
+        kept = {} if after is None else facts_of(after).records
+        why = None if after is None else difference(before, after)
+        check(_KEEPS, why is None, watch, before.identity, why)
+        for offset in own.records:
+            if offset not in kept:
+                is_due = self._may_go(before, offset)
+                check(_KEEPS, is_due, watch, "lost", offset, "of", before.identity)
+        if after is None:
+            is_last = self.last_of_producer.get(own.producer[0]) == before.base_offset
+            is_needed = is_last and before.end_offset > watch.log_start
+            check(_KEEPS, not is_needed, watch, before.identity, "is its producer's last")
+            return
+        if not kept and own.records:
+            self.judge.marks["batch emptied and kept"] += 1
+        horizon_ms = facts_of(after).horizon_ms
+        if horizon_ms is not None and own.horizon_ms is None:
+            wanted = self.wall_ms + self.rules.delete_retention_ms
+            check(_KEEPS, horizon_ms == wanted, watch, "delete horizon", horizon_ms, wanted)
+            self.judge.marks["delete horizon set"] += 1
+
+    def _may_go(self, batch: SeenBatch, offset: int) -> bool:
+        """Tell whether a record is superseded, or a tombstone past its horizon."""
+        facts = facts_of(batch)
+        record = facts.records[offset]
+        is_past = facts.horizon_ms is not None and facts.horizon_ms < self.wall_ms
+        marks = self.judge.marks
+        if facts.is_control:
+            return is_past
+        if batch.base_offset in self.aborted:
+            marks["aborted record removed"] += 1
+            return True
+        if record.key is None or self.newest.get(bytes(record.key), -1) > offset:
+            return True
+        if record.value is None and is_past:
+            marks["tombstone removed"] += 1
+            return True
+        return False
+
+
+def limit_of(watch: ReplicaWatch, segments: tuple[SeenSegment, ...]) -> int:
+    """Return the first offset that compaction must not touch: KIP-58, KIP-98, KIP-354.
+
+    The active segment, what is not committed, an open transaction, what is younger than the lag.
+    """
+    rules = watch.truth.rules
+    assert rules is not None, watch.truth.name
+    limit = min(watch.state[1], segments[-1].base_offset if segments else 0)
+    batches = [batch for segment in segments for batch in segment.batches]
+    first, _ = open_transactions(batches)
+    if first is not None:
+        limit = min(limit, first)
+    if rules.min_lag_ms:
+        oldest_ms = watch.machine.wall_ms - rules.min_lag_ms
+        young = (each.base_offset for each in segments[:-1] if _newest_ms(each) > oldest_ms)
+        limit = min(limit, next(young, limit))
+    return limit
+
+
+def _begins_anew(edits: list[LogEdit]) -> bool:
+    """Tell whether a log was dropped whole, and begun where a leader's log begins."""
+    return any(
+        not edit.is_rewritten and edit.after[0].base_offset > edit.before[-1].end_offset
+        for edit in edits
+    )
+
+
+def _newest_ms(segment: SeenSegment) -> int:
+    return max((facts_of(batch).max_timestamp for batch in segment.batches), default=-1)
+
+
+def _is_expired(segment: SeenSegment, rules: LogRules, wall_ms: int) -> bool:
+    if rules.retention_ms < 0 or not segment.batches:
+        return False
+    return wall_ms - _newest_ms(segment) > rules.retention_ms
+
+
+def _retention_due(
+    segments: tuple[SeenSegment, ...], rules: LogRules, high_watermark: int, wall_ms: int
+) -> str | None:
+    """Tell why the oldest segment should have gone, None where it may stay."""
+    if not segments or segments[0].end_offset > high_watermark:
+        return None
+    oldest = segments[0]
+    if _is_expired(oldest, rules, wall_ms - _SLACK_MS):
+        return f"segment {oldest.base_offset} has expired"
+    excess = sum(each.size_bytes for each in segments) - rules.retention_bytes
+    if rules.retention_bytes >= 0 and oldest.size_bytes <= excess and len(segments) > 1:
+        return f"segment {oldest.base_offset} is beyond {rules.retention_bytes} bytes"
+    return None
+
+
+def _keys_of(segment: SeenSegment) -> Iterator[tuple[bytes, int]]:
+    """Yield key and offset of the data records of a segment."""
+    for batch in segment.batches:
+        facts = facts_of(batch)
+        if facts.is_control or facts.is_transactional:
+            continue
+        for offset, record in facts.records.items():
+            if record.key is not None:
+                yield bytes(record.key), offset

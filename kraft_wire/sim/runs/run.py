@@ -1,0 +1,289 @@
+"""Lives through one plan: faults first, then everything is healed and the quorum must settle.
+
+Phase one runs under faults for a number of events. Phase two takes them back and demands, within
+bounds of virtual time: a leader (L1), every operation resolved
+(L2), everybody at the committed end (L3), voter changes over (L4), no change of leadership while
+nothing disturbs (L5), every request answered (L6). L7 is judged all the time (`invariants`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from kraft_wire.model import ZERO_UUID
+from kraft_wire.raft.roles import Leader
+from kraft_wire.raft.voters import VoterNode
+from kraft_wire.sim.cluster import Cluster
+from kraft_wire.sim.faults.quorum_faults import QuorumFaults
+from kraft_wire.sim.faults.relocation import why_unknown
+from kraft_wire.sim.faults.upkeep_faults import UpkeepFaults
+from kraft_wire.sim.judge.invariants import SAFETY, Canary
+from kraft_wire.sim.judge.judge import Judge, Signals
+from kraft_wire.sim.judge.violation import Violation
+from kraft_wire.sim.machine import NodeBroke, SpinningNode
+from kraft_wire.sim.plans.plan import Plan
+from kraft_wire.sim.setup import LISTENER
+from kraft_wire.sim.trace import Trace
+from kraft_wire.sim.world import World
+
+__all__ = ["Failure", "Result", "Run", "run_plan"]
+
+_SETTLES_WITHIN_US: Final = 120_000_000
+_EVENTS_TO_SETTLE_MAX: Final = 60_000
+_UNDISTURBED_US: Final = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Which invariant broke, where, and how."""
+
+    invariant: str
+    """Its id and name; S24 and S28 come without a judge."""
+    text: str
+    events: int
+    """After how many events."""
+    now_us: int
+
+
+@dataclass(slots=True)
+class Result:
+    """What one run came to; small, so that processes can hand it over."""
+
+    seed: int
+    events: int = 0
+    useful_events: int = 0
+    virtual_us: int = 0
+    failure: Failure | None = None
+    trace_hash: str = ""
+    faults: Counter[str] = field(default_factory=Counter)
+    marks: Counter[str] = field(default_factory=Counter)
+    looked: Counter[str] = field(default_factory=Counter)
+    """How often each invariant was asked."""
+    committed: int = 0
+    """Records committed."""
+    operations: Counter[str] = field(default_factory=Counter)
+    registers: int = 0
+    """Histories that an order was found for."""
+
+
+def run_plan(plan: Plan, *, kinds: Sequence[Callable[[Judge], Signals]] = SAFETY) -> Result:
+    """Live through a plan and tell what came of it."""
+    return Run(plan, kinds=kinds).result()
+
+
+class Run:
+    """One plan on one world."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        kinds: Sequence[Callable[[Judge], Signals]] = SAFETY,
+        keeps_trace: bool = False,
+    ) -> None:
+        self.plan = plan
+        has_canary = Canary in kinds and bool(plan.setup.brokers)
+        if has_canary:  # the partitions have one of their own
+            kinds = [kind for kind in kinds if kind is not Canary]
+        self.world = World(plan.seed, plan.setup, kinds=kinds, keeps_trace=keeps_trace)
+        if self.world.cluster is not None:
+            self.world.cluster.judge.has_canary = has_canary
+        kind = QuorumFaults if self.world.cluster is None else UpkeepFaults
+        self.faults = kind(self.world, plan.habits)
+        self.registers = 0
+        self.healed_us = 0
+
+    @property
+    def trace(self) -> Trace:
+        """What happened."""
+        return self.world.trace
+
+    def result(self) -> Result:
+        """Live, and return what came of it."""
+        failure = self._failure()
+        world, cluster = self.world, self.world.cluster
+        found = Result(
+            seed=self.plan.seed,
+            events=world.events,
+            useful_events=world.useful_events,
+            virtual_us=world.now_us,
+            failure=failure,
+            trace_hash=world.trace.hexdigest(),
+            faults=world.faults,
+            marks=world.marks + world.judge.marks,
+            looked=world.judge.looked,
+            committed=world.judge.ledger.committed_end,
+            operations=Counter(world.history.counts),
+            registers=self.registers,
+        )
+        if cluster is not None:
+            found.marks += cluster.judge.marks + cluster.truth.marks
+            found.looked += cluster.judge.looked
+            found.operations += cluster.history.counts
+        return found
+
+    def _failure(self) -> Failure | None:
+        try:
+            self.live()
+        except (Violation, SpinningNode, NodeBroke) as broken:
+            return self._failed(broken.invariant, str(broken))
+        return None
+
+    def _failed(self, invariant: str, text: str) -> Failure:
+        world = self.world
+        world.observer.note(None, f"VIOLATION {text}")
+        return Failure(invariant, text, world.events, world.now_us)
+
+    # -- the two phases --------------------------------------------------------------------------
+
+    def live(self) -> None:
+        """Both phases; Violation, NodeBroke or SpinningNode where something is wrong."""
+        plan, world = self.plan, self.world
+        self.faults.schedule(plan.faults)
+        world.start()
+        scheduler = world.scheduler
+        while world.events < plan.events and scheduler.now_us < plan.chaos_us:
+            if not scheduler.step():
+                break
+        self.faults.heal()
+        self.healed_us = world.now_us
+        self._settle()
+
+    def _settle(self) -> None:
+        world = self.world
+        world.rest()
+        if world.cluster is not None:
+            world.cluster.rest()
+        world.observer.note(None, "everything is healed")
+        if not self.can_elect():
+            world.marks["no election possible"] += 1
+            return
+        self._come_to_rest()
+        world.marks["settled"] += 1
+        if any(map(world.is_astray, world.running())):
+            world.marks["observer astray"] += 1
+        if not self._until(lambda: not any(client.link.is_busy for client in world.clients)):
+            raise Violation("L6 ParkedRequestsEnd", 0, "a client still waits")
+        if not self._until(self._no_voter_change):
+            raise Violation("L4 ReconfigResolves", 0, self._states())
+        if not self._until(lambda: why_unknown(world) is None):
+            raise Violation("L8 AddressIsKnown", 0, why_unknown(world))
+        self._come_to_rest()  # whom the last change removed does not lead on
+        if world.cluster is not None:
+            self._settle_cluster(world.cluster)
+        self._stays_undisturbed()
+        self.registers = world.history.judge_registers()
+
+    def _come_to_rest(self) -> None:
+        """L1, L3: one leader, and everybody at its end."""
+        if not self._until(self.world.is_settled):
+            raise Violation("L1 LeaderElected", 0, self._states())
+
+    def _settle_cluster(self, cluster: Cluster) -> None:
+        """Every replica comes into sync, every record is read, and offsets are as they were."""
+        if not self._until(cluster.is_settled):
+            raise Violation("L3 ReplicasCatchUp", 0, cluster.why_unsettled())
+        upkeep = cluster.judge.upkeep
+        if upkeep is not None and not self._until(lambda: upkeep.why_overdue() is None):
+            raise Violation("L9 LogsAreKeptSmall", 0, upkeep.why_overdue())
+        cluster.read_offsets()
+        if not self._until(lambda: cluster.reader.has_read_offsets):
+            raise Violation("L6 ParkedRequestsEnd", 0, "nobody tells which offsets are committed")
+        cluster.finish()
+        if not self._until(cluster.is_quiet):
+            raise Violation("L6 ParkedRequestsEnd", 0, "a client of the brokers still waits")
+        cluster.judge.compare_everything()
+        self.world.marks["cluster settled"] += 1
+
+    def _no_voter_change(self) -> bool:
+        roles = [machine.quorum.role for machine in self.world.running()]
+        pending = [each for each in roles if isinstance(each, Leader) and each.pending_change]
+        return not pending and not self.world.operator.is_busy
+
+    def _stays_undisturbed(self) -> None:
+        """L5: nobody campaigns while nothing is wrong.
+
+        A follower of a leader that stood still until the healing may have waited for it for almost
+        a fetch timeout, though all agree: what began before is over when that time has passed.
+        """
+        world = self.world
+        fetch_timeout_us = world.setup.fetch_timeout_ms * 1_000
+        self._pass(self.healed_us + fetch_timeout_us - world.now_us)
+        self._come_to_rest()
+        leader = world.leader()
+        assert leader is not None, "settled"
+        epoch = leader.quorum.epoch
+        self._pass(_UNDISTURBED_US)
+        now = world.leader()
+        if now is not leader or leader.quorum.epoch != epoch:
+            raise Violation("L5 StableLeader", leader.id, "epoch", epoch, self._states())
+
+    def _pass(self, span_us: int) -> None:
+        """Let a span of time pass, none where it is negative."""
+        scheduler = self.world.scheduler
+        end_us = self.world.now_us + span_us
+        while (at_us := scheduler.next_us()) is not None and at_us <= end_us:
+            scheduler.step()
+
+    def _until(self, condition: Callable[[], bool]) -> bool:
+        """Let time pass until something holds; False where it does not within the bound."""
+        world = self.world
+        end_us = world.now_us + _SETTLES_WITHIN_US
+        events_max = world.events + _EVENTS_TO_SETTLE_MAX
+        looked_at = -1
+        while True:
+            if world.events != looked_at:
+                looked_at = world.events
+                if condition():
+                    return True
+            at_us = world.scheduler.next_us()
+            if at_us is None or at_us > end_us or world.events > events_max:
+                return condition()
+            world.scheduler.step()
+
+    def can_elect(self) -> bool:
+        """Tell whether a leader can be elected at all.
+
+        Not where lost disks took the majority. And not where the longest log belongs to a replica
+        that it removes, by a record nobody else has: as an observer it may not stand, and asked for
+        its vote it must not give it to a shorter log. KIP-853 has no way out of that.
+        """
+        machines = self.world.running()
+        watches = self.world.judge.watches
+        newest = max(
+            machines,
+            key=lambda m: (watches[m.id].log.last_epoch, watches[m.id].log.end_offset),
+            default=None,
+        )
+        if newest is None:
+            return False
+        quorum = newest.quorum
+        offset = quorum.voters.latest_offset
+        is_committed = offset is None or offset < self.world.judge.ledger.committed_end
+        if not quorum.is_voter and not is_committed:
+            return False
+        members = quorum.voters.latest.nodes.values()
+        alive = [node for node in members if self._is_there(node.key.id, node.key.directory_id)]
+        found = [node for node in alive if not self._has_moved(node)]
+        return 2 * len(found) > len(members)
+
+    def _has_moved(self, voter: VoterNode) -> bool:
+        """Tell whether the others look for a voter where it is not any more."""
+        address = voter.endpoints.get(LISTENER)
+        return address is not None and self.world.addresses.is_stale(voter.key.id, address.host)
+
+    def _is_there(self, node_id: int, directory_id: bytes) -> bool:
+        machine = self.world.machines[node_id]
+        return directory_id in (ZERO_UUID, machine.directory_id)
+
+    def _states(self) -> str:
+        return "; ".join(
+            f"{m.id} {type(m.quorum.role).__name__} epoch {m.quorum.epoch} "
+            f"leader {m.quorum.leader_id} high watermark {m.quorum.high_watermark} "
+            f"log {self.world.judge.watches[m.id].log.end_offset}"
+            + (" leads" if isinstance(m.quorum.role, Leader) else "")
+            for m in self.world.running()
+        )
