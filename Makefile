@@ -9,7 +9,7 @@ READY := $(VENV)/.stamp
 # A worker takes whole files, because a module's fixtures are servers.
 PARALLEL := --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help install run test test-judged test-all check coverage generate golden clients clients-cluster bench instructions bench-quorum bench-cluster bench-spark fuzz attack mixed guests replicas dropin crash sim sim-clusters model mutants mutants-random spark spark-cluster apache-views ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
+.PHONY: help install run test test-judged test-all test-pythons check coverage generate golden clients clients-cluster bench instructions bench-quorum bench-cluster bench-spark fuzz attack mixed guests replicas dropin crash sim sim-clusters model mutants mutants-random spark spark-cluster apache-views ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
 .DEFAULT_GOAL := help
 
 help:  ## list the verbs
@@ -40,6 +40,9 @@ test-judged: $(READY)  ## every test with a judge that is not ours, one after th
 
 test-all: $(READY)  ## all that must pass, with every judge: checks, coverage, simulators, both lanes of tests
 	$(BIN)/python -m tests.everything $(ARGS)
+
+test-pythons:  ## make test on each supported Python that is found (ARGS="/path/to/python3.12 ...")
+	$(PYTHON) -m tests.pythons $(ARGS)
 
 check: $(READY)  ## format, lint, types, import contracts, tidiness, generated code
 	$(BIN)/python -m tests.check $(ARGS)

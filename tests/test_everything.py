@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import everything, judges
+from tests import everything, judges, pythons
 from tests.everything import Phase, Timed
 from tests.tidiness import CHECKOUT
 
@@ -120,3 +120,25 @@ def test_first_phase_that_fails_ends_the_run(
     printed = capsys.readouterr().out
     assert "0:01:00  checks\n0:01:00  coverage: FAILED\n" in printed
     assert printed.splitlines()[-1] == "no tests ran in 120.00s (0:02:00)"
+
+
+def test_missing_python_is_named_and_the_others_are_judged(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert pythons.supported()[:3] == ["3.11", "3.12", "3.13"]
+    ran: list[list[str]] = []
+
+    def run(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        ran.append(command)
+        if command[0] == "absent":
+            raise FileNotFoundError
+        return subprocess.CompletedProcess(command, 0, stdout="3.11\n")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    assert pythons.main(["absent", "present"]) == 0
+    assert ran[-1] == ["make", "test", "PYTHON=present", "VENV=.venv/pythons/3.11"]
+    assert capsys.readouterr().out.splitlines() == [
+        "absent: not run: there is no such interpreter here",
+        "present: passed",
+    ]
+    assert pythons.main(["absent"]) == 1
