@@ -31,7 +31,6 @@ REST = " ".join(f"--ignore={path}" for path in (*TIDY_TESTS, *COVERED))
 
 PHASES: dict[str, list[str]] = {
     "checks": ["make", "check", f"ARGS={REPORT}"],
-    "jars of Apache": [sys.executable, "-m", "tests.apache.jars"],
     "coverage": ["make", "coverage", f"ARGS={REPORT}"],
     "simulated quorums": ["make", "sim", "SEEDS=0:500"],
     "simulated clusters": ["make", "sim-clusters", "SEEDS=1500:1524"],
@@ -92,11 +91,13 @@ def tests_of(report: Path) -> list[Timed]:
     ]
 
 
-def summary(tests: Sequence[Timed], seconds: float) -> str:
-    """One line as pytest writes it, of all phases together."""
+def summary(phases: Sequence[Phase], tests: Sequence[Timed]) -> str:
+    """One line as pytest writes it, of all phases together, after the phase that failed."""
     counts = Counter(each.outcome for each in tests)
     told = [f"{counts[word]} {word}" for word in WORDS if counts[word]] or ["no tests ran"]
-    return f"{', '.join(told)} in {seconds:.2f}s ({_clock(seconds)})"
+    failed = [f"{phase.name}: FAILED, " for phase in phases if not phase.succeeded]
+    seconds = sum(phase.seconds for phase in phases)
+    return f"{''.join(failed)}{', '.join(told)} in {seconds:.2f}s ({_clock(seconds)})"
 
 
 def _clock(seconds: float) -> str:
@@ -120,10 +121,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 break
     print("\n=== durations")
     for phase in phases:
-        print(f"{_clock(phase.seconds)}  {phase.name}{'' if phase.succeeded else ': FAILED'}")
+        print(f"{_clock(phase.seconds)}  {phase.name}")
     for test in sorted(tests, key=lambda each: -each.seconds)[:SLOWEST]:
         print(f"{test.seconds:7.1f} s  {test.name}")
-    print(summary(tests, sum(phase.seconds for phase in phases)))
+    print(summary(phases, tests))
     return 0 if all(phase.succeeded for phase in phases) else 1
 
 
