@@ -83,7 +83,7 @@ def tests_of(report: Path) -> list[Timed]:
         return []
     return [
         Timed(
-            name=f"{case.get('classname', '').replace('.', '/')}::{case.get('name')}",
+            name=f"{case.get('classname', '').replace('.', '/')}.py::{case.get('name')}",
             seconds=float(case.get("time", 0)),
             outcome=next((OUTCOMES[each.tag] for each in case if each.tag in OUTCOMES), "passed"),
         )

@@ -96,7 +96,7 @@ def test_report_of_pytest_is_read_and_counted(tmp_path: Path) -> None:
         "</testsuite></testsuites>"
     )
     tests = everything.tests_of(report)
-    assert tests[0] == Timed("tests/a/test_b::test_c[1]", 2.5, "passed")
+    assert tests[0] == Timed("tests/a/test_b.py::test_c[1]", 2.5, "passed")
     ran = [Phase("one", 3600.0, True), Phase("two", 125.0, True)]
     assert everything.summary(ran, tests) == (
         "1 failed, 1 passed, 1 skipped, 1 error in 3725.00s (1:02:05)"
