@@ -1,19 +1,23 @@
 # The verbs. Each sets up what it needs under .venv: a machine with Python >= 3.11 and make is enough.
 # One built with optimisations (a distribution's is, pyenv's is not unless told to) is a third faster: PYTHON=...
 PYTHON ?= python3
-BIN := .venv/bin
-NODE_READY := .venv/.node-stamp
-READY := .venv/.stamp
+VENV ?= .venv
+BIN := $(VENV)/bin
+NODE_READY := $(VENV)/.node-stamp
+READY := $(VENV)/.stamp
 
-.PHONY: help install run test check coverage generate golden clients clients-cluster bench instructions bench-quorum bench-cluster bench-spark fuzz attack mixed guests replicas dropin crash sim sim-clusters model mutants mutants-random spark spark-cluster apache-views ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
+# A worker takes whole files, because a module's fixtures are servers.
+PARALLEL := --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+
+.PHONY: help install run test test-judged test-all test-pythons check coverage generate golden clients clients-cluster bench instructions bench-quorum bench-cluster bench-spark fuzz attack mixed guests replicas dropin crash sim sim-clusters model mutants mutants-random spark spark-cluster apache-views ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
 .DEFAULT_GOAL := help
 
 help:  ## list the verbs
-	@$(PYTHON) -c "import re; [print(f'make {v:14}{d}') for v, d in re.findall(r'^([\w-]+):.*?## (.*)', open('Makefile').read(), re.M)]"
+	@$(PYTHON) -c "import re; [print(f'make {v:15}{d}') for v, d in re.findall(r'^([\w-]+):.*?## (.*)', open('Makefile').read(), re.M)]"
 
 $(BIN)/python:
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'Python 3.11 or newer is needed: make PYTHON=python3.x')"
-	$(PYTHON) -m venv .venv
+	$(PYTHON) -m venv $(VENV)
 
 $(NODE_READY): pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[fast]'
@@ -28,14 +32,23 @@ install: $(READY)  ## the virtual environment with everything for running and de
 run: $(NODE_READY)  ## a node on 127.0.0.1:9092, data under ./kraft-wire-data
 	$(BIN)/kraft-wire server $(ARGS)
 
-test: $(READY)  ## every test; those whose judge is missing are listed as not run
-	$(BIN)/python -m pytest $(ARGS)
+test: $(READY)  ## every test that needs nothing but Python, in minutes; what was not run is listed
+	$(BIN)/python -m pytest $(PARALLEL) --judges without $(ARGS)
+
+test-judged: $(READY)  ## every test with a judge that is not ours, one after the other
+	$(BIN)/python -m pytest --judges only $(ARGS)
+
+test-all: $(READY)  ## all that must pass, with every judge: checks, coverage, simulators, both lanes of tests
+	$(BIN)/python -m tests.everything $(ARGS)
+
+test-pythons:  ## make test on each supported Python that is found (ARGS="/path/to/python3.12 ...")
+	$(PYTHON) -m tests.pythons $(ARGS)
 
 check: $(READY)  ## format, lint, types, import contracts, tidiness, generated code
-	$(BIN)/python -m tests.check
+	$(BIN)/python -m tests.check $(ARGS)
 
 coverage: $(READY)  ## every branch of the hand-written wire/ and storage/, or a failure
-	$(BIN)/python -m pytest -q --cov=kraft_wire/wire --cov=kraft_wire/storage --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=100 tests/wire tests/storage tests/golden/test_corpus.py tests/codegen
+	$(BIN)/python -m pytest -q $(PARALLEL) --cov=kraft_wire/wire --cov=kraft_wire/storage --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=100 tests/wire tests/storage tests/golden/test_corpus.py $(ARGS)
 
 generate: $(READY)  ## generated code from schemas/
 	$(BIN)/python -m codegen $(ARGS)

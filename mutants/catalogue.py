@@ -86,6 +86,12 @@ class Mutant:
     def __post_init__(self) -> None:
         object.__setattr__(self, "modules", tuple(one.module for one in self.changes))
 
+    @property
+    def file_name(self) -> str:
+        """Id and whole title, in lower case, with a dash for all between letters and digits."""
+        words = re.findall(r"[a-z0-9]+", self.title.lower())
+        return f"{self.id}-{'-'.join(words)}.toml"
+
 
 def load_all(folder: Path = HERE) -> list[Mutant]:
     """Read the catalogue, by area and id. ValueError where a file is not in its form."""

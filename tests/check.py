@@ -1,7 +1,7 @@
 """`python -m tests.check`: what must hold before a test is worth running; behind `make check`.
 
 Every step is a program of its own; as many run at a time as there are processors, the longest
-first. The output of a step is shown only when it fails.
+first. The output of a step is shown only when it fails. Arguments go to the step that runs pytest.
 """
 
 import os
@@ -18,10 +18,11 @@ STEP_SECONDS_MAX = 300
 
 PYTHON = str(PROGRAMS / "python")
 TIDY_TESTS = ("tests/test_tidy.py", "tests/test_docs.py", "tests/codegen")
+TIDINESS = "tidiness and documents"
 
 STEPS: dict[str, list[str]] = {
     "types": [str(PROGRAMS / "mypy")],
-    "tidiness and documents": [PYTHON, "-m", "pytest", "-q", "--durations=0", *TIDY_TESTS],
+    TIDINESS: [PYTHON, "-m", "pytest", "-q", "--durations=0", *TIDY_TESTS],
     "generated code": [PYTHON, "-m", "codegen", "--check"],
     "import contracts": [str(PROGRAMS / "lint-imports")],
     "lint": [str(PROGRAMS / "ruff"), "check"],
@@ -43,7 +44,7 @@ def run_step(name: str) -> Outcome:
     """Run one step of the table."""
     started = time.monotonic()
     done = subprocess.run(
-        STEPS[name],
+        [*STEPS[name], *(sys.argv[1:] if name == TIDINESS else ())],
         cwd=CHECKOUT,
         capture_output=True,
         text=True,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,42 +13,89 @@ from tests import judges
 from tests.apache.node import ApacheNode
 from tests.server_process import ServerProcess
 
-_NOT_RUN: list[tuple[str, str]] = []
+LANES = ("all", "without", "only")
+"""What `--judges` takes: every test, those that need no judge, or those that need one."""
+
+_left_out: dict[str, int] = {}
+"""Tests that `--judges without` left out, by judge; a worker of xdist reports its own."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--judges` chooses a lane."""
+    text = "tests that need a judge: run them too (default), run all without them, or only them"
+    parser.addoption("--judges", choices=LANES, default=LANES[0], help=text)
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run what answers fast before what starts other programs, so that a mistake shows early."""
-    items.sort(key=_cost)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the chosen lane, in an order in which a mistake shows early.
+
+    Fast tests run before those that start other programs. Parallel workers take the longest
+    files first: one that began last would keep one worker busy after the others are done.
+    """
+    lane = config.getoption("--judges", default=LANES[0])
+    if lane != "all":
+        chosen: list[pytest.Item] = []
+        others: list[pytest.Item] = []
+        for item in items:
+            (chosen if bool(_judges_of(item)) is (lane == "only") else others).append(item)
+        _left_out.update(Counter(name for item in others for name in _judges_of(item)))
+        config.hook.pytest_deselected(items=others)
+        items[:] = chosen
+    items.sort(key=_cost, reverse=hasattr(config, "workerinput"))
+
+
+def _judges_of(item: pytest.Item) -> list[str]:
+    return [name for name in judges.PROGRAMS if item.get_closest_marker(name)]
 
 
 def _cost(item: pytest.Item) -> int:
-    markers = {marker.name for marker in item.iter_markers()}
-    if "client" in markers or "slow" in markers:
+    if item.get_closest_marker("client") or item.get_closest_marker("slow"):
         return 2
-    return int(bool(markers & judges.PROGRAMS.keys()))
+    return int(bool(_judges_of(item)))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip a test whose judge is missing, or fail it where judges are required."""
-    needed = [name for name in judges.PROGRAMS if item.get_closest_marker(name)]
-    missing = judges.missing_programs(needed)
+    missing = judges.missing_programs(_judges_of(item))
     if not missing:
         return
     reason = judges.not_run_reason(missing)
     if judges.judges_are_required():
         pytest.fail(f"{reason}, and CI=true makes a missing judge a failure", pytrace=False)
-    _NOT_RUN.append((item.nodeid, reason))
     pytest.skip(reason)
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A worker of xdist hands over what it left out; all workers leave out the same."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["left_out"] = _left_out
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take over what a worker left out."""
+    _left_out.update(getattr(node, "workeroutput", {}).get("left_out", {}))
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """List the tests that were not run, each with what it lacks."""
-    if not _NOT_RUN:
-        return
-    terminalreporter.section("not run for lack of a judge")
-    for nodeid, reason in _NOT_RUN:
-        terminalreporter.line(f"{nodeid}: {reason}")
+    """List the tests that were not run, each with what it lacks, and the judges left out."""
+    skipped = [
+        (report.nodeid, report.longrepr[2].removeprefix("Skipped: "))
+        for report in terminalreporter.stats.get("skipped", ())
+    ]
+    not_run = [(nodeid, reason) for nodeid, reason in skipped if judges.is_not_run(reason)]
+    if not_run:
+        terminalreporter.section("not run for lack of a judge")
+        for nodeid, reason in not_run:
+            terminalreporter.line(f"{nodeid}: {reason}")
+    if _left_out:
+        terminalreporter.section("judges that were not run")
+        for judge, count in sorted(_left_out.items()):
+            tests = "test" if count == 1 else "tests"
+            line = f"{judge:10}{count:5} {tests:5}  {judges.how_to_get(judge)}"
+            terminalreporter.line(line)
+        terminalreporter.line("`make test-all` runs every test with every judge.")
 
 
 @pytest.fixture(scope="session")

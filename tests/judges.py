@@ -21,6 +21,19 @@ PROGRAMS: dict[str, tuple[str, ...]] = {
     "valgrind": ("valgrind",),
 }
 
+PACKAGES: dict[str, tuple[str, ...]] = {
+    "java": ("default-jdk-headless", "maven"),
+    "go": ("golang-go",),
+    "node": ("nodejs", "npm"),
+    "kcat": ("kcat",),
+    "chromium": ("chromium",),
+    "valgrind": ("valgrind",),
+}
+"""What Debian and its kin call them; `.ci/run` installs the same."""
+
+NOT_RUN = "not run: "
+"""How the reason of a skip begins where a judge is missing."""
+
 Which = Callable[[str], str | None]
 
 
@@ -45,4 +58,17 @@ def judges_are_required() -> bool:
 def not_run_reason(missing: list[str]) -> str:
     """What the list of tests that were not run says about one of them."""
     assert missing
-    return f"not run: {', '.join(missing)} missing"
+    return f"{NOT_RUN}{', '.join(missing)} missing"
+
+
+def is_not_run(reason: str) -> bool:
+    """Whether a test was skipped for this reason because it lacks a judge."""
+    return reason.startswith(NOT_RUN)
+
+
+def how_to_get(judge: str) -> str:
+    """Return one line with the judge's programs and the command that installs them."""
+    programs = PROGRAMS[judge]
+    if not missing_programs([judge]):
+        return f"{', '.join(programs)}: present"
+    return f"{', '.join(programs)}: apt-get install {' '.join(PACKAGES[judge])}"

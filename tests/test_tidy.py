@@ -21,6 +21,7 @@ from kraft_wire.wire.generated import registry
 from tests import handler_heads, tidiness
 from tests.set_iteration import iterated_sets
 from tests.tidiness import CHECKOUT, Module, all_functions, modules
+from tests.vacuous_asserts import vacuous_asserts
 
 ALLOWED: dict[str, Any] = json.loads(
     (Path(__file__).parent / "tidy_allowances.json").read_text(encoding="utf-8")
@@ -119,6 +120,53 @@ def test_core_states_its_conditions_as_asserts(package: str) -> None:
     assert wanted <= 1.0, "an allowance is below the target"
     average = tidiness.asserts_per_function(package)
     assert average >= wanted, f"kraft_wire/{package}: {average:.2f} asserts per function"
+
+
+def test_asserts_can_fail() -> None:
+    report(
+        [
+            f"{module.path}:{line}: cannot fail, assert what may be wrong here or drop it"
+            for module in modules()
+            for line in vacuous_asserts(module.tree)
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "is_vacuous"),
+    [
+        ("def f():\n    assert True, 'always'", True),
+        ("def f():\n    assert False, 'never here'", False),
+        ("def f(a, b):\n    assert (a == b, 'a tuple')", True),
+        ("def f(a):\n    assert a == a", True),
+        ("def f(a, b):\n    assert a == b", False),
+        ("def f(a):\n    assert len(a) >= 0", True),
+        ("def f(a):\n    assert 0 <= len(a)", True),
+        ("def f(a):\n    assert len(a) == 0", False),
+        ("def f(a):\n    assert 0 <= len(a) <= 3", False),
+        ("def f(a: int):\n    assert isinstance(a, int)", True),
+        ("def f(a: 'int | str'):\n    assert isinstance(a, (int, str))", True),
+        ("def f(a: list[int]):\n    assert isinstance(a, list) and len(a) >= 0", True),
+        ("def f(a: int | str):\n    assert isinstance(a, int)", False),
+        ("def f(a: int):\n    a = g(a)\n    assert isinstance(a, int)", False),
+        ("def f(a: int):\n    assert a is not None", True),
+        ("def f(a: int | None):\n    assert a is not None", False),
+        ("def f():\n    a = [1]\n    assert a is not None", True),
+        ("def f():\n    a = Thing(1)\n    assert isinstance(a, Thing)", True),
+        ("def f():\n    a = find(1)\n    assert a is not None", False),
+        ("def f(self):\n    self.a = None\n    assert self.a is None", True),
+        ("def f(self, b):\n    self.a = b\n    assert self.a == b", True),
+        ("def f(self, b):\n    self.a = g(b)\n    assert self.a == b", False),
+        ("def f(a):\n    assert a > 0\n    assert a > 0", True),
+        ("def f(a):\n    assert a > 0\n    g(a)\n    assert a > 0", False),
+        ("def f(a):\n    if a < 3:\n        return\n    assert a >= 3", True),
+        ("def f(a):\n    if not a:\n        return\n    assert a", True),
+        ("def f(a):\n    if a < 3:\n        a = 3\n    assert a >= 3", False),
+        ("def f(a):\n    for b in a:\n        with b:\n            assert b == b", True),
+    ],
+)
+def test_assert_that_cannot_fail_is_found(source: str, is_vacuous: bool) -> None:
+    assert bool(list(vacuous_asserts(ast.parse(source)))) is is_vacuous
 
 
 def test_public_protocol_functions_are_documented() -> None:
@@ -293,6 +341,17 @@ def test_every_served_api_has_its_handler() -> None:
     missing = sorted(wanted - existing)
     offences = [f"{path}: in the API table but missing" for path in missing]
     report([each for each in offences if each.split(":")[0] not in ALLOWED["missing_handlers"]])
+
+
+def test_every_served_api_has_tests_of_its_name() -> None:
+    files = {path.name: path for path in (CHECKOUT / "tests").rglob("test_*.py")}
+    offences = []
+    for module in handler_heads.handlers():
+        name = f"test_{module.path.rpartition('/')[2]}"
+        api = handler_heads.head_of(module).name
+        if name not in files or api not in files[name].read_text(encoding="utf-8"):
+            offences.append(f"{module.path}: no {name} is about {api}")
+    report(offences)
 
 
 def _unseeded(tree: ast.Module) -> Iterator[int]:

@@ -34,7 +34,6 @@ class Refusal(Exception):
 
     def __init__(self, error: ErrorCode, message: str | None) -> None:
         super().__init__(message)
-        assert isinstance(error, ErrorCode), error
         assert error is not ErrorCode.NONE
         self.error = error
         self.message = message if message is None else _shortened(message)

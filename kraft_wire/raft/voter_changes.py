@@ -102,7 +102,6 @@ def answer(quorum: Quorum, change: PendingChange, error: ErrorCode) -> None:
     change.is_answered = True
     message = None if error is ErrorCode.NONE else error.name
     made = AddRaftVoterResponse if change.kind is ChangeKind.ADD else RemoveRaftVoterResponse
-    assert isinstance(error, ErrorCode), error
     response = made(error_code=error, error_message=message)
     quorum.effects.append(Reply(change.origin.reply_to, response))
 

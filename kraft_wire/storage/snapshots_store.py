@@ -200,7 +200,6 @@ class MetadataSnapshots:
         if self._partial is not None:
             _abandon(self._partial)
         self._partial = None
-        assert self._partial is None
 
     # -- dropping --------------------------------------------------------------------------------
 

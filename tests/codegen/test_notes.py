@@ -1,6 +1,7 @@
 """Notes on fields become docstrings; a note on nothing stops the generation."""
 
 import json
+from inspect import getdoc
 from pathlib import Path
 
 import pytest
@@ -20,10 +21,11 @@ def written(path: Path, text: str) -> Path:
 
 
 def test_notes_stand_in_the_docstrings_of_their_classes() -> None:
-    assert VoteRequest.__doc__ is not None
-    assert "\n    voter_id: Whom the request is meant for;" in VoteRequest.__doc__
-    assert FetchPartition.__doc__ is not None
-    assert "last_fetched_epoch: Epoch of the record before FetchOffset" in FetchPartition.__doc__
+    vote, partition = getdoc(VoteRequest), getdoc(FetchPartition)
+    assert vote is not None
+    assert "\nvoter_id: Whom the request is meant for;" in vote, "3.13 takes the indent away"
+    assert partition is not None
+    assert "last_fetched_epoch: Epoch of the record before FetchOffset" in partition
     assert VoteResponse.__doc__ == "VoteResponse, API key 52, versions 0-2, flexible 0+."
 
 

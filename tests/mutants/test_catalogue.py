@@ -30,6 +30,11 @@ def test_catalogue_is_as_large_as_promised() -> None:
     assert sum("KAFKA-" in one.mirrors or "CVE-" in one.mirrors for one in MUTANTS) >= 36
 
 
+def test_file_is_named_for_the_whole_title() -> None:
+    names = [(one.path, one.path.with_name(one.file_name)) for one in MUTANTS]
+    assert [f"git mv {path} {named}" for path, named in names if path != named] == []
+
+
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda one: one.id)
 def test_mutant_applies_once_and_compiles(mutant: Mutant) -> None:
     for path, source in mutated(mutant, CHECKOUT).items():

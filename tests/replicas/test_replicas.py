@@ -23,6 +23,7 @@ CYCLES = 6
 RECORDS = 20_000
 
 
+@pytest.mark.java
 @pytest.mark.client
 @pytest.mark.slow
 @pytest.mark.timeout(600)

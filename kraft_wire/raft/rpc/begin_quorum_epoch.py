@@ -92,7 +92,6 @@ def _follow(quorum: Quorum, request: BeginQuorumEpochRequest, begun: PartitionDa
 
 
 def _answer(quorum: Quorum, event: RequestReceived, error: ErrorCode) -> None:
-    assert isinstance(error, ErrorCode), error
     partition = ResponsePartitionData(
         partition_index=METADATA_PARTITION,
         error_code=error,

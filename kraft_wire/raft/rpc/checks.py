@@ -178,7 +178,6 @@ def point_to_leader(leader_id: int, nodes: Sequence[NodeLike]) -> Address | None
     for node in nodes:
         if node.node_id == leader_id and node.host and node.port > 0:
             return Address(node.host, node.port)
-    assert nodes is not None
     return None
 
 

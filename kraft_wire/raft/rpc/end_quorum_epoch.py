@@ -112,7 +112,6 @@ def _successor_wait_ms(quorum: Quorum, ended: PartitionData) -> int:
 
 
 def _answer(quorum: Quorum, event: RequestReceived, error: ErrorCode) -> None:
-    assert isinstance(error, ErrorCode), error
     partition = ResponsePartitionData(
         partition_index=METADATA_PARTITION,
         error_code=error,

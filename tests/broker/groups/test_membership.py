@@ -2,92 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from kraft_wire.wire.generated.error_code import ErrorCode
-from kraft_wire.wire.generated.leave_group import LeaveGroupRequest, MemberIdentity
 from tests.broker.groups.harness import Harness
+from tests.broker.groups.ready_groups import harness_with_delay, stable_group, three_members
 from tests.broker.groups.requests import Member, finish_rebalance
-
-
-def three_members(harness: Harness) -> tuple[Member, Member, Member]:
-    return tuple(Member(harness, client_id=f"client-{n}") for n in range(3))  # type: ignore[return-value]  # three by construction
-
-
-def stable_group(harness: Harness, count: int = 3) -> tuple[Member, list[Member]]:
-    """Return the leader and all members of a stable group, whatever the delay setting."""
-    members = [Member(harness, client_id=f"client-{n}") for n in range(count)]
-    for member in members:
-        member.join()
-    harness.advance(harness.settings.group_initial_rebalance_delay_ms * (count + 1))
-    for _ in range(count):
-        for member in members:
-            if member.joining.response is not None and member.generation_id == -1:
-                member.joined()
-        if all(member.joining.response is not None for member in members):
-            break
-        for member in members:
-            if member.joining.response is not None:
-                member.join_once()
-    return finish_rebalance(*members), members
-
-
-def harness_with_delay(**settings: int) -> Harness:
-    """A coordinator that waits a second for first members, so that several join at once."""
-    return Harness(group_initial_rebalance_delay_ms=1_000, **settings)
-
-
-@pytest.mark.parametrize("version", range(10))
-def test_a_member_without_id_joins_at_once_below_v4_and_is_sent_back_with_an_id_since(
-    version: int,
-) -> None:
-    harness = Harness()
-    member = Member(harness, client_id="my-client", join_version=version)
-    member.join_once()
-    harness.settle()
-    response = member.joining.response
-    prefix, _, digits = response.member_id.partition("-client-")
-    assert prefix == "my"
-    assert len(digits) == 36
-    assert digits[14] == "4"
-    expected = ErrorCode.NONE if version < 4 else ErrorCode.MEMBER_ID_REQUIRED
-    assert member.joining.error == expected
-    if version >= 4:
-        member.member_id = response.member_id
-        member.join_once()
-        harness.settle()
-        assert member.joining.error == ErrorCode.NONE
-        response = member.joining.response
-    assert response.generation_id == 1
-    assert response.leader == response.member_id
-    assert response.protocol_name == "range"
-    assert [m.member_id for m in response.members] == [response.member_id]
-
-
-@pytest.mark.parametrize("version", range(10))
-def test_refused_join_is_encodable_in_every_version(version: int) -> None:
-    member = Member(Harness(), group_id="", join_version=version)
-    assert member.join_once().error == ErrorCode.INVALID_GROUP_ID
-    assert member.joining.response.protocol_name == ("" if version < 7 else None)
-
-
-@pytest.mark.parametrize(
-    ("timeout_ms", "error"),
-    [
-        (5_999, ErrorCode.INVALID_SESSION_TIMEOUT),
-        (6_000, ErrorCode.MEMBER_ID_REQUIRED),
-        (1_800_000, ErrorCode.MEMBER_ID_REQUIRED),
-        (1_800_001, ErrorCode.INVALID_SESSION_TIMEOUT),
-    ],
-)
-def test_session_timeout_outside_the_limits_is_refused(timeout_ms: int, error: ErrorCode) -> None:
-    assert Member(Harness(), session_timeout_ms=timeout_ms).join_once().error == error
-
-
-def test_an_id_for_a_group_that_does_not_exist_is_unknown() -> None:
-    member = Member(Harness(), member_id="made-up")
-    assert member.join_once().error == ErrorCode.UNKNOWN_MEMBER_ID
-    assert member.joining.response.member_id == "made-up"
 
 
 def test_the_initial_delay_lets_three_members_into_the_first_generation() -> None:
@@ -204,16 +122,6 @@ def test_members_that_never_sync_are_removed_after_the_rebalance_timeout() -> No
     assert leader.heartbeat() == ErrorCode.REBALANCE_IN_PROGRESS
 
 
-def test_a_follower_that_repeats_its_join_is_told_its_generation() -> None:
-    harness = harness_with_delay()
-    leader, members = stable_group(harness)
-    follower = next(member for member in members if member is not leader)
-    follower.join_once()
-    assert follower.joining.response.generation_id == 1
-    assert follower.joining.response.members == []
-    assert leader.heartbeat() == ErrorCode.NONE
-
-
 def test_a_leader_that_repeats_its_join_starts_a_rebalance() -> None:
     harness = harness_with_delay()
     leader, members = stable_group(harness)
@@ -268,34 +176,6 @@ def test_a_protocol_that_one_member_lacks_is_not_chosen_however_many_prefer_it()
     assert {member.joined().protocol_name for member in members} == {"old"}
 
 
-@pytest.mark.parametrize(
-    ("protocol_type", "protocols"),
-    [
-        ("connect", ("range",)),
-        ("consumer", ("sticky",)),
-        ("consumer", ()),
-        ("", ("range",)),
-    ],
-)
-def test_a_member_without_a_common_protocol_is_refused(
-    protocol_type: str, protocols: tuple[str, ...]
-) -> None:
-    harness = Harness()
-    first = Member(harness)
-    first.join()
-    other = Member(harness, protocol_type=protocol_type, protocols=protocols)
-    assert other.join_once().error == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-
-
-def test_group_max_size_refuses_one_member_too_many() -> None:
-    harness = harness_with_delay(group_max_size=2)
-    members = three_members(harness)
-    for member in members:
-        member.join()
-    assert [member.joining.is_parked for member in members] == [True, True, False]
-    assert members[2].joining.error == ErrorCode.GROUP_MAX_SIZE_REACHED
-
-
 def test_our_bound_on_a_group_refuses_given_ids_members_and_assignments() -> None:
     harness = Harness(group_memory_max_bytes=8_000)
     given = [Member(harness).join_once().error for _ in range(20)]
@@ -327,90 +207,6 @@ def test_our_bound_on_all_memory_refuses_new_groups_and_serves_the_others() -> N
     finish_rebalance(first)
     harness.advance(601_000)
     assert Member(harness, group_id="later").join_once().error == ErrorCode.MEMBER_ID_REQUIRED
-
-
-def test_a_client_id_that_leaves_no_room_for_a_member_id_is_refused() -> None:
-    assert Member(Harness(), client_id="x" * 32_731).join_once().error == ErrorCode.INVALID_REQUEST
-
-
-def test_sync_of_wrong_generation_member_or_protocol_is_refused() -> None:
-    harness = harness_with_delay()
-    leader, _ = stable_group(harness)
-    assert leader.sync(generation_id=7).error == ErrorCode.ILLEGAL_GENERATION
-    assert leader.sync(member_id="nobody").error == ErrorCode.UNKNOWN_MEMBER_ID
-    assert leader.sync(group_id="nowhere").error == ErrorCode.UNKNOWN_MEMBER_ID
-    assert leader.sync(group_id="").error == ErrorCode.INVALID_GROUP_ID
-    inconsistent = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-    assert leader.sync(protocol_name="sticky").error == inconsistent
-    assert leader.sync(protocol_type="connect").error == inconsistent
-    assert leader.sync(protocol_type=None).error == inconsistent
-
-
-@pytest.mark.parametrize("version", range(6))
-def test_sync_of_a_stable_group_answers_the_assignment_in_every_version(version: int) -> None:
-    harness = harness_with_delay()
-    leader, _ = stable_group(harness)
-    leader.sync_version = version
-    assert bytes(leader.sync().response.assignment) == leader.member_id.encode()
-
-
-def test_heartbeat_of_wrong_generation_member_or_group_is_refused() -> None:
-    harness = harness_with_delay()
-    leader, _ = stable_group(harness)
-    assert leader.heartbeat(generation_id=9) == ErrorCode.ILLEGAL_GENERATION
-    assert leader.heartbeat(member_id="nobody") == ErrorCode.UNKNOWN_MEMBER_ID
-    assert leader.heartbeat(group_id="nowhere") == ErrorCode.UNKNOWN_MEMBER_ID
-    assert leader.heartbeat(group_id="") == ErrorCode.INVALID_GROUP_ID
-
-
-@pytest.mark.parametrize("version", range(6))
-def test_a_leaving_member_makes_the_others_rebalance(version: int) -> None:
-    harness = harness_with_delay()
-    leader, members = stable_group(harness)
-    follower = next(member for member in members if member is not leader)
-    assert follower.leave(version).error == ErrorCode.NONE
-    assert leader.heartbeat() == ErrorCode.REBALANCE_IN_PROGRESS
-    again = follower.leave(version)
-    errors = [m.error_code for m in again.response.members] or [again.error]
-    assert errors == [ErrorCode.UNKNOWN_MEMBER_ID]
-
-
-def test_leaving_of_several_members_is_answered_one_by_one() -> None:
-    harness = harness_with_delay()
-    _, (first, second, third) = stable_group(harness)
-    leaving = [MemberIdentity(member_id=m) for m in (first.member_id, "nobody", second.member_id)]
-    request = LeaveGroupRequest(group_id="group", members=leaving)
-    response = harness.send(request, 5).response
-    assert [m.error_code for m in response.members] == [
-        ErrorCode.NONE,
-        ErrorCode.UNKNOWN_MEMBER_ID,
-        ErrorCode.NONE,
-    ]
-    assert list(harness.group("group").members) == [third.member_id]
-
-
-def test_when_the_last_member_leaves_the_group_is_empty_in_a_new_generation() -> None:
-    harness = Harness()
-    member = Member(harness)
-    member.join()
-    harness.settle()
-    finish_rebalance(member)
-    member.leave()
-    group = harness.group("group")
-    assert (group.state.value, group.generation_id, group.leader_id) == ("Empty", 2, None)
-    again = Member(harness)
-    again.join()
-    harness.settle()
-    assert again.joined().generation_id == 3
-
-
-def test_a_leaving_given_id_is_forgotten() -> None:
-    harness = Harness()
-    member = Member(harness)
-    member.join_once()
-    member.member_id = member.joining.response.member_id
-    assert member.leave().response.members[0].error_code == ErrorCode.NONE
-    assert harness.group("group").pending_members == {}
 
 
 def test_an_assignment_that_cannot_be_stored_makes_the_group_rebalance() -> None:

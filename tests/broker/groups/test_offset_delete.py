@@ -1,0 +1,58 @@
+"""OffsetDelete: offsets that no member reads."""
+
+from __future__ import annotations
+
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
+from tests.broker.groups.harness import Harness
+from tests.broker.groups.ready_groups import stable_member, with_topic
+from tests.broker.groups.requests import (
+    Member,
+    committed,
+)
+
+
+def delete_request(group_id: str = "group", topic: str = "topic") -> OffsetDeleteRequest:
+    partitions = [OffsetDeleteRequestPartition(partition_index=n) for n in range(2)]
+    topics = [OffsetDeleteRequestTopic(name=topic, partitions=partitions)]
+    return OffsetDeleteRequest(group_id=group_id, topics=topics)
+
+
+def partition_errors(harness: Harness, request: OffsetDeleteRequest) -> list[int]:
+    response = harness.send(request, 0).response
+    assert response.error_code == ErrorCode.NONE
+    return [p.error_code for t in response.topics for p in t.partitions]
+
+
+def test_offsets_of_an_empty_group_are_deleted() -> None:
+    harness = with_topic()
+    Member(harness).commit()
+    assert partition_errors(harness, delete_request()) == [ErrorCode.NONE] * 2
+    assert committed(harness) == {}
+    assert committed(harness.restart()) == {}
+
+
+def test_offsets_of_a_topic_that_a_member_reads_are_kept() -> None:
+    harness = with_topic()
+    harness.create_topic("another", 2)
+    member = stable_member(harness)
+    member.commit()
+    member.commit("another")
+    assert partition_errors(harness, delete_request()) == [ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC] * 2
+    assert partition_errors(harness, delete_request(topic="another")) == [ErrorCode.NONE] * 2
+    assert committed(harness) == {("topic", 0): 1}
+
+
+def test_deleting_offsets_of_unknown_groups_topics_or_other_protocols_is_refused() -> None:
+    harness = with_topic()
+    assert harness.send(delete_request("nowhere"), 0).error == ErrorCode.GROUP_ID_NOT_FOUND
+    assert harness.send(delete_request(""), 0).error == ErrorCode.INVALID_GROUP_ID
+    Member(harness).commit()
+    unknown = partition_errors(harness, delete_request(topic="nowhere"))
+    assert unknown == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] * 2
+    stable_member(harness, group_id="connect", protocol_type="connect")
+    assert harness.send(delete_request("connect"), 0).error == ErrorCode.NON_EMPTY_GROUP

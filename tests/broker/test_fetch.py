@@ -1,0 +1,139 @@
+"""Fetch: several partitions in every version, and each error before those that come after it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kraft_wire.broker.handlers.fetch import handle
+from kraft_wire.model import FileSlice, Uuid
+from kraft_wire.wire.generated.error_code import ErrorCode as E
+from kraft_wire.wire.generated.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    PartitionData,
+)
+from tests.broker.replication.leading import TOPIC, Leading
+from tests.broker.small_broker import id_of, partition_image
+
+FIRST_BY_ID = 13
+UNKNOWN_ID = Uuid(b"nobody knows it.")
+
+
+@pytest.fixture
+def leading() -> Leading:
+    """Partitions 0 and 1 are led here, 2 by broker 2, of 3 there is no replica here."""
+    broker = Leading(
+        partition_image(0, leader_epoch=3),
+        partition_image(1, leader_epoch=3),
+        partition_image(2, leader=2, replicas=(2, 1), leader_epoch=3),
+        partition_image(3, leader=2, replicas=(2,), leader_epoch=3),
+    )
+    for number in (0, 0, 1):
+        broker.produce(number=number)
+    return broker
+
+
+def asked(index: int, offset: int = 0, epoch: int = -1) -> FetchPartition:
+    return FetchPartition(
+        partition=index,
+        fetch_offset=offset,
+        current_leader_epoch=epoch,
+        partition_max_bytes=1 << 20,
+    )
+
+
+def ask(
+    leading: Leading,
+    *partitions: FetchPartition,
+    version: int = 12,
+    topic_id: Uuid | None = None,
+    **fields: Any,
+) -> FetchResponse:
+    topic = FetchTopic(topic=TOPIC, partitions=list(partitions))
+    if version >= FIRST_BY_ID:
+        topic = FetchTopic(topic_id=topic_id or id_of(TOPIC), partitions=list(partitions))
+    request = FetchRequest(max_wait_ms=0, topics=[topic], session_epoch=-1, **fields)
+    response = handle(leading.broker, leading.context(version), request)
+    assert isinstance(response, FetchResponse), response
+    return response
+
+
+def partitions(response: FetchResponse) -> list[PartitionData]:
+    return response.responses[0].partitions
+
+
+def size(data: PartitionData) -> int:
+    records = data.records
+    return records.size_bytes if isinstance(records, FileSlice) else len(records or b"")
+
+
+@pytest.mark.parametrize("version", range(4, 19))
+def test_every_version_returns_each_partition_s_records(leading: Leading, version: int) -> None:
+    both = partitions(ask(leading, asked(0), asked(1), version=version))
+    assert [each.error_code for each in both] == [E.NONE, E.NONE]
+    assert [each.high_watermark for each in both] == [2, 1]
+    assert size(both[0]) == 2 * size(both[1]) > 0
+
+
+def test_partition_that_fails_leaves_the_others_theirs(leading: Leading) -> None:
+    answers = partitions(ask(leading, asked(9), asked(0, 1), asked(1, 2)))
+    shown = {each.partition_index: (each.error_code, size(each) > 0) for each in answers}
+    assert shown == {
+        9: (E.UNKNOWN_TOPIC_OR_PARTITION, False),
+        0: (E.NONE, True),
+        1: (E.OFFSET_OUT_OF_RANGE, False),
+    }
+
+
+def test_end_of_the_log_is_no_error_and_beyond_it_is(leading: Leading) -> None:
+    codes = [partitions(ask(leading, asked(0, offset)))[0].error_code for offset in (2, 3, -1)]
+    assert codes == [E.NONE, E.OFFSET_OUT_OF_RANGE, E.OFFSET_OUT_OF_RANGE]
+
+
+@pytest.mark.parametrize(
+    ("index", "offset", "epoch", "error"),
+    [
+        (9, 9, 9, E.UNKNOWN_TOPIC_OR_PARTITION),
+        (3, 9, 9, E.NOT_LEADER_OR_FOLLOWER),
+        (2, 9, 2, E.FENCED_LEADER_EPOCH),
+        (2, 9, 4, E.UNKNOWN_LEADER_EPOCH),
+        (0, 9, 2, E.FENCED_LEADER_EPOCH),
+        (0, 9, 4, E.UNKNOWN_LEADER_EPOCH),
+        (0, 9, 3, E.OFFSET_OUT_OF_RANGE),
+        (0, 2, 3, E.NONE),
+    ],
+)
+def test_first_error_in_kafka_s_order_is_answered(
+    leading: Leading, index: int, offset: int, epoch: int, error: E
+) -> None:
+    (answer,) = partitions(ask(leading, asked(index, offset, epoch)))
+    assert answer.error_code == error
+
+
+@pytest.mark.parametrize("version", [4, 12])
+def test_follower_s_broker_refuses_clients_that_do_not_know_of_reading_there(
+    leading: Leading, version: int
+) -> None:
+    (answer,) = partitions(ask(leading, asked(2), version=version))
+    expected = E.NOT_LEADER_OR_FOLLOWER if version < 11 else E.NONE
+    assert answer.error_code == expected
+
+
+def test_unknown_topic_id_is_refused_per_partition(leading: Leading) -> None:
+    answers = partitions(ask(leading, asked(0), asked(9), version=13, topic_id=UNKNOWN_ID))
+    assert [each.error_code for each in answers] == [E.UNKNOWN_TOPIC_ID] * 2
+
+
+@pytest.mark.parametrize(("version", "topics"), [(6, 1), (12, 1), (13, 0)])
+def test_isolation_level_that_does_not_exist_refuses_the_request(
+    leading: Leading, version: int, topics: int
+) -> None:
+    response = ask(leading, asked(0), version=version, isolation_level=2)
+    assert response.error_code == (E.NONE if version < 7 else E.UNKNOWN_SERVER_ERROR)
+    assert len(response.responses) == topics
+    codes = [each.error_code for topic in response.responses for each in topic.partitions]
+    assert codes == [E.UNKNOWN_SERVER_ERROR] * topics

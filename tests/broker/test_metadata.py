@@ -1,0 +1,145 @@
+"""Metadata: which topics a request means, and each error before those that come after it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from kraft_wire.broker.broker import Broker
+from kraft_wire.broker.handlers.metadata import handle
+from kraft_wire.model import Uuid
+from kraft_wire.wire.generated.error_code import ErrorCode as E
+from kraft_wire.wire.generated.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
+from tests.broker.small_broker import (
+    broker_image,
+    context,
+    id_of,
+    image_of,
+    partition_image,
+    small_broker,
+)
+
+UNKNOWN_ID = Uuid(b"nobody knows it.")
+
+
+@pytest.fixture
+def broker() -> Broker:
+    brokers = [broker_image(1), broker_image(2, fenced=True), broker_image(3, listener="INTERNAL")]
+    topics = {
+        "led": [partition_image(0, leader_epoch=7)],
+        "unled": [
+            partition_image(0, leader=-1),
+            partition_image(1, leader=2, replicas=(2, 1)),
+            partition_image(2, leader=3, replicas=(3,)),
+        ],
+    }
+    return small_broker(image_of(topics, brokers), auto_create_topics_enable=False)
+
+
+def ask(
+    broker: Broker, version: int, topics: Sequence[MetadataRequestTopic] | None
+) -> MetadataResponse:
+    wanted = None if topics is None else list(topics)
+    request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
+    return handle(broker, context(version), request)
+
+
+def named(*names: str) -> list[MetadataRequestTopic]:
+    return [MetadataRequestTopic(name=name) for name in names]
+
+
+def errors(response: MetadataResponse) -> list[tuple[str | None, int]]:
+    return [(topic.name, topic.error_code) for topic in response.topics]
+
+
+@pytest.mark.parametrize(
+    ("version", "topics", "expected"),
+    [
+        (0, [], ["led", "unled"]),
+        (1, [], []),
+        (1, None, ["led", "unled"]),
+        (13, None, ["led", "unled"]),
+        (13, [], []),
+    ],
+)
+def test_no_topics_mean_all_in_version_0_and_none_since(
+    broker: Broker,
+    version: int,
+    topics: list[MetadataRequestTopic] | None,
+    expected: list[str],
+) -> None:
+    assert [topic.name for topic in ask(broker, version, topics).topics] == expected
+
+
+def test_brokers_are_those_of_the_listener_that_are_not_fenced(broker: Broker) -> None:
+    response = ask(broker, 13, None)
+    assert [(each.node_id, each.host, each.port) for each in response.brokers] == [
+        (1, "host1", 9001)
+    ]
+    assert response.controller_id == 1
+
+
+def test_topic_that_is_named_twice_is_answered_once(broker: Broker) -> None:
+    assert errors(ask(broker, 9, named("led", "led"))) == [("led", E.NONE)]
+
+
+def test_unknown_and_invalid_names_are_told_apart(broker: Broker) -> None:
+    assert errors(ask(broker, 9, named("absent", "no/name"))) == [
+        ("absent", E.UNKNOWN_TOPIC_OR_PARTITION),
+        ("no/name", E.INVALID_TOPIC_EXCEPTION),
+    ]
+
+
+def test_request_with_any_id_is_one_by_ids(broker: Broker) -> None:
+    topics = [
+        MetadataRequestTopic(name=None, topic_id=id_of("led")),
+        MetadataRequestTopic(name=None, topic_id=UNKNOWN_ID),
+        MetadataRequestTopic(name="unled"),
+    ]
+    response = ask(broker, 12, topics)
+    assert errors(response) == [("led", E.NONE), (None, E.UNKNOWN_TOPIC_ID)]
+    assert response.topics[1].topic_id == UNKNOWN_ID
+
+
+def test_ids_before_version_12_refuse_the_request(broker: Broker) -> None:
+    topics = [MetadataRequestTopic(name="led", topic_id=id_of("led")), *named("unled")]
+    assert errors(ask(broker, 11, topics)) == [
+        ("led", E.INVALID_REQUEST),
+        ("unled", E.INVALID_REQUEST),
+    ]
+
+
+@pytest.mark.parametrize(("version", "top_level"), [(12, E.NONE), (13, E.UNKNOWN_SERVER_ERROR)])
+def test_topic_without_name_and_id_refuses_the_request(
+    broker: Broker, version: int, top_level: E
+) -> None:
+    response = ask(broker, version, [MetadataRequestTopic(name=None)])
+    assert [topic.error_code for topic in response.topics] == [E.UNKNOWN_SERVER_ERROR]
+    assert response.error_code == top_level
+
+
+@pytest.mark.parametrize(
+    ("version", "absent"), [(5, E.LEADER_NOT_AVAILABLE), (6, E.LISTENER_NOT_FOUND)]
+)
+def test_partition_without_a_leader_that_a_client_reaches_says_why(
+    broker: Broker, version: int, absent: E
+) -> None:
+    (topic,) = ask(broker, version, named("unled")).topics
+    assert topic.error_code == E.NONE
+    assert [(each.error_code, each.leader_id) for each in topic.partitions] == [
+        (E.LEADER_NOT_AVAILABLE, -1),
+        (E.LEADER_NOT_AVAILABLE, -1),
+        (absent, -1),
+    ]
+    assert [each.offline_replicas for each in topic.partitions] == [[], [2], [3]]
+
+
+def test_partition_with_a_leader_shows_it_with_its_epoch(broker: Broker) -> None:
+    (partition,) = ask(broker, 13, named("led")).topics[0].partitions
+    assert (partition.error_code, partition.leader_id, partition.leader_epoch) == (E.NONE, 1, 7)
+    assert (partition.replica_nodes, partition.isr_nodes) == ([1], [1])

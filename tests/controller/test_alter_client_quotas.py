@@ -1,0 +1,70 @@
+"""AlterClientQuotas: entities, values, and the bounds of one change."""
+
+import pytest
+
+from kraft_wire.controller.requests import decide
+from kraft_wire.wire.generated.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasResponse,
+    EntityData,
+    EntryData,
+    OpData,
+)
+from kraft_wire.wire.generated.error_code import ErrorCode
+from tests.controller.cluster import Context, OneNodeCluster
+
+UNREADABLE = "\ufffd" * 20_000
+"""A name whose bytes were no UTF-8: it fits into a request and not into a record."""
+
+
+def quota(name: str, *, value: float = 1.0, kind: str = "user") -> EntryData:
+    entity = [EntityData(entity_type=kind, entity_name=name)]
+    return EntryData(entity=entity, ops=[OpData(key="producer_byte_rate", value=value)])
+
+
+def test_name_that_no_record_can_hold_is_refused_and_nothing_else_of_the_request_is_done() -> None:
+    cluster = OneNodeCluster()
+    before = cluster.loader.image
+    request = AlterClientQuotasRequest(entries=[quota("fine"), quota(UNREADABLE)])
+    response = cluster.ask(request, 1)
+    assert isinstance(response, AlterClientQuotasResponse)
+    assert {each.error_code for each in response.entries} == {ErrorCode.INVALID_REQUEST}
+    assert cluster.loader.image is before
+
+
+def test_more_quotas_than_a_batch_holds_are_refused_all_together() -> None:
+    cluster = OneNodeCluster()
+    entries = [quota(f"user-{number}") for number in range(10_001)]
+    response = cluster.ask(AlterClientQuotasRequest(entries=entries), 1)
+    assert isinstance(response, AlterClientQuotasResponse)
+    assert {each.error_code for each in response.entries} == {ErrorCode.POLICY_VIOLATION}
+    assert cluster.loader.image.client_quotas == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "is_one"),
+    [(None, True), ("10.0.0.1", True), ("::1", True), ("localhost", False), ("", False)],
+)
+def test_quota_of_an_address_names_one_or_the_default(name: str | None, is_one: bool) -> None:
+    entity = [EntityData(entity_type="ip", entity_name=name)]
+    change = OpData(key="connection_creation_rate", value=5)
+    request = AlterClientQuotasRequest(entries=[EntryData(entity=entity, ops=[change])])
+    response = OneNodeCluster().ask(request, 1)
+    assert isinstance(response, AlterClientQuotasResponse)
+    assert (response.entries[0].error_code == ErrorCode.NONE) == is_one
+
+
+def test_not_a_number_is_no_quota() -> None:
+    cluster = OneNodeCluster()
+    request = AlterClientQuotasRequest(entries=[quota("a", value=float("nan"))])
+    response = cluster.ask(request, 1)
+    assert isinstance(response, AlterClientQuotasResponse)
+    assert response.entries[0].error_message == "Quota producer_byte_rate must be greater than 0"
+
+
+def test_result_carries_the_records_as_they_are_appended() -> None:
+    cluster = OneNodeCluster()
+    request = AlterClientQuotasRequest(entries=[quota("a"), quota("b")])
+    result = decide(cluster.controller, Context(1), request, 0, 0)
+    assert len(result.values) == len(result.records) == 2
+    assert result.values[0][:3] == bytes([1, 14, 0])

@@ -1,0 +1,41 @@
+"""ControllerRegistration: what another controller says of itself, and what no log may hold."""
+
+import pytest
+
+from kraft_wire.model import Uuid
+from kraft_wire.wire.generated.controller_registration import (
+    ControllerRegistrationResponse,
+    Feature,
+    Listener,
+)
+from kraft_wire.wire.generated.error_code import ErrorCode
+from tests.controller.cluster import OneNodeCluster
+from tests.controller.plain_requests import registration
+
+
+def test_controller_registers_and_replaces_its_former_self() -> None:
+    cluster = OneNodeCluster()
+    cluster.ask(registration(), 0)
+    cluster.ask(registration(incarnation_id=Uuid(b"j" * 16)), 0)
+    seen = cluster.loader.image.controllers[7]
+    assert seen.incarnation_id == Uuid(b"j" * 16)
+    assert seen.endpoints["CONTROLLER"].port == 9
+    assert seen.features["metadata.version"] == (7, 30)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"controller_id": -1},
+        {"listeners": [Listener(name="A"), Listener(name="A")]},
+        {"listeners": [Listener(name="A", security_protocol=9)]},
+        {"features": [Feature(name="a"), Feature(name="a")]},
+        {"features": [Feature(name="a", min_supported_version=2, max_supported_version=1)]},
+    ],
+)
+def test_registration_that_no_log_may_hold_is_refused(fields: dict[str, object]) -> None:
+    cluster = OneNodeCluster()
+    response = cluster.ask(registration(**fields), 0)
+    assert isinstance(response, ControllerRegistrationResponse)
+    assert response.error_code == ErrorCode.INVALID_REQUEST
+    assert cluster.loader.image.controllers == {}

@@ -1,0 +1,33 @@
+"""DeleteAcls: how many entries one change may remove."""
+
+from kraft_wire.controller.image import AclImage
+from kraft_wire.controller.requests import decide
+from kraft_wire.model import Uuid
+from kraft_wire.settings.acl_rules import AUTHORIZER_KEY, STANDARD_AUTHORIZER
+from kraft_wire.wire.generated.delete_acls import DeleteAclsFilter, DeleteAclsRequest
+from kraft_wire.wire.generated.error_code import ErrorCode
+from tests.controller.cluster import Context, OneNodeCluster
+
+
+def test_more_entries_than_one_change_may_remove_are_refused() -> None:
+    cluster = OneNodeCluster({AUTHORIZER_KEY: STANDARD_AUTHORIZER})
+    image = cluster.loader.image
+    acl = AclImage(2, "t", 3, "User:a", "*", 3, 3)
+    crowd = {Uuid(number.to_bytes(16)): acl for number in range(10_001)}
+    object.__setattr__(image, "acls", crowd)
+    every = DeleteAclsFilter(
+        resource_type_filter=1,
+        resource_name_filter=None,
+        pattern_type_filter=1,
+        principal_filter=None,
+        host_filter=None,
+        operation=1,
+        permission_type=1,
+    )
+    cluster.controller.renounce(image)
+    cluster.controller.become_active(
+        image, leader_epoch=2, in_transaction=False, bootstrap=(), now_ms=0
+    )
+    result = decide(cluster.controller, Context(3), DeleteAclsRequest(filters=[every]), 0, 0)
+    assert result.records == ()
+    assert result.response.filter_results[0].error_code == ErrorCode.INVALID_REQUEST

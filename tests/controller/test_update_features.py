@@ -1,0 +1,75 @@
+"""UpdateFeatures: which nodes block a level, and the level of the quorum."""
+
+import pytest
+
+from kraft_wire.controller.requests import decide
+from kraft_wire.controller.update_features import quorum_refused
+from kraft_wire.wire.generated.controller_registration import (
+    Feature,
+)
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.update_features import (
+    FeatureUpdateKey,
+    UpdateFeaturesRequest,
+    UpdateFeaturesResponse,
+)
+from tests.controller.cluster import Context, OneNodeCluster
+from tests.controller.plain_requests import registration
+
+
+def raised(
+    cluster: OneNodeCluster, feature: str, level: int, kind: int = 1
+) -> UpdateFeaturesResponse:
+    update = FeatureUpdateKey(feature=feature, max_version_level=level, upgrade_type=kind)
+    response = cluster.ask(UpdateFeaturesRequest(feature_updates=[update]), 2)
+    assert isinstance(response, UpdateFeaturesResponse)
+    return response
+
+
+def test_voter_that_has_not_registered_blocks_an_upgrade() -> None:
+    cluster = OneNodeCluster(brokers=0)
+    cluster.controller.voter_ids = (1, 7)
+    words = "controller 7 has not registered, and may not support this feature"
+    assert words in (raised(cluster, "metadata.version", 30).error_message or "")
+    cluster.ask(registration(), 0)
+    assert raised(cluster, "metadata.version", 30).error_code == ErrorCode.NONE
+
+
+@pytest.mark.parametrize("kind", [1, 2, 3])
+def test_level_that_is_there_already_is_neither_raised_nor_lowered(kind: int) -> None:
+    cluster = OneNodeCluster(brokers=0)
+    level = cluster.loader.image.metadata_version
+    assert raised(cluster, "metadata.version", level, kind).error_code == ErrorCode.NONE
+    assert cluster.loader.image.metadata_version == level
+
+
+def test_node_that_does_not_support_a_level_blocks_it() -> None:
+    cluster = OneNodeCluster(brokers=1)
+    words = "Broker 1 does not support this feature."
+    assert words in (raised(cluster, "metadata.version", 30).error_message or "")
+    cluster = OneNodeCluster(brokers=0)
+    old = [Feature(name="metadata.version", min_supported_version=7, max_supported_version=25)]
+    cluster.ask(registration(features=old), 0)
+    words = "Controller 7 only supports versions 7-25"
+    assert words in (raised(cluster, "metadata.version", 30).error_message or "")
+
+
+def test_level_of_the_quorum_is_asked_for_and_its_refusal_answered() -> None:
+    cluster = OneNodeCluster(brokers=0)
+    update = FeatureUpdateKey(feature="kraft.version", max_version_level=1)
+    request = UpdateFeaturesRequest(feature_updates=[update], validate_only=True)
+    words = "Local controller 1 does not support this feature."
+    assert words in (raised(cluster, "kraft.version", 1).error_message or "")
+    cluster.controller.kraft_version = 0
+    result = decide(cluster.controller, Context(2), request, 0, 0)
+    assert result.quorum_upgrade is not None
+    assert (result.quorum_upgrade.level, result.quorum_upgrade.validate_only) == (1, True)
+    refused = quorum_refused(request, ErrorCode.INVALID_UPDATE_VERSION)
+    assert refused.error_code == ErrorCode.INVALID_UPDATE_VERSION
+    assert "INVALID_UPDATE_VERSION" in (refused.error_message or "")
+
+
+def test_feature_that_is_not_served_can_be_taken_away_but_not_raised() -> None:
+    cluster = OneNodeCluster(brokers=0)
+    assert raised(cluster, "group.version", 1).error_code == ErrorCode.INVALID_UPDATE_VERSION
+    assert raised(cluster, "group.version", 0).error_code == ErrorCode.NONE
