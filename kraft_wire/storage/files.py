@@ -1,8 +1,8 @@
 """The only door to files: what storage may ask of a disk, and the two rules of asking.
 
-Production is `os_files`, the simulator's twin `sim/disk/files.py`. A failed fsync is never retried (the
-kernel marks the pages clean, so the second call would report success over lost data; the next start
-reads what is on the disk, `File.forget_clean_pages`), and a file is
+Production is `os_files`, the simulator's twin `sim/disk/files.py`. A failed fsync is never retried
+(the kernel marks the pages clean, so the second call would report success over lost data; the next
+start reads what is on the disk, `File.forget_clean_pages`), and a file is
 replaced only by write, fsync, rename, fsync of the directory. Errors leave as three kinds:
 `DiskFull`, which heals; any other `StorageError`, which takes the log directory offline;
 `FsyncFailed`, which must stop the process and for that reason is not a `StorageError`. What gives
