@@ -34,6 +34,7 @@ from kraft_wire.wire.header import parse_request_header
 from kraft_wire.wire.memory_records import iter_batches
 from kraft_wire.wire.message import DecodeLimits, MalformedMessage, Message
 from kraft_wire.wire.record_batch import parse_batches
+from kraft_wire.wire.schema import RegistryEntry
 
 __all__ = ["TARGETS"]
 
@@ -94,7 +95,7 @@ def header(data: bytes) -> None:
 
 
 def _message(
-    data: bytes, entries: list[registry.RegistryEntry], load: Callable[[int], type[Message]]
+    data: bytes, entries: list[RegistryEntry], load: Callable[[int], type[Message]]
 ) -> None:
     if len(data) < 2:
         return
