@@ -1,6 +1,7 @@
 """Where new partitions go: KIP-36's aims, checked on many clusters and seeds."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -90,6 +91,16 @@ def test_too_few_brokers_are_refused(
     with pytest.raises(Refusal, match=words) as refusal:
         place(cluster, 1, replicas, SeededChance())
     assert refusal.value.error is ErrorCode.INVALID_REPLICATION_FACTOR
+
+
+def test_broker_with_one_directory_that_is_not_cordoned_gets_replicas() -> None:
+    open_directory = Uuid(b"o" * 16)
+    directories = (DIRECTORY, open_directory)
+    whole = BrokerImage(1, 0, ZERO_UUID, {}, {}, fenced=False, log_dirs=directories)
+    partly = replace(whole, cordoned_log_dirs=(DIRECTORY,))
+    assert place({1: partly}, 1, 1, SeededChance()) == [[1]]
+    with pytest.raises(Refusal, match="all their log directories cordoned"):
+        place({1: replace(whole, cordoned_log_dirs=directories)}, 1, 1, SeededChance())
 
 
 def test_chosen_replicas_must_be_as_many_as_those_of_the_other_partitions() -> None:

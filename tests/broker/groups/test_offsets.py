@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kraft_wire.broker.groups.expiry import expire_offsets
+from kraft_wire.broker.groups.group import GroupState
 from kraft_wire.broker.groups.moment import Moment
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -18,6 +19,7 @@ from tests.broker.groups.requests import (
     Member,
     commit_topic,
     committed,
+    finish_rebalance,
 )
 
 MINUTE_MS = 60_000
@@ -94,6 +96,23 @@ def test_offsets_that_members_read_never_expire_and_others_do() -> None:
         harness.advance(10 * MINUTE_MS)
         member.heartbeat()
     assert committed(harness) == {("topic", 0): 1}
+
+
+def test_nothing_expires_while_members_gather_who_may_subscribe_to_it() -> None:
+    harness = with_topic()
+    harness.create_topic("another")
+    member = stable_member(harness, session_timeout_ms=1_800_000)
+    member.commit("another")
+    (shard,) = harness.groups.shards()  # type: ignore[misc]  # loaded
+    later = Moment(harness.now_ms, harness.wall_ms + WEEK_MS)
+    newcomer = Member(harness)
+    newcomer.join()
+    assert shard.groups["group"].is_in(GroupState.PREPARING_REBALANCE)
+    assert expire_offsets(shard, later) == 0
+    member.join()
+    finish_rebalance(member, newcomer)
+    assert shard.groups["group"].is_in(GroupState.STABLE)
+    assert expire_offsets(shard, later) == 1
 
 
 def test_a_retention_time_chosen_by_an_old_client_is_kept() -> None:
