@@ -1,6 +1,6 @@
 """The cluster's metadata as the broker reads it: topics, partitions, brokers, settings.
 
-Read-only views of `controller.image`, which satisfies them without either side importing the other.
+Read-only views of `metadata.image`, which satisfies them without either side importing the other.
 An image is immutable: news of the cluster is a new object.
 """
 
@@ -167,7 +167,7 @@ class BrokerView(Protocol):
 
 
 class MetadataView(Protocol):
-    """The cluster's metadata at one offset of the metadata log (`controller.image`)."""
+    """The cluster's metadata at one offset of the metadata log (`metadata.image`)."""
 
     @property
     def offset(self) -> int:

@@ -14,7 +14,7 @@ from kraft_wire.broker.metadata_cache import OFFSETS_TOPIC
 from kraft_wire.broker.ports import ControllerChannel
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.controller.controller import layered
-from kraft_wire.controller.image import EMPTY_IMAGE, TOPIC_RESOURCE, MetadataImage
+from kraft_wire.metadata.image import EMPTY_IMAGE, TOPIC_RESOURCE, MetadataImage
 from kraft_wire.model import Chance, StorageError, TopicPartition, sooner
 from kraft_wire.node.config import NodeConfig
 from kraft_wire.node.directory_assignments import DirectoryAssignments

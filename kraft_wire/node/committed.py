@@ -7,9 +7,9 @@ is ever read here, so whoever reads the image sees only what stays.
 Errors are final: MetadataFault for records that contradict each other, StorageError for damage.
 """
 
-from kraft_wire.controller.image import MetadataImage
-from kraft_wire.controller.image_draft import MetadataFault
-from kraft_wire.controller.loader import MetadataLoader
+from kraft_wire.metadata.image import MetadataImage
+from kraft_wire.metadata.image_draft import MetadataFault
+from kraft_wire.metadata.loader import MetadataLoader
 from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch
 from kraft_wire.node.quorum_log import QuorumLog, read_batch
 from kraft_wire.node.snapshot_arrival import SnapshotArrival

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from kraft_wire.broker.ports import MetadataView, PartitionView, TopicView
 from kraft_wire.controller.directories import MIGRATING_DIRECTORY
-from kraft_wire.controller.features import DIRECTORIES_FROM, METADATA_VERSION
-from kraft_wire.controller.image import EMPTY_IMAGE
+from kraft_wire.metadata.features import DIRECTORIES_FROM, METADATA_VERSION
+from kraft_wire.metadata.image import EMPTY_IMAGE
 from kraft_wire.model import TopicPartition, Uuid, sooner
 from kraft_wire.storage.log_directory import LogDirectory
 from kraft_wire.wire.generated.error_code import ErrorCode

@@ -22,7 +22,7 @@ from kraft_wire.broker.context import (
     Withheld,
 )
 from kraft_wire.controller.controller import Controller, layered
-from kraft_wire.controller.image import EMPTY_IMAGE, MetadataImage
+from kraft_wire.metadata.image import EMPTY_IMAGE, MetadataImage
 from kraft_wire.model import Chance, DiskFull, StorageError
 from kraft_wire.node.broker_part import BrokerPart, LinkNeeds
 from kraft_wire.node.config import NodeConfig

@@ -16,9 +16,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from kraft_wire.controller.controller import Controller
-from kraft_wire.controller.features import supported_features
-from kraft_wire.controller.image import MetadataImage
-from kraft_wire.controller.image_draft import MetadataFault
+from kraft_wire.metadata.features import supported_features
+from kraft_wire.metadata.image import MetadataImage
+from kraft_wire.metadata.image_draft import MetadataFault
 from kraft_wire.model import (
     NO_REPLICA,
     Chance,

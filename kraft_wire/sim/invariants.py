@@ -11,7 +11,7 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import Final
 
-from kraft_wire.controller.image_records import snapshot_values
+from kraft_wire.metadata.image_records import snapshot_values
 from kraft_wire.model import NO_REPLICA, ZERO_UUID, ReplicaKey, uuid_to_text
 from kraft_wire.raft.roles import Candidate, Leader, Prospective, Role
 from kraft_wire.raft.voters import VoterSet

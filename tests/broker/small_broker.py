@@ -10,7 +10,7 @@ from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import RequestContext
 from kraft_wire.broker.ports import LogDirectoryUsage
 from kraft_wire.broker.settings import BrokerSettings
-from kraft_wire.controller.image import (
+from kraft_wire.metadata.image import (
     BrokerImage,
     EndpointImage,
     MetadataImage,

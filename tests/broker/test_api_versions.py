@@ -9,7 +9,7 @@ import pytest
 
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.handlers.api_versions import handle
-from kraft_wire.controller.image import FeatureRange, MetadataImage
+from kraft_wire.metadata.image import FeatureRange, MetadataImage
 from kraft_wire.wire.generated.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kraft_wire.wire.message import Message
 from tests.broker.small_broker import broker_image, context, image_of, small_broker

@@ -6,10 +6,10 @@ from time import process_time
 
 import pytest
 
-from kraft_wire.controller.image import BROKER_RESOURCE, AclImage
-from kraft_wire.controller.records import VersionedRecord
 from kraft_wire.controller.requests import decide
 from kraft_wire.controller.update_features import quorum_refused
+from kraft_wire.metadata.image import BROKER_RESOURCE, AclImage
+from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.model import Uuid
 from kraft_wire.settings.acl_rules import AUTHORIZER_KEY, STANDARD_AUTHORIZER
 from kraft_wire.settings.broker import FIXED_WHILE_RUNNING

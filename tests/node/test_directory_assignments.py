@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from kraft_wire.controller.directories import MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY
-from kraft_wire.controller.image import EMPTY_IMAGE, MetadataImage
+from kraft_wire.metadata.image import EMPTY_IMAGE, MetadataImage
 from kraft_wire.model import TopicPartition, Uuid
 from kraft_wire.node.directory_assignments import ASSIGNMENTS_MAX, DirectoryAssignments
 from kraft_wire.wire.generated.assign_replicas_to_dirs import (

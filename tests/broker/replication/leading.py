@@ -14,7 +14,7 @@ from kraft_wire.broker.context import PARKED, RequestContext
 from kraft_wire.broker.handlers import delete_records, fetch, list_offsets, produce
 from kraft_wire.broker.partition import Partition
 from kraft_wire.broker.settings import BrokerSettings
-from kraft_wire.controller.image import MetadataImage, PartitionImage
+from kraft_wire.metadata.image import MetadataImage, PartitionImage
 from kraft_wire.model import Offset, TopicPartition, Uuid
 from kraft_wire.node.flushing import Flushing
 from kraft_wire.sim.files import SimFileSystem

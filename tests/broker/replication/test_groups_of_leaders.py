@@ -18,7 +18,7 @@ from kraft_wire.broker.handlers import (
     offset_fetch,
     sync_group,
 )
-from kraft_wire.controller.image import MetadataImage
+from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.model import StorageError, TopicPartition, Uuid
 from kraft_wire.sim.files import SimFileSystem
 from kraft_wire.sim.open_files import Fault
