@@ -8,27 +8,20 @@ and the controller.
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from kraft_wire.broker.absent_log import AbsentLog
 from kraft_wire.broker.context import ReplyTo
 from kraft_wire.broker.fetch_sessions import FetchSessionCache
 from kraft_wire.broker.metadata_cache import no_replica_error
 from kraft_wire.broker.partition import Partition
-from kraft_wire.broker.ports import (
-    ControllerChannel,
-    LogStore,
-    MetadataView,
-    PartitionLog,
-    PartitionView,
-    Report,
-    TopicView,
-)
+from kraft_wire.broker.ports import ControllerChannel, LogStore, PartitionLog, Report
 from kraft_wire.broker.producer_ids import ProducerIds
 from kraft_wire.broker.producer_refusals import ProducerRefusals
 from kraft_wire.broker.purgatory import FetchPurgatory, OperationPurgatory
 from kraft_wire.broker.repeated_answers import RepeatedAnswers
 from kraft_wire.broker.settings import BrokerSettings
+from kraft_wire.metadata.image import TOPIC_RESOURCE, MetadataImage, PartitionImage, TopicImage
 from kraft_wire.model import (
     NO_REPLICA,
     Chance,
@@ -47,17 +40,14 @@ if TYPE_CHECKING:
     from kraft_wire.broker.replication.leader_side import LeaderSide
     from kraft_wire.broker.topic_creation import TopicCreation
 
-__all__ = ["TOPIC_RESOURCE", "Broker", "MetadataFollower"]
-
-TOPIC_RESOURCE: Final = 2
-"""ConfigRecord's resource type of a topic."""
+__all__ = ["Broker", "MetadataFollower"]
 
 
 class MetadataFollower(Protocol):
     """A part of the broker that keeps state per topic or partition: the group coordinator."""
 
     def published(
-        self, old: MetadataView, new: MetadataView, deleted: Mapping[Uuid, str], now_ms: int
+        self, old: MetadataImage, new: MetadataImage, deleted: Mapping[Uuid, str], now_ms: int
     ) -> None:
         """Take the new image; `deleted` maps the ids of topics that are gone to their names."""
         ...
@@ -86,7 +76,7 @@ class Broker:
         settings: BrokerSettings,
         logs: LogStore,
         controller: ControllerChannel,
-        image: MetadataView,
+        image: MetadataImage,
         chance: Chance,
         broker_epoch: Callable[[], int],
         report: Report = lambda name, **fields: None,
@@ -220,7 +210,7 @@ class Broker:
                 self.produce_purgatory.check(partition)
         self.fetch_purgatory.run_woken(now_ms)
 
-    def publish(self, image: MetadataView, now_ms: int, wall_ms: int) -> None:
+    def publish(self, image: MetadataImage, now_ms: int, wall_ms: int) -> None:
         """Follow a new image: create, reconfigure and delete partitions, then tell followers."""
         old, self.image = self.image, image
         self._now_ms = now_ms
@@ -289,7 +279,7 @@ class Broker:
         self.fetch_purgatory.complete_all(now_ms)
         self.producer_ids.answer_waiting()
 
-    def _follow_topic(self, old: MetadataView, topic: TopicView) -> None:
+    def _follow_topic(self, old: MetadataImage, topic: TopicImage) -> None:
         before = old.topic(topic.name)
         config = self.image.config(TOPIC_RESOURCE, topic.name)
         if topic is not before:
@@ -306,7 +296,7 @@ class Broker:
                 if (topic.name, number) in self.partitions:
                     self.logs.configure(TopicPartition(topic.name, number), config)
 
-    def _is_settled(self, topic: TopicView, view: PartitionView) -> bool:
+    def _is_settled(self, topic: TopicImage, view: PartitionImage) -> bool:
         """Whether a partition that did not change is here and open, or not ours."""
         partition = self.partitions.get((topic.name, view.partition))
         if partition is None:
@@ -314,7 +304,7 @@ class Broker:
         return not partition.offline
 
     def _follow_partition(
-        self, topic: TopicView, view: PartitionView, config: Mapping[str, str]
+        self, topic: TopicImage, view: PartitionImage, config: Mapping[str, str]
     ) -> None:
         name = TopicPartition(topic.name, view.partition)
         partition = self.partitions.get(name)
@@ -341,7 +331,7 @@ class Broker:
         else:
             self._fetch(partition, view.leader)
 
-    def _lead(self, partition: Partition, view: PartitionView) -> None:
+    def _lead(self, partition: Partition, view: PartitionImage) -> None:
         """Lead a partition with its other replicas, or alone, or no more."""
         leads = partition.is_leader and not partition.offline
         if leads and len(view.replicas) > 1:
@@ -397,7 +387,7 @@ class Broker:
         return None if registered is None else registered.broker_epoch
 
     def _open_partition(
-        self, topic: TopicView, name: TopicPartition, config: Mapping[str, str]
+        self, topic: TopicImage, name: TopicPartition, config: Mapping[str, str]
     ) -> Partition:
         """Return the partition with its log, or offline where the disk gives none."""
         log: PartitionLog | None = None
@@ -449,7 +439,7 @@ class Broker:
                 if self.fetchers is not None:
                     self.fetchers.forget(partition)
 
-    def _delete_topic(self, topic: TopicView) -> None:
+    def _delete_topic(self, topic: TopicImage) -> None:
         for number in topic.partitions:
             self._leave_partition(TopicPartition(topic.name, number))
 

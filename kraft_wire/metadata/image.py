@@ -1,8 +1,8 @@
 """The cluster's metadata as one immutable value: what the metadata log says at one offset.
 
 An image is never changed: `replay.py` makes the next one out of it and a batch of records, sharing
-every map that the batch did not touch. It is what the broker reads (it satisfies
-`broker.ports.MetadataView`) and what the controller checks requests against.
+every map that the batch did not touch. It is what the broker reads and what the controller checks
+requests against.
 
 Sources: KIP-500, KIP-631 (records), KIP-584 (features), KIP-966 (eligible leader replicas).
 Does not decode records and knows no file.

@@ -13,10 +13,9 @@ but a replica from before directories had ids has none. Not here: which director
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from kraft_wire.broker.ports import MetadataView, PartitionView, TopicView
 from kraft_wire.controller.directories import MIGRATING_DIRECTORY
 from kraft_wire.metadata.features import DIRECTORIES_FROM, METADATA_VERSION
-from kraft_wire.metadata.image import EMPTY_IMAGE
+from kraft_wire.metadata.image import EMPTY_IMAGE, MetadataImage, PartitionImage, TopicImage
 from kraft_wire.model import TopicPartition, Uuid, sooner
 from kraft_wire.storage.log_directory import LogDirectory
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -58,7 +57,7 @@ class DirectoryAssignments:
         self._sole_id = meta.directory_id if len(directories) == 1 else None
         self._broker_epoch = broker_epoch
         self._ask = ask
-        self._image: MetadataView = EMPTY_IMAGE
+        self._image: MetadataImage = EMPTY_IMAGE
         self._has_looked = False
         self._ready: dict[_Replica, Uuid] = {}
         """Directories to tell, by replica."""
@@ -74,7 +73,7 @@ class DirectoryAssignments:
         self._now_ms = 0
 
     def published(
-        self, old: MetadataView, new: MetadataView, deleted: Mapping[Uuid, str], now_ms: int
+        self, old: MetadataImage, new: MetadataImage, deleted: Mapping[Uuid, str], now_ms: int
     ) -> None:
         """Compare what has changed with what lies where."""
         self._image, self._now_ms = new, now_ms
@@ -109,7 +108,7 @@ class DirectoryAssignments:
 
     # -- what lies where -------------------------------------------------------------------------
 
-    def _look_at_topic(self, topic: TopicView, known: TopicView | None) -> None:
+    def _look_at_topic(self, topic: TopicImage, known: TopicImage | None) -> None:
         before = known.partitions if known and known.topic_id == topic.topic_id else {}
         for number, view in topic.partitions.items():
             if view is before.get(number) or self._node_id not in view.replicas:
@@ -117,7 +116,7 @@ class DirectoryAssignments:
             if self._sole_id is None or self._sole_id != _told(view, self._node_id):
                 self._look(topic, number)
 
-    def _look(self, topic: TopicView, number: int) -> None:
+    def _look(self, topic: TopicImage, number: int) -> None:
         """Have one replica's directory told, unless the metadata have it right."""
         replica = topic.topic_id, number
         actual = self._directory_of(TopicPartition(topic.name, number))
@@ -207,7 +206,7 @@ class DirectoryAssignments:
         self._due_ms = self._now_ms + pause_ms
 
 
-def _told(view: PartitionView, node_id: int) -> Uuid:
+def _told(view: PartitionImage, node_id: int) -> Uuid:
     """Return in which directory the metadata say that a replica is."""
     if not view.directories:
         return MIGRATING_DIRECTORY

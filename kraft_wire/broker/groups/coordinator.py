@@ -20,7 +20,7 @@ from kraft_wire.broker.groups.rebalance import group_loaded, tick
 from kraft_wire.broker.groups.replay import Replay
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.broker.groups.store import OFFSETS_TOPIC
-from kraft_wire.broker.ports import MetadataView
+from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.join_group import JoinGroupResponse
@@ -109,7 +109,7 @@ class GroupCoordinator:
         return [*self._shards.values(), *(each.replay.shard for each in loading)]
 
     def published(
-        self, old: MetadataView, new: MetadataView, deleted: Mapping[Uuid, str], now_ms: int
+        self, old: MetadataImage, new: MetadataImage, deleted: Mapping[Uuid, str], now_ms: int
     ) -> None:
         """Take over the partitions that this broker leads now, and let go of the others.
 
