@@ -4,7 +4,7 @@ A draft belongs to one batch, or to one metadata transaction; `finish` gives the
 is thrown away leaves nothing behind, which is what an aborted transaction needs.
 """
 
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Collection, Iterator, Mapping, MutableMapping
 from typing import Generic, TypeVar
 
 from kraft_wire.metadata.image import MetadataImage, PartitionImage, TopicImage
@@ -24,11 +24,13 @@ class MetadataFault(Exception):
 class TouchedMap(Generic[K, V]):
     """A map over another one, copied at the first change."""
 
-    __slots__ = ("_base", "_copy")
+    __slots__ = ("_base", "_copy", "_keys")
 
     def __init__(self, base: Mapping[K, V]) -> None:
         self._base = base
         self._copy: MutableMapping[K, V] | None = None
+        self._keys: dict[K, None] | None = {} if base else None
+        """What was changed, in that order; None over nothing, where it is all that is there."""
 
     def get(self, key: K) -> V | None:
         """Return the value as changed so far."""
@@ -37,6 +39,8 @@ class TouchedMap(Generic[K, V]):
     def put(self, key: K, value: V) -> None:
         """Set a value."""
         self._own()[key] = value
+        if self._keys is not None:
+            self._keys[key] = None
         assert self.now[key] is value
 
     def drop(self, key: K) -> bool:
@@ -44,6 +48,8 @@ class TouchedMap(Generic[K, V]):
         if key not in self.now:
             return False
         del self._own()[key]
+        if self._keys is not None:
+            self._keys[key] = None
         assert key not in self.now
         return True
 
@@ -56,6 +62,13 @@ class TouchedMap(Generic[K, V]):
     def touched(self) -> bool:
         """Whether anything was changed."""
         return self._copy is not None
+
+    @property
+    def touched_keys(self) -> Collection[K]:
+        """The keys under which anything was changed that outlived it, or was there before."""
+        keys = self.now if self._keys is None else self._keys
+        assert self.touched or not keys, "an untouched map has no touched keys"
+        return keys
 
     def _own(self) -> MutableMapping[K, V]:
         if self._copy is None:
@@ -131,6 +144,15 @@ class ImageDraft:
             changed = self._partitions[topic_id] = TouchedMap(topic.partitions)
         assert topic_id in self._names.now, topic_id
         return changed
+
+    def touched_topics(self) -> Iterator[tuple[Uuid, Collection[int]]]:
+        """Every topic that came, went or changed, with the partitions that did if it is there."""
+        for topic_id in self._names.touched_keys:
+            yield topic_id, ()
+        for topic_id, partitions in self._partitions.items():
+            assert topic_id in self._names.now, topic_id
+            if partitions.touched:
+                yield topic_id, partitions.touched_keys
 
     def finish(self, offset: int, epoch: int) -> MetadataImage:
         """Return the image after the last record, which has the given offset and leader epoch."""

@@ -10,6 +10,7 @@ Not here: reading the log (node), deciding what is committed (the quorum).
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from kraft_wire.metadata.delta import MetadataDelta, Touched
 from kraft_wire.metadata.image import EMPTY_IMAGE, MetadataImage
 from kraft_wire.metadata.image_draft import ImageDraft, MetadataFault
 from kraft_wire.metadata.replay import replay
@@ -58,12 +59,16 @@ class MetadataLoader:
         self.last_offset = image.offset
         """Offset of the last record seen, those of an open transaction included."""
         self._transaction = ImageDraft(image) if in_transaction else None
+        self._taken = EMPTY_IMAGE
+        """The image up to which somebody took what had changed."""
+        self._touched: Touched | None = None
+        """What may have changed since; None for everything."""
 
     @property
     def image(self) -> MetadataImage:
         """What readers may see: no record of an open transaction is in it."""
         if self._draft is not None:
-            self._image = self._draft.finish(self.last_offset, self._epoch)
+            self._image = self._finished(self._draft, self._epoch)
             self._draft = None
         assert self._image.offset <= self.last_offset
         return self._image
@@ -72,6 +77,18 @@ class MetadataLoader:
     def in_transaction(self) -> bool:
         """Whether a transaction was begun and neither ended nor aborted."""
         return self._transaction is not None
+
+    def take_delta(self) -> MetadataDelta:
+        """Return what has changed since this was last called, from an empty image on.
+
+        One reader calls it, whenever it takes the image. Until it has begun nothing is counted.
+        """
+        before, image = self._taken, self.image
+        touched = self._touched
+        self._taken, self._touched = image, Touched()
+        if touched is None:
+            return MetadataDelta.between(before, image)
+        return touched.delta(before, image)
 
     def replay_snapshot(self, records: Iterable[Message], offset: int, epoch: int) -> MetadataImage:
         """Begin anew with a snapshot's records; `offset` is that of the last record it covers.
@@ -86,7 +103,7 @@ class MetadataLoader:
 
     def begin_with(self, image: MetadataImage) -> None:
         """Begin anew with the image of a snapshot."""
-        self._transaction = self._draft = None
+        self._transaction = self._draft = self._touched = None
         self.last_offset, self._image = image.offset, image
         assert self.image is image
 
@@ -115,9 +132,16 @@ class MetadataLoader:
         if self.in_transaction:
             return
         if draft.features.touched:  # the offset of this very batch becomes the features' epoch
-            self._image = draft.finish(self.last_offset, epoch)
+            self._image = self._finished(draft, epoch)
         else:
             self._draft, self._epoch = draft, epoch
+
+    def _finished(self, draft: ImageDraft, epoch: int) -> MetadataImage:
+        """Return the image of a draft, and take note of what it changes."""
+        assert draft.base is self._image, "a draft is of the newest image"
+        if self._touched is not None:
+            self._touched.add(draft)
+        return draft.finish(self.last_offset, epoch)
 
     def _mark(self, marker: int, draft: ImageDraft, epoch: int) -> ImageDraft:
         """Follow a transaction's marker and return the draft that the next records change."""
@@ -126,7 +150,7 @@ class MetadataLoader:
             raise MetadataFault(f"at offset {self.last_offset} a metadata transaction {what}")
         assert marker in (_BEGIN, _END, _ABORT), marker
         if marker == _BEGIN:
-            self._image = draft.finish(self.last_offset, epoch)
+            self._image = self._finished(draft, epoch)
             self._transaction = ImageDraft(self._image)
             return self._transaction
         assert draft is self._transaction, "records of a transaction change its own draft"
