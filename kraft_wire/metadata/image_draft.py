@@ -96,9 +96,12 @@ class ImageDraft:
         self._topics = TouchedMap(base.topics_by_name)
         self._names = TouchedMap(base.topic_names)
         self._partitions: dict[Uuid, TouchedMap[int, PartitionImage]] = {}
+        self.is_finished = False
+        """Whether an image shares its maps, which must not change any more."""
 
     def add_topic(self, name: str, topic_id: Uuid) -> None:
         """Add a topic without partitions."""
+        assert not self.is_finished, "an image is never changed"
         if name in self._topics.now or topic_id in self._names.now:
             raise MetadataFault(f"topic {name} is there already")
         self._topics.put(name, TopicImage(name, topic_id, {}))
@@ -107,6 +110,7 @@ class ImageDraft:
 
     def remove_topic(self, topic_id: Uuid) -> str:
         """Remove a topic with its partitions and return the name that it had."""
+        assert not self.is_finished, "an image is never changed"
         name = self.topic_name(topic_id)
         self._topics.drop(name)
         self._names.drop(topic_id)
@@ -137,6 +141,7 @@ class ImageDraft:
 
     def partitions(self, topic_id: Uuid) -> TouchedMap[int, PartitionImage]:
         """Return the partitions of a topic, to be read or changed."""
+        assert not self.is_finished, "an image is never changed"
         changed = self._partitions.get(topic_id)
         if changed is None:
             topic = self._topics.get(self.topic_name(topic_id))
@@ -157,6 +162,8 @@ class ImageDraft:
     def finish(self, offset: int, epoch: int) -> MetadataImage:
         """Return the image after the last record, which has the given offset and leader epoch."""
         assert offset >= self.base.offset, (offset, self.base.offset)
+        assert not self.is_finished, "a draft is of one image"
+        self.is_finished = True
         for topic_id, partitions in self._partitions.items():
             if partitions.touched:
                 self._put_partitions(topic_id, partitions.now)
@@ -182,6 +189,7 @@ class ImageDraft:
 
     def _put_partitions(self, topic_id: Uuid, partitions: Mapping[int, PartitionImage]) -> None:
         assert self._partitions[topic_id].touched, topic_id
+        assert self.is_finished, "nothing follows that could change them again"
         name = self.topic_name(topic_id)
         in_order = {number: partitions[number] for number in sorted(partitions)}
         if in_order and list(in_order) != list(range(len(in_order))):

@@ -31,6 +31,7 @@ class LayeredMap(MutableMapping[K, V]):
     __slots__ = ("_base", "_changes", "_copied", "_count")
 
     def __init__(self, base: dict[K, V]) -> None:
+        assert not isinstance(base, LayeredMap), "two layers, or every read becomes slower"
         self._base = base
         self._changes: dict[K, object] = {}
         self._count = len(base)

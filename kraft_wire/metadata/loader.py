@@ -28,18 +28,16 @@ class SnapshotReplay:
 
     def __init__(self) -> None:
         self._draft = ImageDraft(EMPTY_IMAGE)
-        self._is_finished = False
 
     def take(self, records: Iterable[Message]) -> None:
         """Apply the next records; after a MetadataFault it is good for nothing."""
-        assert not self._is_finished, "an image is never changed, and it shares the draft's maps"
+        assert not self._draft.is_finished, "an image is never changed"
         for record in records:
             replay(self._draft, record)
 
     def finish(self, offset: int, epoch: int) -> MetadataImage:
         """Return the image; `offset` is that of the last record that the snapshot covers."""
         assert offset >= 0, offset
-        self._is_finished = True
         return self._draft.finish(offset, epoch)
 
 

@@ -8,10 +8,10 @@ import pytest
 
 from kraft_wire.controller.requests import decide
 from kraft_wire.controller.update_features import quorum_refused
+from kraft_wire.metadata.acl_rules import AUTHORIZER_KEY, STANDARD_AUTHORIZER
 from kraft_wire.metadata.image import BROKER_RESOURCE, AclImage
 from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.model import Uuid
-from kraft_wire.settings.acl_rules import AUTHORIZER_KEY, STANDARD_AUTHORIZER
 from kraft_wire.settings.broker import FIXED_WHILE_RUNNING
 from kraft_wire.wire.generated.alter_client_quotas import (
     AlterClientQuotasRequest,

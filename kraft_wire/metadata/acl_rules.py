@@ -6,9 +6,10 @@ entries, and the broker, which describes them. Whether an operation is allowed i
 """
 
 from collections.abc import Mapping
-from typing import Final, Protocol
+from typing import Final
 
 from kraft_wire.frozen import frozen
+from kraft_wire.metadata.image import AclImage
 
 __all__ = [
     "ANY",
@@ -22,7 +23,6 @@ __all__ = [
     "RESOURCE_TYPES",
     "STANDARD_AUTHORIZER",
     "UNKNOWN",
-    "AclFields",
     "AclFilter",
 ]
 
@@ -67,25 +67,6 @@ OPERATIONS: Final[Mapping[int, str]] = {
 PERMISSION_TYPES: Final[Mapping[int, str]] = {1: "ANY", 2: "DENY", 3: "ALLOW"}
 
 
-class AclFields(Protocol):
-    """An entry, as the metadata image has it."""
-
-    @property
-    def resource_type(self) -> int: ...
-    @property
-    def resource_name(self) -> str: ...
-    @property
-    def pattern_type(self) -> int: ...
-    @property
-    def principal(self) -> str: ...
-    @property
-    def host(self) -> str: ...
-    @property
-    def operation(self) -> int: ...
-    @property
-    def permission_type(self) -> int: ...
-
-
 @frozen
 class AclFilter:
     """Which entries a request means; null names and `ANY` mean all."""
@@ -114,7 +95,7 @@ class AclFilter:
         codes = (self.resource_type, self.pattern_type, self.operation, self.permission_type)
         return UNKNOWN in codes
 
-    def matches(self, acl: AclFields) -> bool:
+    def matches(self, acl: AclImage) -> bool:
         """Tell whether an entry is meant."""
         return (
             self.resource_type in (ANY, acl.resource_type)
@@ -125,7 +106,7 @@ class AclFilter:
             and self._names(acl)
         )
 
-    def _names(self, acl: AclFields) -> bool:
+    def _names(self, acl: AclImage) -> bool:
         if self.pattern_type not in (ANY, MATCH, acl.pattern_type):
             return False
         if self.resource_name is None:
