@@ -10,8 +10,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from kraft_wire.controller.features import bootstrap_records
-from kraft_wire.controller.records import VersionedRecord, encode_record
+from kraft_wire.metadata.features import bootstrap_records
+from kraft_wire.metadata.records import VersionedRecord, encode_record
 from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch
 from kraft_wire.node.formatting import DEFAULT_LEVELS
 from kraft_wire.storage.snapshots_contents import SnapshotHead, snapshot_batches

@@ -24,7 +24,12 @@ DOORS = {
 PLANTED = {
     "layers": ("kraft_wire/wire/planted.py", "import kraft_wire.broker\n"),
     "layers, between siblings": ("kraft_wire/broker/planted.py", "import kraft_wire.storage\n"),
+    "layers, metadata stands below": (
+        "kraft_wire/metadata/planted.py",
+        "import kraft_wire.controller\n",
+    ),
     "layers, exhaustive": ("kraft_wire/utils/__init__.py", ""),
+    "logs": ("kraft_wire/raft/planted.py", "import kraft_wire.metadata\n"),
     "pure": ("kraft_wire/node/planted.py", "import asyncio\n"),
     "pure, in a function": (
         "kraft_wire/storage/planted.py",

@@ -17,10 +17,10 @@ PACKAGES = ("kraft_wire", "codegen", "mutants")
 HOSTS = ("kraft_wire/server/", "kraft_wire/cli/", "kraft_wire/sim/", "codegen/", "mutants/")
 """Where clocks, sockets and sets' order may be used; everything else is below the hosts."""
 
-ASSERTING = ("storage", "controller", "raft")
+ASSERTING = ("storage", "controller", "metadata", "raft")
 """Packages of `kraft_wire` whose functions state their pre- and postconditions."""
 
-PROTOCOL = ("broker", "controller", "raft", "storage", "wire", "node", "settings")
+PROTOCOL = ("broker", "controller", "metadata", "raft", "storage", "wire", "node", "settings")
 """Packages of `kraft_wire` whose public functions are documented."""
 
 

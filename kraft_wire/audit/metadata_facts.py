@@ -2,7 +2,7 @@
 
 A lenient fold of the few record types that matter (KIP-631): what contradicts the log before it is
 passed over, because an audit reads damaged directories. Metadata transactions (KIP-868) count when
-they end. The strict fold is `controller.replay`, which `snapshot_checks` compares snapshots with.
+they end. The strict fold is `metadata.replay`, which `snapshot_checks` compares snapshots with.
 """
 
 from collections.abc import Iterable
@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kraft_wire.audit.partition_audit import METADATA_TOPIC, PartitionFacts
-from kraft_wire.controller.image import BROKER_RESOURCE, TOPIC_RESOURCE
-from kraft_wire.controller.image_draft import MetadataFault
-from kraft_wire.controller.records import decode_message
+from kraft_wire.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
+from kraft_wire.metadata.image_draft import MetadataFault
+from kraft_wire.metadata.records import decode_message
 from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.config_record import ConfigRecord
 from kraft_wire.wire.generated.partition_change_record import PartitionChangeRecord

@@ -15,7 +15,7 @@ from typing import Final
 
 from kraft_wire.audit.finding import NOWHERE, Finding
 from kraft_wire.audit.partition_audit import METADATA_TOPIC
-from kraft_wire.controller.image import MetadataImage
+from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.model import OffsetAndEpoch
 from kraft_wire.storage.snapshots import snapshot_name
 

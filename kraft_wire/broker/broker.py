@@ -6,29 +6,23 @@ node drains. What others lead is fetched from them (`replication/`). Not here: s
 and the controller.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from kraft_wire.broker.absent_log import AbsentLog
 from kraft_wire.broker.context import ReplyTo
 from kraft_wire.broker.fetch_sessions import FetchSessionCache
-from kraft_wire.broker.metadata_cache import no_replica_error
+from kraft_wire.broker.metadata_cache import OFFSETS_TOPIC, no_replica_error
 from kraft_wire.broker.partition import Partition
-from kraft_wire.broker.ports import (
-    ControllerChannel,
-    LogStore,
-    MetadataView,
-    PartitionLog,
-    PartitionView,
-    Report,
-    TopicView,
-)
+from kraft_wire.broker.ports import ControllerChannel, LogStore, PartitionLog, Report
 from kraft_wire.broker.producer_ids import ProducerIds
 from kraft_wire.broker.producer_refusals import ProducerRefusals
 from kraft_wire.broker.purgatory import FetchPurgatory, OperationPurgatory
 from kraft_wire.broker.repeated_answers import RepeatedAnswers
 from kraft_wire.broker.settings import BrokerSettings
+from kraft_wire.metadata.delta import MetadataDelta
+from kraft_wire.metadata.image import TOPIC_RESOURCE, MetadataImage, PartitionImage, TopicImage
 from kraft_wire.model import (
     NO_REPLICA,
     Chance,
@@ -47,19 +41,14 @@ if TYPE_CHECKING:
     from kraft_wire.broker.replication.leader_side import LeaderSide
     from kraft_wire.broker.topic_creation import TopicCreation
 
-__all__ = ["TOPIC_RESOURCE", "Broker", "MetadataFollower"]
-
-TOPIC_RESOURCE: Final = 2
-"""ConfigRecord's resource type of a topic."""
+__all__ = ["Broker", "MetadataFollower"]
 
 
 class MetadataFollower(Protocol):
     """A part of the broker that keeps state per topic or partition: the group coordinator."""
 
-    def published(
-        self, old: MetadataView, new: MetadataView, deleted: Mapping[Uuid, str], now_ms: int
-    ) -> None:
-        """Take the new image; `deleted` maps the ids of topics that are gone to their names."""
+    def published(self, delta: MetadataDelta, now_ms: int) -> None:
+        """Follow what has changed in the metadata."""
         ...
 
     def tick(self, now_ms: int, wall_ms: int) -> None:
@@ -86,7 +75,7 @@ class Broker:
         settings: BrokerSettings,
         logs: LogStore,
         controller: ControllerChannel,
-        image: MetadataView,
+        image: MetadataImage,
         chance: Chance,
         broker_epoch: Callable[[], int],
         report: Report = lambda name, **fields: None,
@@ -136,6 +125,8 @@ class Broker:
         self._asked = 0
         self._unopened: dict[TopicPartition, StorageError] = {}
         """Partitions without a log, because the disk refused one or what it holds is damaged."""
+        self._offline: dict[str, dict[int, None]] = {}
+        """Partitions out of use, those without a log among them, by topic."""
 
     @property
     def groups(self) -> "GroupCoordinator":
@@ -143,7 +134,7 @@ class Broker:
         if self._groups is None:
             self._groups = self._new_groups()
             self.followers.append(self._groups)
-            self._groups.published(self.image, self.image, {}, self._now_ms)
+            self._groups.follow(self.image.topic(OFFSETS_TOPIC), self._now_ms)
         return self._groups
 
     def _new_groups(self) -> "GroupCoordinator":
@@ -220,29 +211,27 @@ class Broker:
                 self.produce_purgatory.check(partition)
         self.fetch_purgatory.run_woken(now_ms)
 
-    def publish(self, image: MetadataView, now_ms: int, wall_ms: int) -> None:
-        """Follow a new image: create, reconfigure and delete partitions, then tell followers."""
-        old, self.image = self.image, image
+    def publish(self, delta: MetadataDelta, now_ms: int, wall_ms: int) -> None:
+        """Follow a new image: create, reconfigure and delete partitions, then tell followers.
+
+        Costs what has changed; but brokers and settings concern all that is led with others.
+        """
+        assert delta.before is self.image, "nothing was left out on the way"
+        self.image = delta.after
         self._now_ms = now_ms
-        deleted = {
-            topic.topic_id: topic.name
-            for topic in old.topics()
-            if image.topic_by_id(topic.topic_id) is None
-        }
-        for topic_id in deleted:
-            gone = old.topic_by_id(topic_id)
-            assert gone is not None, topic_id
-            self._delete_topic(gone)
-        for topic in image.topics():
-            self._follow_topic(old, topic)
+        for name in delta.deleted.values():
+            self._delete_topic(delta.before.topics_by_name[name])
+        for name, numbers in delta.topics.items():
+            self._follow_topic(delta.after.topics_by_name[name], numbers)
+        for name in delta.configured_topics:
+            self._configure_topic(delta.after.topics_by_name[name])
         self.logs.settle()
-        has_changed = image.brokers is not old.brokers or image.configs is not old.configs
-        if self.leading is not None and has_changed:
+        if self.leading is not None and (delta.changes_brokers or delta.configs):
             self.leading.look_again(now_ms)
         if self.fetchers is not None:
-            self.fetchers.retain(image.brokers)
+            self.fetchers.retain(delta.after.brokers)
         for follower in self.followers:
-            follower.published(old, image, deleted, now_ms)
+            follower.published(delta, now_ms)
         self.fetch_purgatory.run_woken(now_ms)
 
     def tick(self, now_ms: int, wall_ms: int) -> None:
@@ -289,32 +278,26 @@ class Broker:
         self.fetch_purgatory.complete_all(now_ms)
         self.producer_ids.answer_waiting()
 
-    def _follow_topic(self, old: MetadataView, topic: TopicView) -> None:
-        before = old.topic(topic.name)
+    def _follow_topic(self, topic: TopicImage, changed: Sequence[int]) -> None:
+        """Follow the partitions that have changed, and try those once more that are offline."""
         config = self.image.config(TOPIC_RESOURCE, topic.name)
-        if topic is not before:
-            known = before.partitions if before and before.topic_id == topic.topic_id else {}
-            for view in topic.partitions.values():
-                if view is known.get(view.partition) and self._is_settled(topic, view):
-                    continue  # a change of one partition must not cost its whole topic
-                if self.node_id in view.replicas:
-                    self._follow_partition(topic, view, config)
-                else:
-                    self._leave_partition(TopicPartition(topic.name, view.partition))
-        if config != old.config(TOPIC_RESOURCE, topic.name):
-            for number in topic.partitions:
-                if (topic.name, number) in self.partitions:
-                    self.logs.configure(TopicPartition(topic.name, number), config)
+        offline = self._offline.get(topic.name)
+        numbers = sorted({*changed, *offline}) if offline else changed
+        for number in numbers:
+            view = topic.partitions[number]
+            if self.node_id in view.replicas:
+                self._follow_partition(topic, view, config)
+            else:
+                self._leave_partition(TopicPartition(topic.name, number))
 
-    def _is_settled(self, topic: TopicView, view: PartitionView) -> bool:
-        """Whether a partition that did not change is here and open, or not ours."""
-        partition = self.partitions.get((topic.name, view.partition))
-        if partition is None:
-            return self.node_id not in view.replicas
-        return not partition.offline
+    def _configure_topic(self, topic: TopicImage) -> None:
+        config = self.image.config(TOPIC_RESOURCE, topic.name)
+        for number in topic.partitions:
+            if (topic.name, number) in self.partitions:
+                self.logs.configure(TopicPartition(topic.name, number), config)
 
     def _follow_partition(
-        self, topic: TopicView, view: PartitionView, config: Mapping[str, str]
+        self, topic: TopicImage, view: PartitionImage, config: Mapping[str, str]
     ) -> None:
         name = TopicPartition(topic.name, view.partition)
         partition = self.partitions.get(name)
@@ -341,7 +324,7 @@ class Broker:
         else:
             self._fetch(partition, view.leader)
 
-    def _lead(self, partition: Partition, view: PartitionView) -> None:
+    def _lead(self, partition: Partition, view: PartitionImage) -> None:
         """Lead a partition with its other replicas, or alone, or no more."""
         leads = partition.is_leader and not partition.offline
         if leads and len(view.replicas) > 1:
@@ -397,7 +380,7 @@ class Broker:
         return None if registered is None else registered.broker_epoch
 
     def _open_partition(
-        self, topic: TopicView, name: TopicPartition, config: Mapping[str, str]
+        self, topic: TopicImage, name: TopicPartition, config: Mapping[str, str]
     ) -> Partition:
         """Return the partition with its log, or offline where the disk gives none."""
         log: PartitionLog | None = None
@@ -413,6 +396,7 @@ class Broker:
         partition.offline = name in self._unopened
         partition.failed = partial(self._disk_failed, name)
         self.partitions[name] = partition
+        self._offline.get(name.topic, {}).pop(name.partition, None)
         if name in self._unopened:
             self._disk_failed(name, self._unopened[name])
         return partition
@@ -443,20 +427,23 @@ class Broker:
             partition = self.partitions.get(lost)
             if partition is not None:
                 partition.offline = True
+                self._offline.setdefault(lost.topic, {})[lost.partition] = None
                 self.fetch_purgatory.wake(partition)
                 self.produce_purgatory.check(partition)
                 self.delete_records_purgatory.check(partition)
                 if self.fetchers is not None:
                     self.fetchers.forget(partition)
 
-    def _delete_topic(self, topic: TopicView) -> None:
+    def _delete_topic(self, topic: TopicImage) -> None:
         for number in topic.partitions:
             self._leave_partition(TopicPartition(topic.name, number))
+        assert not self._offline.pop(topic.name, None), topic.name
 
     def _leave_partition(self, name: TopicPartition) -> None:
         """Delete the log of a partition that is gone, or that was given to others."""
         partition = self.partitions.pop(name, None)
         self._unopened.pop(name, None)
+        self._offline.get(name.topic, {}).pop(name.partition, None)
         if partition is not None:
             partition.is_leader = False
             self.fetch_purgatory.wake(partition)

@@ -7,7 +7,12 @@ it came through (KIP-103), and only brokers that are not fenced.
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from kraft_wire.broker.ports import BrokerView, EndpointView, MetadataView, PartitionView, TopicView
+from kraft_wire.metadata.image import (
+    BrokerImage,
+    EndpointImage,
+    MetadataImage,
+    PartitionImage,
+)
 from kraft_wire.wire.generated.error_code import ErrorCode
 
 __all__ = [
@@ -80,12 +85,12 @@ def is_internal(topic: str) -> bool:
     return topic in INTERNAL_TOPICS
 
 
-def endpoint_of(broker: BrokerView, listener: str) -> EndpointView | None:
+def endpoint_of(broker: BrokerImage, listener: str) -> EndpointImage | None:
     """Return where a broker listens under a listener's name; None when fenced or not there."""
     return None if broker.fenced else broker.endpoints.get(listener)
 
 
-def alive_brokers(image: MetadataView, listener: str) -> list[AliveBroker]:
+def alive_brokers(image: MetadataImage, listener: str) -> list[AliveBroker]:
     """Return the brokers that a client of a listener can reach, by id."""
     alive = []
     for broker_id in sorted(image.brokers):
@@ -96,10 +101,12 @@ def alive_brokers(image: MetadataView, listener: str) -> list[AliveBroker]:
     return alive
 
 
-def current_leader(image: MetadataView, topic: str, partition: int, listener: str) -> CurrentLeader:
+def current_leader(
+    image: MetadataImage, topic: str, partition: int, listener: str
+) -> CurrentLeader:
     """Return the leader of a partition as the newest image has it, -1 when there is none."""
-    found: TopicView | None = image.topic(topic)
-    view: PartitionView | None = None if found is None else found.partitions.get(partition)
+    found = image.topic(topic)
+    view = None if found is None else found.partitions.get(partition)
     if view is None:
         return CurrentLeader(-1, -1)
     broker = image.brokers.get(view.leader)
@@ -109,7 +116,7 @@ def current_leader(image: MetadataView, topic: str, partition: int, listener: st
     return CurrentLeader(view.leader, view.leader_epoch, endpoint.host, endpoint.port, broker.rack)
 
 
-def no_replica_error(image: MetadataView, topic: str, partition: int) -> ErrorCode:
+def no_replica_error(image: MetadataImage, topic: str, partition: int) -> ErrorCode:
     """Return what to tell of a partition that this broker has not: whether others may have it."""
     found = image.topic(topic)
     if found is None or partition not in found.partitions:
@@ -117,7 +124,7 @@ def no_replica_error(image: MetadataView, topic: str, partition: int) -> ErrorCo
     return ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
-def offline_replicas(image: MetadataView, view: PartitionView, listener: str) -> list[int]:
+def offline_replicas(image: MetadataImage, view: PartitionImage, listener: str) -> list[int]:
     """Return the replicas on brokers that are fenced, gone, or not on the listener (KIP-112)."""
     offline = []
     for replica in view.replicas:

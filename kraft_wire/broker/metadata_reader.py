@@ -2,8 +2,8 @@
 
 from typing import Protocol
 
-from kraft_wire.broker.metadata_views import MetadataView
 from kraft_wire.broker.settings import BrokerSettings
+from kraft_wire.metadata.image import MetadataImage
 
 __all__ = ["MetadataReader"]
 
@@ -17,7 +17,7 @@ class MetadataReader(Protocol):
         ...
 
     @property
-    def image(self) -> MetadataView:
+    def image(self) -> MetadataImage:
         """The committed metadata."""
         ...
 

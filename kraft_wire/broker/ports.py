@@ -1,21 +1,13 @@
 """What the broker reads and asks of its neighbours, as it sees them.
 
 `broker` imports neither `storage` nor `controller`; `node` hands in objects that satisfy these
-protocols: here logs and controller, in `metadata_views` the metadata, re-exported here.
+protocols. The metadata are no neighbour's: an image is read as it is (`metadata.image`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Protocol
 
-from kraft_wire.broker.metadata_views import (
-    BrokerView,
-    EndpointView,
-    FeatureRangeView,
-    MetadataView,
-    PartitionView,
-    TopicView,
-)
 from kraft_wire.frozen import frozen
 from kraft_wire.model import (
     FileSlice,
@@ -31,25 +23,19 @@ from kraft_wire.wire.record_batch import RecordBatch
 
 __all__ = [
     "AbortedTransactionView",
-    "BrokerView",
     "ControllerChannel",
-    "EndpointView",
-    "FeatureRangeView",
     "LeaderEpochsView",
     "LogDirectoryUsage",
     "LogReadView",
     "LogStore",
-    "MetadataView",
     "NamedVerdict",
     "PartitionLog",
-    "PartitionView",
     "ProducerStateView",
     "ProducerStatesView",
     "ProducerVerdict",
     "Report",
     "TimestampAndOffsetView",
     "TopicLimits",
-    "TopicView",
 ]
 
 

@@ -23,13 +23,13 @@ from kraft_wire.cli.format_plan import (
 )
 from kraft_wire.cli.properties_file import UnreadableFile, read_properties
 from kraft_wire.cli.scram import parse_scram
-from kraft_wire.controller.features import (
+from kraft_wire.metadata.features import (
     METADATA_VERSION,
     RELEASE_LEVELS,
     SCRAM_FROM,
     bootstrap_records,
 )
-from kraft_wire.controller.records import VersionedRecord
+from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.model import (
     LeaderEpoch,
     Offset,

@@ -7,7 +7,7 @@ The rules are those of Apache Kafka's StorageTool (KIP-631, KIP-853, KIP-1022); 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kraft_wire.controller.features import (
+from kraft_wire.metadata.features import (
     KRAFT_VERSION,
     LATEST_METADATA_VERSION,
     METADATA_VERSION,
@@ -17,7 +17,7 @@ from kraft_wire.controller.features import (
     missing_dependency,
     supported_features,
 )
-from kraft_wire.controller.image import FeatureRange
+from kraft_wire.metadata.image import FeatureRange
 from kraft_wire.model import Uuid, uuid_from_text
 from kraft_wire.node.checkpoint_files import FormattedVoter
 from kraft_wire.node.config_sources import is_number_up_to

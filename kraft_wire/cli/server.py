@@ -17,6 +17,7 @@ from kraft_wire.cli.listening import bound_sockets
 from kraft_wire.cli.process import ServerProcess
 from kraft_wire.cli.properties_file import UnreadableFile, read_properties
 from kraft_wire.frozen import slotted
+from kraft_wire.metadata.acl_rules import AUTHORIZER_KEY
 from kraft_wire.model import StorageError
 from kraft_wire.node.config import (
     LISTEN_OPTION,
@@ -30,7 +31,6 @@ from kraft_wire.node.node import Node
 from kraft_wire.node.opening import StartError
 from kraft_wire.server.clock import now_ms, wall_ms
 from kraft_wire.server.serve import Serving
-from kraft_wire.settings.acl_rules import AUTHORIZER_KEY
 from kraft_wire.storage.os_files import OsFileSystem
 
 __all__ = ["USAGE", "run_server"]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from kraft_wire.client import BrokerConnection, CannotTalk
+from kraft_wire.metadata.image import TOPIC_RESOURCE
 from kraft_wire.model import ZERO_UUID, Uuid, uuid_to_text
 from kraft_wire.settings.definition import ConfigSource
 from kraft_wire.wire.error_names import error_name
@@ -58,7 +59,6 @@ __all__ = [
 
 T = TypeVar("T")
 
-_TOPIC_RESOURCE = 2
 _SET, _DELETE = 0, 1
 _TIMEOUT_MS = 30_000
 _NAMES_ONLY_BELOW = 6
@@ -171,7 +171,7 @@ def delete_topics(connection: BrokerConnection, names: Sequence[str]) -> list[Ad
 def describe_configs(connection: BrokerConnection, name: str) -> list[ConfigFacts]:
     """Return every setting of a topic, in name order."""
     resource = DescribeConfigsResource(
-        resource_type=_TOPIC_RESOURCE, resource_name=name, configuration_keys=None
+        resource_type=TOPIC_RESOURCE, resource_name=name, configuration_keys=None
     )
     request = DescribeConfigsRequest(resources=[resource])
     if connection.version_of(request) >= 3:
@@ -198,7 +198,7 @@ def alter_configs(
     ]
     changes += [AlterableConfig(name=key, config_operation=_DELETE, value=None) for key in removed]
     resource = AlterConfigsResource(
-        resource_type=_TOPIC_RESOURCE, resource_name=name, configs=changes
+        resource_type=TOPIC_RESOURCE, resource_name=name, configs=changes
     )
     request = IncrementalAlterConfigsRequest(resources=[resource])
     for result in connection.send(request, IncrementalAlterConfigsResponse).responses:

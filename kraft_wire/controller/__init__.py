@@ -1,19 +1,8 @@
-"""Metadata and the controller: records into images, requests into records.
+"""The controller: requests into records, decided by the image that `metadata` has of them.
 
-Read `image.py` (the state), `replay.py` and `loader.py` (how records change it), `requests.py`
-and `api_table.py` (requests), then the modules named like their APIs.
+Read `controller.py`, `requests.py` and `api_table.py`, then the modules named like their APIs.
 """
 
 from kraft_wire.controller.controller import Controller, ControllerResult
-from kraft_wire.controller.image import EMPTY_IMAGE, MetadataImage
-from kraft_wire.controller.image_draft import MetadataFault
-from kraft_wire.controller.loader import MetadataLoader
 
-__all__ = [
-    "EMPTY_IMAGE",
-    "Controller",
-    "ControllerResult",
-    "MetadataFault",
-    "MetadataImage",
-    "MetadataLoader",
-]
+__all__ = ["Controller", "ControllerResult"]

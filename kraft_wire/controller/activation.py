@@ -9,14 +9,14 @@ what it would refuse, a transaction below the level that knows them, is a fault 
 from collections.abc import Sequence
 from typing import Final
 
-from kraft_wire.controller.features import (
+from kraft_wire.metadata.features import (
     METADATA_VERSION,
     TRANSACTIONS_FROM,
     activation_records,
 )
-from kraft_wire.controller.image import MetadataImage
-from kraft_wire.controller.image_draft import MetadataFault
-from kraft_wire.controller.records import VersionedRecord
+from kraft_wire.metadata.image import MetadataImage
+from kraft_wire.metadata.image_draft import MetadataFault
+from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.wire.generated.abort_transaction_record import AbortTransactionRecord
 from kraft_wire.wire.generated.feature_level_record import FeatureLevelRecord

@@ -9,7 +9,7 @@ Left out:    nothing
 from typing import Final
 
 from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
-from kraft_wire.controller.records import VersionedRecord
+from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.wire.generated.allocate_producer_ids import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,

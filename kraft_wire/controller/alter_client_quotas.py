@@ -13,9 +13,9 @@ from math import fmod, inf, isnan
 from typing import Final
 
 from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
-from kraft_wire.controller.image import QuotaEntity
-from kraft_wire.controller.records import VersionedRecord
 from kraft_wire.controller.refusal import TOO_LARGE, Refusal, is_too_large
+from kraft_wire.metadata.image import QuotaEntity
+from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.wire.generated.alter_client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,

@@ -18,8 +18,8 @@ from kraft_wire.controller.config_changes import (
 )
 from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
 from kraft_wire.controller.elr_settings import clear_elr_records
-from kraft_wire.controller.records import VersionedRecord
 from kraft_wire.controller.refusal import TOO_LARGE, is_too_large
+from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.wire.generated.alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResource,

@@ -8,15 +8,15 @@ Left out:    nothing
 """
 
 from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
-from kraft_wire.controller.image import MetadataImage, PartitionImage, TopicImage
 from kraft_wire.controller.partition_changes import (
     RECOVERED,
     RECOVERING,
     Elections,
     PartitionChange,
 )
-from kraft_wire.controller.records import VersionedRecord
-from kraft_wire.controller.replay_topics import UNCHANGED_LEADER, merge_partition
+from kraft_wire.metadata.image import MetadataImage, PartitionImage, TopicImage
+from kraft_wire.metadata.records import VersionedRecord
+from kraft_wire.metadata.replay_topics import UNCHANGED_LEADER, merge_partition
 from kraft_wire.wire.generated.alter_partition import (
     AlterPartitionRequest,
     AlterPartitionResponse,

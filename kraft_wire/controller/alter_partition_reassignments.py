@@ -10,11 +10,11 @@ Left out:    nothing
 from collections.abc import Sequence
 
 from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
-from kraft_wire.controller.image import PartitionImage, TopicImage
 from kraft_wire.controller.partition_changes import Election, Elections, PartitionChange
 from kraft_wire.controller.placement import read_assignment
-from kraft_wire.controller.records import VersionedRecord
 from kraft_wire.controller.refusal import Refusal, check_room
+from kraft_wire.metadata.image import PartitionImage, TopicImage
+from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.wire.generated.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,

@@ -12,9 +12,9 @@ from hmac import digest as hmac_digest
 from typing import Final
 
 from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
-from kraft_wire.controller.features import SCRAM_FROM
-from kraft_wire.controller.records import VersionedRecord
 from kraft_wire.controller.refusal import Refusal, check_room
+from kraft_wire.metadata.features import SCRAM_FROM
+from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.wire.generated.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,

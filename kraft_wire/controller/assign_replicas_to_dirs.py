@@ -8,10 +8,10 @@ Left out:    nothing
 
 from kraft_wire.controller.broker_changes import BrokerChanges
 from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
-from kraft_wire.controller.features import DIRECTORIES_FROM
-from kraft_wire.controller.image import PartitionImage, TopicImage
 from kraft_wire.controller.partition_changes import Election, Elections, PartitionChange
-from kraft_wire.controller.records import VersionedRecord
+from kraft_wire.metadata.features import DIRECTORIES_FROM
+from kraft_wire.metadata.image import PartitionImage, TopicImage
+from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.assign_replicas_to_dirs import (
     AssignReplicasToDirsRequest,

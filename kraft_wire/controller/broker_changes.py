@@ -9,10 +9,10 @@ Not here: when these things happen (`broker_heartbeat`, `broker_registration`, s
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from kraft_wire.controller.features import CORDONED_FROM, DIRECTORIES_FROM, ELR_VERSION
-from kraft_wire.controller.image import NO_LEADER, BrokerImage, MetadataImage, PartitionImage
 from kraft_wire.controller.partition_changes import Accepts, Elections, PartitionChange, is_active
-from kraft_wire.controller.records import VersionedRecord
+from kraft_wire.metadata.features import CORDONED_FROM, DIRECTORIES_FROM, ELR_VERSION
+from kraft_wire.metadata.image import NO_LEADER, BrokerImage, MetadataImage, PartitionImage
+from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.model import Uuid
 from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.wire.generated.broker_registration_change_record import (

@@ -14,8 +14,8 @@ from functools import partial
 from kraft_wire.controller.broker_changes import BrokerChanges
 from kraft_wire.controller.broker_sessions import BrokerSession
 from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
-from kraft_wire.controller.features import CORDONED_FROM, DIRECTORIES_FROM
-from kraft_wire.controller.records import VersionedRecord
+from kraft_wire.metadata.features import CORDONED_FROM, DIRECTORIES_FROM
+from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.broker_heartbeat import (
     BrokerHeartbeatRequest,

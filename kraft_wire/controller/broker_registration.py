@@ -14,11 +14,11 @@ from typing import Final
 from kraft_wire.controller.broker_changes import BrokerChanges
 from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
 from kraft_wire.controller.directories import RESERVED_DIRECTORIES
-from kraft_wire.controller.features import DIRECTORIES_FROM, KRAFT_VERSION, METADATA_VERSION
-from kraft_wire.controller.image import BrokerImage
-from kraft_wire.controller.node_records import broker_record
 from kraft_wire.controller.refusal import Refusal
-from kraft_wire.controller.replay_nodes import endpoint_images, feature_images
+from kraft_wire.metadata.features import DIRECTORIES_FROM, KRAFT_VERSION, METADATA_VERSION
+from kraft_wire.metadata.image import BrokerImage
+from kraft_wire.metadata.node_records import broker_record
+from kraft_wire.metadata.replay_nodes import endpoint_images, feature_images
 from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.broker_registration import (
     BrokerRegistrationRequest,

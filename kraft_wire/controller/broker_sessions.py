@@ -9,9 +9,9 @@ the metadata have an entry, so peers cannot make it grow.
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from kraft_wire.controller.image import BrokerImage
-from kraft_wire.controller.records import VersionedRecord
 from kraft_wire.frozen import slotted
+from kraft_wire.metadata.image import BrokerImage
+from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.wire.generated.broker_registration_change_record import (
     BrokerRegistrationChangeRecord,
 )

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
-from kraft_wire.controller.records import VersionedRecord
 from kraft_wire.controller.refusal import Refusal
+from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.wire.generated.error_code import ErrorCode
 
 __all__ = ["change_each", "refuse_each"]

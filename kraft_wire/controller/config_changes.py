@@ -12,9 +12,9 @@ from typing import Final, NamedTuple
 from kraft_wire.controller.config_rules import check_resource, keys_of
 from kraft_wire.controller.controller import Controller
 from kraft_wire.controller.elr_settings import check_min_isr
-from kraft_wire.controller.image import BROKER_RESOURCE, TOPIC_RESOURCE
-from kraft_wire.controller.records import VersionedRecord
 from kraft_wire.controller.refusal import Refusal
+from kraft_wire.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
+from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.settings.broker import FIXED_WHILE_RUNNING
 from kraft_wire.settings.definition import ConfigKind
 from kraft_wire.settings.values import default_text

@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from kraft_wire.controller.client_patterns import check_client_pattern
-from kraft_wire.controller.image import (
+from kraft_wire.controller.refusal import Refusal
+from kraft_wire.metadata.image import (
     BROKER_RESOURCE,
     CLIENT_METRICS_RESOURCE,
     GROUP_RESOURCE,
     TOPIC_RESOURCE,
 )
-from kraft_wire.controller.refusal import Refusal
 from kraft_wire.settings.broker import (
     BROKER_KEYS,
     DYNAMIC_BROKER_KEYS,

@@ -14,12 +14,12 @@ from typing import Final, Protocol
 
 from kraft_wire.controller.activation import first_records
 from kraft_wire.controller.broker_sessions import BrokerSessions
-from kraft_wire.controller.features import SUPPORTED_FEATURES
-from kraft_wire.controller.image import BROKER_RESOURCE, EMPTY_IMAGE, FeatureRange, MetadataImage
-from kraft_wire.controller.loader import MetadataLoader
 from kraft_wire.controller.periodic_elections import PeriodicElections
-from kraft_wire.controller.records import VersionedRecord
 from kraft_wire.frozen import frozen
+from kraft_wire.metadata.features import SUPPORTED_FEATURES
+from kraft_wire.metadata.image import BROKER_RESOURCE, EMPTY_IMAGE, FeatureRange, MetadataImage
+from kraft_wire.metadata.loader import MetadataLoader
+from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.model import Chance
 from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.wire.generated.no_op_record import NoOpRecord

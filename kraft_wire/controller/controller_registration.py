@@ -9,10 +9,10 @@ Left out:    nothing
 from typing import Final
 
 from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
-from kraft_wire.controller.features import CONTROLLERS_FROM
-from kraft_wire.controller.image import ControllerImage
-from kraft_wire.controller.node_records import controller_record
-from kraft_wire.controller.replay_nodes import endpoint_images, feature_images
+from kraft_wire.metadata.features import CONTROLLERS_FROM
+from kraft_wire.metadata.image import ControllerImage
+from kraft_wire.metadata.node_records import controller_record
+from kraft_wire.metadata.replay_nodes import endpoint_images, feature_images
 from kraft_wire.wire.generated.controller_registration import (
     ControllerRegistrationRequest,
     ControllerRegistrationResponse,

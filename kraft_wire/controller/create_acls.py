@@ -7,12 +7,8 @@ Left out:    entries are recorded and not enforced, see docs/DEVIATIONS.md
 """
 
 from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
-from kraft_wire.controller.image import AclImage
-from kraft_wire.controller.image_records import acl_record
-from kraft_wire.controller.records import VersionedRecord
 from kraft_wire.controller.refusal import Refusal, check_room
-from kraft_wire.model import Uuid, random_uuid
-from kraft_wire.settings.acl_rules import (
+from kraft_wire.metadata.acl_rules import (
     ANY,
     AUTHORIZER_KEY,
     CLUSTER_NAME,
@@ -25,6 +21,10 @@ from kraft_wire.settings.acl_rules import (
     STANDARD_AUTHORIZER,
     UNKNOWN,
 )
+from kraft_wire.metadata.image import AclImage
+from kraft_wire.metadata.image_records import acl_record
+from kraft_wire.metadata.records import VersionedRecord
+from kraft_wire.model import Uuid, random_uuid
 from kraft_wire.wire.generated.create_acls import (
     AclCreation,
     AclCreationResult,

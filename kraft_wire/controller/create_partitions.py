@@ -10,10 +10,10 @@ Left out:    quotas on topic changes (KIP-599), see docs/DEVIATIONS.md
 from collections import Counter
 
 from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
-from kraft_wire.controller.image import TopicImage
 from kraft_wire.controller.placement import new_partition, nobody_leads, place, read_assignment
-from kraft_wire.controller.records import VersionedRecord
 from kraft_wire.controller.refusal import Refusal, check_room
+from kraft_wire.metadata.image import TopicImage
+from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.wire.generated.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,

@@ -16,10 +16,10 @@ from kraft_wire.controller.config_rules import check_topic_name, check_topic_val
 from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
 from kraft_wire.controller.created_topic_configs import topic_configs
 from kraft_wire.controller.elr_settings import clear_elr_records
-from kraft_wire.controller.image import TOPIC_RESOURCE
 from kraft_wire.controller.placement import new_partition, nobody_leads, place, read_assignment
-from kraft_wire.controller.records import VersionedRecord
 from kraft_wire.controller.refusal import TOO_LARGE, Refusal, is_too_large
+from kraft_wire.metadata.image import TOPIC_RESOURCE
+from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.model import Uuid, random_uuid
 from kraft_wire.settings.topic_names import METADATA_TOPIC, collision_form
 from kraft_wire.wire.generated.config_record import ConfigRecord

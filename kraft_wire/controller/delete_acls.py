@@ -7,11 +7,11 @@ Left out:    nothing
 """
 
 from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
-from kraft_wire.controller.image import AclImage
-from kraft_wire.controller.records import VersionedRecord
 from kraft_wire.controller.refusal import BATCH_RECORDS_MAX
+from kraft_wire.metadata.acl_rules import AUTHORIZER_KEY, STANDARD_AUTHORIZER, AclFilter
+from kraft_wire.metadata.image import AclImage
+from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.model import Uuid
-from kraft_wire.settings.acl_rules import AUTHORIZER_KEY, STANDARD_AUTHORIZER, AclFilter
 from kraft_wire.wire.generated.delete_acls import (
     DeleteAclsFilter,
     DeleteAclsFilterResult,

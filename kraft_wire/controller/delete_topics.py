@@ -10,9 +10,9 @@ from collections import Counter
 from typing import Final
 
 from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
-from kraft_wire.controller.image import TopicImage
-from kraft_wire.controller.records import VersionedRecord
 from kraft_wire.controller.refusal import Refusal, check_room
+from kraft_wire.metadata.image import TopicImage
+from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.model import ZERO_UUID
 from kraft_wire.wire.generated.delete_topics import (
     DeletableTopicResult,

@@ -6,7 +6,7 @@ Not here: who puts a replica elsewhere (`assign_replicas_to_dirs`), and what a f
 
 from typing import Final
 
-from kraft_wire.controller.image import BrokerImage
+from kraft_wire.metadata.image import BrokerImage
 from kraft_wire.model import ONE_UUID, ZERO_UUID, Uuid
 
 __all__ = [

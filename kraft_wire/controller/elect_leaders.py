@@ -10,10 +10,10 @@ Left out:    nothing
 from typing import Final
 
 from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
-from kraft_wire.controller.image import NO_LEADER, TopicImage
 from kraft_wire.controller.partition_changes import Election, Elections, PartitionChange
-from kraft_wire.controller.records import VersionedRecord
 from kraft_wire.controller.refusal import TOO_LARGE, Refusal, is_too_large
+from kraft_wire.metadata.image import NO_LEADER, TopicImage
+from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.wire.generated.elect_leaders import (
     ElectLeadersRequest,
     ElectLeadersResponse,

@@ -9,10 +9,10 @@ replicas of the topic, or of all topics, are forgotten. As release 4.3.1 does it
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from kraft_wire.controller.features import ELR_VERSION
-from kraft_wire.controller.image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage
-from kraft_wire.controller.records import VersionedRecord
 from kraft_wire.controller.refusal import Refusal
+from kraft_wire.metadata.features import ELR_VERSION
+from kraft_wire.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage
+from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.wire.generated.clear_elr_record import ClearElrRecord
 from kraft_wire.wire.generated.config_record import ConfigRecord

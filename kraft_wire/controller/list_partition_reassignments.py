@@ -10,7 +10,7 @@ Left out:    nothing
 from collections.abc import Iterable
 
 from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
-from kraft_wire.controller.image import PartitionImage
+from kraft_wire.metadata.image import PartitionImage
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,

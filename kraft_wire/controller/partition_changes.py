@@ -18,17 +18,17 @@ from kraft_wire.controller.directories import (
     UNASSIGNED_DIRECTORY,
     default_directory,
 )
-from kraft_wire.controller.features import DIRECTORIES_FROM, ELR_VERSION
-from kraft_wire.controller.image import (
+from kraft_wire.frozen import frozen
+from kraft_wire.metadata.features import DIRECTORIES_FROM, ELR_VERSION
+from kraft_wire.metadata.image import (
     NO_LEADER,
     TOPIC_RESOURCE,
     MetadataImage,
     PartitionImage,
     TopicImage,
 )
-from kraft_wire.controller.records import VersionedRecord, partition_record_version
-from kraft_wire.controller.replay_topics import UNCHANGED_LEADER
-from kraft_wire.frozen import frozen
+from kraft_wire.metadata.records import VersionedRecord, partition_record_version
+from kraft_wire.metadata.replay_topics import UNCHANGED_LEADER
 from kraft_wire.model import Uuid
 from kraft_wire.settings.node_settings import NodeSettings, topic_sources
 from kraft_wire.settings.topic import TOPIC_KEYS

@@ -14,9 +14,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-from kraft_wire.controller.image import NO_LEADER, MetadataImage, PartitionImage, TopicImage
 from kraft_wire.controller.partition_changes import Election, Elections, PartitionChange
-from kraft_wire.controller.records import VersionedRecord
+from kraft_wire.metadata.image import NO_LEADER, MetadataImage, PartitionImage, TopicImage
+from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.model import sooner
 from kraft_wire.settings.node_settings import NodeSettings
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from kraft_wire.controller.directories import default_directory
-from kraft_wire.controller.image import BrokerImage, MetadataImage
-from kraft_wire.controller.records import VersionedRecord, partition_record_version
 from kraft_wire.controller.refusal import Refusal
+from kraft_wire.metadata.image import BrokerImage, MetadataImage
+from kraft_wire.metadata.records import VersionedRecord, partition_record_version
 from kraft_wire.model import Chance, Uuid
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.partition_record import PartitionRecord

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from kraft_wire.controller.api_table import handler, refuser
 from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
-from kraft_wire.controller.records import encode_record
 from kraft_wire.controller.refusal import BATCH_BYTES_MAX, BATCH_RECORDS_MAX
+from kraft_wire.metadata.records import encode_record
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.message import Message, UnencodableMessage
 

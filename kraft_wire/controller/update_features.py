@@ -19,7 +19,8 @@ from kraft_wire.controller.controller import (
     QuorumUpgrade,
 )
 from kraft_wire.controller.elr_settings import explicit_min_isr_records
-from kraft_wire.controller.features import (
+from kraft_wire.controller.refusal import Refusal
+from kraft_wire.metadata.features import (
     CONTROLLERS_FROM,
     ELR_VERSION,
     KRAFT_VERSION,
@@ -27,9 +28,8 @@ from kraft_wire.controller.features import (
     RELEASE_FEATURES,
     missing_dependency,
 )
-from kraft_wire.controller.image import FeatureRange
-from kraft_wire.controller.records import VersionedRecord
-from kraft_wire.controller.refusal import Refusal
+from kraft_wire.metadata.image import FeatureRange
+from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.feature_level_record import FeatureLevelRecord
 from kraft_wire.wire.generated.update_features import (

@@ -21,8 +21,8 @@ Not here: to whom it is said (`quorum_part`), what the messages hold besides (`r
 from enum import Enum
 from typing import Final, TypeAlias
 
-from kraft_wire.controller.features import CORDONED_FROM, DIRECTORIES_FROM
-from kraft_wire.controller.image import MetadataImage
+from kraft_wire.metadata.features import CORDONED_FROM, DIRECTORIES_FROM
+from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.model import Chance, Uuid, sooner
 from kraft_wire.node.event_log import Report
 from kraft_wire.node.offline_directories import OfflineDirectories

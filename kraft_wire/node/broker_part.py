@@ -14,7 +14,8 @@ from kraft_wire.broker.metadata_cache import OFFSETS_TOPIC
 from kraft_wire.broker.ports import ControllerChannel
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.controller.controller import layered
-from kraft_wire.controller.image import EMPTY_IMAGE, TOPIC_RESOURCE, MetadataImage
+from kraft_wire.metadata.delta import MetadataDelta
+from kraft_wire.metadata.image import EMPTY_IMAGE, TOPIC_RESOURCE, MetadataImage
 from kraft_wire.model import Chance, StorageError, TopicPartition, sooner
 from kraft_wire.node.config import NodeConfig
 from kraft_wire.node.directory_assignments import DirectoryAssignments
@@ -99,20 +100,19 @@ class BrokerPart:
         self._directories: Sequence[LogDirectory] = directories
         self._report = report
         self._is_open = False
-        self._image = EMPTY_IMAGE
 
-    def publish(self, image: MetadataImage, now_ms: int, wall_ms: int) -> None:
-        """Follow a committed image; the first one opens the logs."""
+    def publish(self, delta: MetadataDelta, now_ms: int, wall_ms: int) -> None:
+        """Follow the way to a committed image; the first one opens the logs."""
+        image = delta.after
         self.store.wall_ms = wall_ms
-        if image.configs is not self._image.configs:
+        if delta.changes_settings_of(self._config.node_id):
             self.settings = layered(self._config.settings, image, self._config.node_id)
             self.broker.settings = BrokerSettings.of(self.settings)
             self.store.configure_all(self.settings)
             self.maintenance.configure(self.settings)
-        self._image = image
         if not self._is_open:
             self._open(image, wall_ms)
-        self.broker.publish(image, now_ms, wall_ms)
+        self.broker.publish(delta, now_ms, wall_ms)
         if image.topic(OFFSETS_TOPIC) is not None:
             assert self.broker.groups is not None, "committed offsets are loaded from the start on"
 

@@ -8,8 +8,8 @@ writes them.
 
 from collections.abc import Sequence
 
-from kraft_wire.controller.records import VersionedRecord, encode_record
 from kraft_wire.frozen import frozen
+from kraft_wire.metadata.records import VersionedRecord, encode_record
 from kraft_wire.model import Uuid
 from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.control_records import ControlRecordType, control_record

@@ -7,9 +7,10 @@ is ever read here, so whoever reads the image sees only what stays.
 Errors are final: MetadataFault for records that contradict each other, StorageError for damage.
 """
 
-from kraft_wire.controller.image import MetadataImage
-from kraft_wire.controller.image_draft import MetadataFault
-from kraft_wire.controller.loader import MetadataLoader
+from kraft_wire.metadata.delta import MetadataDelta
+from kraft_wire.metadata.image import MetadataImage
+from kraft_wire.metadata.image_draft import MetadataFault
+from kraft_wire.metadata.loader import MetadataLoader
 from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch
 from kraft_wire.node.quorum_log import QuorumLog, read_batch
 from kraft_wire.node.snapshot_arrival import SnapshotArrival
@@ -58,6 +59,10 @@ class CommittedMetadata:
         """The id that a snapshot of the image would have."""
         assert self.next_offset >= 0, self.next_offset
         return OffsetAndEpoch(self.next_offset, self.epoch)
+
+    def take_delta(self) -> MetadataDelta:
+        """Return what has changed in the image since the last call: for the node's one broker."""
+        return self._loader.take_delta()
 
     def advance(self, high_watermark: Offset) -> bool:
         """Replay what became committed; tell whether the image changed."""

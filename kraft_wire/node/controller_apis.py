@@ -18,10 +18,10 @@ from kraft_wire.broker.api_table import FORWARDED, handler
 from kraft_wire.broker.context import PARKED, Parked, ReplyTo, RequestContext, Withheld
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.controller.api_table import API_TABLE as CONTROLLER_TABLE
-from kraft_wire.controller.features import CONTROLLERS_FROM
-from kraft_wire.controller.image import MetadataImage
-from kraft_wire.controller.records import VersionedRecord
 from kraft_wire.controller.requests import refuse
+from kraft_wire.metadata.features import CONTROLLERS_FROM
+from kraft_wire.metadata.image import MetadataImage
+from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.model import NO_REPLICA, sooner
 from kraft_wire.node.controller_descriptions import (
     api_versions,

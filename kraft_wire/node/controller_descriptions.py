@@ -9,8 +9,8 @@ from typing import Final
 
 from kraft_wire.broker.context import RequestContext
 from kraft_wire.broker.metadata_cache import CLUSTER_OPERATIONS, NO_OPERATIONS
-from kraft_wire.controller.features import CONTROLLERS_FROM, KRAFT_VERSION
-from kraft_wire.controller.image import FeatureRange, MetadataImage
+from kraft_wire.metadata.features import CONTROLLERS_FROM, KRAFT_VERSION
+from kraft_wire.metadata.image import FeatureRange, MetadataImage
 from kraft_wire.wire.generated.api_versions import (
     ApiVersion,
     ApiVersionsRequest,

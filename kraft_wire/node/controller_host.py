@@ -23,10 +23,10 @@ from kraft_wire.controller.controller import (
     ControllerResult,
     QuorumUpgrade,
 )
-from kraft_wire.controller.records import VersionedRecord, encode_record
 from kraft_wire.controller.refusal import BATCH_BYTES_MAX, BATCH_RECORDS_MAX
 from kraft_wire.controller.requests import decide, refuse
 from kraft_wire.frozen import slotted
+from kraft_wire.metadata.records import VersionedRecord, encode_record
 from kraft_wire.model import DiskFull, LeaderEpoch, Offset, sooner
 from kraft_wire.node.raft_disk import Write
 from kraft_wire.node.raft_io import RaftIo, Upgrade

@@ -13,10 +13,10 @@ but a replica from before directories had ids has none. Not here: which director
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from kraft_wire.broker.ports import MetadataView, PartitionView, TopicView
 from kraft_wire.controller.directories import MIGRATING_DIRECTORY
-from kraft_wire.controller.features import DIRECTORIES_FROM, METADATA_VERSION
-from kraft_wire.controller.image import EMPTY_IMAGE
+from kraft_wire.metadata.delta import MetadataDelta
+from kraft_wire.metadata.features import DIRECTORIES_FROM, METADATA_VERSION
+from kraft_wire.metadata.image import EMPTY_IMAGE, MetadataImage, PartitionImage, TopicImage
 from kraft_wire.model import TopicPartition, Uuid, sooner
 from kraft_wire.storage.log_directory import LogDirectory
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -58,7 +58,7 @@ class DirectoryAssignments:
         self._sole_id = meta.directory_id if len(directories) == 1 else None
         self._broker_epoch = broker_epoch
         self._ask = ask
-        self._image: MetadataView = EMPTY_IMAGE
+        self._image: MetadataImage = EMPTY_IMAGE
         self._has_looked = False
         self._ready: dict[_Replica, Uuid] = {}
         """Directories to tell, by replica."""
@@ -73,21 +73,18 @@ class DirectoryAssignments:
         """When what is in flight is given up."""
         self._now_ms = 0
 
-    def published(
-        self, old: MetadataView, new: MetadataView, deleted: Mapping[Uuid, str], now_ms: int
-    ) -> None:
-        """Compare what has changed with what lies where."""
-        self._image, self._now_ms = new, now_ms
+    def published(self, delta: MetadataDelta, now_ms: int) -> None:
+        """Compare what has changed with what lies where; the first time everything."""
+        new = self._image = delta.after
+        self._now_ms = now_ms
         if new.finalized_features.get(METADATA_VERSION, 0) < DIRECTORIES_FROM:
             return
         if self._has_looked and len(self._directories) == 1:
             return
-        before = old if self._has_looked else EMPTY_IMAGE
+        changed = delta if self._has_looked else MetadataDelta.between(EMPTY_IMAGE, new)
         self._has_looked = True
-        for topic in new.topics():
-            known = before.topic(topic.name)
-            if topic is not known:
-                self._look_at_topic(topic, known)
+        for name, numbers in changed.topics.items():
+            self._look_at_topic(new.topics_by_name[name], numbers)
 
     def tick(self, now_ms: int, wall_ms: int) -> None:
         """Look for logs that have come, and send what is due."""
@@ -109,15 +106,15 @@ class DirectoryAssignments:
 
     # -- what lies where -------------------------------------------------------------------------
 
-    def _look_at_topic(self, topic: TopicView, known: TopicView | None) -> None:
-        before = known.partitions if known and known.topic_id == topic.topic_id else {}
-        for number, view in topic.partitions.items():
-            if view is before.get(number) or self._node_id not in view.replicas:
+    def _look_at_topic(self, topic: TopicImage, numbers: Sequence[int]) -> None:
+        for number in numbers:
+            view = topic.partitions[number]
+            if self._node_id not in view.replicas:
                 continue
             if self._sole_id is None or self._sole_id != _told(view, self._node_id):
                 self._look(topic, number)
 
-    def _look(self, topic: TopicView, number: int) -> None:
+    def _look(self, topic: TopicImage, number: int) -> None:
         """Have one replica's directory told, unless the metadata have it right."""
         replica = topic.topic_id, number
         actual = self._directory_of(TopicPartition(topic.name, number))
@@ -207,7 +204,7 @@ class DirectoryAssignments:
         self._due_ms = self._now_ms + pause_ms
 
 
-def _told(view: PartitionView, node_id: int) -> Uuid:
+def _told(view: PartitionImage, node_id: int) -> Uuid:
     """Return in which directory the metadata say that a replica is."""
     if not view.directories:
         return MIGRATING_DIRECTORY

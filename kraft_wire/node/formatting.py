@@ -8,7 +8,7 @@ first, and a footer. Used by the embedded node for its own directory; the comman
 from collections.abc import Mapping
 from typing import Final
 
-from kraft_wire.controller.features import (
+from kraft_wire.metadata.features import (
     LATEST_METADATA_VERSION,
     METADATA_VERSION,
     bootstrap_records,
@@ -22,7 +22,7 @@ from kraft_wire.storage.meta_properties import MetaProperties, write_meta_proper
 __all__ = ["DEFAULT_LEVELS", "bootstrap_checkpoint", "format_directory"]
 
 DEFAULT_LEVELS: Final[Mapping[str, int]] = {METADATA_VERSION: LATEST_METADATA_VERSION}
-"""Only what this release does is finalised: `controller.features` says what that is."""
+"""Only what this release does is finalised: `metadata.features` says what that is."""
 
 
 def bootstrap_checkpoint(levels: Mapping[str, int], wall_ms: int) -> bytes:

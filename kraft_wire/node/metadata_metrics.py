@@ -9,7 +9,7 @@ nature: metadata that cannot be replayed stop the process.
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from kraft_wire.controller.image import NO_LEADER, MetadataImage, PartitionImage
+from kraft_wire.metadata.image import NO_LEADER, MetadataImage, PartitionImage
 from kraft_wire.node.metric_families import Family
 from kraft_wire.node.quorum_part import QuorumPart
 

@@ -8,7 +8,7 @@ who votes first; `bootstrap.checkpoint` holds a cluster's very first records.
 
 from typing import Final, NamedTuple
 
-from kraft_wire.controller.records import VersionedRecord, decode_record
+from kraft_wire.metadata.records import VersionedRecord, decode_record
 from kraft_wire.model import ElectionState, Offset
 from kraft_wire.node.quorum_log import QuorumLog
 from kraft_wire.raft.following import take_control_record

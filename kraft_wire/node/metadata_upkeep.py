@@ -11,8 +11,8 @@ Not here: what stands in a snapshot (`controller.image_records`, `storage.snapsh
 from collections.abc import Iterator
 from typing import Final
 
-from kraft_wire.controller.image import MetadataImage
 from kraft_wire.frozen import slotted
+from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.model import DiskFull, OffsetAndEpoch
 from kraft_wire.node.event_log import Line, Report
 from kraft_wire.node.raft_io import RaftIo
@@ -128,7 +128,7 @@ class MetadataUpkeep:
 
     def _go_on(self, now_ms: int) -> None:
         """Write the next batch, or count the snapshot once there is none."""
-        from kraft_wire.controller.image_records import UnwritableImage
+        from kraft_wire.metadata.image_records import UnwritableImage
 
         writing = self._writing
         assert writing is not None, "nothing is being written"
@@ -186,7 +186,7 @@ def _steps(
     image: MetadataImage,
 ) -> Iterator[int]:
     """Write a snapshot of an image in steps of some milliseconds: head, order, then batches."""
-    from kraft_wire.controller.image_records import ImageOrder, snapshot_values  # not for a start
+    from kraft_wire.metadata.image_records import ImageOrder, snapshot_values  # not for a start
 
     order = ImageOrder(image)
     for size_bytes in snapshots.writing(snapshot_id, head, snapshot_values(image, order)):

@@ -22,7 +22,8 @@ from kraft_wire.broker.context import (
     Withheld,
 )
 from kraft_wire.controller.controller import Controller, layered
-from kraft_wire.controller.image import EMPTY_IMAGE, MetadataImage
+from kraft_wire.metadata.delta import MetadataDelta
+from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.model import Chance, DiskFull, StorageError
 from kraft_wire.node.broker_part import BrokerPart, LinkNeeds
 from kraft_wire.node.config import NodeConfig
@@ -88,7 +89,6 @@ class Node:
         self._parked: dict[int, _InFlight] = {}
         self._parked_max = config.settings.integer("purgatory.max.requests")
         self._flush_ids = count(1)
-        self._configs = EMPTY_IMAGE.configs
         self._limits = config.limits
         self._is_stopped = False
         self._last_error: StorageError | None = None
@@ -281,14 +281,13 @@ class Node:
 
     # -- what the quorum wants of the rest -------------------------------------------------------
 
-    def _publish(self, image: MetadataImage) -> None:
+    def _publish(self, delta: MetadataDelta) -> None:
         """Show a committed image to the broker, and changed limits to the host."""
         self.timers_changed = True
-        if image.configs is not self._configs:
-            self._configs = image.configs
-            self._change_limits(image)
+        if delta.changes_settings_of(self.config.node_id):
+            self._change_limits(delta.after)
         if self._broker is not None:
-            self._broker.publish(image, self._now_ms, self._wall_ms)
+            self._broker.publish(delta, self._now_ms, self._wall_ms)
 
     def _retire(self) -> None:
         """Others lead what this broker led, or nobody does."""

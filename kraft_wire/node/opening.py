@@ -7,8 +7,8 @@ empty directory of its own; a configured one is told which command does it.
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from kraft_wire.controller.image import MetadataImage
-from kraft_wire.controller.image_draft import MetadataFault
+from kraft_wire.metadata.image import MetadataImage
+from kraft_wire.metadata.image_draft import MetadataFault
 from kraft_wire.model import (
     Chance,
     StorageError,

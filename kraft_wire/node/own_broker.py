@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kraft_wire.broker.context import PARKED
-from kraft_wire.controller.image import MetadataImage
+from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.node.broker_lifecycle import BrokerLifecycle, LifecycleRequest
 from kraft_wire.node.controller_host import ControllerHost
 from kraft_wire.node.outputs import Output, StopProcess

@@ -10,9 +10,9 @@ Not here: when to append, flush or cut (`raft_io`), what the records mean (`cont
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from kraft_wire.controller.image_draft import MetadataFault
-from kraft_wire.controller.records import decode_message
 from kraft_wire.frozen import frozen
+from kraft_wire.metadata.image_draft import MetadataFault
+from kraft_wire.metadata.records import decode_message
 from kraft_wire.model import FileSlice, LeaderEpoch, Offset, OffsetAndEpoch
 from kraft_wire.raft.events import ControlRecord
 from kraft_wire.storage.log import Log, LogRead

@@ -16,9 +16,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from kraft_wire.controller.controller import Controller
-from kraft_wire.controller.features import supported_features
-from kraft_wire.controller.image import MetadataImage
-from kraft_wire.controller.image_draft import MetadataFault
+from kraft_wire.metadata.delta import MetadataDelta
+from kraft_wire.metadata.features import supported_features
+from kraft_wire.metadata.image_draft import MetadataFault
 from kraft_wire.model import (
     NO_REPLICA,
     Chance,
@@ -75,7 +75,7 @@ class QuorumPart:
         directories: Sequence[LogDirectory],
         chance: Chance,
         *,
-        publish: Callable[[MetadataImage], None],
+        publish: Callable[[MetadataDelta], None],
         retired: Callable[[], None],
         disk_full: Callable[[DiskFull], None],
         link_ids: Iterator[int],
@@ -86,9 +86,9 @@ class QuorumPart:
     ) -> None:
         """`start` must follow. `disk_full` is told of a disk without room for metadata.
 
-        `publish` takes each committed image, from the first one on that lacks nothing of what was
-        committed when this node came, and that has its broker: a broker must not judge its logs by
-        less. `retired` is called once the broker of a node that leaves need not serve any more.
+        `publish` takes the way to each committed image, from the first one on that lacks nothing of
+        what was committed when this node came, and that has its broker: a broker must not judge its
+        logs by less. `retired` is called once the broker of a node that leaves need not serve more.
         """
         self.raft = open_quorum(
             fs, directories, config, chance, link_ids, report, decode_limits, wall_ms
@@ -119,7 +119,7 @@ class QuorumPart:
         self.upkeep = MetadataUpkeep(self.raft, config.settings, report, now_ms)
         self._config = config
         self._directories = directories
-        self._publish_image = publish
+        self._publish_delta = publish
         self._link_ids = link_ids
         self._report = report
         self._decode_limits = decode_limits
@@ -314,7 +314,7 @@ class QuorumPart:
         self._register_controller()
         image, own = self.raft.committed.image, self.own_broker
         if own is None or own.knows_itself or self.registration.is_registered(image):
-            self._publish_image(image)
+            self._publish_delta(self.raft.committed.take_delta())
             if own is not None:
                 own.published(image, self._now_ms)
 

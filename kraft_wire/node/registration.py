@@ -9,14 +9,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from kraft_wire.controller.controller import Controller
-from kraft_wire.controller.features import (
+from kraft_wire.metadata.features import (
     CONTROLLERS_FROM,
     SUPPORTED_FEATURES,
     supported_features,
 )
-from kraft_wire.controller.image import ControllerImage, EndpointImage, MetadataImage
-from kraft_wire.controller.node_records import controller_record
-from kraft_wire.controller.records import VersionedRecord
+from kraft_wire.metadata.image import ControllerImage, EndpointImage, MetadataImage
+from kraft_wire.metadata.node_records import controller_record
+from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.model import Uuid
 from kraft_wire.node.config import NodeConfig
 from kraft_wire.node.listeners import Listener

@@ -8,9 +8,9 @@ Errors are noticed here and told later, by whoever would have met them anyway: i
 file that is damaged, loading one whose records contradict each other.
 """
 
-from kraft_wire.controller.image import MetadataImage
-from kraft_wire.controller.image_draft import MetadataFault
-from kraft_wire.controller.loader import SnapshotReplay
+from kraft_wire.metadata.image import MetadataImage
+from kraft_wire.metadata.image_draft import MetadataFault
+from kraft_wire.metadata.loader import SnapshotReplay
 from kraft_wire.model import OffsetAndEpoch
 from kraft_wire.node.quorum_log import read_batch
 from kraft_wire.storage.snapshots import CorruptMetadataSnapshot

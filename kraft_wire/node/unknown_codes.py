@@ -7,7 +7,7 @@ the connection ends. Codes that are merely not known yet are for the handlers to
 from collections.abc import Iterator
 from typing import Final
 
-from kraft_wire.settings.acl_rules import UNKNOWN
+from kraft_wire.metadata.acl_rules import UNKNOWN
 from kraft_wire.wire.generated.create_acls import CreateAclsRequest
 from kraft_wire.wire.generated.delete_acls import DeleteAclsRequest
 from kraft_wire.wire.generated.describe_acls import DescribeAclsRequest

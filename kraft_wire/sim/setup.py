@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from kraft_wire.controller.features import METADATA_VERSION
+from kraft_wire.metadata.features import METADATA_VERSION
 from kraft_wire.model import Uuid, uuid_to_text
 from kraft_wire.node.checkpoint_files import FormattedVoter, quorum_checkpoint_bytes
 from kraft_wire.node.config import NodeConfig, load_config, settings_of_file

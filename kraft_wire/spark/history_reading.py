@@ -11,7 +11,7 @@ from itertools import takewhile
 
 import numpy as np
 
-from kraft_wire.controller.image_draft import MetadataFault
+from kraft_wire.metadata.image_draft import MetadataFault
 from kraft_wire.model import OffsetAndEpoch, StorageError
 from kraft_wire.spark.failure import PipelineError
 from kraft_wire.spark.logged_batches import Entry, LoggedBatch, logged_batches

@@ -1,6 +1,6 @@
 """The metadata log replayed record by record, and what was true from when to when. No Spark here.
 
-Every record goes through `controller.replay`, so the end is that replay's image; beside it stands
+Every record goes through `metadata.replay`, so the end is that replay's image; beside it stands
 what became of each partition (leader, ISR, ELR: KIP-631, KIP-966; `partition_states`). A metadata
 transaction (KIP-868) counts from the record that ends it on; one that is aborted, or open at the
 end, never was.
@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from kraft_wire.controller.image import EMPTY_IMAGE, MetadataImage
-from kraft_wire.controller.image_draft import ImageDraft, MetadataFault
-from kraft_wire.controller.replay import replay
-from kraft_wire.controller.replay_topics import add_partition, change_partition
+from kraft_wire.metadata.image import EMPTY_IMAGE, MetadataImage
+from kraft_wire.metadata.image_draft import ImageDraft, MetadataFault
+from kraft_wire.metadata.replay import replay
+from kraft_wire.metadata.replay_topics import add_partition, change_partition
 from kraft_wire.spark.partition_states import UNKNOWN, Moment, PartitionStates
 from kraft_wire.wire.generated.clear_elr_record import ClearElrRecord
 from kraft_wire.wire.generated.partition_change_record import PartitionChangeRecord

@@ -11,8 +11,8 @@ from typing import Final
 import pyarrow as pa
 
 from kraft_wire.columnar.records import TIME_MS_MAX
-from kraft_wire.controller.features import KRAFT_VERSION
-from kraft_wire.controller.image import (
+from kraft_wire.metadata.features import KRAFT_VERSION
+from kraft_wire.metadata.image import (
     BROKER_RESOURCE,
     CLIENT_METRICS_RESOURCE,
     EMPTY_IMAGE,

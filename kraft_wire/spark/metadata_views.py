@@ -13,10 +13,10 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from kraft_wire.controller.image import MetadataImage
-from kraft_wire.controller.image_draft import MetadataFault
-from kraft_wire.controller.loader import MetadataLoader
-from kraft_wire.controller.records import decode_message
+from kraft_wire.metadata.image import MetadataImage
+from kraft_wire.metadata.image_draft import MetadataFault
+from kraft_wire.metadata.loader import MetadataLoader
+from kraft_wire.metadata.records import decode_message
 from kraft_wire.model import StorageError, uuid_to_text
 from kraft_wire.spark.failure import PipelineError
 from kraft_wire.spark.garbage_collection import uncollected

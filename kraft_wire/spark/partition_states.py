@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kraft_wire.controller.image import PartitionImage
+from kraft_wire.metadata.image import PartitionImage
 from kraft_wire.model import Uuid
 
 __all__ = ["UNKNOWN", "Moment", "PartitionStates", "StateOrder", "TopicLife"]

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from kraft_wire.controller.records import decode_message
+from kraft_wire.metadata.records import decode_message
 from kraft_wire.model import OffsetAndEpoch, StorageError
 from kraft_wire.spark.failure import PipelineError
 from kraft_wire.spark.options import LogOptions

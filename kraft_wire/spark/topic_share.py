@@ -8,7 +8,7 @@ has to be told.
 
 from collections.abc import Iterable, Iterator
 
-from kraft_wire.controller.records import PARTITION_HEADS, TOPIC_ID, decode_message
+from kraft_wire.metadata.records import PARTITION_HEADS, TOPIC_ID, decode_message
 from kraft_wire.model import Uuid
 from kraft_wire.spark.logged_batches import Entry
 from kraft_wire.wire.generated.partition_change_record import PartitionChangeRecord

@@ -13,7 +13,7 @@ from itertools import groupby
 from types import TracebackType
 from typing import Any
 
-from kraft_wire.controller.records import decode_record
+from kraft_wire.metadata.records import decode_record
 from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.alter_partition import (
     AlterPartitionRequest,

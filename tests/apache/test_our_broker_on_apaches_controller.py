@@ -14,7 +14,7 @@ from random import Random
 import pytest
 from confluent_kafka import Consumer, Producer
 
-from kraft_wire.controller.records import decode_record
+from kraft_wire.metadata.records import decode_record
 from kraft_wire.model import uuid_to_text
 from kraft_wire.wire.generated.partition_change_record import PartitionChangeRecord
 from kraft_wire.wire.generated.partition_record import PartitionRecord

@@ -20,7 +20,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from kraft_wire.controller.records import decode_record
+from kraft_wire.metadata.records import decode_record
 from kraft_wire.sim.judge.history import Operation
 from kraft_wire.sim.judge.ledger import change_of
 from kraft_wire.storage.log_config import LogConfig

@@ -11,9 +11,9 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from kraft_wire.controller.image_records import snapshot_values
-from kraft_wire.controller.loader import MetadataLoader
-from kraft_wire.controller.records import VersionedRecord, encode_record
+from kraft_wire.metadata.image_records import snapshot_values
+from kraft_wire.metadata.loader import MetadataLoader
+from kraft_wire.metadata.records import VersionedRecord, encode_record
 from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch, TopicPartition, Uuid
 from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.storage.log_directory import LogDirectory

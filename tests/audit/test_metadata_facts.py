@@ -1,7 +1,7 @@
 """What the audit takes from metadata records, whatever stands among them."""
 
 from kraft_wire.audit.metadata_facts import MetadataFold
-from kraft_wire.controller.records import VersionedRecord, encode_record
+from kraft_wire.metadata.records import VersionedRecord, encode_record
 from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.topic_record import TopicRecord
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from kraft_wire.audit import Finding
 from kraft_wire.audit.snapshot_checks import SnapshotCopy, check_snapshot
-from kraft_wire.controller.image import EMPTY_IMAGE, MetadataImage
+from kraft_wire.metadata.image import EMPTY_IMAGE, MetadataImage
 from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch
 
 ID = OffsetAndEpoch(Offset(10), LeaderEpoch(2))

@@ -10,7 +10,8 @@ from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import RequestContext
 from kraft_wire.broker.ports import LogDirectoryUsage
 from kraft_wire.broker.settings import BrokerSettings
-from kraft_wire.controller.image import (
+from kraft_wire.metadata.delta import MetadataDelta
+from kraft_wire.metadata.image import (
     BrokerImage,
     EndpointImage,
     MetadataImage,
@@ -183,8 +184,13 @@ def small_broker(image: MetadataImage, **settings: Any) -> Broker:
         broker_epoch=lambda: 11,
     )
     controller.broker = broker
-    broker.publish(image, 0, 0)
+    publish(broker, image)
     return broker
+
+
+def publish(broker: Broker, image: MetadataImage, now_ms: int = 0) -> None:
+    """Show a broker an image, compared as a whole with the one that it has."""
+    broker.publish(MetadataDelta.between(broker.image, image), now_ms, 0)
 
 
 def log_of(broker: Broker, topic: str, index: int = 0) -> NumbersLog:

@@ -9,10 +9,10 @@ import pytest
 
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.handlers.api_versions import handle
-from kraft_wire.controller.image import FeatureRange, MetadataImage
+from kraft_wire.metadata.image import FeatureRange, MetadataImage
 from kraft_wire.wire.generated.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kraft_wire.wire.message import Message
-from tests.broker.small_broker import broker_image, context, image_of, small_broker
+from tests.broker.small_broker import broker_image, context, image_of, publish, small_broker
 
 CREATE_TOPICS, UPDATE_FEATURES = 19, 57
 ASKED = ApiVersionsRequest(client_software_name="software", client_software_version="1")
@@ -64,11 +64,11 @@ def test_each_version_has_its_own_form(version: int) -> None:
 def test_answer_follows_levels_that_change() -> None:
     broker = small_broker(image(28, 5))
     assert levels(shown(broker)) == (30, 28, 5)
-    broker.publish(image(29, 5), 0, 0)
+    publish(broker, image(29, 5))
     assert levels(shown(broker)) == (30, 29, 5)
-    broker.publish(image(29, 6), 0, 0)
+    publish(broker, image(29, 6))
     assert levels(shown(broker)) == (30, 29, 6)
-    broker.publish(image(29, 6, highest=29), 0, 0)
+    publish(broker, image(29, 6, highest=29))
     assert levels(shown(broker)) == (29, 29, 6)
 
 

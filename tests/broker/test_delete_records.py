@@ -6,7 +6,7 @@ import pytest
 
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.handlers.delete_records import VERSIONS, handle
-from kraft_wire.controller.image import TOPIC_RESOURCE, MetadataImage
+from kraft_wire.metadata.image import TOPIC_RESOURCE, MetadataImage
 from kraft_wire.model import StorageError, TopicPartition
 from kraft_wire.wire.generated.delete_records import (
     DeleteRecordsPartition,

@@ -8,9 +8,9 @@ import pytest
 
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.handlers.describe_acls import handle
-from kraft_wire.controller.image import AclImage
+from kraft_wire.metadata.acl_rules import AUTHORIZER_KEY, STANDARD_AUTHORIZER
+from kraft_wire.metadata.image import AclImage
 from kraft_wire.model import Uuid
-from kraft_wire.settings.acl_rules import AUTHORIZER_KEY, STANDARD_AUTHORIZER
 from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.wire.generated.describe_acls import DescribeAclsRequest, DescribeAclsResponse
 from kraft_wire.wire.generated.error_code import ErrorCode

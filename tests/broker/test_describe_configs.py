@@ -6,8 +6,8 @@ import pytest
 
 from kraft_wire.broker.handlers import describe_configs
 from kraft_wire.broker.settings import BrokerSettings
-from kraft_wire.controller.image import EMPTY_IMAGE
-from kraft_wire.controller.loader import MetadataLoader
+from kraft_wire.metadata.image import EMPTY_IMAGE
+from kraft_wire.metadata.loader import MetadataLoader
 from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.wire.generated.config_record import ConfigRecord
 from kraft_wire.wire.generated.describe_configs import (

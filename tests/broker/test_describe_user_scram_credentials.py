@@ -8,7 +8,7 @@ import pytest
 
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.handlers.describe_user_scram_credentials import handle
-from kraft_wire.controller.image import ScramImage
+from kraft_wire.metadata.image import ScramImage
 from kraft_wire.wire.generated.describe_user_scram_credentials import (
     DescribeUserScramCredentialsRequest,
     DescribeUserScramCredentialsResult,

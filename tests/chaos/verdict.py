@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kraft_wire.controller.records import decode_record
+from kraft_wire.metadata.records import decode_record
 from kraft_wire.sim.judge.history import History, Operation
 from kraft_wire.sim.judge.ledger import Ledger, change_of
 from kraft_wire.sim.judge.violation import Violation

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from kraft_wire.cli.format import app
 from kraft_wire.cli.format_plan import FormatRefused
 from kraft_wire.cli.scram import parse_scram
-from kraft_wire.controller.features import RELEASE_LEVELS, bootstrap_records
+from kraft_wire.metadata.features import RELEASE_LEVELS, bootstrap_records
 from kraft_wire.node.checkpoint_files import bootstrap_checkpoint_bytes
 from kraft_wire.wire.record_batch import parse_batches
 from tests.apache.java_process import run_java

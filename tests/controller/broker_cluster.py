@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from kraft_wire.controller.features import RELEASE_FEATURES
-from kraft_wire.controller.image import PartitionImage
-from kraft_wire.controller.records import VersionedRecord
+from kraft_wire.metadata.features import RELEASE_FEATURES
+from kraft_wire.metadata.image import PartitionImage
+from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.broker_heartbeat import (
     BrokerHeartbeatRequest,

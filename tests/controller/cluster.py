@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from random import Random
 
 from kraft_wire.controller.controller import Controller
-from kraft_wire.controller.loader import MetadataLoader
-from kraft_wire.controller.records import VersionedRecord, decode_record, encode_record
 from kraft_wire.controller.requests import decide
+from kraft_wire.metadata.loader import MetadataLoader
+from kraft_wire.metadata.records import VersionedRecord, decode_record, encode_record
 from kraft_wire.model import Uuid
 from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.wire.generated.broker_registration_change_record import (

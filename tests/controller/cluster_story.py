@@ -5,7 +5,7 @@ people elect, reassign, configure and raise levels. Left out is what docs/DEVIAT
 ours does otherwise, and what 4.3.1 does in the order of a hash table.
 """
 
-from kraft_wire.controller.features import ELR_VERSION
+from kraft_wire.metadata.features import ELR_VERSION
 from kraft_wire.model import Uuid
 from kraft_wire.wire.generated import alter_partition, assign_replicas_to_dirs, elect_leaders
 from kraft_wire.wire.generated.alter_partition_reassignments import (

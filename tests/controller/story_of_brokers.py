@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from random import Random
 from typing import NamedTuple, TypeVar
 
-from kraft_wire.controller.features import ELR_VERSION, METADATA_VERSION, RELEASE_FEATURES
-from kraft_wire.controller.image import PartitionImage, TopicImage
-from kraft_wire.controller.records import VersionedRecord, encode_record
+from kraft_wire.metadata.features import ELR_VERSION, METADATA_VERSION, RELEASE_FEATURES
+from kraft_wire.metadata.image import PartitionImage, TopicImage
+from kraft_wire.metadata.records import VersionedRecord, encode_record
 from kraft_wire.wire.generated.broker_heartbeat import BrokerHeartbeatRequest
 from kraft_wire.wire.generated.feature_level_record import FeatureLevelRecord
 from kraft_wire.wire.generated.unregister_broker import UnregisterBrokerRequest

@@ -11,9 +11,9 @@ from kraft_wire.broker.api_table import handler
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.controller.api_table import API_TABLE
 from kraft_wire.controller.controller import ControllerResult
-from kraft_wire.controller.image import BROKER_RESOURCE
-from kraft_wire.controller.records import VersionedRecord
 from kraft_wire.controller.requests import decide
+from kraft_wire.metadata.image import BROKER_RESOURCE
+from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.settings.broker import FIXED_WHILE_RUNNING, OWN_DEFAULTS, OWN_KEYS
 from kraft_wire.wire.generated.config_record import ConfigRecord
 from kraft_wire.wire.generated.registry import message_table

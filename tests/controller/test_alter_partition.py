@@ -2,7 +2,7 @@
 
 import pytest
 
-from kraft_wire.controller.records import VersionedRecord
+from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.alter_partition import (
     AlterPartitionRequest,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from kraft_wire.controller.image import NO_LEADER, PartitionImage
-from kraft_wire.controller.records import VersionedRecord
+from kraft_wire.metadata.image import NO_LEADER, PartitionImage
+from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.broker_heartbeat import (
     BrokerHeartbeatRequest,
@@ -15,7 +15,7 @@ from kraft_wire.wire.generated.broker_registration_change_record import (
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.partition_change_record import PartitionChangeRecord
 from tests.controller.broker_cluster import BrokerCluster, directory
-from tests.controller.observed_records import observed_records
+from tests.metadata.observed_records import observed_records
 
 Flags = tuple[bool, bool, bool]
 

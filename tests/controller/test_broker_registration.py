@@ -2,8 +2,8 @@
 
 import pytest
 
-from kraft_wire.controller.image import NO_LEADER
-from kraft_wire.controller.records import VersionedRecord
+from kraft_wire.metadata.image import NO_LEADER
+from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.broker_registration import (
     BrokerRegistrationRequest,
@@ -16,7 +16,7 @@ from kraft_wire.wire.generated.feature_level_record import FeatureLevelRecord
 from kraft_wire.wire.generated.partition_change_record import PartitionChangeRecord
 from kraft_wire.wire.generated.register_broker_record import RegisterBrokerRecord
 from tests.controller.broker_cluster import BrokerCluster, directory, registration
-from tests.controller.observed_records import observed_records
+from tests.metadata.observed_records import observed_records
 
 
 def feature(name: str, low: int, high: int) -> Feature:

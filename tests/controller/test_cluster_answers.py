@@ -9,9 +9,9 @@ import pytest
 from kraft_wire.broker.api_table import API_TABLE as BROKER_TABLE
 from kraft_wire.broker.api_table import handler
 from kraft_wire.broker.settings import BrokerSettings
-from kraft_wire.controller.features import SUPPORTED_FEATURES
-from kraft_wire.controller.records import VersionedRecord
 from kraft_wire.controller.requests import decide
+from kraft_wire.metadata.features import SUPPORTED_FEATURES
+from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.node.unknown_codes import unknown_code
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.feature_level_record import FeatureLevelRecord

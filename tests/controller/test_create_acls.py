@@ -2,7 +2,7 @@
 
 import pytest
 
-from kraft_wire.settings.acl_rules import AUTHORIZER_KEY, STANDARD_AUTHORIZER
+from kraft_wire.metadata.acl_rules import AUTHORIZER_KEY, STANDARD_AUTHORIZER
 from kraft_wire.wire.generated.create_acls import (
     AclCreation,
     CreateAclsRequest,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from kraft_wire.controller.image import TOPIC_RESOURCE
-from kraft_wire.controller.records import VersionedRecord
+from kraft_wire.metadata.image import TOPIC_RESOURCE
+from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.model import ONE_UUID, Uuid
 from kraft_wire.wire.generated.config_record import ConfigRecord
 from kraft_wire.wire.generated.create_partitions import (

@@ -1,9 +1,9 @@
 """DeleteAcls: how many entries one change may remove."""
 
-from kraft_wire.controller.image import AclImage
 from kraft_wire.controller.requests import decide
+from kraft_wire.metadata.acl_rules import AUTHORIZER_KEY, STANDARD_AUTHORIZER
+from kraft_wire.metadata.image import AclImage
 from kraft_wire.model import Uuid
-from kraft_wire.settings.acl_rules import AUTHORIZER_KEY, STANDARD_AUTHORIZER
 from kraft_wire.wire.generated.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from kraft_wire.wire.generated.error_code import ErrorCode
 from tests.controller.cluster import Context, OneNodeCluster

@@ -2,8 +2,8 @@
 
 import pytest
 
-from kraft_wire.controller.image import NO_LEADER
-from kraft_wire.controller.records import VersionedRecord
+from kraft_wire.metadata.image import NO_LEADER
+from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.wire.generated.elect_leaders import (
     ElectLeadersRequest,
     ElectLeadersResponse,

@@ -4,8 +4,8 @@ from time import process_time
 
 import pytest
 
-from kraft_wire.controller.image import BROKER_RESOURCE
-from kraft_wire.controller.records import VersionedRecord
+from kraft_wire.metadata.image import BROKER_RESOURCE
+from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.settings.broker import FIXED_WHILE_RUNNING
 from kraft_wire.wire.generated.config_record import ConfigRecord
 from kraft_wire.wire.generated.error_code import ErrorCode

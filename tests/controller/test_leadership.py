@@ -6,12 +6,12 @@ import pytest
 
 from kraft_wire.controller.api_table import API_TABLE
 from kraft_wire.controller.controller import Controller
-from kraft_wire.controller.features import bootstrap_records
-from kraft_wire.controller.image import BROKER_RESOURCE, EMPTY_IMAGE, MetadataImage
-from kraft_wire.controller.image_draft import MetadataFault
-from kraft_wire.controller.loader import MetadataLoader
-from kraft_wire.controller.records import VersionedRecord
 from kraft_wire.controller.requests import decide
+from kraft_wire.metadata.features import bootstrap_records
+from kraft_wire.metadata.image import BROKER_RESOURCE, EMPTY_IMAGE, MetadataImage
+from kraft_wire.metadata.image_draft import MetadataFault
+from kraft_wire.metadata.loader import MetadataLoader
+from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.wire.generated.abort_transaction_record import AbortTransactionRecord
 from kraft_wire.wire.generated.begin_transaction_record import BeginTransactionRecord

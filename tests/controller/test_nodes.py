@@ -2,12 +2,12 @@
 
 import pytest
 
-from kraft_wire.controller.features import (
+from kraft_wire.metadata.features import (
     activation_records,
     bootstrap_records,
     metadata_version_of_release,
 )
-from kraft_wire.controller.records import VersionedRecord, register_broker_version
+from kraft_wire.metadata.records import VersionedRecord, register_broker_version
 from kraft_wire.wire.generated.allocate_producer_ids import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
@@ -15,7 +15,7 @@ from kraft_wire.wire.generated.allocate_producer_ids import (
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.producer_ids_record import ProducerIdsRecord
 from tests.controller.cluster import OneNodeCluster
-from tests.controller.observed_records import observed_records
+from tests.metadata.observed_records import observed_records
 
 
 def test_first_records_are_those_that_apaches_controller_wrote() -> None:

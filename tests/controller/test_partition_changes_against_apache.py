@@ -8,16 +8,16 @@ from random import Random
 
 import pytest
 
-from kraft_wire.controller.features import DIRECTORIES_FROM, ELR_VERSION, METADATA_VERSION
-from kraft_wire.controller.image import (
+from kraft_wire.controller.partition_changes import Election, Elections, PartitionChange
+from kraft_wire.metadata.features import DIRECTORIES_FROM, ELR_VERSION, METADATA_VERSION
+from kraft_wire.metadata.image import (
     EMPTY_IMAGE,
     NO_LEADER,
     BrokerImage,
     PartitionImage,
     TopicImage,
 )
-from kraft_wire.controller.partition_changes import Election, Elections, PartitionChange
-from kraft_wire.controller.records import (
+from kraft_wire.metadata.records import (
     VersionedRecord,
     encode_record,
     partition_record_version,

@@ -8,9 +8,9 @@ of partition leaders at regular intervals"), `leader.imbalance.check.interval.se
 import pytest
 
 from kraft_wire.controller.controller import Controller
-from kraft_wire.controller.image import NO_LEADER
 from kraft_wire.controller.partition_changes import RECOVERING
-from kraft_wire.controller.records import VersionedRecord
+from kraft_wire.metadata.image import NO_LEADER
+from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.wire.generated.partition_change_record import PartitionChangeRecord
 from kraft_wire.wire.generated.remove_topic_record import RemoveTopicRecord
 from tests.controller.broker_cluster import BrokerCluster

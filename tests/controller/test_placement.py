@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from kraft_wire.controller.image import BrokerImage
 from kraft_wire.controller.placement import place, read_assignment
 from kraft_wire.controller.refusal import Refusal
+from kraft_wire.metadata.image import BrokerImage
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.generated.error_code import ErrorCode
 from tests.controller.cluster import SeededChance

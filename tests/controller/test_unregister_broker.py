@@ -2,7 +2,7 @@
 
 import pytest
 
-from kraft_wire.controller.image import NO_LEADER
+from kraft_wire.metadata.image import NO_LEADER
 from kraft_wire.wire.generated.broker_heartbeat import BrokerHeartbeatResponse
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.unregister_broker import (

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from confluent_kafka.admin import AdminClient
 
-from kraft_wire.controller.features import KRAFT_VERSION, METADATA_VERSION, RELEASE_FEATURES
+from kraft_wire.metadata.features import KRAFT_VERSION, METADATA_VERSION, RELEASE_FEATURES
 from tests.apache.broker_only import ApacheBroker
 from tests.apache.mixed_quorum import MixedQuorum
 from tests.mixed.chaos import error_lines

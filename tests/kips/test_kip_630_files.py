@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 from kraft_wire.broker.broker import Broker
 from kraft_wire.cli.dump import app
-from kraft_wire.controller.image_records import snapshot_values
-from kraft_wire.controller.loader import MetadataLoader
-from kraft_wire.controller.records import decode_record
+from kraft_wire.metadata.image_records import snapshot_values
+from kraft_wire.metadata.loader import MetadataLoader
+from kraft_wire.metadata.records import decode_record
 from kraft_wire.model import FileSlice, LeaderEpoch, Offset, OffsetAndEpoch, StorageError
 from kraft_wire.settings.broker import BROKER_KEYS
 from kraft_wire.settings.definition import AtLeast
@@ -50,7 +50,7 @@ from kraft_wire.wire.record import Record
 from kraft_wire.wire.record_batch import parse_batches
 from tests.broker.test_delete_records import broker as broker  # a fixture
 from tests.broker.test_delete_records import delete
-from tests.controller.random_records import History
+from tests.metadata.random_records import History
 from tests.storage.making import append, batch_bytes, take_snapshot
 
 D = f"disk/{METADATA_PARTITION}"

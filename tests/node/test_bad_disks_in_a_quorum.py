@@ -2,7 +2,7 @@
 
 import pytest
 
-from kraft_wire.controller.image_draft import MetadataFault
+from kraft_wire.metadata.image_draft import MetadataFault
 from kraft_wire.model import DiskFull, FileSlice, FsyncFailed, Offset, OffsetAndEpoch
 from kraft_wire.node.quorum_log import QuorumLog
 from kraft_wire.storage.snapshots_store import MetadataSnapshots

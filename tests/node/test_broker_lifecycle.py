@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from kraft_wire.controller.features import METADATA_VERSION
-from kraft_wire.controller.image import EMPTY_IMAGE, BrokerImage, MetadataImage
+from kraft_wire.metadata.features import METADATA_VERSION
+from kraft_wire.metadata.image import EMPTY_IMAGE, BrokerImage, MetadataImage
 from kraft_wire.model import Uuid
 from kraft_wire.node.broker_lifecycle import BrokerLifecycle, BrokerState, LifecycleRequest
 from kraft_wire.node.config import load_config, settings_of_file

@@ -1,7 +1,7 @@
 """A broker with more partitions than one batch of the metadata log may have changes of."""
 
-from kraft_wire.controller.image import NO_LEADER
 from kraft_wire.controller.refusal import BATCH_RECORDS_MAX
+from kraft_wire.metadata.image import NO_LEADER
 from kraft_wire.wire.generated.broker_heartbeat import BrokerHeartbeatRequest
 from kraft_wire.wire.generated.create_topics import CreatableTopic, CreateTopicsRequest
 from kraft_wire.wire.generated.error_code import ErrorCode

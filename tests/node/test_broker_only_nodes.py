@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from kraft_wire.controller.features import METADATA_VERSION
-from kraft_wire.controller.image import NO_LEADER, BrokerImage, MetadataImage
+from kraft_wire.metadata.features import METADATA_VERSION
+from kraft_wire.metadata.image import NO_LEADER, BrokerImage, MetadataImage
 from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.api_versions import ApiVersionsRequest
 from kraft_wire.wire.generated.broker_registration import BrokerRegistrationRequest, Feature

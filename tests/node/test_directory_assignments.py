@@ -11,7 +11,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from kraft_wire.controller.directories import MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY
-from kraft_wire.controller.image import EMPTY_IMAGE, MetadataImage
+from kraft_wire.metadata.delta import MetadataDelta
+from kraft_wire.metadata.image import EMPTY_IMAGE, MetadataImage
 from kraft_wire.model import TopicPartition, Uuid
 from kraft_wire.node.directory_assignments import ASSIGNMENTS_MAX, DirectoryAssignments
 from kraft_wire.wire.generated.assign_replicas_to_dirs import (
@@ -61,7 +62,8 @@ class Broker:
     def publish(self, told: Mapping[str, list[Uuid]], level: int = 30) -> None:
         """Publish what the controller has, by topic and partition."""
         before, self.image = self.image, _image(told, level)
-        self.assignments.published(before, self.image, {}, self.now_ms)
+        delta = MetadataDelta.between(before, self.image)
+        self.assignments.published(delta, self.now_ms)
 
     def advance(self, ms: int) -> list[Asked]:
         """What is asked meanwhile, request by request."""

@@ -1,6 +1,6 @@
 """A graceful stop as Apache's broker leaves it: leader of nothing, and fenced."""
 
-from kraft_wire.controller.image import NO_LEADER, MetadataImage
+from kraft_wire.metadata.image import NO_LEADER, MetadataImage
 from kraft_wire.node.committed import CommittedMetadata
 from kraft_wire.node.metadata_opening import open_metadata_log
 from kraft_wire.node.outputs import FlushLogs, StopProcess

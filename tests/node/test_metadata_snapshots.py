@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from kraft_wire.controller.loader import MetadataLoader, SnapshotReplay
+from kraft_wire.metadata.loader import MetadataLoader, SnapshotReplay
 from kraft_wire.model import DiskFull
 from kraft_wire.node.metadata_upkeep import MetadataUpkeep
 from kraft_wire.sim.disk.files import SimFileSystem

@@ -8,8 +8,8 @@ from random import Random
 
 import pytest
 
-from kraft_wire.controller.image import BROKER_RESOURCE
-from kraft_wire.controller.records import VersionedRecord, encode_record
+from kraft_wire.metadata.image import BROKER_RESOURCE
+from kraft_wire.metadata.records import VersionedRecord, encode_record
 from kraft_wire.node.raft_disk import Write
 from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.storage.snapshots import list_snapshots

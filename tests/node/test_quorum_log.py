@@ -2,7 +2,7 @@
 
 import pytest
 
-from kraft_wire.controller.records import VersionedRecord, encode_record
+from kraft_wire.metadata.records import VersionedRecord, encode_record
 from kraft_wire.model import LeaderEpoch, Offset
 from kraft_wire.node.quorum_log import QuorumLog
 from kraft_wire.sim.disk.files import SimFileSystem

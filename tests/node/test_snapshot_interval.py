@@ -6,7 +6,7 @@
 
 from itertools import pairwise
 
-from kraft_wire.controller.image import BROKER_RESOURCE
+from kraft_wire.metadata.image import BROKER_RESOURCE
 from kraft_wire.model import Offset
 from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.storage.snapshots import list_snapshots

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kraft_wire.controller.image import BROKER_RESOURCE, MetadataImage
+from kraft_wire.metadata.image import BROKER_RESOURCE, MetadataImage
 from kraft_wire.wire.generated.broker_heartbeat import BrokerHeartbeatRequest
 from kraft_wire.wire.generated.describe_cluster import DescribeClusterRequest
 from kraft_wire.wire.generated.error_code import ErrorCode

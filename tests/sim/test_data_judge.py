@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kraft_wire.controller.records import VersionedRecord, encode_record
+from kraft_wire.metadata.records import VersionedRecord, encode_record
 from kraft_wire.model import TopicPartition, Uuid
 from kraft_wire.sim.clients.consumers import Consumer
 from kraft_wire.sim.clients.members import Member

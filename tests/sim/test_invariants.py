@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import pytest
 
-from kraft_wire.controller.records import VersionedRecord, encode_record
+from kraft_wire.metadata.records import VersionedRecord, encode_record
 from kraft_wire.model import ZERO_UUID, LeaderEpoch, Offset, OffsetAndEpoch, Uuid, uuid_to_text
 from kraft_wire.node.node import Node
 from kraft_wire.raft.events import TimerFired

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from kraft_wire.controller.records import decode_record, encode_record
+from kraft_wire.metadata.records import decode_record, encode_record
 from kraft_wire.model import Offset, TopicPartition
 from kraft_wire.storage.checkpoints import (
     HIGH_WATERMARKS,

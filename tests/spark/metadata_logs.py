@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from kraft_wire.controller.records import VersionedRecord, encode_record
+from kraft_wire.metadata.records import VersionedRecord, encode_record
 from kraft_wire.model import Uuid
 from kraft_wire.storage.meta_properties import MetaProperties, write_meta_properties
 from kraft_wire.storage.os_files import OsFileSystem

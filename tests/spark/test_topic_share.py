@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from kraft_wire.controller.records import (
+from kraft_wire.metadata.records import (
     PARTITION_HEADS,
     TOPIC_ID,
     VersionedRecord,

@@ -22,10 +22,10 @@ from kraft_wire.audit.metadata_facts import ClusterFacts, MetadataFold
 from kraft_wire.audit.replica_checks import epoch_faults
 from kraft_wire.audit.snapshot_checks import SnapshotCopy, check_snapshot
 from kraft_wire.columnar import PartitionFiles, batch_columns, read_windows
-from kraft_wire.controller.image import MetadataImage
-from kraft_wire.controller.image_draft import MetadataFault
-from kraft_wire.controller.loader import MetadataLoader
-from kraft_wire.controller.records import decode_message
+from kraft_wire.metadata.image import MetadataImage
+from kraft_wire.metadata.image_draft import MetadataFault
+from kraft_wire.metadata.loader import MetadataLoader
+from kraft_wire.metadata.records import decode_message
 from kraft_wire.model import OffsetAndEpoch, StorageError
 from kraft_wire.storage.files import FileSystem, MissingFile
 from kraft_wire.storage.segment import LOG_SUFFIX

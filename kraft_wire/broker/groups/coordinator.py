@@ -8,7 +8,6 @@ coordinator follows the metadata as a `MetadataFollower` of the broker. Requests
 through `shard_of`; handlers do the rest with the functions of this package.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -20,7 +19,8 @@ from kraft_wire.broker.groups.rebalance import group_loaded, tick
 from kraft_wire.broker.groups.replay import Replay
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.broker.groups.store import OFFSETS_TOPIC
-from kraft_wire.broker.ports import MetadataView
+from kraft_wire.metadata.delta import MetadataDelta
+from kraft_wire.metadata.image import TopicImage
 from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.join_group import JoinGroupResponse
@@ -108,16 +108,23 @@ class GroupCoordinator:
             return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         return [*self._shards.values(), *(each.replay.shard for each in loading)]
 
-    def published(
-        self, old: MetadataView, new: MetadataView, deleted: Mapping[Uuid, str], now_ms: int
-    ) -> None:
+    def published(self, delta: MetadataDelta, now_ms: int) -> None:
+        """Follow the offsets' topic, and forget the offsets of topics that are gone."""
+        self._now_ms = now_ms
+        if OFFSETS_TOPIC in delta.topics or OFFSETS_TOPIC in delta.deleted.values():
+            self.follow(delta.after.topic(OFFSETS_TOPIC), now_ms)
+        gone = {topic_id: name for topic_id, name in delta.deleted.items() if name != OFFSETS_TOPIC}
+        self._deleted.update(gone)
+        for loading in self._loading.values():
+            loading.deleted.update(gone)
+
+    def follow(self, topic: TopicImage | None, now_ms: int) -> None:
         """Take over the partitions that this broker leads now, and let go of the others.
 
         One that is led under another epoch was others' in between, or may have been. A topic that
         was made again begins with the epochs of the one before it.
         """
         self._now_ms = now_ms
-        topic = new.topic(OFFSETS_TOPIC)
         self._partition_count = None if topic is None else len(topic.partitions)
         led = {}
         if topic is not None:
@@ -132,10 +139,6 @@ class GroupCoordinator:
         self._led = led
         for partition in sorted(led):
             self.elected(partition)
-        gone = {topic_id: name for topic_id, name in deleted.items() if name != OFFSETS_TOPIC}
-        self._deleted.update(gone)
-        for loading in self._loading.values():
-            loading.deleted.update(gone)
 
     def elected(self, partition: int) -> None:
         """Begin to load a partition; one without records is ready at once."""

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from kraft_wire.broker.api_table import FORWARDED, advertised
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import RequestContext
-from kraft_wire.broker.metadata_views import FeatureRangeView
+from kraft_wire.metadata.image import FeatureRange
 from kraft_wire.wire.generated.api_versions import (
     ApiVersion,
     ApiVersionsRequest,
@@ -58,7 +58,7 @@ class _State(NamedTuple):
 
     offered: Mapping[int, tuple[int, int]] | None
     """Versions that the active controller serves, None where it is on this node."""
-    supported: Mapping[str, FeatureRangeView]
+    supported: Mapping[str, FeatureRange]
     finalized: Mapping[str, int]
     finalized_epoch: int
 

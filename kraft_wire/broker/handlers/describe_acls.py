@@ -10,7 +10,7 @@ from typing import Final
 
 from kraft_wire.broker.context import RequestContext
 from kraft_wire.broker.metadata_reader import MetadataReader
-from kraft_wire.settings.acl_rules import AUTHORIZER_KEY, STANDARD_AUTHORIZER, AclFilter
+from kraft_wire.metadata.acl_rules import AUTHORIZER_KEY, STANDARD_AUTHORIZER, AclFilter
 from kraft_wire.wire.generated.describe_acls import (
     AclDescription,
     DescribeAclsRequest,

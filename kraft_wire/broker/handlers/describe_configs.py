@@ -19,6 +19,12 @@ from kraft_wire.broker.config_entries import (
 )
 from kraft_wire.broker.context import RequestContext
 from kraft_wire.broker.metadata_reader import MetadataReader
+from kraft_wire.metadata.image import (
+    BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
+    GROUP_RESOURCE,
+    TOPIC_RESOURCE,
+)
 from kraft_wire.settings.definition import ConfigKind, ConfigSource
 from kraft_wire.settings.topic_names import topic_name_problem
 from kraft_wire.wire.generated.describe_configs import (
@@ -35,7 +41,8 @@ __all__ = ["API_KEY", "VERSIONS", "handle"]
 API_KEY: Final = 32
 VERSIONS: Final = (1, 4)
 
-_TOPIC, _BROKER, _LOGGER, _CLIENT_METRICS, _GROUP = 2, 4, 8, 16, 32
+_LOGGER_RESOURCE: Final = 8
+"""Of requests alone: log levels are in no record."""
 _ROOT_LOGGER: Final = "root"
 _UNKNOWN_RESOURCE: Final = (
     "This most likely occurs because of a request being malformed by the client library or the "
@@ -114,11 +121,11 @@ def _topic(broker: MetadataReader, name: str) -> Entries:
         raise _Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
     if broker.image.topic(name) is None:
         raise _Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
-    return topic_entries(broker.image.config(_TOPIC, name), broker.settings.source)
+    return topic_entries(broker.image.config(TOPIC_RESOURCE, name), broker.settings.source)
 
 
 def _broker(broker: MetadataReader, name: str) -> Entries:
-    cluster = broker.image.config(_BROKER, "")
+    cluster = broker.image.config(BROKER_RESOURCE, "")
     if not name:
         return default_broker_entries(cluster)
     if _broker_id(name) != broker.node_id:
@@ -126,7 +133,7 @@ def _broker(broker: MetadataReader, name: str) -> Entries:
             f"Unexpected broker id, expected {broker.node_id} or empty string, but received {name}"
         )
         raise _Refused(ErrorCode.INVALID_REQUEST, words)
-    own = broker.image.config(_BROKER, name)
+    own = broker.image.config(BROKER_RESOURCE, name)
     return broker_entries(broker.settings.source, (own, cluster))
 
 
@@ -149,14 +156,14 @@ def _logger(broker: MetadataReader, name: str) -> Entries:
 def _group(broker: MetadataReader, name: str) -> Entries:
     if not name:
         raise _Refused(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
-    return group_entries(broker.image.config(_GROUP, name), broker.settings.source)
+    return group_entries(broker.image.config(GROUP_RESOURCE, name), broker.settings.source)
 
 
 def _client_metrics(broker: MetadataReader, name: str) -> Entries:
     if not name:
         words = "Client metrics subscription name must not be empty"
         raise _Refused(ErrorCode.INVALID_REQUEST, words)
-    return client_metrics_entries(broker.image.config(_CLIENT_METRICS, name))
+    return client_metrics_entries(broker.image.config(CLIENT_METRICS_RESOURCE, name))
 
 
 def _broker_id(name: str) -> int:
@@ -168,9 +175,9 @@ def _broker_id(name: str) -> int:
 
 
 _DESCRIBERS: Final[dict[int, Callable[[MetadataReader, str], Entries]]] = {
-    _TOPIC: _topic,
-    _BROKER: _broker,
-    _LOGGER: _logger,
-    _CLIENT_METRICS: _client_metrics,
-    _GROUP: _group,
+    TOPIC_RESOURCE: _topic,
+    BROKER_RESOURCE: _broker,
+    _LOGGER_RESOURCE: _logger,
+    CLIENT_METRICS_RESOURCE: _client_metrics,
+    GROUP_RESOURCE: _group,
 }

@@ -19,7 +19,7 @@ from kraft_wire.broker.metadata_cache import (
     is_internal,
     offline_replicas,
 )
-from kraft_wire.broker.ports import PartitionView, TopicView
+from kraft_wire.metadata.image import PartitionImage, TopicImage
 from kraft_wire.settings.topic_names import topic_name_problem
 from kraft_wire.wire.generated.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
@@ -120,13 +120,13 @@ class _Page:
         return True
 
     def _partitions(
-        self, topic: TopicView, first: int, end: int
+        self, topic: TopicImage, first: int, end: int
     ) -> Iterator[DescribeTopicPartitionsResponsePartition]:
         for index in range(first, end):
             yield self._partition(topic, topic.partitions[index])
 
     def _partition(
-        self, topic: TopicView, view: PartitionView
+        self, topic: TopicImage, view: PartitionImage
     ) -> DescribeTopicPartitionsResponsePartition:
         error = self._leader_error(topic, view)
         return DescribeTopicPartitionsResponsePartition(
@@ -141,7 +141,7 @@ class _Page:
             offline_replicas=offline_replicas(self._broker.image, view, self._listener),
         )
 
-    def _leader_error(self, topic: TopicView, view: PartitionView) -> ErrorCode:
+    def _leader_error(self, topic: TopicImage, view: PartitionImage) -> ErrorCode:
         image = self._broker.image
         leader = current_leader(image, topic.name, view.partition, self._listener)
         if leader.host is not None:
@@ -152,7 +152,7 @@ class _Page:
 
 
 def _topic(
-    topic: TopicView, partitions: list[DescribeTopicPartitionsResponsePartition]
+    topic: TopicImage, partitions: list[DescribeTopicPartitionsResponsePartition]
 ) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(
         name=topic.name,

@@ -22,7 +22,7 @@ from kraft_wire.broker.metadata_cache import (
     is_internal,
     offline_replicas,
 )
-from kraft_wire.broker.ports import PartitionView, TopicView
+from kraft_wire.metadata.image import PartitionImage, TopicImage
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.settings.topic_names import topic_name_problem
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -174,7 +174,7 @@ def _by_id(
 
 
 def _existing(
-    broker: Broker, context: RequestContext, request: MetadataRequest, topic: TopicView
+    broker: Broker, context: RequestContext, request: MetadataRequest, topic: TopicImage
 ) -> MetadataResponseTopic:
     answer = new(MetadataResponseTopic)
     answer.error_code = _NO_ERROR
@@ -192,7 +192,7 @@ def _operations(request: MetadataRequest) -> int:
 
 
 def _partition(
-    broker: Broker, context: RequestContext, view: PartitionView
+    broker: Broker, context: RequestContext, view: PartitionImage
 ) -> MetadataResponsePartition:
     error = _NO_ERROR
     leader = broker.image.brokers.get(view.leader)

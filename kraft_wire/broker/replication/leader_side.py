@@ -12,13 +12,13 @@ from collections.abc import Callable
 
 from kraft_wire.broker.fetch_session import WantedPartition
 from kraft_wire.broker.partition import Partition
-from kraft_wire.broker.ports import MetadataView, PartitionView
 from kraft_wire.broker.purgatory import FetchPurgatory, OperationPurgatory
 from kraft_wire.broker.replication.isr_changes import IsrChanges
 from kraft_wire.broker.replication.leadership import Leadership
 from kraft_wire.broker.replication.peers import Peers
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.frozen import frozen
+from kraft_wire.metadata.image import MetadataImage, PartitionImage
 from kraft_wire.model import TopicPartition, sooner
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.message import Message
@@ -31,7 +31,7 @@ class LeaderEnvironment:
     """The parts of a broker that its leaders use."""
 
     node_id: int
-    image: Callable[[], MetadataView]
+    image: Callable[[], MetadataImage]
     settings: Callable[[], BrokerSettings]
     """Read at each use: a dynamic change replaces the settings as a whole."""
     broker_epoch: Callable[[], int]
@@ -69,7 +69,7 @@ class LeaderSide:
 
     # -- the metadata ----------------------------------------------------------------------------
 
-    def lead(self, partition: Partition, view: PartitionView, now_ms: int) -> None:
+    def lead(self, partition: Partition, view: PartitionImage, now_ms: int) -> None:
         """Lead a partition as the metadata say; the log has its leader epoch already."""
         self._now_ms = max(self._now_ms, now_ms)
         leadership = partition.leadership

@@ -13,10 +13,10 @@ first. Not here: how the controller is asked (`isr_changes`), who is woken (`lea
 from collections.abc import Sequence
 from typing import Final
 
-from kraft_wire.broker.ports import PartitionView
 from kraft_wire.broker.replication.follower_state import NEVER_MS, FollowerState
 from kraft_wire.broker.replication.peers import Peers
 from kraft_wire.frozen import slotted
+from kraft_wire.metadata.image import PartitionImage
 from kraft_wire.model import Offset
 from kraft_wire.wire.generated.alter_partition import BrokerState, ResponsePartitionData
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -91,7 +91,7 @@ class Leadership:
         """The committed ISR and whoever may have joined it without this leader's knowing."""
         return self.isr if self.change is None else self.change.maximal_isr
 
-    def take(self, view: PartitionView, log_end_offset: Offset, now_ms: int) -> bool:
+    def take(self, view: PartitionImage, log_end_offset: Offset, now_ms: int) -> bool:
         """Follow the metadata; false for nothing new.
 
         An image may be older than what an answer of the controller has told. One of the same

@@ -7,9 +7,9 @@ came from another life of it than the one that is registered.
 from collections.abc import Callable
 from typing import Final
 
-from kraft_wire.broker.ports import MetadataView
 from kraft_wire.broker.replication.follower_state import NO_BROKER_EPOCH, FollowerState
 from kraft_wire.broker.settings import BrokerSettings
+from kraft_wire.metadata.image import MetadataImage
 
 __all__ = ["Peers"]
 
@@ -23,7 +23,7 @@ class Peers:
 
     def __init__(
         self,
-        image: Callable[[], MetadataView],
+        image: Callable[[], MetadataImage],
         settings: Callable[[], BrokerSettings],
         own_epoch: Callable[[], int],
     ) -> None:

@@ -6,13 +6,13 @@ without a class everybody reads from the leader. Classes of others cannot be loa
 
 from kraft_wire.broker.metadata_cache import endpoint_of
 from kraft_wire.broker.partition import Partition
-from kraft_wire.broker.ports import MetadataView
+from kraft_wire.metadata.image import MetadataImage
 
 __all__ = ["preferred_read_replica"]
 
 
 def preferred_read_replica(
-    image: MetadataView, partition: Partition, fetch_offset: int, rack: str, listener: str
+    image: MetadataImage, partition: Partition, fetch_offset: int, rack: str, listener: str
 ) -> int | None:
     """Return the follower that a leader sends a consumer to, None where it reads here.
 
@@ -35,7 +35,7 @@ def preferred_read_replica(
     return max(found)[2] if found else None
 
 
-def _is_in_rack(image: MetadataView, broker_id: int, rack: str, listener: str) -> bool:
+def _is_in_rack(image: MetadataImage, broker_id: int, rack: str, listener: str) -> bool:
     """Whether a broker is in a rack, and can be reached where the consumer came in."""
     broker = image.brokers.get(broker_id)
     return broker is not None and broker.rack == rack and endpoint_of(broker, listener) is not None

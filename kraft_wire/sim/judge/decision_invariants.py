@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kraft_wire.controller.image_records import snapshot_values
-from kraft_wire.controller.records import decode_message
+from kraft_wire.metadata.image_records import snapshot_values
+from kraft_wire.metadata.records import decode_message
 from kraft_wire.sim.judge.judge import Judge, LogSignals, NodeWatch, Signals
 from kraft_wire.sim.judge.log_watch import SeenBatch, SeenSnapshot
 from kraft_wire.sim.judge.metadata_twin import (

@@ -2,7 +2,7 @@
 
 Nothing is ever taken back. The first node that rightly calls an offset committed fixes its batch
 for good; the records in it are replayed here into a small picture of settings and producer ids that
-shares no code with `controller.replay`.
+shares no code with `metadata.replay`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 
-from kraft_wire.controller.records import decode_message
+from kraft_wire.metadata.records import decode_message
 from kraft_wire.model import Uuid
 from kraft_wire.sim.judge.log_watch import SeenBatch
 from kraft_wire.wire.generated.abort_transaction_record import AbortTransactionRecord

@@ -1,6 +1,6 @@
 """A dumb twin of the controllers' image: keys and values, replayed from committed records.
 
-It shares no code with `controller.replay`: every record sets or removes values under a key, and the
+It shares no code with `metadata.replay`: every record sets or removes values under a key, and the
 last one wins. `state_at` answers for any offset, so that nodes that lag and snapshots of long ago
 can be compared too. Sessions, voters and transactions are not here: the caller leaves out what a
 transaction has not ended.

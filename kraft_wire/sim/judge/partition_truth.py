@@ -1,7 +1,7 @@
 """What must stay true of every partition, as the judge remembers it.
 
 Who leads it in which epoch, who is in its ISR and which brokers are fenced comes from the committed
-metadata, replayed here by a few lines that share nothing with `controller.replay`. Which batches
+metadata, replayed here by a few lines that share nothing with `metadata.replay`. Which batches
 are committed was fixed by the first leader that rightly said so. Only an unclean election takes
 something back, and it is known as one: the leader was neither in the ISR nor eligible. What it
 takes is what lies behind the committed batches that its leader has, of earlier leader epochs.
@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kraft_wire.broker.metadata_cache import OFFSETS_TOPIC
-from kraft_wire.controller.records import decode_message
+from kraft_wire.metadata.records import decode_message
 from kraft_wire.model import Uuid
 from kraft_wire.sim.judge.log_watch import LogWatch, SeenBatch
 from kraft_wire.sim.judge.reduced_batches import BatchFacts, difference, facts_of

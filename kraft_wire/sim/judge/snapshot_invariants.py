@@ -8,7 +8,7 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import Final
 
-from kraft_wire.controller.image_records import snapshot_values
+from kraft_wire.metadata.image_records import snapshot_values
 from kraft_wire.raft.roles import Leader
 from kraft_wire.sim.judge.judge import Judge, NodeWatch, Signals
 from kraft_wire.sim.judge.ledger import Register, changes_of

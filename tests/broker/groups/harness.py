@@ -6,8 +6,8 @@ version cannot carry fails here. The log is a list of batches in memory, built a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 from kraft_wire.broker.api_table import handler
@@ -21,6 +21,14 @@ from kraft_wire.broker.groups.offsets_topic import OffsetsTopicCreation
 from kraft_wire.broker.groups.store import Appended, CoordinatorRecord, LogStretch
 from kraft_wire.broker.purgatory import OperationPurgatory, ParkedOperation
 from kraft_wire.broker.settings import BrokerSettings
+from kraft_wire.metadata.delta import MetadataDelta
+from kraft_wire.metadata.image import (
+    BrokerImage,
+    EndpointImage,
+    MetadataImage,
+    PartitionImage,
+    TopicImage,
+)
 from kraft_wire.model import Uuid
 from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -100,64 +108,22 @@ class _NothingParks(OperationPurgatory):
         raise AssertionError("what a memory store has is committed")
 
 
-@dataclass
-class FakePartition:
-    partition: int
-    leader: int = NODE_ID
-    leader_epoch: int = 0
-
-
-@dataclass
-class FakeTopic:
-    name: str
-    topic_id: Uuid
-    partitions: dict[int, FakePartition]
-
-
-@dataclass
-class FakeEndpoint:
-    name: str
-    host: str
-    port: int
-
-
-@dataclass
-class FakeBroker:
-    broker_id: int
-    endpoints: dict[str, FakeEndpoint]
-    fenced: bool = False
-
-
 def topic_id_of(name: str) -> Uuid:
     """Return an id that is made of the topic's name."""
     return Uuid(name.encode().ljust(16, b"\x01")[:16])
 
 
-@dataclass
-class FakeImage:
-    """Metadata with the topics that a test names."""
+def partition_led(number: int, leader: int = NODE_ID, leader_epoch: int = 0) -> PartitionImage:
+    """Return a partition of which only its leader matters here."""
+    return PartitionImage(number, (leader,), (leader,), leader, leader_epoch, 0)
 
-    by_name: dict[str, FakeTopic] = field(default_factory=dict)
-    brokers: dict[int, FakeBroker] = field(default_factory=dict)
 
-    def topic(self, name: str) -> FakeTopic | None:
-        return self.by_name.get(name)
-
-    def topic_by_id(self, topic_id: Uuid) -> FakeTopic | None:
-        found = [topic for topic in self.by_name.values() if topic.topic_id == topic_id]
-        return found[0] if found else None
-
-    def topics(self) -> list[FakeTopic]:
-        return list(self.by_name.values())
-
-    def with_topic(self, name: str, partitions: int) -> FakeImage:
-        """Return a copy with one more topic."""
-        topic = FakeTopic(name, topic_id_of(name), {n: FakePartition(n) for n in range(partitions)})
-        return FakeImage(self.by_name | {name: topic}, self.brokers)
-
-    def without_topic(self, name: str) -> FakeImage:
-        """Return a copy with one topic less."""
-        return FakeImage({n: t for n, t in self.by_name.items() if n != name}, self.brokers)
+def image_of(topics: Mapping[str, TopicImage]) -> MetadataImage:
+    """Return metadata with topics and one broker."""
+    endpoint = EndpointImage("PLAINTEXT", "127.0.0.1", 9092)
+    broker = BrokerImage(1, 1, Uuid(bytes(16)), {endpoint.name: endpoint}, {}, fenced=False)
+    names = {topic.topic_id: name for name, topic in topics.items()}
+    return MetadataImage(brokers={1: broker}, topics_by_name=topics, topic_names=names)
 
 
 @dataclass
@@ -196,9 +162,7 @@ class Harness:
         self.chance = chance or CountingChance()
         self.controller_requests: list[Message] = []
         self.replies: dict[ReplyTo, Reply] = {}
-        self.image = FakeImage(
-            brokers={1: FakeBroker(1, {"PLAINTEXT": FakeEndpoint("PLAINTEXT", "127.0.0.1", 9092)})}
-        )
+        self.image = image_of({})
         env = GroupEnvironment(
             settings=lambda: self.settings,
             store=self.store,
@@ -224,28 +188,30 @@ class Harness:
 
     def create_topic(self, name: str, partitions: int = 1) -> None:
         """Add a topic to the metadata."""
-        self.publish(self.image.with_topic(name, partitions))
+        numbers = {number: partition_led(number) for number in range(partitions)}
+        topic = TopicImage(name, topic_id_of(name), numbers)
+        self.publish(image_of({**self.image.topics_by_name, name: topic}))
 
     def delete_topic(self, name: str) -> None:
         """Take a topic out of the metadata."""
-        self.publish(self.image.without_topic(name))
+        self.publish(self.image_without(name))
+
+    def image_without(self, name: str) -> MetadataImage:
+        """Return the metadata as if a topic were gone."""
+        topics = self.image.topics_by_name
+        return image_of({each: topics[each] for each in topics if each != name})
 
     def lead(self, name: str, leader: int, leader_epoch: int) -> None:
         """Give the first partition of a topic to a leader."""
-        topic = self.image.by_name[name]
-        led = {**topic.partitions, 0: FakePartition(0, leader, leader_epoch)}
-        moved = FakeTopic(name, topic.topic_id, led)
-        self.publish(FakeImage({**self.image.by_name, name: moved}, self.image.brokers))
+        topic = self.image.topics_by_name[name]
+        led = {**topic.partitions, 0: partition_led(0, leader, leader_epoch)}
+        moved = TopicImage(name, topic.topic_id, led)
+        self.publish(image_of({**self.image.topics_by_name, name: moved}))
 
-    def publish(self, image: FakeImage) -> None:
+    def publish(self, image: MetadataImage) -> None:
         """Make an image the current one."""
         old, self.image = self.image, image
-        deleted = {
-            topic.topic_id: topic.name
-            for topic in old.topics()
-            if image.topic_by_id(topic.topic_id) is None
-        }
-        self.groups.published(cast(Any, old), cast(Any, image), deleted, self.now_ms)
+        self.groups.published(MetadataDelta.between(old, image), self.now_ms)
 
     def settle(self) -> None:
         """Do everything that is due now."""

@@ -57,7 +57,7 @@ def test_a_fetch_of_everything_names_topics_by_id_and_leaves_out_those_that_are_
     harness.create_topic("gone")
     for topic in ("topic", "gone"):
         Member(harness).commit(topic)
-    del harness.image.by_name["gone"]
+    harness.image = harness.image_without("gone")
     response = harness.send(fetch_group("group"), 10).response
     assert [topic.topic_id for topic in response.groups[0].topics] == [topic_id_of("topic")]
 

@@ -6,6 +6,7 @@ from kraft_wire.broker.groups.expiry import expire_offsets
 from kraft_wire.broker.groups.group import GroupState
 from kraft_wire.broker.groups.moment import Moment
 from kraft_wire.broker.groups.shard import GroupShard
+from kraft_wire.metadata.image import TopicImage
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.offset_commit import OffsetCommitRequest
 from kraft_wire.wire.generated.offset_fetch import (
@@ -13,7 +14,7 @@ from kraft_wire.wire.generated.offset_fetch import (
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
 )
-from tests.broker.groups.harness import Harness, topic_id_of
+from tests.broker.groups.harness import Harness, image_of, topic_id_of
 from tests.broker.groups.ready_groups import stable_member, with_topic
 from tests.broker.groups.requests import (
     Member,
@@ -55,7 +56,7 @@ def test_a_commit_for_a_former_topic_of_the_same_name_is_not_shown_by_id() -> No
     Member(harness).commit()
     shard = harness.groups.shard_of("group")
     assert isinstance(shard, GroupShard)
-    harness.image.by_name["topic"].topic_id = topic_id_of("renewed")
+    harness.image = image_of({"topic": TopicImage("topic", topic_id_of("renewed"), {})})
     topic = OffsetFetchRequestTopics(topic_id=topic_id_of("renewed"), partition_indexes=[0])
     group = OffsetFetchRequestGroup(group_id="group", topics=[topic])
     response = harness.send(OffsetFetchRequest(groups=[group]), 10).response

@@ -14,7 +14,7 @@ from kraft_wire.broker.context import PARKED, RequestContext
 from kraft_wire.broker.handlers import delete_records, fetch, list_offsets, produce
 from kraft_wire.broker.partition import Partition
 from kraft_wire.broker.settings import BrokerSettings
-from kraft_wire.controller.image import MetadataImage, PartitionImage
+from kraft_wire.metadata.image import MetadataImage, PartitionImage
 from kraft_wire.model import Offset, TopicPartition, Uuid
 from kraft_wire.node.flushing import Flushing
 from kraft_wire.sim.disk.files import SimFileSystem
@@ -67,7 +67,14 @@ from kraft_wire.wire.message import Message
 from kraft_wire.wire.record import Record
 from kraft_wire.wire.record_batch import parse_batches
 from tests.broker.fetch_client import SeededChance
-from tests.broker.small_broker import Controller, NumbersLogs, broker_image, id_of, image_of
+from tests.broker.small_broker import (
+    Controller,
+    NumbersLogs,
+    broker_image,
+    id_of,
+    image_of,
+    publish,
+)
 
 FETCH_VERSION = 18
 PRODUCE_VERSION = 12
@@ -162,7 +169,7 @@ class Leading:
         """Publish the image as the test has changed it."""
         topics = {TOPIC: self.partitions.values()} if self.partitions else {}
         image = image_of(topics, self.brokers.values())
-        self.broker.publish(_with_config(image, self.config), self.now_ms, 0)
+        publish(self.broker, _with_config(image, self.config), self.now_ms)
 
     def change(self, number: int = 0, **fields: Any) -> None:
         """Publish a partition's next state; its partition epoch rises unless it is given."""

@@ -18,7 +18,7 @@ from kraft_wire.broker.handlers import (
     offset_fetch,
     sync_group,
 )
-from kraft_wire.controller.image import MetadataImage
+from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.model import StorageError, TopicPartition, Uuid
 from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.sim.disk.open_files import Fault
@@ -56,7 +56,7 @@ from kraft_wire.wire.generated.sync_group import (
     SyncGroupResponse,
 )
 from tests.broker.replication.leading import FETCH_VERSION, TOPIC, Leading, Waiting
-from tests.broker.small_broker import id_of, image_of, partition_image
+from tests.broker.small_broker import id_of, image_of, partition_image, publish
 
 COMMIT_TIMEOUT_MS = 5_000
 OFFSETS = TopicPartition(OFFSETS_TOPIC, 0)
@@ -70,7 +70,7 @@ class Coordinating(Leading):
 
     def publish(self) -> None:
         topics = {OFFSETS_TOPIC: self.partitions.values(), TOPIC: [partition_image(0)]}
-        self.broker.publish(image_of(topics, self.brokers.values()), self.now_ms, 0)
+        publish(self.broker, image_of(topics, self.brokers.values()), self.now_ms)
 
     def follow(self) -> None:
         """Broker 2 has all that there is."""
@@ -498,7 +498,8 @@ def test_groups_go_with_a_topic_that_is_made_again_before_the_broker_hears_of_it
     assert isinstance(image, MetadataImage)
     topic_id = Uuid(b"made once again.")
     known = image.topics_by_name[OFFSETS_TOPIC]
-    leading.broker.publish(
+    publish(
+        leading.broker,
         replace(
             image,
             topics_by_name={
@@ -508,7 +509,6 @@ def test_groups_go_with_a_topic_that_is_made_again_before_the_broker_hears_of_it
             topic_names={id_of(TOPIC): TOPIC, topic_id: OFFSETS_TOPIC},
         ),
         leading.now_ms,
-        0,
     )
     assert leading.broker.partitions[OFFSETS].log_end_offset == 0
     assert leading.shown is None

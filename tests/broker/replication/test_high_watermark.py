@@ -299,8 +299,6 @@ def test_a_change_of_one_partition_does_not_touch_the_others_of_its_topic(
 ) -> None:
     """Each looked-at partition has its parked fetches read their whole sessions again."""
     leading = Leading(*(partition_image(number, replicas=(1, 2)) for number in range(3)))
-    parked = leading.fetch(0, number=1, max_wait_ms=500)
-    assert parked.is_parked
     taken: list[TopicPartition] = []
 
     def lead(partition: Partition, *_: object) -> None:
@@ -309,13 +307,9 @@ def test_a_change_of_one_partition_does_not_touch_the_others_of_its_topic(
     monkeypatch.setattr(leading.broker.leading, "lead", lead)
     leading.change(0, isr=(1,))
     assert taken == [TopicPartition(TOPIC, 0)]
-    leading.partition(1).offline = True
+    lost = leading.partition(1)
+    leading.logs.failed_with = [lost.topic_partition]
+    lost.failed(StorageError("read", "/logs/t-1", "gone"))
+    assert lost.leadership is not None
     leading.change(2, isr=(1,))
-    assert parked.fetched.error_code == E.KAFKA_STORAGE_ERROR, "one that is lost is looked at"
-
-
-def test_an_unchanged_partition_that_is_not_open_is_followed_again() -> None:
-    leading = Leading(*(partition_image(number, replicas=(1, 2)) for number in range(2)))
-    del leading.broker.partitions[TOPIC, 1]
-    leading.change(0, isr=(1,))
-    assert leading.partition(1).leadership is not None
+    assert lost.leadership is None, "one that is lost is looked at"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kraft_wire.controller.image import BrokerImage
+from kraft_wire.metadata.image import BrokerImage
 from kraft_wire.wire.generated.error_code import ErrorCode as E
 from tests.broker.replication.leading import Leading
 from tests.broker.small_broker import broker_image, partition_image

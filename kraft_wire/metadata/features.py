@@ -1,0 +1,191 @@
+"""Feature levels: which this node supports, and which a release means (KIP-584, KIP-1022).
+
+A level is offered only when the node does what it stands for. All nodes:
+
+- `metadata.version` 7 to 30: every record of these levels is replayed and written in the version
+  that the level allows.
+- `kraft.version` 0 to 1: static and dynamic voters are both read and formatted.
+
+A node that is a controller alone, and so leads brokers that are not of ours:
+
+- `eligible.leader.replicas.version` 0 to 1: elections and settings obey it (`partition_changes`,
+  `elr_settings`).
+- `transaction.version`, `group.version`, `share.version`, `streams.version`: all that a controller
+  does for them is to record their level; what they stand for is done by brokers. Brokers of ours
+  support none, and so cannot register where one is finalised: transactions, consumer groups of
+  KIP-848, share and streams groups are not served yet.
+
+A log that Apache Kafka began may have more finalised than this node supports. Such levels stay in
+the image and in the log, but clients are not shown them: they would ask for what nobody serves.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from kraft_wire.metadata.image import BROKER_RESOURCE, FeatureRange
+from kraft_wire.metadata.records import VersionedRecord
+from kraft_wire.wire.generated.begin_transaction_record import BeginTransactionRecord
+from kraft_wire.wire.generated.config_record import ConfigRecord
+from kraft_wire.wire.generated.end_transaction_record import EndTransactionRecord
+from kraft_wire.wire.generated.feature_level_record import FeatureLevelRecord
+
+__all__ = [
+    "CONTROLLERS_FROM",
+    "CORDONED_FROM",
+    "DIRECTORIES_FROM",
+    "ELR_VERSION",
+    "KRAFT_VERSION",
+    "LATEST_METADATA_VERSION",
+    "METADATA_VERSION",
+    "RELEASE_FEATURES",
+    "RELEASE_LEVELS",
+    "SCRAM_FROM",
+    "SUPPORTED_FEATURES",
+    "TOKENS_FROM",
+    "TRANSACTIONS_FROM",
+    "activation_records",
+    "bootstrap_records",
+    "metadata_version_of_release",
+    "missing_dependency",
+    "supported_features",
+]
+
+METADATA_VERSION: Final = "metadata.version"
+KRAFT_VERSION: Final = "kraft.version"
+ELR_VERSION: Final = "eligible.leader.replicas.version"
+LATEST_METADATA_VERSION: Final = 30
+
+SCRAM_FROM: Final = 11
+TRANSACTIONS_FROM: Final = 13
+TOKENS_FROM: Final = 14
+CONTROLLERS_FROM: Final = 15
+DIRECTORIES_FROM: Final = 17
+CORDONED_FROM: Final = 30
+"""metadata.version since which there are SCRAM credentials (KIP-900), metadata transactions
+(KIP-868), delegation tokens, registrations of controllers (KIP-919), ids of log directories
+(KIP-858) and cordoned ones (KIP-1066): a log below may not have their records."""
+
+SUPPORTED_FEATURES: Final[Mapping[str, FeatureRange]] = {
+    KRAFT_VERSION: FeatureRange(0, 1),
+    METADATA_VERSION: FeatureRange(7, LATEST_METADATA_VERSION),
+}
+"""What a broker of ours supports, and a node that is one besides being a controller."""
+
+RELEASE_FEATURES: Final[Mapping[str, FeatureRange]] = {
+    "group.version": FeatureRange(0, 1),
+    **SUPPORTED_FEATURES,
+    "share.version": FeatureRange(0, 1),
+    "streams.version": FeatureRange(0, 1),
+    "transaction.version": FeatureRange(0, 2),
+    ELR_VERSION: FeatureRange(0, 1),
+}
+"""The features of release 4.3.1, and what a node supports that is a controller alone: a log may
+have them, and lose them again. In the order in which 4.3.1 registers them and, whoever registered
+them, writes them into snapshots; so those of both makes have the same bytes."""
+
+_DEPENDENCIES: Final = {(ELR_VERSION, 1): (METADATA_VERSION, 23)}
+"""The level that another feature must have for a level above 0 (KIP-1022)."""
+
+RELEASE_LEVELS: Final[Mapping[str, int]] = {
+    "3.3-IV3": 7,
+    "3.4-IV0": 8,
+    "3.5-IV0": 9,
+    "3.5-IV1": 10,
+    "3.5-IV2": 11,
+    "3.6-IV0": 12,
+    "3.6-IV1": 13,
+    "3.6-IV2": 14,
+    "3.7-IV0": 15,
+    "3.7-IV1": 16,
+    "3.7-IV2": 17,
+    "3.7-IV3": 18,
+    "3.7-IV4": 19,
+    "3.8-IV0": 20,
+    "3.9-IV0": 21,
+    "4.0-IV0": 22,
+    "4.0-IV1": 23,
+    "4.0-IV2": 24,
+    "4.0-IV3": 25,
+    "4.1-IV0": 26,
+    "4.1-IV1": 27,
+    "4.2-IV0": 28,
+    "4.2-IV1": 29,
+    "4.3-IV0": 30,
+}
+"""Every metadata.version by name; a release means its highest one."""
+
+
+def supported_features(*, is_broker: bool) -> Mapping[str, FeatureRange]:
+    """Return what a node supports, by its roles."""
+    assert SUPPORTED_FEATURES.keys() <= RELEASE_FEATURES.keys()
+    return SUPPORTED_FEATURES if is_broker else RELEASE_FEATURES
+
+
+def missing_dependency(feature: str, level: int, levels: Mapping[str, int]) -> str | None:
+    """Say why a level cannot be finalised beside those of the other features, None if it can."""
+    assert level >= 0, (feature, level)
+    other, needed = _DEPENDENCIES.get((feature, level), (METADATA_VERSION, 0))
+    if levels.get(other, 0) >= needed:
+        return None
+    return f"{feature} could not be set to {level} because it depends on {other} level {needed}"
+
+
+def metadata_version_of_release(release: str) -> int | None:
+    """Return the level that `4.3-IV0`, `4.3` or `4.3.1` stands for, None for an unknown release.
+
+    Of more than two numbers the first two count.
+    """
+    parts = release.split(".")
+    name = ".".join(parts[:2]) if any(parts[2:]) else release
+    if name in RELEASE_LEVELS:
+        return RELEASE_LEVELS[name]
+    levels = [level for known, level in RELEASE_LEVELS.items() if known.partition("-")[0] == name]
+    assert "-" not in name or not levels, release
+    return max(levels, default=None)
+
+
+def bootstrap_records(features: Mapping[str, int]) -> list[VersionedRecord]:
+    """Return the FeatureLevel records of `bootstrap.checkpoint`.
+
+    metadata.version first, then the others in name order; level 0 and kraft.version are left out,
+    the latter because it lives in control records.
+    """
+    assert METADATA_VERSION in features, sorted(features)
+    others = sorted(set(features) - {METADATA_VERSION, KRAFT_VERSION})
+    records = [
+        FeatureLevelRecord(name=name, feature_level=features[name])
+        for name in [METADATA_VERSION, *others]
+        if features[name] > 0
+    ]
+    assert records[0].name == METADATA_VERSION, records
+    return [VersionedRecord(record) for record in records]
+
+
+def activation_records(
+    bootstrap: Sequence[VersionedRecord], min_insync_replicas: int = 1
+) -> list[VersionedRecord]:
+    """Return the first data records of a cluster: those of `bootstrap.checkpoint`, as one change.
+
+    With ELR finalised the cluster's `min.insync.replicas` becomes explicit (KIP-966), so that no
+    broker's file can move it behind the controller's back.
+    """
+    levels = {
+        each.record.name: each.record.feature_level
+        for each in bootstrap
+        if isinstance(each.record, FeatureLevelRecord)
+    }
+    assert METADATA_VERSION in levels, sorted(levels)
+    records = list(bootstrap)
+    if levels.get(ELR_VERSION, 0) > 0:
+        explicit = ConfigRecord(
+            resource_type=BROKER_RESOURCE,
+            resource_name="",
+            name="min.insync.replicas",
+            value=str(min_insync_replicas),
+        )
+        records.append(VersionedRecord(explicit))
+    if levels[METADATA_VERSION] < TRANSACTIONS_FROM:
+        return records
+    assert len(records) >= len(bootstrap)
+    begin = BeginTransactionRecord(name="Bootstrap records")
+    return [VersionedRecord(begin), *records, VersionedRecord(EndTransactionRecord())]

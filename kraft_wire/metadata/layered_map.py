@@ -1,0 +1,117 @@
+"""A large map and the few changes since: what makes the next image cheap when the last is large.
+
+An image shares every map that a batch did not touch, and copies the others. A copy of a million
+entries takes tenths of a second, and every committed batch needs one. So a large map is shared as
+it is, under a small map of changes, and only that one is copied. Both are merged once copying the
+changes has cost as much as that does: a batch costs about the root of the map, not all of it.
+"""
+
+from collections.abc import Iterator, Mapping, MutableMapping
+from typing import Final, TypeVar, cast
+
+__all__ = ["LARGE_ENTRIES", "LayeredMap", "own_copy"]
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+LARGE_ENTRIES: Final = 4096
+"""Below, a plain copy is cheaper than a second look at every read."""
+
+_GONE: Final = object()
+"""Stands in the changes for a key that was removed."""
+
+
+class LayeredMap(MutableMapping[K, V]):
+    """A dict that is never changed, and a dict of changes over it.
+
+    Reads like one dict; a key that was changed keeps its place, a new one comes at the end. Changed
+    only by the draft that made it, and never once it stands in an image.
+    """
+
+    __slots__ = ("_base", "_changes", "_copied", "_count")
+
+    def __init__(self, base: dict[K, V]) -> None:
+        assert not isinstance(base, LayeredMap), "two layers, or every read becomes slower"
+        self._base = base
+        self._changes: dict[K, object] = {}
+        self._count = len(base)
+        self._copied = 0
+        """Entries that were copied from fork to fork since the last merge."""
+
+    def fork(self) -> "LayeredMap[K, V]":
+        """Return an equal map that is changed by itself; this one must not be changed any more."""
+        copied = self._copied + len(self._changes)
+        if copied > len(self._base):
+            return LayeredMap(self._merged())
+        fork = LayeredMap(self._base)
+        fork._copied = copied
+        fork._changes = dict(self._changes)
+        fork._count = self._count
+        assert len(fork) == len(self)
+        return fork
+
+    def _merged(self) -> dict[K, V]:
+        """Return everything as one dict; its own copy is ten times faster than a loop over all."""
+        merged = self._base.copy()
+        for key, value in self._changes.items():
+            if value is _GONE:
+                del merged[key]
+            else:
+                merged[key] = cast("V", value)
+        assert len(merged) == self._count, (len(merged), self._count)
+        return merged
+
+    def __getitem__(self, key: K) -> V:
+        found = self._changes.get(key, self)
+        if found is self:
+            return self._base[key]
+        if found is _GONE:
+            raise KeyError(key)
+        return cast("V", found)
+
+    def __setitem__(self, key: K, value: V) -> None:
+        self._count += key not in self
+        self._changes[key] = value
+        assert self[key] is value
+
+    def __delitem__(self, key: K) -> None:
+        if key not in self:
+            raise KeyError(key)
+        self._count -= 1
+        assert self._count >= 0, self._count
+        if key in self._base:
+            self._changes[key] = _GONE
+        else:
+            del self._changes[key]
+        assert key not in self
+
+    def __contains__(self, key: object) -> bool:
+        found = self._changes.get(cast("K", key), self)
+        return key in self._base if found is self else found is not _GONE
+
+    def __iter__(self) -> Iterator[K]:
+        changes = self._changes
+        for key in self._base:
+            if changes.get(key) is not _GONE:
+                yield key
+        for key in changes:
+            if key not in self._base:
+                yield key
+
+    def __len__(self) -> int:
+        assert self._count >= 0, self._count
+        return self._count
+
+
+def own_copy(base: Mapping[K, V]) -> MutableMapping[K, V]:
+    """Return a map equal to the given one that may be changed, which that one must not be."""
+    copy: MutableMapping[K, V]
+    if isinstance(base, LayeredMap):
+        copy = base.fork()
+    elif isinstance(base, dict) and len(base) >= LARGE_ENTRIES:
+        copy = LayeredMap(base)
+    else:
+        copy = dict(base)
+    assert len(copy) == len(base)
+    assert copy is not base, "an image's map is not changed"
+    return copy
