@@ -1,7 +1,7 @@
 """Metadata and the controller: records into images, requests into records.
 
 Read `image.py` (the state), `replay.py` and `loader.py` (how records change it), `requests.py`
-and `api_table.py` (requests), then the modules named like their APIs.
+and `dispatch.py` (requests), then the modules named like their APIs.
 """
 
 from kraft_wire.controller.controller import Controller, ControllerResult

@@ -11,6 +11,7 @@ from ipaddress import ip_address
 from struct import Struct as Codec
 from typing import Final, NamedTuple
 
+from kraft_wire.apis.registry import FORWARDABLE
 from kraft_wire.node.decoding import RequestDecoder
 from kraft_wire.wire.generated.default_principal_data import DefaultPrincipalData
 from kraft_wire.wire.generated.envelope import EnvelopeRequest, EnvelopeResponse
@@ -25,12 +26,7 @@ from kraft_wire.wire.header import (
 )
 from kraft_wire.wire.message import DecodeLimits, MalformedMessage, Message, Struct
 
-__all__ = ["FORWARDABLE", "Unpacked", "mentions", "open_answer", "pack", "seal_answer", "unpack"]
-
-FORWARDABLE: Final = frozenset(
-    {*(19, 20, 30, 31, 33, 37, 38, 39, 40, 43, 44, 45, 46), *(49, 51, 55, 57, 64, 80, 81)}
-)
-"""API keys that may stand in an envelope; the others a controller refuses there."""
+__all__ = ["Unpacked", "mentions", "open_answer", "pack", "seal_answer", "unpack"]
 
 _VERSION: Final = Codec(">h")
 _ADDRESS_SIZES: Final = (4, 16)

@@ -4,11 +4,10 @@ from itertools import count
 
 import pytest
 
-from kraft_wire.broker.api_table import FORWARDED
 from kraft_wire.broker.context import ReplyTo
 from kraft_wire.controller import elect_leaders
 from kraft_wire.node.decoding import RequestDecoder
-from kraft_wire.node.envelopes import FORWARDABLE, Unpacked, seal_answer, unpack
+from kraft_wire.node.envelopes import Unpacked, seal_answer, unpack
 from kraft_wire.node.forwarding import Forwarder
 from kraft_wire.node.outputs import Connect, Output, SendBytes
 from kraft_wire.node.uncommitted import not_controller
@@ -25,6 +24,7 @@ from kraft_wire.wire.generated.create_topics import (
 from kraft_wire.wire.generated.elect_leaders import ElectLeadersRequest, TopicPartitions
 from kraft_wire.wire.generated.envelope import EnvelopeRequest, EnvelopeResponse
 from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.messages import RELEASE
 from kraft_wire.wire.header import RequestHeader
 from kraft_wire.wire.message import DecodeLimits, Message
 from tests.node.far_side import RELEASES, answer, offer, requests_of
@@ -62,7 +62,7 @@ class World:
         self.link = opened.link_id
         self.forwarder.link_up(self.link, now_ms)
         ((header, _),) = requests_of(self.forwarder.take_outputs())
-        self.forwarder.link_frame(self.link, answer(header, offer(RELEASES["4.3.1"])), now_ms)
+        self.forwarder.link_frame(self.link, answer(header, offer(RELEASES[RELEASE])), now_ms)
         return self.forwarder.take_outputs()
 
     def asked(self, now_ms: int = 0) -> tuple[RequestHeader, EnvelopeRequest]:
@@ -220,8 +220,3 @@ def test_elections_that_a_former_controller_decided_are_asked_again(
     ):
         assert seal_answer(header, each).error_code == ErrorCode.NOT_CONTROLLER
         assert each.encode(version)
-
-
-def test_whatever_a_broker_forwards_a_controller_takes_from_an_envelope() -> None:
-    """Those that a broker answers itself but Kafka's may forward are taken too."""
-    assert frozenset(FORWARDED) <= FORWARDABLE

@@ -30,10 +30,7 @@ from kraft_wire.wire.generated.describe_configs import (
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
 
-__all__ = ["API_KEY", "VERSIONS", "handle"]
-
-API_KEY: Final = 32
-VERSIONS: Final = (1, 4)
+__all__ = ["handle"]
 
 _TOPIC, _BROKER, _LOGGER, _CLIENT_METRICS, _GROUP = 2, 4, 8, 16, 32
 _ROOT_LOGGER: Final = "root"

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from kraft_wire.broker.api_table import handler
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import PARKED, ReplyTo, RequestContext
+from kraft_wire.broker.dispatch import handler
 from kraft_wire.broker.groups import GroupCoordinator, GroupEnvironment
 from kraft_wire.broker.groups.commit_waits import CommitWaits
 from kraft_wire.broker.groups.memory import GROUP_BYTES, PENDING_MEMBER_BYTES
