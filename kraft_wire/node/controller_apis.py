@@ -163,11 +163,7 @@ class ControllerApis:
         assert request.API_KEY in FORWARDED, request.NAME
         if self._host.is_active:
             return self._ask_own(context, request)
-        header = RequestHeader(
-            request.API_KEY, context.api_version, context.request_number, context.client_id
-        )
-        reply_to, now_ms = context.reply_to, context.now_ms
-        self.forwarder.forward(reply_to, header, request, context.client_host, now_ms)
+        self.forwarder.forward(context, request)
         return PARKED
 
     def ask(self, tag: str, request: Message, now_ms: int, wall_ms: int) -> Message | Parked:
@@ -222,6 +218,7 @@ class ControllerApis:
             inner.header.client_id,
             inner.client_host,
             context.listener,
+            inner.principal,
         )
         answer = self._ask_own(within, inner.request)
         return answer if answer is PARKED else self._sealed(context.reply_to, answer)
@@ -304,19 +301,15 @@ class ControllerApis:
         """Decide here what waits for an active controller, where this node's is."""
         if not self._host.is_active:
             return
-        for asked_by, request, header in self.forwarder.take_waiting():
-            if header is None or not isinstance(asked_by, ReplyTo):
-                assert isinstance(asked_by, str), asked_by
-                answer = self._host.handle(
-                    _Moment(request.MAX_VERSION), request, asked_by, now_ms, wall_ms
-                )
+        for asker, request in self.forwarder.take_waiting():
+            if isinstance(asker, str):
+                own = _Moment(request.MAX_VERSION)
+                answer = self._host.handle(own, request, asker, now_ms, wall_ms)
             else:
-                context = RequestContext(
-                    *asked_by, header.api_version, now_ms, wall_ms, header.client_id
-                )
-                answer = self._ask_own(context, request)
+                answer = self._ask_own(asker.at(now_ms, wall_ms), request)
             if answer is not PARKED:
-                self.forwarder.answers.append((asked_by, answer))
+                to = asker if isinstance(asker, str) else asker.reply_to
+                self.forwarder.answers.append((to, answer))
 
     def connection_closed(self, connection_id: int) -> None:
         """Forget what a connection was waiting for."""

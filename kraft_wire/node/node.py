@@ -25,7 +25,7 @@ from kraft_wire.broker.context import (
 from kraft_wire.broker.dispatch import handler
 from kraft_wire.controller.controller import Controller, layered
 from kraft_wire.controller.image import EMPTY_IMAGE, MetadataImage
-from kraft_wire.model import Chance, DiskFull, StorageError
+from kraft_wire.model import ANONYMOUS, Chance, DiskFull, StorageError
 from kraft_wire.node.broker_part import BrokerPart, LinkNeeds
 from kraft_wire.node.config import NodeConfig
 from kraft_wire.node.decoding import Decoded, RequestDecoder, refused, unencodable
@@ -339,6 +339,7 @@ class Node:
             header.client_id,
             peer.client_host,
             peer.listener,
+            ANONYMOUS,
         )
         if api_key in _WITH_TIMERS:
             self.timers_changed = True

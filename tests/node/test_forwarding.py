@@ -1,11 +1,15 @@
 """Questions to the active controller: in envelopes or plain, asked again, given up, forgotten."""
 
 from itertools import count
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
-from kraft_wire.broker.context import ReplyTo
+from kraft_wire.broker.context import ReplyTo, RequestContext
 from kraft_wire.controller import elect_leaders
+from kraft_wire.model import Principal
+from kraft_wire.node.controller_apis import ControllerApis
 from kraft_wire.node.decoding import RequestDecoder
 from kraft_wire.node.envelopes import Unpacked, seal_answer, unpack
 from kraft_wire.node.forwarding import Forwarder
@@ -30,10 +34,15 @@ from kraft_wire.wire.message import DecodeLimits, Message
 from tests.node.far_side import RELEASES, answer, offer, requests_of
 
 CLIENT = ReplyTo(9, 1)
+ALICE = Principal("User", "alice", token_authenticated=True)
 HEADER = RequestHeader(19, 7, 1, "client")
 TOPIC = CreateTopicsRequest(topics=[CreatableTopic(name="t", num_partitions=1)])
 DONE = CreateTopicsResponse()
 INNER = RequestDecoder({19: (2, 7)}, DecodeLimits())
+
+
+def context(now_ms: int) -> RequestContext:
+    return RequestContext(*CLIENT, 7, now_ms, 0, "client", "10.0.0.7", "EXTERNAL", ALICE)
 
 
 def refuse(request: Message, error: ErrorCode, message: str | None) -> Message:
@@ -67,7 +76,7 @@ class World:
 
     def asked(self, now_ms: int = 0) -> tuple[RequestHeader, EnvelopeRequest]:
         """Forward a client's request; return the envelope that goes out on a new link."""
-        self.forwarder.forward(CLIENT, HEADER, TOPIC, "10.0.0.7", now_ms)
+        self.forwarder.forward(context(now_ms), TOPIC)
         return one_envelope(self.connected(now_ms))
 
     def answered(self, header: RequestHeader, response: Message, now_ms: int = 1) -> None:
@@ -85,7 +94,7 @@ def test_a_clients_request_goes_out_in_an_envelope_with_its_header_and_address()
     header, envelope = world.asked()
     assert header.client_id == "5"
     inner = unpack(envelope, INNER)
-    assert inner == Unpacked(HEADER, TOPIC, "10.0.0.7")
+    assert inner == Unpacked(HEADER, TOPIC, "10.0.0.7", ALICE)
     world.answered(header, seal_answer(HEADER, DONE))
     assert world.forwarder.answers == [(CLIENT, DONE)]
     assert world.forwarder.take_waiting() == []
@@ -111,7 +120,7 @@ def test_a_controller_that_is_not_active_is_asked_again_or_another_one_is() -> N
 def test_a_question_waits_until_a_controller_is_known() -> None:
     world = World()
     world.active = None
-    world.forwarder.forward(CLIENT, HEADER, TOPIC, "10.0.0.7", 0)
+    world.forwarder.forward(context(0), TOPIC)
     assert world.forwarder.take_outputs() == []
     assert world.forwarder.deadline_ms() == 60_000
     world.active = (2, Address("h", 2))
@@ -122,11 +131,11 @@ def test_a_question_waits_until_a_controller_is_known() -> None:
 def test_what_waits_can_be_taken_back_by_a_controller_that_became_active() -> None:
     world = World()
     world.active = None
-    world.forwarder.forward(CLIENT, HEADER, TOPIC, "10.0.0.7", 0)
+    world.forwarder.forward(context(0), TOPIC)
     world.forwarder.ask("ids", AllocateProducerIdsRequest(), 0)
     assert world.forwarder.take_waiting() == [
-        (CLIENT, TOPIC, HEADER),
-        ("ids", AllocateProducerIdsRequest(), None),
+        (context(0), TOPIC),
+        ("ids", AllocateProducerIdsRequest()),
     ]
     assert world.forwarder.deadline_ms() is None
 
@@ -134,7 +143,7 @@ def test_what_waits_can_be_taken_back_by_a_controller_that_became_active() -> No
 def test_a_question_is_given_up_after_a_minute() -> None:
     world = World()
     world.active = None
-    world.forwarder.forward(CLIENT, HEADER, TOPIC, "10.0.0.7", 0)
+    world.forwarder.forward(context(0), TOPIC)
     world.forwarder.tick(59_999)
     assert world.forwarder.answers == []
     world.forwarder.tick(60_000)
@@ -203,6 +212,26 @@ def test_the_nodes_own_question_is_asked_again_of_whoever_is_active() -> None:
     assert world.forwarder.answers == []
     world.forwarder.tick(110)
     assert [type(each) for each in world.forwarder.take_outputs()] == [SendBytes]
+
+
+def test_who_asked_is_not_forgotten_while_the_request_waits_for_a_controller() -> None:
+    """Decided by this node in the end, it is judged by what it was when it came."""
+    world = World()
+    world.active = None
+    world.forwarder.forward(context(5), TOPIC)
+    seen: list[RequestContext] = []
+    apis = SimpleNamespace(
+        forwarder=world.forwarder,
+        _host=SimpleNamespace(is_active=True),
+        _ask_own=lambda asked, request: seen.append(asked) or DONE,
+    )
+    ControllerApis.answer_waiting(cast(ControllerApis, apis), 900, 77)
+    (asked,) = seen
+    assert (asked.client_id, asked.client_host) == ("client", "10.0.0.7")
+    assert (asked.listener, asked.principal) == ("EXTERNAL", ALICE)
+    assert (asked.reply_to, asked.api_version) == (CLIENT, 7)
+    assert (asked.now_ms, asked.wall_ms) == (900, 77)
+    assert world.forwarder.answers == [(CLIENT, DONE)]
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])

@@ -21,7 +21,7 @@ from kraft_wire.broker.groups.offsets_topic import OffsetsTopicCreation
 from kraft_wire.broker.groups.store import Appended, CoordinatorRecord, LogStretch
 from kraft_wire.broker.purgatory import OperationPurgatory, ParkedOperation
 from kraft_wire.broker.settings import BrokerSettings
-from kraft_wire.model import Uuid
+from kraft_wire.model import ANONYMOUS, Uuid
 from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.registry import request_class, response_class
@@ -305,6 +305,9 @@ class Harness:
             now_ms=self.now_ms,
             wall_ms=self.wall_ms,
             client_id=client_id,
+            client_host="127.0.0.1",
+            listener="PLAINTEXT",
+            principal=ANONYMOUS,
         )
         answer = handler(api_key)(cast(Broker, self), context, decoded)
         if answer is not PARKED:
