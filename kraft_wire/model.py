@@ -11,6 +11,7 @@ from typing import NamedTuple, NewType, Protocol
 from kraft_wire.frozen import frozen, slotted
 
 __all__ = [
+    "ANONYMOUS",
     "NO_PARTITION_LEADER_EPOCH",
     "NO_REPLICA",
     "ONE_UUID",
@@ -23,6 +24,7 @@ __all__ = [
     "LeaderEpoch",
     "Offset",
     "OffsetAndEpoch",
+    "Principal",
     "ReadableFile",
     "ReplicaId",
     "ReplicaKey",
@@ -58,6 +60,19 @@ class OffsetAndEpoch(NamedTuple):
 
     offset: Offset
     epoch: LeaderEpoch
+
+
+class Principal(NamedTuple):
+    """Who asks, as an authorizer knows it (`KafkaPrincipal`)."""
+
+    type: str
+    name: str
+    token_authenticated: bool
+    """Whether a delegation token was its password."""
+
+
+ANONYMOUS = Principal("User", "ANONYMOUS", token_authenticated=False)
+"""Everybody on a listener without authentication."""
 
 
 class ReplicaKey(NamedTuple):

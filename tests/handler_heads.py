@@ -11,6 +11,8 @@ import ast
 import re
 from dataclasses import dataclass
 
+from kraft_wire.apis.api import Owner
+from kraft_wire.apis.registry import APIS
 from tests.tidiness import Module, modules
 
 FOLDERS = ("kraft_wire/broker/handlers/", "kraft_wire/controller/")
@@ -30,10 +32,17 @@ class Head:
     sections: dict[str, str]
 
 
+def paths() -> list[str]:
+    """The module of every API that a broker or a controller answers, by the registry."""
+    folders = {Owner.BROKER: FOLDERS[0], Owner.CONTROLLER: FOLDERS[1]}
+    rows = APIS.values()
+    return [f"{folders[row.owner]}{row.module}.py" for row in rows if row.owner in folders]
+
+
 def handlers() -> list[Module]:
-    """The module of every served API, in path order."""
-    found = [module for module in modules() if module.path.startswith(FOLDERS)]
-    return [module for module in found if "API_KEY" in constants(module)]
+    """The module of every served API that exists, in path order."""
+    wanted = {*paths()}
+    return [module for module in modules() if module.path in wanted]
 
 
 def head_of(module: Module) -> Head:
@@ -49,19 +58,3 @@ def head_of(module: Module) -> Head:
     lowest = int(first[3])
     highest = int(first[4] or first[3])
     return Head(module, first[1], int(first[2]), (lowest, highest), sections)
-
-
-def constants(module: Module) -> dict[str, object]:
-    """The values of API_KEY and VERSIONS as the module writes them."""
-    found: dict[str, object] = {}
-    for node in module.tree.body:
-        if isinstance(node, ast.Assign):
-            targets, value = node.targets, node.value
-        elif isinstance(node, ast.AnnAssign) and node.value is not None:
-            targets, value = [node.target], node.value
-        else:
-            continue
-        for target in targets:
-            if isinstance(target, ast.Name) and target.id in {"API_KEY", "VERSIONS"}:
-                found[target.id] = ast.literal_eval(value)
-    return found

@@ -15,9 +15,7 @@ from typing import Any
 
 import pytest
 
-from kraft_wire.broker.api_table import API_TABLE
-from kraft_wire.controller.api_table import API_TABLE as CONTROLLER_TABLE
-from kraft_wire.wire.generated import registry
+from kraft_wire.apis.registry import APIS
 from tests import handler_heads, tidiness
 from tests.set_iteration import iterated_sets
 from tests.tidiness import CHECKOUT, Module, all_functions, modules
@@ -253,8 +251,7 @@ def test_every_module_is_used() -> None:
         tidiness.imported_by_generated_code(),
         *(module.imported - {module.dotted_name} for module in modules()),
         *(module.named_in_text for module in modules()),
-        {f"kraft_wire.broker.handlers.{entry.module}" for entry in API_TABLE.values()},
-        {f"kraft_wire.controller.{entry.module}" for entry in CONTROLLER_TABLE.values()},
+        {path.removesuffix(".py").replace("/", ".") for path in handler_heads.paths()},
     )
     dead = [m.path for m in modules() if not (m.is_started or m.dotted_name in used)]
     report([f"{p}: nothing imports it" for p in dead if p not in ALLOWED["dead_modules"]])
@@ -320,26 +317,17 @@ def test_unseeded_chance_is_found(source: str, lines: list[int]) -> None:
 
 
 @pytest.mark.parametrize("module", handler_heads.handlers(), ids=lambda m: m.path.split("/")[-1])
-def test_handler_head_agrees_with_constants_and_registries(module: Module) -> None:
+def test_handler_head_agrees_with_the_registry(module: Module) -> None:
     head = handler_heads.head_of(module)
-    name = module.path.split("/")[-1].removesuffix(".py")
-    is_brokers = module.path.startswith("kraft_wire/broker/")
-    entry = API_TABLE[head.api_key] if is_brokers else CONTROLLER_TABLE[head.api_key]
-    generated = registry.request_class(head.api_key)
-    assert handler_heads.constants(module) == {"API_KEY": head.api_key, "VERSIONS": head.versions}
-    assert (entry.min_version, entry.max_version, entry.module) == (*head.versions, name)
-    assert generated.__name__ == f"{head.name}Request"
-    lowest, highest = head.versions
-    assert generated.MIN_VERSION <= lowest <= highest <= generated.MAX_VERSION
+    api = APIS[head.api_key]
+    assert (head.name, head.versions) == (api.name, api.versions)
+    assert module.path.endswith(f"/{api.module}.py")
 
 
 def test_every_served_api_has_its_handler() -> None:
     existing = {module.path for module in handler_heads.handlers()}
-    brokers, controllers = handler_heads.FOLDERS
-    wanted = {f"{brokers}{entry.module}.py" for entry in API_TABLE.values()}
-    wanted |= {f"{controllers}{entry.module}.py" for entry in CONTROLLER_TABLE.values()}
-    missing = sorted(wanted - existing)
-    offences = [f"{path}: in the API table but missing" for path in missing]
+    missing = sorted({*handler_heads.paths()} - existing)
+    offences = [f"{path}: in the registry but missing" for path in missing]
     report([each for each in offences if each.split(":")[0] not in ALLOWED["missing_handlers"]])
 
 

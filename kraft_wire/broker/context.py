@@ -5,10 +5,12 @@ A handler returns its response, `PARKED` (the answer comes later through `Broker
 closed connection is all that a client can see of it).
 """
 
+from dataclasses import replace
 from enum import Enum
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from kraft_wire.frozen import slotted
+from kraft_wire.model import Principal
 
 __all__ = [
     "CLOSE",
@@ -42,15 +44,23 @@ class RequestContext:
     """Monotonic: for deadlines."""
     wall_ms: int
     """Wall clock: only ever stamps records and answers that carry a timestamp."""
-    client_id: str | None = None
-    client_host: str = "127.0.0.1"
+    client_id: str | None
+    client_host: str
     """The peer's address without its port, as DescribeGroups shows it (with a leading slash)."""
-    listener: str = "PLAINTEXT"
+    listener: str
+    """The name of the one that the request, or the envelope around it, came in on."""
+    principal: Principal
+    """Who asks; forwarded, who asked the broker."""
 
     @property
     def reply_to(self) -> ReplyTo:
         """Where the answer belongs, for whoever answers later."""
         return ReplyTo(self.connection_id, self.request_number)
+
+    def at(self, now_ms: int, wall_ms: int) -> "RequestContext":
+        """Return the same request at a later time: who asks, and from where, is what it was."""
+        assert now_ms >= self.now_ms, (now_ms, self.now_ms)
+        return replace(self, now_ms=now_ms, wall_ms=wall_ms)
 
 
 class Withheld(Enum):

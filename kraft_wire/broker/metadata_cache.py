@@ -7,6 +7,7 @@ it came through (KIP-103), and only brokers that are not fenced.
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
+from kraft_wire.apis.rights import Operation
 from kraft_wire.metadata.image import (
     BrokerImage,
     EndpointImage,
@@ -38,8 +39,6 @@ TRANSACTION_TOPIC: Final = "__transaction_state"
 SHARE_STATE_TOPIC: Final = "__share_group_state"
 INTERNAL_TOPICS: Final = frozenset({OFFSETS_TOPIC, TRANSACTION_TOPIC, SHARE_STATE_TOPIC})
 
-_READ, _WRITE, _CREATE, _DELETE, _ALTER, _DESCRIBE = 3, 4, 5, 6, 7, 8
-_CLUSTER_ACTION, _DESCRIBE_CONFIGS, _ALTER_CONFIGS, _IDEMPOTENT_WRITE = 9, 10, 11, 12
 NO_OPERATIONS: Final = -(1 << 31)
 """`authorized_operations` of an answer that was not asked for them (KIP-430)."""
 
@@ -50,12 +49,16 @@ def operation_bits(operations: Iterable[int]) -> int:
 
 
 TOPIC_OPERATIONS: Final = operation_bits(
-    (_READ, _WRITE, _CREATE, _DELETE, _ALTER, _DESCRIBE, _DESCRIBE_CONFIGS, _ALTER_CONFIGS)
+    (
+        *(Operation.READ, Operation.WRITE, Operation.CREATE, Operation.DELETE),
+        *(Operation.ALTER, Operation.DESCRIBE),
+        *(Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS),
+    )
 )
 CLUSTER_OPERATIONS: Final = operation_bits(
     (
-        *(_CREATE, _ALTER, _DESCRIBE, _CLUSTER_ACTION),
-        *(_DESCRIBE_CONFIGS, _ALTER_CONFIGS, _IDEMPOTENT_WRITE),
+        *(Operation.CREATE, Operation.ALTER, Operation.DESCRIBE, Operation.CLUSTER_ACTION),
+        *(Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS, Operation.IDEMPOTENT_WRITE),
     )
 )
 """Without an authorizer everybody may do everything that a resource knows."""

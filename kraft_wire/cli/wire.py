@@ -1,7 +1,7 @@
 """`kraft-wire wire`: the codecs from the command line.
 
 `decode` and `encode` answer JSON lines (the contract of outside judges), `hexdump` shows a message
-byte by byte, `schema` shows what a message consists of in which version.
+byte by byte, `schema` shows what a message consists of in which version, `apis` lists API keys.
 """
 
 import contextlib
@@ -14,6 +14,7 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 
+from kraft_wire.cli.wire_apis import apis_json, apis_table
 from kraft_wire.cli.wire_lines import answer_decode, answer_encode
 from kraft_wire.cli.wire_pipe import limit_memory, pipe_lines
 from kraft_wire.cli.wire_views import (
@@ -97,6 +98,15 @@ def schema(
             typer.echo(json.dumps(schema_json(table, version)))
         else:
             _console().print(schema_table(table, version))
+
+
+@app.command()
+def apis(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+    """List every API key: versions, and which part of a node answers it on which listener."""
+    if as_json:
+        typer.echo(json.dumps(apis_json()))
+    else:
+        _console().print(apis_table())
 
 
 def _console() -> Console:

@@ -17,10 +17,7 @@ from kraft_wire.wire.generated.allocate_producer_ids import (
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.producer_ids_record import ProducerIdsRecord
 
-__all__ = ["API_KEY", "BLOCK_SIZE", "VERSIONS", "handle", "refuse"]
-
-API_KEY = 67
-VERSIONS = (0, 0)
+__all__ = ["BLOCK_SIZE", "handle", "refuse"]
 
 BLOCK_SIZE: Final = 1_000
 _PRODUCER_ID_MAX: Final = (1 << 63) - 1

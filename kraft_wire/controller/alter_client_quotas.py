@@ -26,10 +26,7 @@ from kraft_wire.wire.generated.alter_client_quotas import (
 from kraft_wire.wire.generated.client_quota_record import ClientQuotaRecord, EntityData
 from kraft_wire.wire.generated.error_code import ErrorCode
 
-__all__ = ["API_KEY", "VERSIONS", "handle", "refuse"]
-
-API_KEY = 49
-VERSIONS = (0, 1)
+__all__ = ["handle", "refuse"]
 
 _USER, _CLIENT_ID, _IP = "user", "client-id", "ip"
 _LONG_MAX: Final = float((1 << 63) - 1)
@@ -55,7 +52,7 @@ def handle(
     all INVALID_REQUEST: named twice (the first time counts all the same, as in Kafka), no entity,
     unknown type, empty name, address beside others, no address, unknown key, value out of range.
     """
-    assert VERSIONS[0] <= context.api_version <= VERSIONS[1], context.api_version
+    assert request.MIN_VERSION <= context.api_version <= request.MAX_VERSION, context.api_version
     records: list[VersionedRecord] = []
     results: dict[QuotaEntity, ResponseEntryData] = {}
     for entry in request.entries:

@@ -28,10 +28,7 @@ from kraft_wire.wire.generated.alter_configs import (
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
 
-__all__ = ["API_KEY", "VERSIONS", "handle", "refuse"]
-
-API_KEY = 33
-VERSIONS = (0, 2)
+__all__ = ["handle", "refuse"]
 
 
 def handle(
@@ -43,7 +40,7 @@ def handle(
     wins: INVALID_REQUEST (named twice; keys twice; null; broker id or key that is not dynamic;
     unknown type), INVALID_CONFIG, INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION.
     """
-    assert VERSIONS[0] <= context.api_version <= VERSIONS[1], context.api_version
+    assert request.MIN_VERSION <= context.api_version <= request.MAX_VERSION, context.api_version
     responses, records = change_each(
         request.resources, partial(_resource_records, controller), AlterConfigsResourceResponse
     )

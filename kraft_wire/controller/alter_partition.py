@@ -29,10 +29,7 @@ from kraft_wire.wire.generated.alter_partition import (
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.partition_change_record import PartitionChangeRecord
 
-__all__ = ["API_KEY", "VERSIONS", "handle", "refuse"]
-
-API_KEY = 56
-VERSIONS = (2, 3)
+__all__ = ["handle", "refuse"]
 
 _EPOCHS_FROM = 3
 _ANY_EPOCH = -1
@@ -49,7 +46,7 @@ def handle(
     epoch), INVALID_REQUEST (no ISR, or recovery, that could be), INELIGIBLE_REPLICA,
     NEW_LEADER_ELECTED (done, and somebody else leads now).
     """
-    assert VERSIONS[0] <= context.api_version <= VERSIONS[1], context.api_version
+    assert request.MIN_VERSION <= context.api_version <= request.MAX_VERSION, context.api_version
     broker = controller.image.brokers.get(request.broker_id)
     if broker is None or broker.broker_epoch != request.broker_epoch:
         return ControllerResult(refuse(request, ErrorCode.STALE_BROKER_EPOCH, None))

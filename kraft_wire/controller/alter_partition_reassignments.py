@@ -24,10 +24,7 @@ from kraft_wire.wire.generated.alter_partition_reassignments import (
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
 
-__all__ = ["API_KEY", "VERSIONS", "handle", "refuse"]
-
-API_KEY = 45
-VERSIONS = (0, 1)
+__all__ = ["handle", "refuse"]
 
 
 def handle(
@@ -40,7 +37,7 @@ def handle(
     unclean election), INVALID_REPLICA_ASSIGNMENT (replicas), INVALID_REPLICATION_FACTOR,
     POLICY_VIOLATION (too many records).
     """
-    assert VERSIONS[0] <= context.api_version <= VERSIONS[1], context.api_version
+    assert request.MIN_VERSION <= context.api_version <= request.MAX_VERSION, context.api_version
     if not request.topics:
         return ControllerResult(AlterPartitionReassignmentsResponse())  # as 4.3.1: message ""
     may_change = request.allow_replication_factor_change

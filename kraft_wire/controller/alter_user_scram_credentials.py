@@ -28,10 +28,7 @@ from kraft_wire.wire.generated.remove_user_scram_credential_record import (
 )
 from kraft_wire.wire.generated.user_scram_credential_record import UserScramCredentialRecord
 
-__all__ = ["API_KEY", "VERSIONS", "handle", "refuse"]
-
-API_KEY = 51
-VERSIONS = (0, 0)
+__all__ = ["handle", "refuse"]
 
 _ALGORITHMS: Final[Mapping[int, str]] = {1: "sha256", 2: "sha512"}
 _ITERATIONS_MIN: Final = 4_096

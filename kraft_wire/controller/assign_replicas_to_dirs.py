@@ -23,10 +23,7 @@ from kraft_wire.wire.generated.assign_replicas_to_dirs import (
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
 
-__all__ = ["API_KEY", "VERSIONS", "handle", "refuse"]
-
-API_KEY = 73
-VERSIONS = (0, 0)
+__all__ = ["handle", "refuse"]
 
 
 def handle(

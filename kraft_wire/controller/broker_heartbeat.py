@@ -23,10 +23,7 @@ from kraft_wire.wire.generated.broker_heartbeat import (
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
 
-__all__ = ["API_KEY", "VERSIONS", "BrokerState", "handle", "next_state", "refuse"]
-
-API_KEY = 63
-VERSIONS = (0, 2)
+__all__ = ["BrokerState", "handle", "next_state", "refuse"]
 
 
 class BrokerState(Enum):
@@ -45,7 +42,7 @@ def handle(
 
     Errors: STALE_BROKER_EPOCH (not registered, or another epoch).
     """
-    assert VERSIONS[0] <= context.api_version <= VERSIONS[1], context.api_version
+    assert request.MIN_VERSION <= context.api_version <= request.MAX_VERSION, context.api_version
     image, broker_id = controller.image, request.broker_id
     broker = image.brokers.get(broker_id)
     if broker is None or broker.broker_epoch != request.broker_epoch:

@@ -26,10 +26,7 @@ from kraft_wire.wire.generated.broker_registration import (
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
 
-__all__ = ["API_KEY", "VERSIONS", "handle", "refuse", "register"]
-
-API_KEY = 62
-VERSIONS = (0, 4)
+__all__ = ["handle", "refuse", "register"]
 
 _PREVIOUS_EPOCH_FROM: Final = 3
 _SECURITY_PROTOCOLS: Final = range(4)
@@ -46,7 +43,7 @@ def handle(
     UNSUPPORTED_VERSION (a feature), INVALID_REGISTRATION (no metadata.version),
     UNSUPPORTED_VERSION (a finalised feature that it does not name).
     """
-    assert VERSIONS[0] <= context.api_version <= VERSIONS[1], context.api_version
+    assert request.MIN_VERSION <= context.api_version <= request.MAX_VERSION, context.api_version
     try:
         _check_form(request)
         _check_identity(controller, request)

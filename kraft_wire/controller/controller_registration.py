@@ -19,10 +19,7 @@ from kraft_wire.wire.generated.controller_registration import (
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
 
-__all__ = ["API_KEY", "VERSIONS", "handle", "refuse"]
-
-API_KEY = 70
-VERSIONS = (0, 0)
+__all__ = ["handle", "refuse"]
 
 _SECURITY_PROTOCOLS: Final = range(4)
 

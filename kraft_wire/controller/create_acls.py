@@ -33,10 +33,7 @@ from kraft_wire.wire.generated.create_acls import (
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
 
-__all__ = ["API_KEY", "VERSIONS", "handle", "refuse"]
-
-API_KEY = 30
-VERSIONS = (1, 3)
+__all__ = ["handle", "refuse"]
 
 
 def handle(
@@ -48,7 +45,7 @@ def handle(
     SECURITY_DISABLED; per entry INVALID_REQUEST (name of the cluster, no name, a code that does not
     exist, principal without a colon), POLICY_VIOLATION (too many records).
     """
-    assert VERSIONS[0] <= context.api_version <= VERSIONS[1], context.api_version
+    assert request.MIN_VERSION <= context.api_version <= request.MAX_VERSION, context.api_version
     if any(_is_for_filters(each) for each in request.creations):
         words = "The entries contain elements that only a filter may have."
         return ControllerResult(refuse(request, ErrorCode.INVALID_REQUEST, words))

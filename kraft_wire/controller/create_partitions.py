@@ -22,10 +22,7 @@ from kraft_wire.wire.generated.create_partitions import (
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
 
-__all__ = ["API_KEY", "VERSIONS", "handle", "refuse"]
-
-API_KEY = 37
-VERSIONS = (0, 3)
+__all__ = ["handle", "refuse"]
 
 
 def handle(
@@ -37,7 +34,7 @@ def handle(
     INVALID_PARTITIONS (not an increase), POLICY_VIOLATION (too many records),
     INVALID_REPLICA_ASSIGNMENT, INVALID_REPLICATION_FACTOR.
     """
-    assert VERSIONS[0] <= context.api_version <= VERSIONS[1], context.api_version
+    assert request.MIN_VERSION <= context.api_version <= request.MAX_VERSION, context.api_version
     named = Counter(topic.name for topic in request.topics)
     records: list[VersionedRecord] = []
     results: dict[str, CreatePartitionsTopicResult] = {}

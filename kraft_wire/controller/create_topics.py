@@ -33,10 +33,7 @@ from kraft_wire.wire.generated.create_topics import (
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.topic_record import TopicRecord
 
-__all__ = ["API_KEY", "VERSIONS", "handle", "refuse"]
-
-API_KEY = 19
-VERSIONS = (2, 7)
+__all__ = ["handle", "refuse"]
 
 _BY_DEFAULT: Final = -1
 _TOO_MANY: Final = "Excessively large number of partitions per request."
@@ -52,7 +49,7 @@ def handle(
     (name, collision), TOPIC_ALREADY_EXISTS, INVALID_CONFIG, INVALID_REQUEST (assignment beside
     counts), INVALID_REPLICA_ASSIGNMENT, INVALID_REPLICATION_FACTOR, INVALID_PARTITIONS.
     """
-    assert VERSIONS[0] <= context.api_version <= VERSIONS[1], context.api_version
+    assert request.MIN_VERSION <= context.api_version <= request.MAX_VERSION, context.api_version
     named = Counter(topic.name for topic in request.topics)
     asked = [topic for topic in request.topics if named[topic.name] == 1]
     if is_too_large(_partitions_count(controller, asked)):

@@ -24,10 +24,7 @@ from kraft_wire.wire.generated.remove_access_control_entry_record import (
     RemoveAccessControlEntryRecord,
 )
 
-__all__ = ["API_KEY", "VERSIONS", "handle", "refuse"]
-
-API_KEY = 31
-VERSIONS = (1, 3)
+__all__ = ["handle", "refuse"]
 
 
 def handle(
@@ -38,7 +35,7 @@ def handle(
     Errors for all, first match wins: SECURITY_DISABLED, INVALID_REQUEST (more than 10,000 entries);
     per filter INVALID_REQUEST (a code that does not exist).
     """
-    assert VERSIONS[0] <= context.api_version <= VERSIONS[1], context.api_version
+    assert request.MIN_VERSION <= context.api_version <= request.MAX_VERSION, context.api_version
     filters = [_read(each) for each in request.filters]
     assert not any(each.has_zero for each in filters), "refused when the request is read"
     if controller.settings.text(AUTHORIZER_KEY) != STANDARD_AUTHORIZER:

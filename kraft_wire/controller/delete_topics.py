@@ -23,10 +23,7 @@ from kraft_wire.wire.generated.delete_topics import (
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.remove_topic_record import RemoveTopicRecord
 
-__all__ = ["API_KEY", "VERSIONS", "handle", "refuse"]
-
-API_KEY = 20
-VERSIONS = (1, 6)
+__all__ = ["handle", "refuse"]
 
 _IDS_FROM: Final = 6
 _DELETION_DISABLED_FROM: Final = 3
@@ -42,7 +39,7 @@ def handle(
     UNKNOWN_TOPIC_ID, POLICY_VIOLATION (too many records).
     """
     version = context.api_version
-    assert VERSIONS[0] <= version <= VERSIONS[1], version
+    assert request.MIN_VERSION <= version <= request.MAX_VERSION, version
     states = request.topics
     if version < _IDS_FROM:
         states = [DeleteTopicState(name=name) for name in request.topic_names]

@@ -23,10 +23,7 @@ from kraft_wire.wire.generated.elect_leaders import (
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.partition_change_record import PartitionChangeRecord
 
-__all__ = ["API_KEY", "VERSIONS", "handle", "refuse"]
-
-API_KEY = 43
-VERSIONS = (0, 2)
+__all__ = ["handle", "refuse"]
 
 _ELECTIONS: Final = {0: Election.PREFERRED, 1: Election.UNCLEAN}
 _NOT_NEEDED: Final = (
@@ -67,7 +64,7 @@ def handle(
     Errors per partition, first match wins: UNKNOWN_TOPIC_OR_PARTITION, ELECTION_NOT_NEEDED,
     PREFERRED_LEADER_NOT_AVAILABLE or ELIGIBLE_LEADERS_NOT_AVAILABLE.
     """
-    assert VERSIONS[0] <= context.api_version <= VERSIONS[1], context.api_version
+    assert request.MIN_VERSION <= context.api_version <= request.MAX_VERSION, context.api_version
     election = _ELECTIONS.get(request.election_type)
     if election is None:
         words = f"Unknown election type {request.election_type}"

@@ -27,10 +27,7 @@ from kraft_wire.wire.generated.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 
-__all__ = ["API_KEY", "VERSIONS", "handle", "refuse"]
-
-API_KEY = 44
-VERSIONS = (0, 1)
+__all__ = ["handle", "refuse"]
 
 
 def handle(
@@ -42,7 +39,7 @@ def handle(
     wins: INVALID_REQUEST (named twice; keys twice; null; broker id or key that is not dynamic;
     unknown type), INVALID_CONFIG, INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION.
     """
-    assert VERSIONS[0] <= context.api_version <= VERSIONS[1], context.api_version
+    assert request.MIN_VERSION <= context.api_version <= request.MAX_VERSION, context.api_version
     responses, records = change_each(
         request.resources, partial(_resource_records, controller), AlterConfigsResourceResponse
     )

@@ -19,10 +19,7 @@ from kraft_wire.wire.generated.list_partition_reassignments import (
     OngoingTopicReassignment,
 )
 
-__all__ = ["API_KEY", "VERSIONS", "handle", "refuse"]
-
-API_KEY = 46
-VERSIONS = (0, 0)
+__all__ = ["handle", "refuse"]
 
 
 def handle(

@@ -6,8 +6,8 @@ appends the records, calls `Controller.appended`, and answers once they are comm
 
 from dataclasses import replace
 
-from kraft_wire.controller.api_table import handler, refuser
 from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
+from kraft_wire.controller.dispatch import handler, refuser
 from kraft_wire.controller.refusal import BATCH_BYTES_MAX, BATCH_RECORDS_MAX
 from kraft_wire.metadata.records import encode_record
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -23,7 +23,7 @@ def decide(
     now_ms: int,
     wall_ms: int,
 ) -> ControllerResult:
-    """Return what a request leads to; its API and version must be in `api_table`.
+    """Return what a request leads to; its API must be one of the controller's.
 
     Errors in order: NOT_CONTROLLER while the controller is not active, the handler's own,
     INVALID_REQUEST where a record cannot be encoded, RECORD_LIST_TOO_LARGE. No API reads the wall
@@ -41,7 +41,7 @@ def decide(
 
 
 def refuse(request: Message, error: ErrorCode, message: str | None) -> Message:
-    """Return the response that refuses a request of `api_table` as a whole, in its own shape."""
+    """Return the response that refuses a request as a whole, in its own shape."""
     assert error is not ErrorCode.NONE
     return refuser(request.API_KEY)(request, error, message)
 

@@ -13,10 +13,7 @@ from kraft_wire.wire.generated.unregister_broker import (
     UnregisterBrokerResponse,
 )
 
-__all__ = ["API_KEY", "VERSIONS", "handle", "refuse"]
-
-API_KEY = 64
-VERSIONS = (0, 0)
+__all__ = ["handle", "refuse"]
 
 
 def handle(

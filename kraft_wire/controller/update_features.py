@@ -38,10 +38,7 @@ from kraft_wire.wire.generated.update_features import (
     UpdateFeaturesResponse,
 )
 
-__all__ = ["API_KEY", "VERSIONS", "handle", "quorum_refused", "refuse"]
-
-API_KEY = 57
-VERSIONS = (0, 2)
+__all__ = ["handle", "quorum_refused", "refuse"]
 
 _UPGRADE, _SAFE_DOWNGRADE, _UNSAFE_DOWNGRADE = 1, 2, 3
 _LAST_VERSION_WITH_RESULTS: Final = 1
@@ -68,7 +65,7 @@ def handle(
     higher with one, a downgrade that would lose metadata, kraft.version downwards, unknown to the
     release, a level that another feature's is too low for.
     """
-    assert VERSIONS[0] <= context.api_version <= VERSIONS[1], context.api_version
+    assert request.MIN_VERSION <= context.api_version <= request.MAX_VERSION, context.api_version
     updates = {
         each.feature: _Update(each.feature, each.max_version_level, each.upgrade_type)
         for each in request.feature_updates

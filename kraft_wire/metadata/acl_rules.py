@@ -8,6 +8,7 @@ entries, and the broker, which describes them. Whether an operation is allowed i
 from collections.abc import Mapping
 from typing import Final
 
+from kraft_wire.apis.rights import Operation, Resource
 from kraft_wire.frozen import frozen
 from kraft_wire.metadata.image import AclImage
 
@@ -33,36 +34,19 @@ STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAutho
 UNKNOWN, ANY = 0, 1
 MATCH: Final = 2
 _LITERAL: Final = 3
-CLUSTER_RESOURCE: Final = 4
+CLUSTER_RESOURCE: Final = Resource.CLUSTER.value
 CLUSTER_NAME: Final = "kafka-cluster"
 _WILDCARD: Final = "*"
 
 RESOURCE_TYPES: Final[Mapping[int, str]] = {
     1: "ANY",
-    2: "TOPIC",
-    3: "GROUP",
-    4: "CLUSTER",
-    5: "TRANSACTIONAL_ID",
-    6: "DELEGATION_TOKEN",
-    7: "USER",
+    **{each.value: each.name for each in Resource},
 }
 PATTERN_TYPES: Final[Mapping[int, str]] = {1: "ANY", 2: "MATCH", 3: "LITERAL", 4: "PREFIXED"}
 OPERATIONS: Final[Mapping[int, str]] = {
     1: "ANY",
     2: "ALL",
-    3: "READ",
-    4: "WRITE",
-    5: "CREATE",
-    6: "DELETE",
-    7: "ALTER",
-    8: "DESCRIBE",
-    9: "CLUSTER_ACTION",
-    10: "DESCRIBE_CONFIGS",
-    11: "ALTER_CONFIGS",
-    12: "IDEMPOTENT_WRITE",
-    13: "CREATE_TOKENS",
-    14: "DESCRIBE_TOKENS",
-    15: "TWO_PHASE_COMMIT",
+    **{each.value: each.name for each in Operation},
 }
 PERMISSION_TYPES: Final[Mapping[int, str]] = {1: "ANY", 2: "DENY", 3: "ALLOW"}
 

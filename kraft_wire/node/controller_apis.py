@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final, NamedTuple
 
-from kraft_wire.broker.api_table import FORWARDED, handler
+from kraft_wire.apis.api import ListenerType, Owner, Versions
+from kraft_wire.apis.registry import FORWARDABLE, FORWARDED, key_of, owned, served
 from kraft_wire.broker.context import PARKED, Parked, ReplyTo, RequestContext, Withheld
+from kraft_wire.broker.dispatch import handler
 from kraft_wire.broker.settings import BrokerSettings
-from kraft_wire.controller.api_table import API_TABLE as CONTROLLER_TABLE
 from kraft_wire.controller.requests import refuse
 from kraft_wire.metadata.features import CONTROLLERS_FROM
 from kraft_wire.metadata.image import MetadataImage
@@ -29,7 +30,7 @@ from kraft_wire.node.controller_descriptions import (
 )
 from kraft_wire.node.controller_host import ControllerHost
 from kraft_wire.node.decoding import RequestDecoder
-from kraft_wire.node.envelopes import FORWARDABLE, Unpacked, seal_answer, unpack
+from kraft_wire.node.envelopes import Unpacked, seal_answer, unpack
 from kraft_wire.node.event_log import Report
 from kraft_wire.node.forwarding import AskedBy, Forwarder, active_controller
 from kraft_wire.node.outputs import Output
@@ -45,19 +46,19 @@ from kraft_wire.wire.generated.controller_registration import (
 from kraft_wire.wire.generated.envelope import EnvelopeRequest
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.register_controller_record import RegisterControllerRecord
-from kraft_wire.wire.generated.registry import request_class, response_class
+from kraft_wire.wire.generated.registry import response_class
 from kraft_wire.wire.header import RequestHeader
 from kraft_wire.wire.message import DecodeLimits, Message, UnencodableMessage
 
-__all__ = ["ControllerApis", "controller_versions"]
+__all__ = ["ControllerApis"]
 
-_RAFT: Final = (1, 52, 53, 54, 55, 59, 80, 81, 82)
-"""Fetch, Vote, BeginQuorumEpoch, EndQuorumEpoch, DescribeQuorum, FetchSnapshot, and the voters'."""
-_API_VERSIONS: Final = 18
-_DESCRIBED: Final = (29, 32, 50)
-"""DescribeAcls, DescribeConfigs, DescribeUserScramCredentials: the broker's handlers serve them."""
-_ENVELOPE: Final = 58
-_DESCRIBE_CLUSTER: Final = 60
+_HERE: Final = ListenerType.CONTROLLER
+_RAFT: Final = frozenset(owned(Owner.RAFT, _HERE))
+_DECIDED: Final = frozenset(owned(Owner.CONTROLLER, _HERE))
+_DESCRIBED: Final = frozenset(owned(Owner.BROKER, _HERE))
+"""The broker's handlers serve them: they read metadata alone."""
+_API_VERSIONS: Final = key_of("ApiVersions")
+_ENVELOPE: Final = key_of("Envelope")
 _REGISTRATION: Final = "controller registration"
 """The tag of a question whose answer nobody waits for."""
 
@@ -94,15 +95,6 @@ class _Described:
         return self._settings
 
 
-def controller_versions() -> dict[int, tuple[int, int]]:
-    """Return every API that a controller's listener serves, with its inclusive versions."""
-    served = {key: (each.min_version, each.max_version) for key, each in CONTROLLER_TABLE.items()}
-    for key in (*_RAFT, _API_VERSIONS, *_DESCRIBED, _ENVELOPE, _DESCRIBE_CLUSTER):
-        kind = request_class(key)
-        served[key] = (kind.MIN_VERSION, kind.MAX_VERSION - kind.LATEST_VERSION_UNSTABLE)
-    return dict(sorted(served.items()))
-
-
 class ControllerApis:
     """The controller's side of one node; see the module."""
 
@@ -115,7 +107,7 @@ class ControllerApis:
         report: Report,
         limits: DecodeLimits,
     ) -> None:
-        self.versions = controller_versions()
+        self.versions: dict[int, Versions] = served(_HERE)
         """What the controller's listeners serve."""
         self.decoder = RequestDecoder(self.versions, limits)
         """Of requests that come in there."""
@@ -153,7 +145,7 @@ class ControllerApis:
         if api_key == _ENVELOPE:
             assert isinstance(request, EnvelopeRequest), request
             return self._open(context, request)
-        if api_key in _RAFT or api_key in CONTROLLER_TABLE:
+        if api_key in _RAFT or api_key in _DECIDED:
             return self._ask_own(context, request)
         if api_key in _DESCRIBED:
             return handler(api_key)(self._described, context, request)  # type: ignore[arg-type]  # these read metadata alone
@@ -171,11 +163,7 @@ class ControllerApis:
         assert request.API_KEY in FORWARDED, request.NAME
         if self._host.is_active:
             return self._ask_own(context, request)
-        header = RequestHeader(
-            request.API_KEY, context.api_version, context.request_number, context.client_id
-        )
-        reply_to, now_ms = context.reply_to, context.now_ms
-        self.forwarder.forward(reply_to, header, request, context.client_host, now_ms)
+        self.forwarder.forward(context, request)
         return PARKED
 
     def ask(self, tag: str, request: Message, now_ms: int, wall_ms: int) -> Message | Parked:
@@ -230,6 +218,7 @@ class ControllerApis:
             inner.header.client_id,
             inner.client_host,
             context.listener,
+            inner.principal,
         )
         answer = self._ask_own(within, inner.request)
         return answer if answer is PARKED else self._sealed(context.reply_to, answer)
@@ -244,7 +233,7 @@ class ControllerApis:
 
     def _refusal(self, request: Message, error: ErrorCode, message: str | None) -> Message:
         """Return the answer to a request that is one error."""
-        if request.API_KEY in CONTROLLER_TABLE:
+        if request.API_KEY in _DECIDED:
             return refuse(request, error, message)
         answer = response_class(request.API_KEY)()
         assert request.API_KEY in _RAFT, request.NAME
@@ -312,19 +301,15 @@ class ControllerApis:
         """Decide here what waits for an active controller, where this node's is."""
         if not self._host.is_active:
             return
-        for asked_by, request, header in self.forwarder.take_waiting():
-            if header is None or not isinstance(asked_by, ReplyTo):
-                assert isinstance(asked_by, str), asked_by
-                answer = self._host.handle(
-                    _Moment(request.MAX_VERSION), request, asked_by, now_ms, wall_ms
-                )
+        for asker, request in self.forwarder.take_waiting():
+            if isinstance(asker, str):
+                own = _Moment(request.MAX_VERSION)
+                answer = self._host.handle(own, request, asker, now_ms, wall_ms)
             else:
-                context = RequestContext(
-                    *asked_by, header.api_version, now_ms, wall_ms, header.client_id
-                )
-                answer = self._ask_own(context, request)
+                answer = self._ask_own(asker.at(now_ms, wall_ms), request)
             if answer is not PARKED:
-                self.forwarder.answers.append((asked_by, answer))
+                to = asker if isinstance(asker, str) else asker.reply_to
+                self.forwarder.answers.append((to, answer))
 
     def connection_closed(self, connection_id: int) -> None:
         """Forget what a connection was waiting for."""

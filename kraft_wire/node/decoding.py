@@ -11,6 +11,8 @@ from struct import Struct
 from struct import error as struct_error
 from typing import Final, TypeAlias
 
+from kraft_wire.apis.api import Versions
+from kraft_wire.apis.registry import APIS, key_of
 from kraft_wire.frozen import slotted
 from kraft_wire.node.outputs import Rejection
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -27,20 +29,15 @@ __all__ = [
     "Answered",
     "Decoded",
     "RequestDecoder",
-    "Versions",
     "api_name",
     "refused",
     "unencodable",
 ]
 
-Versions: TypeAlias = Mapping[int, tuple[int, int]]
-"""Key to inclusive versions that are served."""
-
-_API_VERSIONS: Final = 18
-_PRODUCE: Final = 0
-_PRODUCE_REFUSED_MAX: Final = 2
-_ACCESS_CONTROL: Final = frozenset({29, 30, 31})
-"""DescribeAcls, CreateAcls, DeleteAcls, which have codes that nobody can mean."""
+_API_VERSIONS: Final = key_of("ApiVersions")
+_PRODUCE: Final = APIS[key_of("Produce")]
+_ACCESS_CONTROL: Final = frozenset(map(key_of, ("DescribeAcls", "CreateAcls", "DeleteAcls")))
+"""They have codes that nobody can mean."""
 
 
 Decoded: TypeAlias = tuple[RequestHeader, Message, int]
@@ -68,7 +65,7 @@ def api_name(api_key: int) -> str:
 class RequestDecoder:
     """Decodes the requests of the APIs that are served."""
 
-    def __init__(self, versions: Versions, limits: DecodeLimits) -> None:
+    def __init__(self, versions: Mapping[int, Versions], limits: DecodeLimits) -> None:
         self._versions = versions
         self._limits = limits
 
@@ -102,7 +99,8 @@ def _other_version(
 ) -> Answered | Rejection:
     if header.api_key == _API_VERSIONS:
         return Answered(header.correlation_id, _api_versions_refusal(versions))
-    if header.api_key == _PRODUCE and 0 <= header.api_version <= _PRODUCE_REFUSED_MAX:
+    is_produce = header.api_key == _PRODUCE.key
+    if is_produce and _PRODUCE.advertised_min <= header.api_version < _PRODUCE.versions[0]:
         body = _produce_refusal(header.api_version, frame, body_at)
         if body is not None:
             return Answered(header.correlation_id, body)
@@ -163,6 +161,8 @@ _PRODUCE_HEAD: Final = Struct(">hi")
 _PARTITION_HEAD: Final = Struct(">ii")
 _PARTITION_RESULT: Final = Struct(">ihq")
 _NO_TIME: Final = Struct(">q").pack(-1)
+_FIRST_TIME_VERSION: Final = 2
+"""Of Produce: the answer has the time of the append."""
 
 
 def _produce_refusal(version: int, frame: bytearray, position: int) -> bytes | None:
@@ -187,7 +187,7 @@ def _produce_refusal(version: int, frame: bytearray, position: int) -> bytes | N
                 index, size = _PARTITION_HEAD.unpack_from(view, position)
                 position += _PARTITION_HEAD.size + max(0, size)
                 answer += _PARTITION_RESULT.pack(index, ErrorCode.UNSUPPORTED_VERSION, -1)
-                answer += _NO_TIME if version == _PRODUCE_REFUSED_MAX else b""
+                answer += _NO_TIME if version >= _FIRST_TIME_VERSION else b""
     except (ValueError, struct_error):
         return None
     if position > len(view):

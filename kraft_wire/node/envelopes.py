@@ -1,7 +1,7 @@
 """Envelope, API key 58: a client's request on its way through a broker to the active controller.
 
 KIP-590 as 4.3.1 does it in KRaft. Inside stand the client's own header and body, its principal
-(DefaultPrincipalData, always ANONYMOUS here: there is no authentication) and its address; inside
+(DefaultPrincipalData) and its address; inside
 the answer stand response header and body. A request that cannot be read is answered by the
 envelope's own error, and so is one that met a controller which is not active: that is how the
 broker learns to look for another one.
@@ -11,6 +11,8 @@ from ipaddress import ip_address
 from struct import Struct as Codec
 from typing import Final, NamedTuple
 
+from kraft_wire.apis.registry import FORWARDABLE
+from kraft_wire.model import Principal
 from kraft_wire.node.decoding import RequestDecoder
 from kraft_wire.wire.generated.default_principal_data import DefaultPrincipalData
 from kraft_wire.wire.generated.envelope import EnvelopeRequest, EnvelopeResponse
@@ -25,16 +27,10 @@ from kraft_wire.wire.header import (
 )
 from kraft_wire.wire.message import DecodeLimits, MalformedMessage, Message, Struct
 
-__all__ = ["FORWARDABLE", "Unpacked", "mentions", "open_answer", "pack", "seal_answer", "unpack"]
-
-FORWARDABLE: Final = frozenset(
-    {*(19, 20, 30, 31, 33, 37, 38, 39, 40, 43, 44, 45, 46), *(49, 51, 55, 57, 64, 80, 81)}
-)
-"""API keys that may stand in an envelope; the others a controller refuses there."""
+__all__ = ["Unpacked", "mentions", "open_answer", "pack", "seal_answer", "unpack"]
 
 _VERSION: Final = Codec(">h")
 _ADDRESS_SIZES: Final = (4, 16)
-_PRINCIPAL: Final = DefaultPrincipalData(type="User", name="ANONYMOUS", token_authenticated=False)
 
 
 class Unpacked(NamedTuple):
@@ -43,17 +39,25 @@ class Unpacked(NamedTuple):
     header: RequestHeader
     request: Message
     client_host: str
+    principal: Principal
 
 
-def pack(header: RequestHeader, request: Message, client_host: str) -> EnvelopeRequest:
+def pack(
+    header: RequestHeader, request: Message, client_host: str, principal: Principal
+) -> EnvelopeRequest:
     """Put a client's request into an envelope; raises UnencodableMessage."""
     try:
         address = ip_address(client_host).packed
     except ValueError:  # a host that knows its clients by other names
         address = bytes(4)
+    data = DefaultPrincipalData(
+        type=principal.type,
+        name=principal.name,
+        token_authenticated=principal.token_authenticated,
+    )
     return EnvelopeRequest(
         request_data=encode_request_header(header) + request.encode(header.api_version),
-        request_principal=_VERSION.pack(0) + _PRINCIPAL.encode(0),
+        request_principal=_VERSION.pack(0) + data.encode(0),
         client_host_address=address,
     )
 
@@ -65,7 +69,8 @@ def unpack(envelope: EnvelopeRequest, decoder: RequestDecoder) -> Unpacked | Env
     UNSUPPORTED_VERSION (the header), INVALID_REQUEST (an API that is not forwarded),
     UNSUPPORTED_VERSION (version or body).
     """
-    if not _is_principal(envelope.request_principal):
+    principal = _principal(envelope.request_principal)
+    if principal is None:
         return EnvelopeResponse(error_code=ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE)
     address = bytes(envelope.client_host_address)
     if len(address) not in _ADDRESS_SIZES:
@@ -79,7 +84,7 @@ def unpack(envelope: EnvelopeRequest, decoder: RequestDecoder) -> Unpacked | Env
     decoded = decoder.decode(bytearray(envelope.request_data))
     if not isinstance(decoded, tuple):
         return EnvelopeResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
-    return Unpacked(*decoded[:2], str(ip_address(address)))
+    return Unpacked(*decoded[:2], str(ip_address(address)), principal)
 
 
 def seal_answer(header: RequestHeader, response: Message) -> EnvelopeResponse:
@@ -123,11 +128,12 @@ def mentions(part: Struct, error: ErrorCode) -> bool:
     return False
 
 
-def _is_principal(data: bytes | memoryview | None) -> bool:
+def _principal(data: bytes | memoryview | None) -> Principal | None:
+    """Read who asked, None where that cannot be read."""
     if data is None or len(data) < _VERSION.size or _VERSION.unpack_from(data)[0] != 0:
-        return False
+        return None
     try:
-        DefaultPrincipalData.decode(data, 0, _VERSION.size)
+        found, _ = DefaultPrincipalData.decode(data, 0, _VERSION.size)
     except MalformedMessage:
-        return False
-    return True
+        return None
+    return Principal(found.type, found.name, found.token_authenticated)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from kraft_wire.broker.context import ReplyTo
+from kraft_wire.broker.context import ReplyTo, RequestContext
 from kraft_wire.model import sooner
 from kraft_wire.node.envelopes import mentions, open_answer, pack
 from kraft_wire.node.event_log import Report
@@ -49,7 +49,8 @@ _TIMED_OUT: Final = "Timed out waiting for the active controller."
 class _Question:
     """A request and what has become of it; request id 0: it waits to be sent."""
 
-    asked_by: AskedBy
+    asker: RequestContext | str
+    """The client's request, or the tag of one of the node's own."""
     request: Message
     sent: Message
     """The request, or the envelope around it."""
@@ -105,19 +106,13 @@ class Forwarder:
 
     # -- the node's calls ------------------------------------------------------------------------
 
-    def forward(
-        self,
-        reply_to: ReplyTo,
-        header: RequestHeader,
-        request: Message,
-        client_host: str,
-        now_ms: int,
-    ) -> None:
+    def forward(self, context: RequestContext, request: Message) -> None:
         """Forward a client's request in an envelope; raises UnencodableMessage."""
-        envelope = pack(header, request, client_host)
-        self._ask(
-            _Question(reply_to, request, envelope, header, now_ms + self._patience_ms), now_ms
-        )
+        version, number = context.api_version, context.request_number
+        header = RequestHeader(request.API_KEY, version, number, context.client_id)
+        envelope = pack(header, request, context.client_host, context.principal)
+        until_ms = context.now_ms + self._patience_ms
+        self._ask(_Question(context, request, envelope, header, until_ms), context.now_ms)
 
     def ask(self, tag: str, request: Message, now_ms: int) -> None:
         """Ask on the node's own behalf, unless this tag's question is still open."""
@@ -136,15 +131,15 @@ class Forwarder:
                     question.request_id = 0
         self._send_waiting(now_ms)
 
-    def take_waiting(self) -> list[tuple[AskedBy, Message, RequestHeader | None]]:
+    def take_waiting(self) -> list[tuple[RequestContext | str, Message]]:
         """Return the questions that nobody was asked yet, which are the caller's from now on.
 
-        With the header where a client asked; None where the node itself did.
+        With the context where a client asked, with the tag where the node itself did.
         """
         waiting = [each for each in self._questions.values() if not each.request_id]
         for question in waiting:
-            self._forget(_key(question.asked_by))
-        return [(each.asked_by, each.request, each.header) for each in waiting]
+            self._forget(_key(question.asker))
+        return [(each.asker, each.request) for each in waiting]
 
     def connection_closed(self, connection_id: int) -> None:
         """Forget what a client was waiting for."""
@@ -199,7 +194,7 @@ class Forwarder:
     # -- questions -------------------------------------------------------------------------------
 
     def _ask(self, question: _Question, now_ms: int) -> None:
-        key = _key(question.asked_by)
+        key = _key(question.asker)
         assert key not in self._questions, "one question at a time"
         self._questions[key] = question
         self._send(question, now_ms)
@@ -253,8 +248,9 @@ class Forwarder:
         return response
 
     def _finish(self, question: _Question, answer: Message | None) -> None:
-        self._forget(_key(question.asked_by))
-        self.answers.append((question.asked_by, answer))
+        asker = question.asker
+        self._forget(_key(asker))
+        self.answers.append((asker if isinstance(asker, str) else asker.reply_to, answer))
 
     def _forget(self, key: int | str) -> None:
         question = self._questions.pop(key, None)
@@ -262,5 +258,5 @@ class Forwarder:
             del self._by_request[question.request_id]
 
 
-def _key(asked_by: AskedBy) -> int | str:
-    return asked_by if isinstance(asked_by, str) else asked_by.connection_id
+def _key(asker: RequestContext | str) -> int | str:
+    return asker if isinstance(asker, str) else asker.connection_id

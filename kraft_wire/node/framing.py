@@ -11,6 +11,7 @@ them; only Produce may use the largest (all others: `request.metadata.max.bytes`
 from struct import Struct
 from typing import Final
 
+from kraft_wire.apis.registry import key_of
 from kraft_wire.node.limits import ServerLimits
 from kraft_wire.node.outputs import Rejection
 
@@ -20,7 +21,7 @@ _LENGTH: Final = Struct(">i")
 _API_KEY: Final = Struct(">h")
 _HEADER_BYTES_MIN: Final = 8
 """Api key, version and correlation id: nothing shorter is a request."""
-_PRODUCE: Final = 0
+_PRODUCE: Final = key_of("Produce")
 _FIRST_ROOM_BYTES: Final = 64 * 1024
 """A bytearray is backed as soon as it is made, so a thousand frames that only begin cost this."""
 _GROWTH: Final = 4

@@ -12,7 +12,8 @@ from collections import defaultdict
 from itertools import count
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kraft_wire.broker.api_table import API_TABLE, FORWARDED, handler
+from kraft_wire.apis.api import ListenerType, Owner
+from kraft_wire.apis.registry import APIS, owned, served
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import (
     NO_REPLY,
@@ -21,10 +22,11 @@ from kraft_wire.broker.context import (
     RequestContext,
     Withheld,
 )
+from kraft_wire.broker.dispatch import handler
 from kraft_wire.controller.controller import Controller, layered
 from kraft_wire.metadata.delta import MetadataDelta
 from kraft_wire.metadata.image import MetadataImage
-from kraft_wire.model import Chance, DiskFull, StorageError
+from kraft_wire.model import ANONYMOUS, Chance, DiskFull, StorageError
 from kraft_wire.node.broker_part import BrokerPart, LinkNeeds
 from kraft_wire.node.config import NodeConfig
 from kraft_wire.node.decoding import Decoded, RequestDecoder, refused, unencodable
@@ -48,8 +50,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Node"]
 
-_WITHOUT_TIMERS: Final = frozenset({0, 1, 2, 3, 18})
-"""Produce, Fetch, ListOffsets, Metadata, ApiVersions: they set a timer only by parking."""
+_WITH_TIMERS: Final = frozenset(each.key for each in APIS.values() if each.sets_timers)
+_BROKERS: Final = frozenset(owned(Owner.BROKER, ListenerType.BROKER))
+"""What the broker itself answers; the rest of its listeners' requests the controller decides."""
 
 
 class _InFlight(NamedTuple):
@@ -98,7 +101,7 @@ class Node:
         assert meta is not None, "opened directories are formatted"
         self.cluster_id = meta.cluster_id
         limits, link_ids = _decode_limits(config), count(1)
-        self._decoder = RequestDecoder(_served_versions(), limits)
+        self._decoder = RequestDecoder(served(ListenerType.BROKER), limits)
         self._controller_listeners = frozenset(each.name for each in config.controller_listeners)
         self._quorum = QuorumPart(
             fs,
@@ -335,8 +338,9 @@ class Node:
             header.client_id,
             peer.client_host,
             peer.listener,
+            ANONYMOUS,
         )
-        if api_key not in _WITHOUT_TIMERS:
+        if api_key in _WITH_TIMERS:
             self.timers_changed = True
         try:
             answer = self._route(context, api_key, request)
@@ -362,7 +366,7 @@ class Node:
     def _route(self, context: RequestContext, api_key: int, request: Message) -> Message | Withheld:
         if context.listener in self._controller_listeners:
             return self.controller_apis.handle(context, request)
-        if api_key in API_TABLE:
+        if api_key in _BROKERS:
             assert self._broker is not None, api_key
             return handler(api_key)(self._broker.broker, context, request)
         return self.controller_apis.handle_client(context, request)
@@ -425,11 +429,6 @@ class Node:
             del self._parked[reply_to.connection_id]
             reply = encoded_reply(reply_to.connection_id, parked.header, response)
             self.outputs.append(reply)
-
-
-def _served_versions() -> dict[int, tuple[int, int]]:
-    served = {key: (each.min_version, each.max_version) for key, each in API_TABLE.items()}
-    return served | FORWARDED
 
 
 def _decode_limits(config: NodeConfig) -> DecodeLimits:

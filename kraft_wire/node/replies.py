@@ -7,6 +7,7 @@ hold ends the connection with a named reason.
 from struct import Struct
 from typing import Final
 
+from kraft_wire.apis.registry import key_of
 from kraft_wire.model import FileSlice
 from kraft_wire.node.decoding import Answered, unencodable
 from kraft_wire.node.outputs import Buffers, Close, Reply
@@ -15,8 +16,8 @@ from kraft_wire.wire.message import Message, UnencodableMessage
 
 __all__ = ["encoded_reply", "reply_of_bytes"]
 
-_WITH_SLICES: Final = frozenset({1, 59})
-"""Fetch and FetchSnapshot: their answers carry parts of files."""
+_WITH_SLICES: Final = frozenset({key_of("Fetch"), key_of("FetchSnapshot")})
+"""Their answers carry parts of files."""
 _HEAD: Final = Struct(">ii")
 """Frame length and correlation id."""
 _LENGTH_BYTES: Final = 4

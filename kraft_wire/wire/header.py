@@ -10,6 +10,7 @@ request belongs to the retired ControlledShutdown version 0 alone.
 from struct import Struct, error
 
 from kraft_wire.frozen import slotted
+from kraft_wire.wire.generated.messages import MESSAGES
 from kraft_wire.wire.generated.registry import REQUESTS
 from kraft_wire.wire.message import Buffer, DecodeLimits, Malformation, MalformedMessage
 from kraft_wire.wire.primitives import decode_unsigned_varint
@@ -24,7 +25,7 @@ __all__ = [
     "response_header_version",
 ]
 
-API_VERSIONS = 18
+API_VERSIONS = MESSAGES["ApiVersionsRequest"].api_key
 CONTROLLED_SHUTDOWN = 7
 FLEXIBLE_FROM = {key: entry.flexible_from for key, entry in REQUESTS.items()}
 NEVER_FLEXIBLE = 32767

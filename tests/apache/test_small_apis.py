@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kraft_wire.broker.api_table import API_TABLE
+from kraft_wire.apis.registry import APIS
 from kraft_wire.client import BrokerConnection
 from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.generated.create_topics import (
@@ -268,8 +268,8 @@ CASES: list[Any] = [
         *((name, request, first) for name, (request, first) in NEWER.items()),
     ]
     for version in range(
-        max(first, API_TABLE[request.API_KEY].min_version),
-        API_TABLE[request.API_KEY].max_version + 1,
+        max(first, APIS[request.API_KEY].versions[0]),
+        APIS[request.API_KEY].versions[1] + 1,
     )
 ]
 

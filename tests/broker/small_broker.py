@@ -19,6 +19,7 @@ from kraft_wire.metadata.image import (
     TopicImage,
 )
 from kraft_wire.model import (
+    ANONYMOUS,
     ZERO_UUID,
     LeaderEpoch,
     Offset,
@@ -202,7 +203,7 @@ def log_of(broker: Broker, topic: str, index: int = 0) -> NumbersLog:
 
 def context(version: int, *, now_ms: int = 0, listener: str = LISTENER) -> RequestContext:
     """The circumstances of a request in a version."""
-    return RequestContext(1, 1, version, now_ms, 0, listener=listener)
+    return RequestContext(1, 1, version, now_ms, 0, None, "127.0.0.1", listener, ANONYMOUS)
 
 
 def each_version(versions: tuple[int, int]) -> Iterator[int]:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kraft_wire.broker.broker import Broker
-from kraft_wire.broker.handlers.delete_records import VERSIONS, handle
+from kraft_wire.broker.handlers.delete_records import handle
 from kraft_wire.metadata.image import TOPIC_RESOURCE, MetadataImage
 from kraft_wire.model import StorageError, TopicPartition
 from kraft_wire.wire.generated.delete_records import (
@@ -47,7 +47,7 @@ def delete(broker: Broker, topic: str, index: int, offset: int) -> tuple[int, in
             )
         ]
     )
-    response = handle(broker, context(VERSIONS[1]), request)
+    response = handle(broker, context(DeleteRecordsRequest.MAX_VERSION), request)
     (result,) = response.topics[0].partitions
     assert (response.topics[0].name, result.partition_index) == (topic, index)
     return result.error_code, result.low_watermark
@@ -142,7 +142,7 @@ def test_topics_and_partitions_that_are_named_twice_are_answered_once(broker: Br
             for name, *wanted in asked
         ]
     )
-    response = handle(broker, context(VERSIONS[1]), request)
+    response = handle(broker, context(DeleteRecordsRequest.MAX_VERSION), request)
     assert isinstance(response, DeleteRecordsResponse)
     assert [
         (topic.name, each.partition_index, each.error_code, each.low_watermark)

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from kraft_wire.apis.registry import APIS, key_of
 from kraft_wire.broker.broker import Broker
-from kraft_wire.broker.handlers.describe_log_dirs import VERSIONS, handle
+from kraft_wire.broker.handlers.describe_log_dirs import handle
 from kraft_wire.broker.ports import LogDirectoryUsage
 from kraft_wire.model import TopicPartition
 from kraft_wire.wire.generated.describe_log_dirs import (
@@ -78,7 +79,7 @@ def test_volume_is_described_and_a_failed_directory_only_named(broker: Broker) -
 
 
 def test_answer_is_encoded_in_every_version(broker: Broker) -> None:
-    for version in each_version(VERSIONS):
+    for version in each_version(APIS[key_of("DescribeLogDirs")].versions):
         response = handle(broker, context(version), DescribeLogDirsRequest(topics=None))
         decoded, _ = DescribeLogDirsResponse.decode(response.encode(version), version)
         assert [result.log_dir for result in decoded.results] == ["/one", "/two"]

@@ -8,6 +8,7 @@ from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import PARKED, ReplyTo, RequestContext
 from kraft_wire.broker.handlers.init_producer_id import handle
 from kraft_wire.broker.producer_ids import ANSWER_AWAITED_MS, PREFETCH_BELOW
+from kraft_wire.model import ANONYMOUS
 from kraft_wire.wire.generated.allocate_producer_ids import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
@@ -65,7 +66,7 @@ def outcome(response: InitProducerIdResponse) -> tuple[int, int, int]:
 def park(broker: Broker, connection_id: int = 1, now_ms: int = 0) -> ReplyTo:
     """Send a request that must wait."""
     reply_to = ReplyTo(connection_id, 1)
-    asked = RequestContext(*reply_to, 5, now_ms, now_ms)
+    asked = RequestContext(*reply_to, 5, now_ms, now_ms, None, "10.0.0.7", "L", ANONYMOUS)
     assert handle(broker, asked, InitProducerIdRequest(transactional_id=None)) is PARKED
     return reply_to
 

@@ -3,7 +3,7 @@
 import pytest
 
 from kraft_wire.broker.broker import Broker
-from kraft_wire.broker.handlers.offset_for_leader_epoch import VERSIONS, handle
+from kraft_wire.broker.handlers.offset_for_leader_epoch import handle
 from kraft_wire.model import LeaderEpoch, Offset
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.offset_for_leader_epoch import (
@@ -52,7 +52,11 @@ def ask(
             )
         ]
     )
-    (answer,) = handle(broker, context(VERSIONS[1]), request).topics[0].partitions
+    (answer,) = (
+        handle(broker, context(OffsetForLeaderEpochRequest.MAX_VERSION), request)
+        .topics[0]
+        .partitions
+    )
     assert answer.partition == index
     return answer.error_code, answer.leader_epoch, answer.end_offset
 

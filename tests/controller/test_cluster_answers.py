@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from kraft_wire.broker.api_table import API_TABLE as BROKER_TABLE
-from kraft_wire.broker.api_table import handler
+from kraft_wire.apis.api import Owner
+from kraft_wire.apis.registry import APIS
+from kraft_wire.broker.dispatch import handler
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.controller.requests import decide
 from kraft_wire.metadata.features import SUPPORTED_FEATURES
@@ -56,7 +57,7 @@ def answered(cluster: OneNodeCluster, step: Step) -> dict[str, Any]:
     request = message_from_json(message_table(f"{step.api}Request"), step.body, step.version)
     if unknown_code(request) is not None:
         return CLOSED
-    if request.API_KEY in BROKER_TABLE:
+    if APIS[request.API_KEY].owner is Owner.BROKER:
         broker = SimpleNamespace(
             image=cluster.loader.image,
             node_id=1,

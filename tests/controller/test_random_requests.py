@@ -7,10 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from kraft_wire.broker.api_table import API_TABLE as BROKER_TABLE
-from kraft_wire.broker.api_table import handler
+from kraft_wire.apis.api import ListenerType, Owner
+from kraft_wire.apis.registry import APIS, owned
+from kraft_wire.broker.dispatch import handler
 from kraft_wire.broker.settings import BrokerSettings
-from kraft_wire.controller.api_table import API_TABLE
 from kraft_wire.controller.requests import decide
 from kraft_wire.metadata.acl_rules import AUTHORIZER_KEY, STANDARD_AUTHORIZER
 from kraft_wire.metadata.image_records import snapshot_values
@@ -22,6 +22,7 @@ from kraft_wire.wire.message import Message, Struct
 from kraft_wire.wire.schema import FieldTable, StructTable, includes
 from tests.controller.cluster import Context, OneNodeCluster
 
+DECIDED = owned(Owner.CONTROLLER, ListenerType.CONTROLLER)
 READERS = (29, 32, 48, 50, 74)
 NAMES = [
     *("", "a", "b", "t", "t.x", "t_x", "1", "2", "9", "-1", "*", "User:a", "kafka-cluster"),
@@ -123,9 +124,8 @@ def test_requests_of_any_content_are_answered_and_leave_a_log_that_replays(seed:
     cluster.controller.kraft_version = 0
     drawn = Drawn(seed)
     for _ in range(400):
-        api_key = drawn.random.choice((*API_TABLE, *READERS))
-        entry = API_TABLE.get(api_key) or BROKER_TABLE[api_key]
-        version = drawn.random.randint(entry.min_version, entry.max_version)
+        api_key = drawn.random.choice((*DECIDED, *READERS))
+        version = drawn.random.randint(*APIS[api_key].versions)
         request = drawn.request(api_key, version)
         if unknown_code(request) is not None:
             continue  # it ends its connection when it is read

@@ -1,14 +1,17 @@
 """Questions to the active controller: in envelopes or plain, asked again, given up, forgotten."""
 
 from itertools import count
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
-from kraft_wire.broker.api_table import FORWARDED
-from kraft_wire.broker.context import ReplyTo
+from kraft_wire.broker.context import ReplyTo, RequestContext
 from kraft_wire.controller import elect_leaders
+from kraft_wire.model import Principal
+from kraft_wire.node.controller_apis import ControllerApis
 from kraft_wire.node.decoding import RequestDecoder
-from kraft_wire.node.envelopes import FORWARDABLE, Unpacked, seal_answer, unpack
+from kraft_wire.node.envelopes import Unpacked, seal_answer, unpack
 from kraft_wire.node.forwarding import Forwarder
 from kraft_wire.node.outputs import Connect, Output, SendBytes
 from kraft_wire.node.uncommitted import not_controller
@@ -25,15 +28,21 @@ from kraft_wire.wire.generated.create_topics import (
 from kraft_wire.wire.generated.elect_leaders import ElectLeadersRequest, TopicPartitions
 from kraft_wire.wire.generated.envelope import EnvelopeRequest, EnvelopeResponse
 from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.messages import RELEASE
 from kraft_wire.wire.header import RequestHeader
 from kraft_wire.wire.message import DecodeLimits, Message
 from tests.node.far_side import RELEASES, answer, offer, requests_of
 
 CLIENT = ReplyTo(9, 1)
+ALICE = Principal("User", "alice", token_authenticated=True)
 HEADER = RequestHeader(19, 7, 1, "client")
 TOPIC = CreateTopicsRequest(topics=[CreatableTopic(name="t", num_partitions=1)])
 DONE = CreateTopicsResponse()
 INNER = RequestDecoder({19: (2, 7)}, DecodeLimits())
+
+
+def context(now_ms: int) -> RequestContext:
+    return RequestContext(*CLIENT, 7, now_ms, 0, "client", "10.0.0.7", "EXTERNAL", ALICE)
 
 
 def refuse(request: Message, error: ErrorCode, message: str | None) -> Message:
@@ -62,12 +71,12 @@ class World:
         self.link = opened.link_id
         self.forwarder.link_up(self.link, now_ms)
         ((header, _),) = requests_of(self.forwarder.take_outputs())
-        self.forwarder.link_frame(self.link, answer(header, offer(RELEASES["4.3.1"])), now_ms)
+        self.forwarder.link_frame(self.link, answer(header, offer(RELEASES[RELEASE])), now_ms)
         return self.forwarder.take_outputs()
 
     def asked(self, now_ms: int = 0) -> tuple[RequestHeader, EnvelopeRequest]:
         """Forward a client's request; return the envelope that goes out on a new link."""
-        self.forwarder.forward(CLIENT, HEADER, TOPIC, "10.0.0.7", now_ms)
+        self.forwarder.forward(context(now_ms), TOPIC)
         return one_envelope(self.connected(now_ms))
 
     def answered(self, header: RequestHeader, response: Message, now_ms: int = 1) -> None:
@@ -85,7 +94,7 @@ def test_a_clients_request_goes_out_in_an_envelope_with_its_header_and_address()
     header, envelope = world.asked()
     assert header.client_id == "5"
     inner = unpack(envelope, INNER)
-    assert inner == Unpacked(HEADER, TOPIC, "10.0.0.7")
+    assert inner == Unpacked(HEADER, TOPIC, "10.0.0.7", ALICE)
     world.answered(header, seal_answer(HEADER, DONE))
     assert world.forwarder.answers == [(CLIENT, DONE)]
     assert world.forwarder.take_waiting() == []
@@ -111,7 +120,7 @@ def test_a_controller_that_is_not_active_is_asked_again_or_another_one_is() -> N
 def test_a_question_waits_until_a_controller_is_known() -> None:
     world = World()
     world.active = None
-    world.forwarder.forward(CLIENT, HEADER, TOPIC, "10.0.0.7", 0)
+    world.forwarder.forward(context(0), TOPIC)
     assert world.forwarder.take_outputs() == []
     assert world.forwarder.deadline_ms() == 60_000
     world.active = (2, Address("h", 2))
@@ -122,11 +131,11 @@ def test_a_question_waits_until_a_controller_is_known() -> None:
 def test_what_waits_can_be_taken_back_by_a_controller_that_became_active() -> None:
     world = World()
     world.active = None
-    world.forwarder.forward(CLIENT, HEADER, TOPIC, "10.0.0.7", 0)
+    world.forwarder.forward(context(0), TOPIC)
     world.forwarder.ask("ids", AllocateProducerIdsRequest(), 0)
     assert world.forwarder.take_waiting() == [
-        (CLIENT, TOPIC, HEADER),
-        ("ids", AllocateProducerIdsRequest(), None),
+        (context(0), TOPIC),
+        ("ids", AllocateProducerIdsRequest()),
     ]
     assert world.forwarder.deadline_ms() is None
 
@@ -134,7 +143,7 @@ def test_what_waits_can_be_taken_back_by_a_controller_that_became_active() -> No
 def test_a_question_is_given_up_after_a_minute() -> None:
     world = World()
     world.active = None
-    world.forwarder.forward(CLIENT, HEADER, TOPIC, "10.0.0.7", 0)
+    world.forwarder.forward(context(0), TOPIC)
     world.forwarder.tick(59_999)
     assert world.forwarder.answers == []
     world.forwarder.tick(60_000)
@@ -205,6 +214,26 @@ def test_the_nodes_own_question_is_asked_again_of_whoever_is_active() -> None:
     assert [type(each) for each in world.forwarder.take_outputs()] == [SendBytes]
 
 
+def test_who_asked_is_not_forgotten_while_the_request_waits_for_a_controller() -> None:
+    """Decided by this node in the end, it is judged by what it was when it came."""
+    world = World()
+    world.active = None
+    world.forwarder.forward(context(5), TOPIC)
+    seen: list[RequestContext] = []
+    apis = SimpleNamespace(
+        forwarder=world.forwarder,
+        _host=SimpleNamespace(is_active=True),
+        _ask_own=lambda asked, request: seen.append(asked) or DONE,
+    )
+    ControllerApis.answer_waiting(cast(ControllerApis, apis), 900, 77)
+    (asked,) = seen
+    assert (asked.client_id, asked.client_host) == ("client", "10.0.0.7")
+    assert (asked.listener, asked.principal) == ("EXTERNAL", ALICE)
+    assert (asked.reply_to, asked.api_version) == (CLIENT, 7)
+    assert (asked.now_ms, asked.wall_ms) == (900, 77)
+    assert world.forwarder.answers == [(CLIENT, DONE)]
+
+
 @pytest.mark.parametrize("version", [0, 1, 2])
 @pytest.mark.parametrize("asked", [None, [TopicPartitions(topic="t", partitions=[0])]])
 def test_elections_that_a_former_controller_decided_are_asked_again(
@@ -220,8 +249,3 @@ def test_elections_that_a_former_controller_decided_are_asked_again(
     ):
         assert seal_answer(header, each).error_code == ErrorCode.NOT_CONTROLLER
         assert each.encode(version)
-
-
-def test_whatever_a_broker_forwards_a_controller_takes_from_an_envelope() -> None:
-    """Those that a broker answers itself but Kafka's may forward are taken too."""
-    assert frozenset(FORWARDED) <= FORWARDABLE

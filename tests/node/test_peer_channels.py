@@ -29,6 +29,7 @@ from kraft_wire.wire.generated.fetch import (
     PartitionData as FetchedPartition,
 )
 from kraft_wire.wire.generated.fetch_snapshot import FetchSnapshotRequest
+from kraft_wire.wire.generated.messages import RELEASE
 from kraft_wire.wire.generated.registry import request_class
 from kraft_wire.wire.generated.update_raft_voter import UpdateRaftVoterRequest
 from kraft_wire.wire.generated.vote import PartitionData, TopicData, VoteRequest, VoteResponse
@@ -84,7 +85,7 @@ def ready(limits: ChannelLimits | None = None, request: Message | None = None) -
     """Channels with one link to a 4.3.1 peer that was asked one thing, request 1."""
     world = World(limits)
     link = world.connect(request)
-    assert world.shake_hands(link, RELEASES["4.3.1"]) == []
+    assert world.shake_hands(link, RELEASES[RELEASE]) == []
     return world, link
 
 
@@ -110,7 +111,7 @@ def raft_fetch() -> FetchRequest:
     [
         ("3.9.1", {1: 17, 52: 1, 53: 1, 54: 1, 55: 2, 59: 1, 80: 0, 81: 0, 82: 0}),
         ("4.0.0", {1: 17, 52: 2, 53: 1, 54: 1, 55: 2, 59: 1, 80: 0, 81: 0, 82: 0}),
-        ("4.3.1", {1: 18, 52: 2, 53: 1, 54: 1, 55: 2, 59: 1, 80: 1, 81: 0, 82: 0}),
+        (RELEASE, {1: 18, 52: 2, 53: 1, 54: 1, 55: 2, 59: 1, 80: 1, 81: 0, 82: 0}),
     ],
 )
 def test_a_request_goes_out_in_the_newest_version_that_both_have(
@@ -170,7 +171,7 @@ def test_the_handshake_names_the_software_and_falls_back_to_what_the_peer_knows(
     refusal = offer({"18": [0, 2]})
     refusal.error_code = ErrorCode.UNSUPPORTED_VERSION
     assert world.channels.link_frame(link, framed(header, refusal.encode(0)), 1) == []
-    assert world.shake_hands(link, RELEASES["4.3.1"]) == []
+    assert world.shake_hands(link, RELEASES[RELEASE]) == []
     ((vote, _),) = world.requests()
     assert vote.api_key == VoteRequest.API_KEY
 
@@ -328,7 +329,7 @@ def test_a_peer_that_is_reached_again_is_said_once_and_forgiven() -> None:
         world.channels.link_down(world.connect(now_ms=at_ms), at_ms)
         world.outputs()
     link = world.connect(now_ms=200)
-    world.shake_hands(link, RELEASES["4.3.1"], 200)
+    world.shake_hands(link, RELEASES[RELEASE], 200)
     assert [name for name, _ in world.lines] == ["peer_unreachable", "peer_reached"]
 
 

@@ -5,7 +5,7 @@ The requests are the emptiest that the version allows, which is what a handler e
 
 import pytest
 
-from kraft_wire.broker.api_table import advertised
+from kraft_wire.apis.registry import advertised
 from kraft_wire.wire.generated.describe_acls import DescribeAclsRequest, DescribeAclsResponse
 from kraft_wire.wire.generated.registry import request_class, response_class
 from tests.server.wire_client import WireClient

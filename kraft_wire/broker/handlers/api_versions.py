@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from kraft_wire.broker.api_table import FORWARDED, advertised
+from kraft_wire.apis.registry import FORWARDED, advertised
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import RequestContext
 from kraft_wire.metadata.image import FeatureRange
@@ -27,10 +27,7 @@ from kraft_wire.wire.generated.api_versions import (
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.message import Message
 
-__all__ = ["API_KEY", "VERSIONS", "handle"]
-
-API_KEY: Final = 18
-VERSIONS: Final = (0, 4)
+__all__ = ["handle"]
 
 _FIRST_SOFTWARE_VERSION: Final = 3
 _FIRST_ZERO_FEATURE_VERSION: Final = 4

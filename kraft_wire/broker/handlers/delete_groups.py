@@ -6,7 +6,7 @@ Left out:    nothing
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from kraft_wire.broker.context import Parked, RequestContext
 from kraft_wire.broker.groups.admin import delete_group
@@ -23,10 +23,7 @@ from kraft_wire.wire.generated.error_code import ErrorCode
 if TYPE_CHECKING:
     from kraft_wire.broker.broker import Broker
 
-__all__ = ["API_KEY", "VERSIONS", "handle"]
-
-API_KEY: Final = 42
-VERSIONS: Final = (0, 2)
+__all__ = ["handle"]
 
 
 def handle(

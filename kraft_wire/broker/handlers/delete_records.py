@@ -27,10 +27,7 @@ from kraft_wire.wire.generated.delete_records import (
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
 
-__all__ = ["API_KEY", "VERSIONS", "handle"]
-
-API_KEY: Final = 21
-VERSIONS: Final = (0, 2)
+__all__ = ["handle"]
 
 _UP_TO_HIGH_WATERMARK: Final = -1
 _NO_LOW_WATERMARK: Final = -1

@@ -6,8 +6,6 @@ Versions:    v1 pattern types (KIP-290) · v2 flexible · v3 users as resources 
 Left out:    other authorizers, see docs/DEVIATIONS.md
 """
 
-from typing import Final
-
 from kraft_wire.broker.context import RequestContext
 from kraft_wire.broker.metadata_reader import MetadataReader
 from kraft_wire.metadata.acl_rules import AUTHORIZER_KEY, STANDARD_AUTHORIZER, AclFilter
@@ -19,10 +17,7 @@ from kraft_wire.wire.generated.describe_acls import (
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
 
-__all__ = ["API_KEY", "VERSIONS", "handle"]
-
-API_KEY: Final = 29
-VERSIONS: Final = (1, 3)
+__all__ = ["handle"]
 
 
 def handle(

@@ -21,10 +21,7 @@ from kraft_wire.wire.generated.describe_client_quotas import (
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
 
-__all__ = ["API_KEY", "VERSIONS", "handle"]
-
-API_KEY: Final = 48
-VERSIONS: Final = (0, 1)
+__all__ = ["handle"]
 
 _EXACT, _DEFAULT, _SPECIFIED = 0, 1, 2
 _IP: Final = "ip"

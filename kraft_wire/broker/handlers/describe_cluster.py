@@ -18,10 +18,7 @@ from kraft_wire.wire.generated.describe_cluster import (
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
 
-__all__ = ["API_KEY", "VERSIONS", "handle"]
-
-API_KEY: Final = 60
-VERSIONS: Final = (0, 2)
+__all__ = ["handle"]
 
 _BROKERS: Final = 1
 _CONTROLLERS: Final = 2

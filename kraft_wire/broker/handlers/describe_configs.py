@@ -36,10 +36,7 @@ from kraft_wire.wire.generated.describe_configs import (
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
 
-__all__ = ["API_KEY", "VERSIONS", "handle"]
-
-API_KEY: Final = 32
-VERSIONS: Final = (1, 4)
+__all__ = ["handle"]
 
 _LOGGER_RESOURCE: Final = 8
 """Of requests alone: log levels are in no record."""

@@ -23,10 +23,7 @@ from kraft_wire.wire.generated.error_code import ErrorCode
 if TYPE_CHECKING:
     from kraft_wire.broker.broker import Broker
 
-__all__ = ["API_KEY", "VERSIONS", "handle"]
-
-API_KEY: Final = 15
-VERSIONS: Final = (0, 6)
+__all__ = ["handle"]
 
 _ALL_GROUP_OPERATIONS: Final = sum(1 << operation for operation in (3, 6, 8, 10, 11))
 """READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS: all of them without an authorizer."""

@@ -8,7 +8,6 @@ Left out:    future replicas (KIP-113): IsFutureKey is always false
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Final
 
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import RequestContext
@@ -24,10 +23,7 @@ from kraft_wire.wire.generated.describe_log_dirs import (
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
 
-__all__ = ["API_KEY", "VERSIONS", "handle"]
-
-API_KEY: Final = 35
-VERSIONS: Final = (1, 5)
+__all__ = ["handle"]
 
 
 def handle(

@@ -22,10 +22,7 @@ from kraft_wire.wire.generated.describe_producers import (
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
 
-__all__ = ["API_KEY", "VERSIONS", "handle"]
-
-API_KEY: Final = 61
-VERSIONS: Final = (0, 0)
+__all__ = ["handle"]
 
 _NONE: Final = -1
 _PRODUCER_BYTES: Final = 64

@@ -30,10 +30,7 @@ from kraft_wire.wire.generated.describe_topic_partitions import (
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
 
-__all__ = ["API_KEY", "VERSIONS", "handle"]
-
-API_KEY: Final = 75
-VERSIONS: Final = (0, 0)
+__all__ = ["handle"]
 
 _NO_LEADER: Final = -1
 

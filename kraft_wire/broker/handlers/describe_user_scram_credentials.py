@@ -7,7 +7,6 @@ Left out:    nothing
 """
 
 from collections import Counter
-from typing import Final
 
 from kraft_wire.broker.context import RequestContext
 from kraft_wire.broker.metadata_reader import MetadataReader
@@ -19,10 +18,7 @@ from kraft_wire.wire.generated.describe_user_scram_credentials import (
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
 
-__all__ = ["API_KEY", "VERSIONS", "handle"]
-
-API_KEY: Final = 50
-VERSIONS: Final = (0, 0)
+__all__ = ["handle"]
 
 
 def handle(

@@ -26,10 +26,7 @@ from kraft_wire.wire.generated.fetch import (
     PartitionData,
 )
 
-__all__ = ["API_KEY", "VERSIONS", "handle"]
-
-API_KEY: Final = 1
-VERSIONS: Final = (4, 18)
+__all__ = ["handle"]
 
 _ISOLATION_LEVELS: Final = (0, 1)
 _RACK_AWARE: Final = "org.apache.kafka.common.replica.RackAwareReplicaSelector"

@@ -22,10 +22,8 @@ from kraft_wire.wire.generated.find_coordinator import (
 if TYPE_CHECKING:
     from kraft_wire.broker.broker import Broker
 
-__all__ = ["API_KEY", "VERSIONS", "handle"]
+__all__ = ["handle"]
 
-API_KEY: Final = 10
-VERSIONS: Final = (0, 6)
 _SEVERAL_KEYS_FROM: Final = 4
 
 _GROUP: Final = 0

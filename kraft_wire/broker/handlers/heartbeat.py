@@ -6,7 +6,7 @@ Versions:    v3 static members (KIP-345)
 Left out:    nothing
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from kraft_wire.broker.context import RequestContext
 from kraft_wire.broker.groups.moment import moment_of
@@ -18,10 +18,7 @@ from kraft_wire.wire.generated.heartbeat import HeartbeatRequest, HeartbeatRespo
 if TYPE_CHECKING:
     from kraft_wire.broker.broker import Broker
 
-__all__ = ["API_KEY", "VERSIONS", "handle"]
-
-API_KEY: Final = 12
-VERSIONS: Final = (0, 4)
+__all__ = ["handle"]
 
 
 def handle(

@@ -19,10 +19,7 @@ from kraft_wire.wire.generated.init_producer_id import (
     InitProducerIdResponse,
 )
 
-__all__ = ["API_KEY", "VERSIONS", "handle"]
-
-API_KEY: Final = 22
-VERSIONS: Final = (0, 5)
+__all__ = ["handle"]
 
 _NO_PRODUCER_ID: Final = -1
 _NO_PRODUCER_EPOCH: Final = -1

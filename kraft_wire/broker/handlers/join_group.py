@@ -9,7 +9,7 @@ Left out:    a classic member in a group of KIP-848 (INCONSISTENT_GROUP_PROTOCOL
              migration); a GROUP_MAX_SIZE_REACHED of ours bounds the bytes of a group
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from kraft_wire.broker.context import PARKED, Parked, RequestContext
 from kraft_wire.broker.groups.join import JoinAttempt, join
@@ -22,10 +22,7 @@ from kraft_wire.wire.generated.join_group import JoinGroupRequest, JoinGroupResp
 if TYPE_CHECKING:
     from kraft_wire.broker.broker import Broker
 
-__all__ = ["API_KEY", "VERSIONS", "handle"]
-
-API_KEY: Final = 11
-VERSIONS: Final = (0, 9)
+__all__ = ["handle"]
 
 
 def handle(

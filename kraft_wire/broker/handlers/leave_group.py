@@ -21,10 +21,8 @@ from kraft_wire.wire.generated.leave_group import (
 if TYPE_CHECKING:
     from kraft_wire.broker.broker import Broker
 
-__all__ = ["API_KEY", "VERSIONS", "handle"]
+__all__ = ["handle"]
 
-API_KEY: Final = 13
-VERSIONS: Final = (0, 5)
 _BATCHED_FROM: Final = 3
 
 

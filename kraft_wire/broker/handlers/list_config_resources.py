@@ -19,10 +19,7 @@ from kraft_wire.wire.generated.list_config_resources import (
     ListConfigResourcesResponse,
 )
 
-__all__ = ["API_KEY", "VERSIONS", "handle"]
-
-API_KEY: Final = 74
-VERSIONS: Final = (0, 1)
+__all__ = ["handle"]
 
 _TOPIC, _BROKER, _LOGGER, _CLIENT_METRICS, _GROUP = 2, 4, 8, 16, 32
 _ALL_TYPES: Final = (_GROUP, _CLIENT_METRICS, _LOGGER, _BROKER, _TOPIC)

@@ -7,7 +7,7 @@ Left out:    groups of other protocols, left by Apache's coordinator, are Empty 
              the states in between
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from kraft_wire.broker.context import RequestContext
 from kraft_wire.broker.groups.admin import list_groups
@@ -17,10 +17,7 @@ from kraft_wire.wire.generated.list_groups import ListGroupsRequest, ListGroupsR
 if TYPE_CHECKING:
     from kraft_wire.broker.broker import Broker
 
-__all__ = ["API_KEY", "VERSIONS", "handle"]
-
-API_KEY: Final = 16
-VERSIONS: Final = (0, 5)
+__all__ = ["handle"]
 
 
 def handle(

@@ -27,10 +27,7 @@ from kraft_wire.wire.generated.list_offsets import (
     ListOffsetsTopicResponse,
 )
 
-__all__ = ["API_KEY", "VERSIONS", "handle"]
-
-API_KEY: Final = 2
-VERSIONS: Final = (1, 11)
+__all__ = ["handle"]
 
 _LATEST, _EARLIEST, _MAX_TIMESTAMP, _EARLIEST_LOCAL = -1, -2, -3, -4
 _LATEST_TIERED, _EARLIEST_PENDING_UPLOAD = -5, -6

@@ -36,10 +36,7 @@ from kraft_wire.wire.generated.metadata import (
 )
 from kraft_wire.wire.runtime import new
 
-__all__ = ["API_KEY", "VERSIONS", "handle"]
-
-API_KEY: Final = 3
-VERSIONS: Final = (0, 13)
+__all__ = ["handle"]
 
 _NO_LEADER: Final = -1
 _NO_ERROR: Final = ErrorCode.NONE  # looking an enum's member up costs what three calls cost

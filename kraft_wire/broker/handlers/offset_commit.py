@@ -28,10 +28,8 @@ from kraft_wire.wire.generated.offset_commit import (
 if TYPE_CHECKING:
     from kraft_wire.broker.broker import Broker
 
-__all__ = ["API_KEY", "VERSIONS", "handle"]
+__all__ = ["handle"]
 
-API_KEY: Final = 8
-VERSIONS: Final = (2, 10)
 _TOPIC_IDS_FROM: Final = 10
 
 

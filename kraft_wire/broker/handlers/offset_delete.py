@@ -7,7 +7,7 @@ Left out:    nothing
 """
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from kraft_wire.broker.context import Parked, RequestContext
 from kraft_wire.broker.groups.commit import delete_offsets
@@ -25,10 +25,7 @@ from kraft_wire.wire.generated.offset_delete import (
 if TYPE_CHECKING:
     from kraft_wire.broker.broker import Broker
 
-__all__ = ["API_KEY", "VERSIONS", "handle"]
-
-API_KEY: Final = 47
-VERSIONS: Final = (0, 0)
+__all__ = ["handle"]
 
 
 def handle(

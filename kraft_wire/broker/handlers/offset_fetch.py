@@ -30,10 +30,8 @@ from kraft_wire.wire.generated.offset_fetch import (
 if TYPE_CHECKING:
     from kraft_wire.broker.broker import Broker
 
-__all__ = ["API_KEY", "VERSIONS", "handle"]
+__all__ = ["handle"]
 
-API_KEY: Final = 9
-VERSIONS: Final = (1, 10)
 _TOP_LEVEL_ERROR_FROM: Final = 2
 _SEVERAL_GROUPS_FROM: Final = 8
 _TOPIC_IDS_FROM: Final = 10

@@ -22,10 +22,7 @@ from kraft_wire.wire.generated.offset_for_leader_epoch import (
     OffsetForLeaderTopicResult,
 )
 
-__all__ = ["API_KEY", "VERSIONS", "handle"]
-
-API_KEY: Final = 23
-VERSIONS: Final = (2, 4)
+__all__ = ["handle"]
 
 _UNDEFINED: Final = -1
 

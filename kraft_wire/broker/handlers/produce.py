@@ -36,10 +36,7 @@ from kraft_wire.wire.generated.produce import (
 from kraft_wire.wire.record_batch import TRANSACTIONAL_BIT
 from kraft_wire.wire.runtime import new
 
-__all__ = ["API_KEY", "VERSIONS", "handle"]
-
-API_KEY: Final = 0
-VERSIONS: Final = (3, 13)
+__all__ = ["handle"]
 
 _ADMIN_CLIENT: Final = "__admin_client"
 """The client id that may write to internal topics, as in Kafka."""

@@ -20,10 +20,8 @@ from kraft_wire.wire.generated.sync_group import SyncGroupRequest, SyncGroupResp
 if TYPE_CHECKING:
     from kraft_wire.broker.broker import Broker
 
-__all__ = ["API_KEY", "VERSIONS", "handle"]
+__all__ = ["handle"]
 
-API_KEY: Final = 14
-VERSIONS: Final = (0, 5)
 _PROTOCOL_MANDATORY_FROM: Final = 5
 
 

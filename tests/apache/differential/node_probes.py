@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from kraft_wire.broker.api_table import advertised
+from kraft_wire.apis.registry import advertised
 from kraft_wire.wire.generated.api_versions import ApiVersionsRequest
 from kraft_wire.wire.generated.describe_cluster import DescribeClusterRequest
 from kraft_wire.wire.generated.describe_log_dirs import (

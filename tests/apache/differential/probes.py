@@ -7,7 +7,7 @@ not decide by an answer what to ask next, except where both brokers give the sam
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from kraft_wire.broker.api_table import advertised
+from kraft_wire.apis.registry import advertised
 from kraft_wire.wire.message import Message
 from tests.apache.differential.comparing import differences
 from tests.apache.differential.side import Side

@@ -6,7 +6,7 @@ where it cannot read a request.
 
 from collections.abc import Callable
 
-from kraft_wire.broker.api_table import advertised
+from kraft_wire.apis.registry import advertised
 from kraft_wire.wire.generated.fetch import FetchRequest
 from kraft_wire.wire.generated.produce import ProduceRequest
 from kraft_wire.wire.generated.registry import request_class

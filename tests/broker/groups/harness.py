@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from kraft_wire.broker.api_table import handler
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import PARKED, ReplyTo, RequestContext
+from kraft_wire.broker.dispatch import handler
 from kraft_wire.broker.groups import GroupCoordinator, GroupEnvironment
 from kraft_wire.broker.groups.commit_waits import CommitWaits
 from kraft_wire.broker.groups.memory import GROUP_BYTES, PENDING_MEMBER_BYTES
@@ -29,7 +29,7 @@ from kraft_wire.metadata.image import (
     PartitionImage,
     TopicImage,
 )
-from kraft_wire.model import Uuid
+from kraft_wire.model import ANONYMOUS, Uuid
 from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.registry import request_class, response_class
@@ -271,6 +271,9 @@ class Harness:
             now_ms=self.now_ms,
             wall_ms=self.wall_ms,
             client_id=client_id,
+            client_host="127.0.0.1",
+            listener="PLAINTEXT",
+            principal=ANONYMOUS,
         )
         answer = handler(api_key)(cast(Broker, self), context, decoded)
         if answer is not PARKED:

@@ -15,7 +15,7 @@ from kraft_wire.broker.handlers import delete_records, fetch, list_offsets, prod
 from kraft_wire.broker.partition import Partition
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.metadata.image import MetadataImage, PartitionImage
-from kraft_wire.model import Offset, TopicPartition, Uuid
+from kraft_wire.model import ANONYMOUS, Offset, TopicPartition, Uuid
 from kraft_wire.node.flushing import Flushing
 from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.storage.log import Log
@@ -190,7 +190,9 @@ class Leading:
     def context(self, version: int) -> RequestContext:
         """Each request on a connection of its own."""
         self._connections += 1
-        return RequestContext(self._connections, 1, version, self.now_ms, 0)
+        return RequestContext(
+            self._connections, 1, version, self.now_ms, 0, None, "127.0.0.1", "PLAINTEXT", ANONYMOUS
+        )
 
     def produce(
         self,

@@ -1,0 +1,77 @@
+"""What is known of one API key: the row of the registry.
+
+Key, name, versions, listeners and module come from the schemas of the release; who owns the API
+here, whether it may be forwarded, whether it sets timers and what rights it needs from `rows`.
+"""
+
+from enum import Enum
+from typing import NamedTuple
+
+from kraft_wire.apis.rights import Need
+
+__all__ = ["Api", "ListenerType", "Owner", "Versions"]
+
+Versions = tuple[int, int]
+"""Lowest and highest version, both inclusive."""
+
+
+class ListenerType(Enum):
+    """The two kinds of listener; values are the schemas' words."""
+
+    BROKER = "broker"
+    CONTROLLER = "controller"
+
+
+class Owner(Enum):
+    """Which part of a node answers an API."""
+
+    BROKER = "broker"
+    """A module of `broker/handlers`."""
+    CONTROLLER = "controller"
+    """A module of `controller`, on the active controller; elsewhere the request is forwarded."""
+    RAFT = "raft"
+    """The replica of the quorum; what clients ask of a broker is forwarded to the leader."""
+    NODE = "node"
+    """The node itself: what concerns its controller's listener."""
+
+
+class Api(NamedTuple):
+    """One API key."""
+
+    key: int
+    name: str
+    """Kafka's name, without "Request"."""
+    module: str
+    """Base name of the generated module and of the handler."""
+    versions: Versions
+    """The stable versions of the release."""
+    listeners: tuple[ListenerType, ...]
+    """Where the release serves it."""
+    owner: Owner | None
+    """Who answers it here; None: it is not served."""
+    controller_owner: Owner | None
+    """Who answers it on a controller's listener, where that is another one than `owner`."""
+    is_forwardable: bool
+    """Whether a broker may put it into an Envelope (KIP-590)."""
+    sets_timers: bool
+    """Whether a request may bring the node's next deadline nearer other than by parking."""
+    advertised_min: int
+    """Lowest version in ApiVersions on a broker's listener; refused below `versions`."""
+    needs: tuple[Need, ...]
+    """The rights that Kafka asks for, step by step. Nothing enforces them yet."""
+    controller_needs: tuple[Need, ...] | None
+    """Those on a controller's listener, where they are others than `needs`."""
+
+    def owner_on(self, listener: ListenerType) -> Owner | None:
+        """Return who answers it on a kind of listener, None where it is not served."""
+        if listener not in self.listeners:
+            return None
+        if listener is ListenerType.CONTROLLER and self.controller_owner is not None:
+            return self.controller_owner
+        return self.owner
+
+    def needs_on(self, listener: ListenerType) -> tuple[Need, ...]:
+        """Return the rights that it needs on a kind of listener."""
+        if listener is ListenerType.CONTROLLER and self.controller_needs is not None:
+            return self.controller_needs
+        return self.needs

@@ -1,0 +1,74 @@
+"""What an authorizer is asked: operations on resources, with Kafka's codes (KIP-11, KIP-290).
+
+Codes are those of Kafka's `AclOperation` and `ResourceType`. Nothing here decides.
+"""
+
+from enum import IntEnum
+from typing import NamedTuple
+
+__all__ = ["Need", "Operation", "Resource", "Right", "any_of", "need"]
+
+
+class Operation(IntEnum):
+    """What a principal may do; 1 (ANY) and 2 (ALL) only appear in filters and entries."""
+
+    READ = 3
+    WRITE = 4
+    CREATE = 5
+    DELETE = 6
+    ALTER = 7
+    DESCRIBE = 8
+    CLUSTER_ACTION = 9
+    DESCRIBE_CONFIGS = 10
+    ALTER_CONFIGS = 11
+    IDEMPOTENT_WRITE = 12
+    CREATE_TOKENS = 13
+    DESCRIBE_TOKENS = 14
+    TWO_PHASE_COMMIT = 15
+
+
+class Resource(IntEnum):
+    """What it may do it to; 1 (ANY) only appears in filters."""
+
+    TOPIC = 2
+    GROUP = 3
+    CLUSTER = 4
+    TRANSACTIONAL_ID = 5
+    DELEGATION_TOKEN = 6
+    USER = 7
+
+
+class Right(NamedTuple):
+    """One operation on one kind of resource; the request names which resource."""
+
+    operation: Operation
+    resource: Resource
+
+    def __str__(self) -> str:
+        """Return the right as `READ TOPIC`."""
+        return f"{self.operation.name} {self.resource.name}"
+
+
+class Need(NamedTuple):
+    """One step of a request's authorization: any one of the rights is enough."""
+
+    rights: tuple[Right, ...]
+    """In the order in which Kafka asks for them."""
+    when: str = ""
+    """The circumstances in which this step is taken; empty: always."""
+
+    def __str__(self) -> str:
+        """Return the need as `CREATE CLUSTER or CREATE TOPIC (when topics are created)`."""
+        words = " or ".join(map(str, self.rights))
+        return f"{words} ({self.when})" if self.when else words
+
+
+def need(operation: Operation, resource: Resource, when: str = "") -> Need:
+    """Return the need of a single right."""
+    return Need((Right(operation, resource),), when)
+
+
+def any_of(*rights: tuple[Operation, Resource], when: str = "") -> Need:
+    """Return the need of one among several rights."""
+    assert len(rights) > 1, rights
+    return Need(tuple(Right(*each) for each in rights), when)

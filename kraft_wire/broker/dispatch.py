@@ -1,0 +1,35 @@
+"""Handlers of the broker: the function that answers an API, imported when it is first used.
+
+That keeps the start short. Which APIs there are says `apis`; a handler's module under
+`broker/handlers` has the base name of its generated module.
+"""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, TypeAlias
+
+from kraft_wire.apis.api import Owner
+from kraft_wire.apis.registry import APIS
+from kraft_wire.broker.context import RequestContext, Withheld
+from kraft_wire.wire.message import Message
+
+if TYPE_CHECKING:
+    from kraft_wire.broker.broker import Broker
+
+__all__ = ["Handle", "handler"]
+
+Handle: TypeAlias = "Callable[[Broker, RequestContext, Message], Message | Withheld]"
+
+_loaded: dict[int, Handle] = {}
+
+
+def handler(api_key: int) -> Handle:
+    """Return the function that answers an API of the broker, importing it on first use."""
+    found = _loaded.get(api_key)
+    if found is None:
+        api = APIS[api_key]
+        assert api.owner is Owner.BROKER, api
+        found = import_module(f"kraft_wire.broker.handlers.{api.module}").handle
+        assert found is not None, api
+        _loaded[api_key] = found
+    return found
