@@ -1,6 +1,7 @@
 """Seeds of whole clusters: brokers, partitions and clients under faults, every event judged.
 
-`cluster_seeds.txt` holds the seeds that once failed, each with its story; they run first.
+`cluster_seeds.txt` holds the seeds that once failed, each with its story; they run first, as they
+were drawn before there was upkeep. Those of `cluster_upkeep_seeds.txt` are drawn with it.
 """
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from kraft_wire.sim.judge.invariants import SAFETY, Canary
 from kraft_wire.sim.plans.cluster_plan import drawn_cluster_plan
 from kraft_wire.sim.plans.plan import Plan, plan_from_json, plan_to_json
+from kraft_wire.sim.runs.campaign import drawn
 from kraft_wire.sim.runs.page import page_of
 from kraft_wire.sim.runs.run import Run, run_plan
 from kraft_wire.sim.runs.shrink import shrink
@@ -23,6 +25,12 @@ BATCHES = [range(start, start + 2) for start in range(1_000, 1_012, 2)]
 @pytest.mark.parametrize("seed", kept_seeds(__file__, "cluster_seeds.txt"))
 def test_seed_that_once_failed_holds_every_invariant(seed: int) -> None:
     assert run_plan(drawn_cluster_plan(seed, events=4_000, has_upkeep=False)).failure is None
+
+
+@pytest.mark.parametrize("seed", kept_seeds(__file__, "cluster_upkeep_seeds.txt"))
+def test_seed_with_upkeep_that_once_failed_holds_every_invariant(seed: int) -> None:
+    plan = drawn(seed, events=4_000, nodes=None, brokers=0)
+    assert run_plan(plan).failure is None
 
 
 @pytest.mark.parametrize("seeds", BATCHES, ids=lambda batch: f"{batch[0]}-{batch[-1]}")

@@ -124,8 +124,12 @@ class _Interval:
     """The earliest time at which it may have begun to write that snapshot, which it counts from."""
     rate_permille: int
     log_start: int
-    due_us: int | None = None
-    """Since when the next one is due, None where it is not."""
+    slowest_permille: int
+    """Of its clock, since the interval began."""
+    news_us: int | None = None
+    """Since when a snapshot would have something new, None where it would not."""
+    large_us: int | None = None
+    """Since when that is enough bytes, None where it is not."""
     installed: int | None = None
     """The snapshot that replaced the log in the same look at the disk."""
     is_excused: bool = False
@@ -188,11 +192,15 @@ class SnapshotInterval(LogSignals):
 
     def after(self, watch: NodeWatch) -> None:
         known = self._of(watch)
-        if known is None or known.due_us is None:
+        if known is None:
             return
         machine = watch.machine
+        known.slowest_permille = min(known.slowest_permille, machine.clock.rate_permille)
+        due_us = _due_us(known, machine.setup.snapshot_every_ms)
+        if due_us is None:
+            return
         known.is_excused |= (machine.fs.fault or machine.fs.capacity_bytes) is not None
-        late_us = self.judge.stage.now_us - max(known.due_us, machine.disturbed_us)
+        late_us = self.judge.stage.now_us - max(due_us, machine.disturbed_us)
         if late_us > _WRITING_US and not known.is_excused:
             facts = "no snapshot behind", known.end, "though it is due for", late_us
             self._check(False, watch, *facts, "applied", watch.applied_offset)
@@ -206,7 +214,7 @@ class SnapshotInterval(LogSignals):
         machine = watch.machine
         rate, start = machine.clock.rate_permille, watch.log.start_offset
         now_us = self.judge.stage.now_us
-        return _Interval(machine.life, end, now_us, now_us, rate, start)
+        return _Interval(machine.life, end, now_us, now_us, rate, start, rate)
 
     def _between(self, start: int, end: int) -> int:
         """Return the bytes of the committed batches between two ends of batches."""
@@ -234,12 +242,21 @@ class SnapshotInterval(LogSignals):
         setup, now_us = watch.machine.setup, self.judge.stage.now_us
         end = watch.applied_offset
         if end <= known.end or self.ledger.is_inside_transaction(end):
-            known.due_us = None
-        elif self._between(known.end, end) >= setup.snapshot_every_bytes:
-            known.due_us = now_us if known.due_us is None else min(now_us, known.due_us)
-        elif setup.snapshot_every_ms > 0 and known.due_us is None:
-            span_us = setup.snapshot_every_ms * 1_000_000 // min(known.rate_permille, 1_000)
-            known.due_us = max(now_us, known.since_us + span_us)
+            known.news_us = known.large_us = None
+            return
+        if known.news_us is None:
+            known.news_us = now_us
+        if known.large_us is None and self._between(known.end, end) >= setup.snapshot_every_bytes:
+            known.large_us = now_us
+
+
+def _due_us(known: _Interval, every_ms: int) -> int | None:
+    """Return since when, or from when on, the next snapshot is due; None where it is not."""
+    due_us = [] if known.large_us is None else [known.large_us]
+    if known.news_us is not None and every_ms > 0:
+        span_us = every_ms * 1_000_000 // min(known.slowest_permille, 1_000)
+        due_us.append(max(known.news_us, known.since_us + span_us))
+    return min(due_us, default=None)
 
 
 class LeaderNamesItself(Signals):
