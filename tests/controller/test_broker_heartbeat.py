@@ -216,6 +216,26 @@ def test_new_active_controller_gives_every_unfenced_broker_a_new_session() -> No
     assert each.session_deadline_ms() is None
 
 
+def test_that_a_broker_stops_is_written_once_whoever_is_the_active_controller() -> None:
+    """A new one has no session that says so, but the metadata do."""
+    cluster = BrokerCluster([2, 3])
+    cluster.create("t", [2, 3])
+    cluster.heartbeat(2, want_shut_down=True)
+    each, image = cluster.controller, cluster.loader.image
+    assert image.brokers[2].in_controlled_shutdown
+    each.renounce(image)
+    each.become_active(
+        image, leader_epoch=2, in_transaction=False, bootstrap=[], now_ms=cluster.now_ms
+    )
+    record = PartitionChangeRecord(
+        topic_id=image.topics_by_name["t"].topic_id, partition_id=0, leader=2
+    )
+    cluster.commit([VersionedRecord(record, 2)])  # it leads what it is in no ISR of
+    since = len(cluster.committed)
+    cluster.heartbeat(2, want_shut_down=True)
+    assert cluster.written(since) == []
+
+
 def test_broker_beside_the_active_controller_needs_no_heartbeats() -> None:
     cluster = BrokerCluster([1, 2])
     cluster.pass_time(20_000)

@@ -4,9 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
+from kraft_wire.raft.effects import SendRequest
 from kraft_wire.raft.events import ResignRequested
 from kraft_wire.raft.ignored import Ignored
 from kraft_wire.raft.roles import Follower, Leader
+from kraft_wire.raft.voters import Address
 from kraft_wire.wire.generated.begin_quorum_epoch import (
     BeginQuorumEpochRequest,
     BeginQuorumEpochResponse,
@@ -143,6 +145,23 @@ def test_answer_to_an_update_that_names_a_newer_leader_is_followed() -> None:
     answer = updated(ErrorCode.FENCED_LEADER_EPOCH, leader_id=3, leader_epoch=9)
     small.answer(small.sent(UpdateRaftVoterRequest)[0], answer)
     assert (small.quorum.epoch, small.quorum.leader_id) == (9, 3)
+
+
+@pytest.mark.parametrize(
+    ("port", "is_port"), [(1, True), (65_535, True), (65_536, False), (0, False), (-1, False)]
+)
+def test_newer_leader_is_asked_where_the_answer_says_if_that_is_a_port(
+    port: int, is_port: bool
+) -> None:
+    small = updating()
+    answer = updated(ErrorCode.FENCED_LEADER_EPOCH, leader_id=3, leader_epoch=9)
+    assert answer.current_leader is not None
+    answer.current_leader.host, answer.current_leader.port = "moved", port
+    small.answer(small.sent(UpdateRaftVoterRequest)[0], answer)
+    asked = [each for each in small.effects if isinstance(each, SendRequest)]
+    assert {each.node_id for each in asked} == {3}
+    wanted = Address("moved", port) if is_port else address_of(3)
+    assert {each.address for each in asked} == {wanted}
 
 
 def update_request(
