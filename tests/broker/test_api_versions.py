@@ -61,6 +61,24 @@ def test_each_version_has_its_own_form(version: int) -> None:
     assert len(answer.finalized_features) == (version >= 3)
 
 
+def test_ranges_of_features_are_whole_and_those_from_0_are_shown_from_version_4_on() -> None:
+    """Java clients of older versions throw at a range that begins with 0 (KAFKA-17492)."""
+    ranges = {"metadata.version": FeatureRange(7, 30), "group.version": FeatureRange(0, 1)}
+    own = replace(broker_image(1), features=ranges)
+    broker = small_broker(replace(image_of({}, [own]), finalized_features={"metadata.version": 29}))
+    found = {
+        version: {
+            each.name: (each.min_version, each.max_version)
+            for each in shown(broker, version).supported_features
+        }
+        for version in (3, 4)
+    }
+    assert found[3] == {"metadata.version": (7, 30)}
+    assert found[4] == {"metadata.version": (7, 30), "group.version": (0, 1)}
+    (finalized,) = shown(broker).finalized_features
+    assert (finalized.min_version_level, finalized.max_version_level) == (29, 29)
+
+
 def test_answer_follows_levels_that_change() -> None:
     broker = small_broker(image(28, 5))
     assert levels(shown(broker)) == (30, 28, 5)

@@ -7,6 +7,7 @@ from kraft_wire.raft.rpc import vote
 from kraft_wire.sim.plans.membership_plan import MEMBERSHIP_FAULTS, drawn_membership_plan
 from kraft_wire.sim.plans.plan import plan_from_json, plan_to_json
 from kraft_wire.sim.runs.run import run_plan
+from tests.seeds import kept_seeds
 
 LAGGING_VOTER = 7900047
 """A leader loses its disk before a new voter has read its own addition."""
@@ -27,6 +28,11 @@ def test_every_kind_of_membership_fault_is_drawn() -> None:
     assert drawn == {*MEMBERSHIP_FAULTS, "lose-leader"}
     assert all(plan.setup.is_dynamic and plan.setup.observers for plan in plans)
     assert {len(plan.setup.voters) for plan in plans} == {2, 3, 4, 5}
+
+
+@pytest.mark.parametrize("seed", kept_seeds(__file__, "membership_seeds.txt"))
+def test_membership_seed_that_once_failed_holds_every_invariant(seed: int) -> None:
+    assert run_plan(drawn_membership_plan(seed, events=1_500)).failure is None
 
 
 @pytest.mark.parametrize("seed", [LAGGING_VOTER, 8_000_000, 8_000_001, 8_000_002])

@@ -9,7 +9,7 @@ from typing import Final
 
 from kraft_wire.model import NO_REPLICA, ZERO_UUID, uuid_to_text
 from kraft_wire.raft.roles import Leader, Role
-from kraft_wire.sim.judge.judge import NodeWatch, Signals
+from kraft_wire.sim.judge.judge import Judge, NodeWatch, Signals
 from kraft_wire.sim.judge.log_watch import (
     Election,
     SeenBatch,
@@ -37,9 +37,17 @@ _NO_DIRECTORY: Final = uuid_to_text(ZERO_UUID)
 
 
 class StaleLeaderResigns(Signals):
-    """A leader that no majority speaks to any more resigns within two check-quorum times."""
+    """A leader that no majority speaks to any more resigns within two check-quorum times.
+
+    They begin anew with another voter set: those who spoke last may be voters no more.
+    """
 
     id, name = "L7", "StaleLeaderResigns"
+
+    def __init__(self, judge: Judge) -> None:
+        super().__init__(judge)
+        self._voters: dict[int, tuple[int, ...]] = {}
+        """Node -> the voters by whom it was judged last."""
 
     def role(self, watch: NodeWatch, before: Role | None, epoch_before: int) -> None:
         watch.machine.heard_us = self.judge.stage.now_us
@@ -47,8 +55,12 @@ class StaleLeaderResigns(Signals):
     def after(self, watch: NodeWatch) -> None:
         voters, machine = watch.voters, watch.machine
         stage = self.judge.stage
-        if voters is None or len(voters.nodes) < 2:
-            machine.heard_us = stage.now_us  # the first period begins with the one who joins
+        if voters is None:
+            return
+        members = tuple(voters.nodes)
+        if self._voters.get(watch.id) != members:
+            self._voters[watch.id], machine.heard_us = members, stage.now_us
+        if len(members) < 2:
             return
         if not isinstance(watch.role, Leader):
             return

@@ -1,0 +1,35 @@
+"""A topic's settings as text, read as Kafka's ConfigDef reads them."""
+
+import pytest
+
+from kraft_wire.storage.log_config import LogConfig
+
+
+@pytest.mark.parametrize(
+    ("text", "policies"),
+    [
+        ("compact", ("compact",)),
+        (" compact , delete ", ("compact", "delete")),
+        ("delete,", ("delete",)),
+        ("", ()),
+        (" ", ()),
+    ],
+)
+def test_cleanup_policy_is_a_list_without_empty_parts(text: str, policies: tuple[str, ...]) -> None:
+    config = LogConfig.from_mapping({"cleanup.policy": text})
+    assert config.cleanup_policy == policies
+    assert (config.is_compacted, config.is_deleted) == (
+        "compact" in policies,
+        "delete" in policies,
+    )
+
+
+@pytest.mark.parametrize(("text", "value"), [("true", True), (" FALSE ", False)])
+def test_booleans_are_words_of_any_case(text: str, value: bool) -> None:
+    found = LogConfig.from_mapping({"unclean.leader.election.enable": text})
+    assert found.unclean_leader_election_enable is value
+
+
+def test_what_is_neither_true_nor_false_is_refused() -> None:
+    with pytest.raises(ValueError, match="'yes' is neither true nor false"):
+        LogConfig.from_mapping({"unclean.leader.election.enable": "yes"})
