@@ -2,7 +2,8 @@
 
 import pytest
 
-from kraft_wire.raft.effects import Reply
+from kraft_wire.raft.effects import Reply, SendRequest
+from kraft_wire.raft.ignored import Ignored
 from kraft_wire.raft.roles import Leader, Resigned
 from kraft_wire.wire.generated.add_raft_voter import AddRaftVoterRequest
 from kraft_wire.wire.generated.add_raft_voter import Listener as AddListener
@@ -18,6 +19,7 @@ from tests.raft.invariants import Ledger
 from tests.raft.small import TIMING, Small, fetch_request, vote_response
 
 MINUTES_MS = 180_000
+LEVELS = SupportedFeatureKey(name="kraft.version", min_version=0, max_version=1)
 
 
 def settled(*voters: int) -> Cluster:
@@ -88,6 +90,15 @@ def test_replica_is_added_once_it_has_caught_up(
     for _ in range(later_ms // TIMING.fetch_timeout_ms):
         small.pass_ms(TIMING.fetch_timeout_ms)
         small.ask(fetch_request(epoch, end, epoch, node_id=2))
+    question = asked_to_add(small)
+    effects = small.answer(question, ApiVersionsResponse(supported_features=[LEVELS]))
+    refusals = [one.response.error_code for one in effects if isinstance(one, Reply)]
+    assert refusals == ([] if is_added else [ErrorCode.REQUEST_TIMED_OUT])
+    assert (9 in small.quorum.voters.latest.nodes) is is_added
+
+
+def asked_to_add(small: Small) -> SendRequest:
+    """Have the leader add voter 9, and return what it asks of it first."""
     address = address_of(9)
     request = AddRaftVoterRequest(
         cluster_id=CLUSTER_ID,
@@ -97,8 +108,21 @@ def test_replica_is_added_once_it_has_caught_up(
     )
     small.ask(request)
     (question,) = small.sent(ApiVersionsRequest)
-    feature = SupportedFeatureKey(name="kraft.version", min_version=0, max_version=1)
-    effects = small.answer(question, ApiVersionsResponse(supported_features=[feature]))
+    return question
+
+
+def test_new_voter_that_answers_with_an_error_is_not_added_and_rests() -> None:
+    small = Small((1, 3), is_dynamic=True).established()
+    epoch, end = small.quorum.epoch, small.disk.log.log_end_offset
+    small.ask(fetch_request(epoch, end, epoch, node_id=2))
+    small.ask(fetch_request(epoch, end, epoch, node_id=9))
+    question = asked_to_add(small)
+    answer = ApiVersionsResponse(
+        error_code=ErrorCode.UNSUPPORTED_VERSION, supported_features=[LEVELS]
+    )
+    effects = small.answer(question, answer)
     refusals = [one.response.error_code for one in effects if isinstance(one, Reply)]
-    assert refusals == ([] if is_added else [ErrorCode.REQUEST_TIMED_OUT])
-    assert (9 in small.quorum.voters.latest.nodes) is is_added
+    assert refusals == [ErrorCode.REQUEST_TIMED_OUT]
+    assert 9 not in small.quorum.voters.latest.nodes
+    assert small.quorum.ignored.given() == {Ignored.TOP_LEVEL_ERROR: 1}
+    assert not small.quorum.peers.is_ready(question.node_id)

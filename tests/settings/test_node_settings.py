@@ -20,6 +20,10 @@ def test_own_dynamic_value_beats_default_beats_file_beats_built_in() -> None:
     ]
 
 
+def test_key_that_nobody_knows_has_no_value_anywhere() -> None:
+    assert NodeSettings({"no.such.key": "1"}).sources("no.such.key") == []
+
+
 def test_read_only_key_ignores_dynamic_values() -> None:
     layered = NodeSettings().with_dynamic({}, {"num.partitions": "9"})
     assert layered.integer("num.partitions") == 1
