@@ -163,6 +163,9 @@ class Day:
     def drill(self) -> None:
         """With nothing in the way: leaders stay, are replaced at once, and notice when cut off."""
         cluster, timing = self.cluster, self.cluster.setup.timing
+        cluster.run(timing.request_timeout_ms)  # what the faults lost is given up, for an election
+        if not cluster.run_until(cluster.is_settled, HEALED_MS):
+            raise Broken("L1 LeaderElected: not settled again")
         leader = cluster.leader()
         assert leader is not None, "settled without a leader"
         epoch = leader.quorum().quorum.epoch
