@@ -29,7 +29,7 @@ from kraft_wire.wire.generated.remove_raft_voter import RemoveRaftVoterRequest
 from kraft_wire.wire.generated.update_raft_voter import UpdateRaftVoterRequest
 from kraft_wire.wire.generated.vote import VoteRequest
 from kraft_wire.wire.message import Message
-from tests.raft.cluster import CLUSTER_ID, directory_id
+from tests.raft.cluster import CLUSTER_ID, address_of, directory_id
 from tests.raft.memory import Snapshot
 from tests.raft.small import TOPIC, Small, begin_request, fetch_request, vote_request
 
@@ -181,6 +181,28 @@ def test_fetch_elsewhere_names_the_leader() -> None:
     assert partition.error_code == E.NOT_LEADER_OR_FOLLOWER
     assert (partition.current_leader.leader_id, partition.current_leader.leader_epoch) == (2, 3)
     assert [node.node_id for node in response.node_endpoints] == [2]
+
+
+ASKED_OF_A_FOLLOWER = [
+    (vote_request(3, 3, last=(3, 99)), 1),
+    (begin_request(2, 3), 1),
+    (end_request(2, 3), 1),
+    (fetch_request(3, 5, 1, node_id=3), 17),
+    (snapshot_request(3), 1),
+]
+"""Requests that a follower of 2 in epoch 3 refuses, and from which version on it tells where 2 is."""
+
+
+@pytest.mark.parametrize(("request_", "since"), ASKED_OF_A_FOLLOWER, ids=lambda v: str(v)[:12])
+def test_every_refusal_tells_where_the_leader_is(request_: Message, since: int) -> None:
+    """KIP-853: NodeEndpoints, a tagged field of the versions that also have directory ids."""
+    small = Small(*HAS).follower(3, 2)
+    where = address_of(2)
+    for version in range(since, request_.MAX_VERSION + 1):
+        (node,) = small.reply(request_, version).node_endpoints  # type: ignore[attr-defined]  # its answer
+        assert (node.node_id, node.host, node.port) == (2, where.host, where.port)
+    older = small.reply(request_, since - 1)
+    assert older.node_endpoints == []  # type: ignore[attr-defined]  # its answer
 
 
 @pytest.mark.parametrize(
