@@ -42,6 +42,11 @@ def test_steps_of_a_correct_replica_are_in_the_model(kind: str) -> None:
     assert steps > 3_000
 
 
+def test_answer_that_comes_behind_its_failure_renews_nothing() -> None:
+    """Seed 100743 was refused: the watch took a late answer for one that counts."""
+    day(100743, bad_disks=True).run()
+
+
 def highest(current: Offset | None, ends: Any, start: Offset) -> Offset | None:
     return max((end for end in ends if end is not None), default=current)
 

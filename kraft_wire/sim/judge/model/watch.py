@@ -168,6 +168,8 @@ class ModelWatch:
             elif messages.lacks_pre_votes(event.response) and before.role == "prospective":
                 steps.append(Step(rules.standing(before)))
             return heard, steps
+        if isinstance(event, RequestFailed):
+            self._asked.pop(event.request_id, None)  # an answer that still comes is late
         return None, self._on_own_event(event, before, change)
 
     def _take_asked(self, request_id: int, now_ms: int) -> Message | None:
