@@ -47,6 +47,8 @@ class MetadataHistory:
     _draft: ImageDraft = field(default_factory=lambda: ImageDraft(EMPTY_IMAGE))
     _held_back: list[Message] | None = None
     """The records of an open transaction."""
+    _image: MetadataImage | None = None
+    """What was asked for at the end; nothing is taken behind it."""
 
     def take_snapshot(self, records: Iterable[Message]) -> None:
         """Begin with a snapshot: there are no transactions, and nothing is known of before."""
@@ -65,7 +67,10 @@ class MetadataHistory:
     def image(self, at: Moment, epoch: int) -> MetadataImage:
         """Return what is true after the last record."""
         assert at.offset >= -1, at
-        return self._draft.finish(at.offset, epoch)
+        if self._image is None:
+            self._image = self._draft.finish(at.offset, epoch)
+        assert (self._image.offset, self._image.epoch) == (at.offset, epoch), at
+        return self._image
 
     def _mark(self, marker: int, at: Moment) -> None:
         if (marker == _BEGIN) != (self._held_back is None):

@@ -190,7 +190,7 @@ ASKED_OF_A_FOLLOWER = [
     (fetch_request(3, 5, 1, node_id=3), 17),
     (snapshot_request(3), 1),
 ]
-"""Requests that a follower of 2 in epoch 3 refuses, and from which version on it tells where 2 is."""
+"""What a follower of 2 in epoch 3 refuses, and from which version on it tells where 2 is."""
 
 
 @pytest.mark.parametrize(("request_", "since"), ASKED_OF_A_FOLLOWER, ids=lambda v: str(v)[:12])
