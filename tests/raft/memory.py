@@ -143,10 +143,11 @@ class MemoryLog:
         self.flushed = self.log_end_offset
 
     def lose_power(self) -> None:
-        """Forget what was never flushed."""
+        """Forget what was never flushed; a snapshot is on the disk before the log below it goes."""
         while self.batches and self.batches[-1].end_offset > self.flushed:
             self.batches.pop()
         self._forget_epochs()
+        self.flushed = self.log_end_offset
 
     def _forget_epochs(self) -> None:
         end = self.log_end_offset
