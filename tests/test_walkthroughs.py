@@ -74,7 +74,9 @@ def test_what_a_page_left_running_ends_with_it() -> None:
     with scratch() as place:
         printed = played("```sh\nsleep 100 >/dev/null 2>&1 & echo $!\n```\n", place)
         (pid,) = re.findall(r"^\d+$", printed, re.M)
-        assert runs(pid)
+        deadline = time.monotonic() + 10
+        while not runs(pid):  # while it becomes `sleep` it has no command line
+            assert time.monotonic() < deadline
     deadline = time.monotonic() + 10
     while runs(pid):
         assert time.monotonic() < deadline
