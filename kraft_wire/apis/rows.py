@@ -1,7 +1,8 @@
 """One row for each API key of the release: who owns it, and what rights it needs.
 
-Versions and listeners are the schemas': they change with the release alone. A row that has no owner
-is an API that is not served; whoever adds it gives it one, and its handler the schema's base name.
+Versions and listeners come from the schemas: they change with the release alone. A row without an
+owner is an API that is not served. To serve it, set its owner and add a handler that has the
+schema's base name.
 The rights are those of release 4.3.1, broker (`KafkaApis`) and controller (`ControllerApis`), in
 the order in which they are asked for.
 """

@@ -1,9 +1,9 @@
 """What differs between two images: what a reader has to look at, instead of at everything.
 
-A cluster may have a million partitions, and each committed batch makes an image. Whoever replays
-one knows which keys its records named; `Touched` collects them from draft to draft, and a delta is
-those of them that are not what they were. Where nobody counted, as behind a snapshot, both images
-are gone through as a whole (`MetadataDelta.between`), and the outcome is the same.
+A cluster may have a million partitions, and each committed batch makes an image. The replay of a
+batch knows which keys its records named; `Touched` collects them from draft to draft, and a delta
+holds those keys whose values have changed. After a snapshot no keys were collected: then both
+images are compared as a whole (`MetadataDelta.between`), with the same outcome.
 
 Not here: what a reader does with it (`broker.broker`).
 """

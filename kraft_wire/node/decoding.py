@@ -37,7 +37,7 @@ __all__ = [
 _API_VERSIONS: Final = key_of("ApiVersions")
 _PRODUCE: Final = APIS[key_of("Produce")]
 _ACCESS_CONTROL: Final = frozenset(map(key_of, ("DescribeAcls", "CreateAcls", "DeleteAcls")))
-"""They have codes that nobody can mean."""
+"""Their requests carry codes, some of which do not exist (`unknown_codes`)."""
 
 
 Decoded: TypeAlias = tuple[RequestHeader, Message, int]

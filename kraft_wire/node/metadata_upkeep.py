@@ -5,7 +5,7 @@ something new; only at the end of a batch and never inside a metadata transactio
 sorted and written a little at a time, two steps per tick, so that a large one holds nothing up. Old
 snapshots are dropped by size and age once a minute, their files a minute after that.
 
-Not here: what stands in a snapshot (`controller.image_records`, `storage.snapshots_contents`).
+Not here: what stands in a snapshot (`metadata.image_records`, `storage.snapshots_contents`).
 """
 
 from collections.abc import Iterator
