@@ -11,11 +11,24 @@ from tests.server_process import ServerProcess
 
 
 def leave_no_descriptor(server: ServerProcess) -> None:
-    """Set the limit to the lowest number that the server does not use: the next open fails."""
-    used = {int(name) for name in os.listdir(f"/proc/{server.pid}/fd")}
+    """Set the limit to the lowest number that the server does not use: the next open fails.
+
+    A number that the server uses only for a moment, as after its start, would be free again.
+    """
+    used = descriptors(server)
+    steady_since = time.monotonic()
+    while time.monotonic() < steady_since + 0.3:
+        time.sleep(0.01)
+        if used != (used := descriptors(server)):
+            steady_since = time.monotonic()
     lowest = next(number for number in range(len(used) + 1) if number not in used)
     _, hard = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
     resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (lowest, hard))
+
+
+def descriptors(server: ServerProcess) -> set[int]:
+    """Return the descriptors that the server uses now."""
+    return {int(name) for name in os.listdir(f"/proc/{server.pid}/fd")}
 
 
 def refusals(server: ServerProcess) -> int:
@@ -65,7 +78,8 @@ def test_clients_connect_again_as_soon_as_a_descriptor_is_free(tmp_path: Path) -
 
 def test_a_server_without_a_descriptor_stops(tmp_path: Path) -> None:
     """Its listeners are closed while they wait to be listened to again."""
-    with ServerProcess(tmp_path) as server:
+    with ServerProcess(tmp_path) as server, WireClient(server.bootstrap) as steady:
+        assert is_served(steady)
         leave_no_descriptor(server)
         with WireClient(server.bootstrap) as coming:
             wait_for_refusal(server, 0)
