@@ -9,7 +9,7 @@ READY := $(VENV)/.stamp
 # A worker takes whole files, because a module's fixtures are servers.
 PARALLEL := --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help install run test test-judged test-all test-pythons check coverage generate golden clients clients-cluster bench instructions bench-quorum bench-cluster bench-spark fuzz attack mixed guests replicas dropin crash sim sim-clusters model mutants mutants-random spark spark-cluster apache-views ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
+.PHONY: help install run test test-judged test-alone test-all test-pythons check coverage generate golden clients clients-cluster bench instructions bench-quorum bench-cluster bench-spark fuzz attack mixed guests replicas dropin crash sim sim-clusters model mutants mutants-random spark spark-cluster apache-views ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
 .DEFAULT_GOAL := help
 
 help:  ## list the verbs
@@ -35,8 +35,11 @@ run: $(NODE_READY)  ## a node on 127.0.0.1:9092, data under ./kraft-wire-data
 test: $(READY)  ## every test that needs nothing but Python, in minutes; what was not run is listed
 	$(BIN)/python -m pytest $(PARALLEL) --judges without $(ARGS)
 
-test-judged: $(READY)  ## every test with a judge that is not ours, one after the other
-	$(BIN)/python -m pytest --judges only $(ARGS)
+test-judged: $(READY)  ## every test with a judge that is not ours, but for those of make test-alone
+	$(BIN)/python -m pytest $(PARALLEL) --judges only -m "not alone" $(ARGS)
+
+test-alone: $(READY)  ## tests with a judge that show how long something takes: nothing runs beside them
+	$(BIN)/python -m pytest --judges only -m alone $(ARGS)
 
 test-all: $(READY)  ## all that must pass, with every judge: checks, coverage, simulators, both lanes of tests
 	$(BIN)/python -m tests.everything $(ARGS)

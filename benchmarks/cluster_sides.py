@@ -18,7 +18,7 @@ from confluent_kafka.admin import ClusterMetadata as Metadata
 from benchmarks.node import APACHE_FLAGS, command_of, cpu_seconds, resident_bytes
 from benchmarks.quorum_sides import Measured, Side
 from tests.chaos.failover import SIDES
-from tests.server_process import free_port
+from tests.ports import free_port
 
 __all__ = ["BROKERS", "HEAP_MB", "PARTITION_SETTINGS", "ClusterSide", "cluster_sides"]
 

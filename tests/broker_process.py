@@ -11,8 +11,8 @@ from pathlib import Path
 from types import TracebackType
 
 from tests.ending import end
+from tests.ports import free_port
 from tests.quorum_processes import KRAFT_WIRE, SECONDS_MAX
-from tests.server_process import free_port
 
 
 class BrokerProcess:

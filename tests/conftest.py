@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from tests import judges
 from tests.apache.node import ApacheNode
+from tests.everything import DURATIONS
 from tests.server_process import ServerProcess
 
 LANES = ("all", "without", "only")
@@ -31,7 +33,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Keep the chosen lane, in an order in which a mistake shows early.
 
     Fast tests run before those that start other programs. Parallel workers take the longest
-    files first: one that began last would keep one worker busy after the others are done.
+    files first: one that began last would keep one worker busy after the others are done. A file
+    that nobody has timed is as long as its tests' marks say.
     """
     lane = config.getoption("--judges", default=LANES[0])
     if lane != "all":
@@ -42,7 +45,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         _left_out.update(Counter(name for item in others for name in _judges_of(item)))
         config.hook.pytest_deselected(items=others)
         items[:] = chosen
-    items.sort(key=_cost, reverse=hasattr(config, "workerinput"))
+    if hasattr(config, "workerinput"):
+        seconds: dict[str, float] = json.loads(DURATIONS.read_text(encoding="utf-8"))
+        items.sort(key=lambda item: (-seconds.get(_file_of(item), 0), -_cost(item)))
+    else:
+        items.sort(key=_cost)
+
+
+def _file_of(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]
 
 
 def _judges_of(item: pytest.Item) -> list[str]:

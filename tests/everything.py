@@ -1,12 +1,16 @@
 """`python -m tests.everything`: all that must pass, with every judge; behind `make test-all`.
 
-Phases run one after the other, and the first that fails ends the run. No test runs twice: the two
-lanes leave out what the checks and the coverage have run. The lane with judges is serial, because
-its tests share one machine with JVMs and judge each other's delays. At the end the time of each
-phase, the slowest tests, and in the last line how many tests passed.
+Phases run one after the other, and a phase that fails does not keep the others from running: one
+run names every test that fails. Only where the checks cannot even run a test does nothing follow.
+No test runs twice: the lanes leave out what the checks and the coverage have run. Tests run in as
+many workers as there are processors, but for those that must be alone. At the end the time of each
+phase, the longest files and tests, the tests that failed, and in the last line how many passed.
+
+`--write-durations` keeps the time of each file, so that parallel workers begin with the longest.
 """
 
 import argparse
+import json
 import os
 import subprocess
 import sys
@@ -22,6 +26,9 @@ from tests.check import TIDY_TESTS
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 SLOWEST = 10
+DURATIONS = CHECKOUT / "tests" / "durations.json"
+"""Seconds by file, of those that take long, of a run on two processors."""
+LONG_S = 10.0
 
 COVERED = ("tests/wire", "tests/storage", "tests/golden/test_corpus.py")
 """What `make coverage` runs."""
@@ -36,14 +43,19 @@ PHASES: dict[str, list[str]] = {
     "simulated clusters": ["make", "sim-clusters", "SEEDS=1500:1524"],
     "tests without judges": ["make", "test", f"ARGS={REST} {REPORT}"],
     "tests with judges": ["make", "test-judged", f"ARGS={REST} {REPORT}"],
+    "tests that run alone": ["make", "test-alone", f"ARGS={REST} {REPORT}"],
 }
 """Commands; one that runs pytest ends with where pytest writes its report."""
+
+FIRST = "checks"
 
 OF_MAKE = frozenset({"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "ARGS"})
 """How a make hands its own variables to the makes below it, which here have others."""
 
 OUTCOMES = {"failure": "failed", "skipped": "skipped", "error": "error"}
 """By the element in pytest's report."""
+
+FAILURES = frozenset({"failed", "error"})
 
 WORDS = ("failed", "passed", "skipped", "error")
 """In the order of pytest's last line."""
@@ -91,6 +103,21 @@ def tests_of(report: Path) -> list[Timed]:
     ]
 
 
+def seconds_by_file(tests: Sequence[Timed]) -> dict[str, float]:
+    """Sum up the time of each file's tests, the longest file first."""
+    found: Counter[str] = Counter()
+    for test in tests:
+        found[test.name.partition("::")[0]] += test.seconds
+    return dict(found.most_common())
+
+
+def write_durations(tests: Sequence[Timed]) -> None:
+    """Keep the time of each file that takes long."""
+    rounded = {file: round(seconds) for file, seconds in seconds_by_file(tests).items()}
+    long = {file: seconds for file, seconds in rounded.items() if seconds >= LONG_S}
+    DURATIONS.write_text(json.dumps(long, indent=2) + "\n", encoding="utf-8")
+
+
 def summary(phases: Sequence[Phase], tests: Sequence[Timed]) -> str:
     """One line as pytest writes it, of all phases together, after the phase that failed."""
     counts = Counter(each.outcome for each in tests)
@@ -109,7 +136,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the phases, and print what took how long."""
     parser = argparse.ArgumentParser(prog="python -m tests.everything", description=__doc__)
     parser.add_argument("--only", action="append", choices=PHASES, help="repeatable")
-    chosen = parser.parse_args(arguments).only or PHASES
+    parser.add_argument("--write-durations", action="store_true", help=f"into {DURATIONS.name}")
+    options = parser.parse_args(arguments)
+    chosen = options.only or PHASES
     phases: list[Phase] = []
     tests: list[Timed] = []
     with TemporaryDirectory() as folder:
@@ -117,15 +146,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
             report = Path(folder, f"{number}.xml")
             phases.append(run(name, report))
             tests += tests_of(report)
-            if not phases[-1].succeeded:
+            if name == FIRST and not phases[-1].succeeded and not tests:
                 break
-    print("\n=== durations")
-    for phase in phases:
-        print(f"{_clock(phase.seconds)}  {phase.name}")
-    for test in sorted(tests, key=lambda each: -each.seconds)[:SLOWEST]:
-        print(f"{test.seconds:7.1f} s  {test.name}")
+    if options.write_durations:
+        write_durations(tests)
+    print_durations(phases, tests)
+    for test in tests:
+        if test.outcome in FAILURES:
+            print(f"{test.outcome.upper()} {test.name}")
     print(summary(phases, tests))
     return 0 if all(phase.succeeded for phase in phases) else 1
+
+
+def print_durations(phases: Sequence[Phase], tests: Sequence[Timed]) -> None:
+    """Print the time of each phase, and of the longest files and tests."""
+    print("\n=== durations")
+    for phase in phases:
+        print(f"{_clock(phase.seconds)}  {phase.name}{'' if phase.succeeded else ': FAILED'}")
+    for file, seconds in list(seconds_by_file(tests).items())[:SLOWEST]:
+        print(f"{seconds:7.1f} s  {file}")
+    for test in sorted(tests, key=lambda each: -each.seconds)[:SLOWEST]:
+        print(f"{test.seconds:7.1f} s  {test.name}")
 
 
 if __name__ == "__main__":

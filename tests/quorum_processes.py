@@ -28,8 +28,8 @@ from kraft_wire.wire.generated.describe_quorum import (
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
 from tests.ending import end
+from tests.ports import free_port
 from tests.server.wire_client import WireClient
-from tests.server_process import free_port
 
 SECONDS_MAX = 30.0
 KRAFT_WIRE = str(Path(sys.executable).parent / "kraft-wire")

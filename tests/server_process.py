@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import json
 import signal
-import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from itertools import cycle
+from collections.abc import Mapping
 from pathlib import Path
-from random import SystemRandom
 from types import TracebackType
 from typing import Any
 
 from tests.ending import end
+from tests.ports import free_port
 
 READY_SECONDS_MAX = 30
 STOP_SECONDS_MAX = 120
@@ -29,30 +26,6 @@ STOP_SECONDS_MAX = 120
 
 class ServerDidNotStart(RuntimeError):
     """The process ended, or its ready file did not appear in time; the text holds its log."""
-
-
-def free_port() -> int:
-    """A port on 127.0.0.1 that was free a moment ago and that no connection takes by chance.
-
-    The kernel draws the ports of outgoing connections from 32,768 upwards: a server that restarts
-    on one of those may find a client of another test on its port. Below it only a listener can be
-    there. A process never returns the same port twice until it has been through all of them.
-    """
-    for port in _PORTS:
-        with socket.socket() as probe, suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
-    raise AssertionError("itertools.cycle ends only if it is empty")
-
-
-def _own_ports() -> Iterator[int]:
-    """All ports below those of connections, from where this process alone is likely to begin."""
-    ports = range(10_000, 32_000)
-    first = SystemRandom().choice(ports)
-    return cycle((*range(first, ports.stop), *range(ports.start, first)))
-
-
-_PORTS = _own_ports()
 
 
 class ServerProcess:

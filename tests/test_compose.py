@@ -24,7 +24,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tests.apache.java_process import java_command, run_java
 from tests.ending import end
-from tests.server_process import free_port
+from tests.ports import free_port
 from tests.tidiness import CHECKOUT
 
 COMPOSE: dict[str, Any] = yaml.safe_load((CHECKOUT / "docker-compose.yml").read_text())

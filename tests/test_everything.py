@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
-from tests import everything, judges, pythons
+from tests import conftest, everything, judges, pythons
 from tests.everything import Phase, Timed
 from tests.tidiness import CHECKOUT
 
@@ -81,7 +83,15 @@ def test_coverage_runs_what_the_lanes_leave_out() -> None:
 def test_phases_are_verbs_of_the_makefile() -> None:
     verbs = [command[1] for command in everything.PHASES.values() if command[0] == "make"]
     assert [verb for verb in verbs if not re.search(rf"^{verb}:", MAKEFILE, re.M)] == []
-    assert {"check", "coverage", "test", "test-judged"} <= {*verbs}
+    assert {"check", "coverage", "test", "test-judged", "test-alone"} <= {*verbs}
+
+
+def test_every_judged_test_is_in_one_of_two_phases() -> None:
+    recipes = dict(re.findall(r"^(test-judged|test-alone):.*\n\t(.*)", MAKEFILE, re.M))
+    assert all("--judges only" in recipe for recipe in recipes.values())
+    assert '-m "not alone"' in recipes["test-judged"]
+    assert "-m alone" in recipes["test-alone"]
+    assert "$(PARALLEL)" not in recipes["test-alone"]
 
 
 def test_report_of_pytest_is_read_and_counted(tmp_path: Path) -> None:
@@ -103,24 +113,103 @@ def test_report_of_pytest_is_read_and_counted(tmp_path: Path) -> None:
     )
 
 
-def test_first_phase_that_fails_ends_the_run(
+class Phases:
+    """Stands in for the phases: some fail, and each reports the tests that it is given."""
+
+    def __init__(self, failing: str, report: str) -> None:
+        self.ran: list[str] = []
+        self._failing = failing
+        self._report = report
+
+    def run(self, name: str, report: Path) -> Phase:
+        self.ran.append(name)
+        if self._report:
+            report.write_text(self._report)
+        return Phase(name, 60.0, name != self._failing)
+
+
+CHOSEN = ["--only", "coverage", "--only", "checks", "--only", "tests with judges"]
+REPORT = (
+    '<testsuite><testcase classname="tests.a" name="b" time="61"><failure/></testcase></testsuite>'
+)
+
+
+def test_phase_that_fails_does_not_hide_the_others(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ran: list[str] = []
+    phases = Phases("checks", REPORT)
+    monkeypatch.setattr(everything, "run", phases.run)
+    assert everything.main(CHOSEN) == 1
+    assert phases.ran == ["checks", "coverage", "tests with judges"]
+    *printed, last = capsys.readouterr().out.splitlines()
+    assert "0:01:00  checks: FAILED" in printed
+    assert "0:01:00  coverage" in printed
+    assert "  183.0 s  tests/a.py" in printed
+    assert printed[-3:] == ["FAILED tests/a.py::b"] * 3
+    assert last == "checks: FAILED, 3 failed in 180.00s (0:03:00)"
 
-    def run(name: str, report: Path) -> Phase:
-        ran.append(name)
-        return Phase(name, 60.0, name != "coverage")
 
-    monkeypatch.setattr(everything, "run", run)
-    assert everything.main(
-        ["--only", "coverage", "--only", "checks", "--only", "tests with judges"]
-    )
-    assert ran == ["checks", "coverage"]
-    printed = capsys.readouterr().out
-    assert "0:01:00  checks\n0:01:00  coverage\n" in printed
-    last = printed.splitlines()[-1]
-    assert last == "coverage: FAILED, no tests ran in 120.00s (0:02:00)"
+def test_nothing_follows_checks_that_cannot_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    phases = Phases("checks", "")
+    monkeypatch.setattr(everything, "run", phases.run)
+    assert everything.main(CHOSEN) == 1
+    assert phases.ran == ["checks"]
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == "checks: FAILED, no tests ran in 60.00s (0:01:00)"
+
+
+def test_longest_files_are_kept_for_the_workers_to_begin_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = tmp_path / "durations.json"
+    monkeypatch.setattr(everything, "DURATIONS", kept)
+    times = {"tests/a.py::b": 6.0, "tests/c.py::d": 20.4, "tests/a.py::c[x::y]": 5.0, "e.py::f": 9}
+    everything.write_durations([Timed(name, seconds, "passed") for name, seconds in times.items()])
+    assert list(json.loads(kept.read_text()).items()) == [("tests/c.py", 20), ("tests/a.py", 11)]
+
+
+def test_files_that_were_timed_exist() -> None:
+    timed = json.loads(everything.DURATIONS.read_text(encoding="utf-8"))
+    assert [file for file in timed if not (CHECKOUT / file).is_file()] == []
+
+
+def test_workers_begin_with_the_longest_file_and_keep_its_tests_together(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    timed = tmp_path / "durations.json"
+    timed.write_text('{"b.py": 30, "c.py": 20}')
+    monkeypatch.setattr(conftest, "DURATIONS", timed)
+    nodeids = ["a.py::1", "b.py::1", "c.py::1", "b.py::2", "a.py::2"]
+    items = [Item(nodeid) for nodeid in nodeids]
+    conftest.pytest_collection_modifyitems(Worker(), items)  # type: ignore[arg-type]  # of pytest's
+    assert [each.nodeid for each in items] == [
+        "b.py::1",
+        "b.py::2",
+        "c.py::1",
+        "a.py::1",
+        "a.py::2",
+    ]
+
+
+class Item:
+    """A test without marks."""
+
+    def __init__(self, nodeid: str) -> None:
+        self.nodeid = nodeid
+
+    def get_closest_marker(self, name: str) -> None:
+        """No mark."""
+
+
+class Worker:
+    """The settings of a parallel worker."""
+
+    workerinput: ClassVar[dict[str, str]] = {}
+
+    def getoption(self, name: str, default: str) -> str:
+        return default
 
 
 def test_missing_python_is_named_and_the_others_are_judged(

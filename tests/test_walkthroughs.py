@@ -13,9 +13,9 @@ from tests.walkthroughs import PAGES, PICTURE, played, scratch
 LINES_MAX = 150
 BYTES_MAX = 150_000
 OF_PROCESSES = {
-    "a-broker-dies": ("Delivery failed", ["kcat", "slow"]),
-    "a-reassignment": ("INVALID_REPLICA_ASSIGNMENT", ["kcat", "slow"]),
-    "joining-apache": ("UNSUPPORTED_VERSION", ["kcat", "java", "slow"]),
+    "a-broker-dies": ("Delivery failed", ["kcat", "slow", "alone"]),
+    "a-reassignment": ("INVALID_REPLICA_ASSIGNMENT", ["kcat", "slow", "alone"]),
+    "joining-apache": ("UNSUPPORTED_VERSION", ["kcat", "java", "slow", "alone"]),
 }
 """Pages that run a cluster: how they fail first, and the marks that they need."""
 SIMULATED = [path for path in PAGES if path.stem not in OF_PROCESSES]

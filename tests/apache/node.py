@@ -17,7 +17,7 @@ from types import TracebackType
 from tests.apache import jars
 from tests.apache.java_process import LEAN_FLAGS, JavaFailed, java_command, run_java
 from tests.ending import end
-from tests.server_process import free_port
+from tests.ports import free_port
 
 CLUSTER_ID = "kWjudgeAAAAAAAAAAAAAAA"
 START_SECONDS_MAX = 120

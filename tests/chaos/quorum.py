@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.chaos.network import Network
 from tests.mixed.controller import OURS, Controller
 from tests.mixed.quorum import SHORT, MixedQuorum
-from tests.server_process import free_port
+from tests.ports import free_port
 
 NODES = (1, 2, 3)
 OVERRIDES = {

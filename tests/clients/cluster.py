@@ -23,7 +23,7 @@ from confluent_kafka.admin import AdminClient, ClusterMetadata
 
 from tests.mixed.controller import Controller
 from tests.mixed.quorum import MixedQuorum
-from tests.server_process import free_port
+from tests.ports import free_port
 
 CONTROLLERS = (1, 2, 3)
 BROKERS = (101, 102, 103)

@@ -25,8 +25,8 @@ from kraft_wire.wire.generated.error_code import ErrorCode
 from tests.apache.java_process import Outcome
 from tests.apache.tools import run_tool
 from tests.mixed.controller import Controller
+from tests.ports import free_port
 from tests.server.wire_client import WireClient
-from tests.server_process import free_port
 
 SECONDS_MAX = 90.0
 ASKING_AGAIN_S = 0.05

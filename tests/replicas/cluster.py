@@ -27,9 +27,9 @@ from kraft_wire.wire.generated.metadata import (
 from tests.chaos.network import Network
 from tests.mixed.controller import OURS, Controller
 from tests.mixed.quorum import SHORT, MixedQuorum
+from tests.ports import free_port
 from tests.replicas.layouts import Layout
 from tests.server.wire_client import WireClient
-from tests.server_process import free_port
 
 BROKERS_FROM = 101
 TOPIC = "replicated"

@@ -33,9 +33,9 @@ from kraft_wire.wire.generated.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 from tests.apache.tools import run_tool
+from tests.ports import free_port
 from tests.quorum_processes import QuorumProcesses
 from tests.server.wire_client import WireClient
-from tests.server_process import free_port
 
 BROKER = 4
 KEY = "log.retention.ms"
