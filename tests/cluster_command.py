@@ -17,9 +17,10 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from tests.ending import end
+from tests.waiting import HANG_S
 
 KRAFT_WIRE = str(Path(sys.executable).parent / "kraft-wire")
-SECONDS_MAX = 60.0
+SECONDS_MAX = HANG_S
 
 Answer = TypeVar("Answer")
 
@@ -92,10 +93,13 @@ class ClusterCommand:
         return kraft_wire("quorum", verb, "-c", self.bootstrap, *arguments)
 
     def described(self) -> Any:
-        """What the leader says."""
-        done = self.quorum("describe", "--json")
-        assert done.returncode == 0, done
-        return json.loads(done.stdout)
+        """What the leader says, once there is one."""
+
+        def answered() -> str | None:
+            done = self.quorum("describe", "--json")
+            return done.stdout if done.returncode == 0 else None
+
+        return json.loads(self.until(answered) or "")
 
     @property
     def shown(self) -> list[Any]:

@@ -30,8 +30,9 @@ from kraft_wire.wire.generated.error_code import ErrorCode
 from tests.ending import end
 from tests.ports import free_port
 from tests.server.wire_client import WireClient
+from tests.waiting import HANG_S
 
-SECONDS_MAX = 30.0
+SECONDS_MAX = HANG_S
 KRAFT_WIRE = str(Path(sys.executable).parent / "kraft-wire")
 
 

@@ -18,8 +18,9 @@ from typing import Any
 
 from tests.ending import end
 from tests.ports import free_port
+from tests.waiting import HANG_S
 
-READY_SECONDS_MAX = 30
+READY_SECONDS_MAX = HANG_S
 STOP_SECONDS_MAX = 120
 """For a hang, not for a disk that is slow to sync two thousand partitions."""
 

@@ -1,13 +1,13 @@
 """docs/walkthroughs/*.md, executed: what they say is printed is printed, what they name exists."""
 
 import re
-import time
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tests.tidiness import CHECKOUT
+from tests.waiting import until
 from tests.walkthroughs import PAGES, PICTURE, played, scratch
 
 LINES_MAX = 150
@@ -24,7 +24,7 @@ SIMULATED = [path for path in PAGES if path.stem not in OF_PROCESSES]
 def _marked(path: Path) -> object:
     marks = OF_PROCESSES[path.stem][1] if path.stem in OF_PROCESSES else []
     named = [getattr(pytest.mark, each) for each in marks]
-    return pytest.param(path, marks=[*named, pytest.mark.timeout(600)], id=path.stem)
+    return pytest.param(path, marks=[*named], id=path.stem)
 
 
 @pytest.mark.parametrize("path", [_marked(path) for path in PAGES])
@@ -74,12 +74,8 @@ def test_what_a_page_left_running_ends_with_it() -> None:
     with scratch() as place:
         printed = played("```sh\nsleep 100 >/dev/null 2>&1 & echo $!\n```\n", place)
         (pid,) = re.findall(r"^\d+$", printed, re.M)
-        deadline = time.monotonic() + 10
-        while not runs(pid):  # while it becomes `sleep` it has no command line
-            assert time.monotonic() < deadline
-    deadline = time.monotonic() + 10
-    while runs(pid):
-        assert time.monotonic() < deadline
+        until(lambda: runs(pid))  # while it becomes `sleep` it has no command line
+    until(lambda: not runs(pid))
 
 
 def runs(pid: str) -> bool:

@@ -36,6 +36,7 @@ from kraft_wire.wire.json_form import message_to_json
 from kraft_wire.wire.record import Record
 from tests.apache.node import ApacheNode
 from tests.server_process import ServerProcess
+from tests.waiting import HANG_S
 
 pytestmark = pytest.mark.java
 
@@ -45,7 +46,7 @@ WRITTEN = {("fetch-a", 0): 5, ("fetch-a", 1): 3, ("fetch-b", 0): 1}
 """Records per partition, one batch each; the fourth partition stays empty."""
 
 UNKNOWN_ID = Uuid(bytes(range(16)))
-SECONDS_MAX = 30
+SECONDS_MAX = HANG_S
 
 Name = tuple[str, int]
 

@@ -38,14 +38,15 @@ from kraft_wire.wire.generated.produce import (
 from tests.apache.broker_only import ApacheBroker
 from tests.quorum_processes import QuorumProcesses
 from tests.server.wire_client import WireClient, one_batch
+from tests.waiting import HANG_S
 
-pytestmark = [pytest.mark.java, pytest.mark.client, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.java, pytest.mark.client]
 
 OURS, APACHE = 1, 101
 LAG_MAX_S = 2.0
 SESSION_S = 20.0
 """Long enough that it is the leader who leaves a dead follower out, not the controller."""
-SECONDS_MAX = 60.0
+SECONDS_MAX = HANG_S
 RECORDS = 300
 PARTITIONS = 2
 SETTINGS = {

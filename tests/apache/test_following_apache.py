@@ -33,11 +33,12 @@ from kraft_wire.wire.generated.metadata import (
 from tests.apache.broker_only import ApacheBroker
 from tests.quorum_processes import QuorumProcesses
 from tests.server.wire_client import WireClient
+from tests.waiting import HANG_S
 
 pytestmark = pytest.mark.java
 
 OURS, APACHE = 1, 101
-SECONDS_MAX = 60.0
+SECONDS_MAX = HANG_S
 QUICK = {
     "broker.session.timeout.ms": "3000",
     "broker.heartbeat.interval.ms": "500",

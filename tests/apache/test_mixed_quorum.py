@@ -14,10 +14,11 @@ from tests.apache.jars import RELEASE
 from tests.apache.mixed_quorum import MixedQuorum
 from tests.server.test_quorum_processes import retention, set_retention
 from tests.server.wire_client import WireClient
+from tests.waiting import HANG_S
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]
 
-SECONDS_MAX = 30.0
+SECONDS_MAX = HANG_S
 
 
 def until_equal(quorum: MixedQuorum) -> None:

@@ -19,7 +19,7 @@ from tests.apache.tools import run_tool
 from tests.cluster_command import ClusterCommand, kraft_wire
 from tests.quorum_processes import QuorumProcesses
 
-pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.java, pytest.mark.slow]
 
 STILL = ["--override", "metadata.max.idle.interval.ms=0"]
 STRANGER = "AAAAAAAAAAAAAAAAAAAAAQ"

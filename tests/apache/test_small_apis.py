@@ -57,12 +57,13 @@ from kraft_wire.wire.message import Message
 from kraft_wire.wire.record import Record
 from tests.apache.node import ApacheNode
 from tests.server_process import ServerProcess
+from tests.waiting import HANG_S
 
 pytestmark = pytest.mark.java
 
 PLAIN, COMPACTED = "small-apis", "small-apis-compacted"
 RECORDS = 10
-SECONDS_MAX = 30
+SECONDS_MAX = HANG_S
 
 DRAWN = {
     "producerId": lambda value: value if value < 0 else "an id",

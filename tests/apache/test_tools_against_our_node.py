@@ -17,10 +17,11 @@ from tests.apache.brokers import NAMES, broker_process
 from tests.apache.java_process import Outcome
 from tests.apache.tools import run_tool
 from tests.clients.running import Broker
+from tests.waiting import HANG_S
 
-pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.java, pytest.mark.slow]
 
-SHOWN_SECONDS_MAX = 60
+SHOWN_SECONDS_MAX = HANG_S
 
 
 @pytest.fixture(scope="module", params=NAMES)

@@ -19,7 +19,7 @@ from tests.clients.python.adapter import Produced
 from tests.clients.python.confluent_adapter import ConfluentAdapter
 from tests.clients.python.scenarios import CODECS
 
-pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.java, pytest.mark.slow]
 
 FAULTS = re.compile(
     r"Found timestamp mismatch|Index timestamp|Mismatches in|Non-consecutive offsets|"

@@ -16,7 +16,7 @@ from tests.apache.tools import run_tool
 from tests.clients.running import Broker
 from tests.server_process import ServerProcess
 
-pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.java, pytest.mark.slow]
 
 AUTHORIZER = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",

@@ -15,7 +15,7 @@ from tests.apache import jars
 from tests.apache.java_process import run_java
 from tests.cluster_command import ClusterCommand, kraft_wire
 
-pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.java, pytest.mark.slow]
 
 ROW = re.compile(
     r"\tTopic: (\S+)\tPartition: (\d+)\tLeader: (\S+)\tReplicas: (\S*)\tIsr: (\S*)"

@@ -15,7 +15,7 @@ from tests.apache.tools import run_tool
 from tests.audit.campaign import Campaign, Verdict
 from tests.spark.apache_dirs import write_everything
 
-pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.java, pytest.mark.slow]
 
 RECORDS = 12_000
 PARTITIONS = 1_500

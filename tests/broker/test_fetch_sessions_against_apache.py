@@ -17,6 +17,7 @@ from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import FetchResponse
 from tests.apache.java_process import java_command
 from tests.broker.fetch_client import FakeBroker, Name, fetch_request, topic_id
+from tests.waiting import HANG_S
 
 NAMES: list[Name] = [(topic, index) for topic in "abcd" for index in range(3)]
 SLOTS = 24
@@ -59,7 +60,7 @@ def apache() -> Iterator[Apache]:
         assert process.stdout is not None
         process.stdin.close()
         try:
-            process.wait(timeout=30)
+            process.wait(timeout=HANG_S)
         finally:
             process.kill()
             process.wait()

@@ -14,8 +14,8 @@ from kraft_wire.cli.cluster_files import ClusterFiles, NodeState
 from tests.cluster_command import ClusterCommand
 
 SHORT = [
-    *("--override", "controller.quorum.election.timeout.ms=500"),
-    *("--override", "controller.quorum.fetch.timeout.ms=1000"),
+    *("--override", "controller.quorum.election.timeout.ms=1500"),
+    *("--override", "controller.quorum.fetch.timeout.ms=3000"),
 ]
 
 

@@ -35,6 +35,7 @@ from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.registry import request_class
 from kraft_wire.wire.header import encode_response_header, parse_request_header
 from kraft_wire.wire.message import Message
+from tests.waiting import HANG_S
 
 DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAQ"
 Answers = Callable[[Message], Message | None]
@@ -167,7 +168,7 @@ def controller(answers: Answers) -> Iterator[str]:
         thread.start()
         yield f"127.0.0.1:{server.getsockname()[1]}"
         server.shutdown(socket.SHUT_RDWR)
-    thread.join(10)
+    thread.join(HANG_S)
 
 
 def _serve(connection: socket.socket, answers: Answers) -> None:

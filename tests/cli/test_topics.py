@@ -4,7 +4,6 @@ import json
 import socket
 from collections.abc import Callable, Iterator
 from threading import Thread
-from time import monotonic, sleep
 
 import pytest
 from click.testing import Result
@@ -18,10 +17,9 @@ from kraft_wire.wire.message import Message
 from tests.apache.node import ApacheNode
 from tests.client.test_connection import broker, versions
 from tests.server_process import ServerProcess
+from tests.waiting import until
 
 Topics = Callable[..., Result]
-
-FOLLOWED_WITHIN_S = 20
 
 
 @pytest.fixture(params=["ours", pytest.param("apache", marks=pytest.mark.java)])
@@ -39,11 +37,14 @@ def run(request: pytest.FixtureRequest) -> Topics:
 
 def eventually(command: Callable[[], Result], holds: Callable[[Result], bool]) -> Result:
     """Run until the answer is the wanted one: Apache's broker follows a change a moment later."""
-    deadline = monotonic() + FOLLOWED_WITHIN_S
-    while not holds(done := command()):
-        assert monotonic() < deadline, done.output
-        sleep(0.05)
-    return done
+    answers: list[Result] = []
+
+    def does_hold() -> bool:
+        answers.append(command())
+        return holds(answers[-1])
+
+    until(does_hold, lambda: answers[-1].output)
+    return answers[-1]
 
 
 def succeeds(done: Result) -> bool:

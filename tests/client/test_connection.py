@@ -10,6 +10,7 @@ import pytest
 
 from kraft_wire.client import BrokerConnection, CannotTalk
 from kraft_wire.wire.generated.metadata import MetadataRequest, MetadataResponse
+from tests.waiting import HANG_S
 
 API_VERSIONS, METADATA = 18, 3
 UNSUPPORTED_VERSION = 35
@@ -28,7 +29,7 @@ def broker(
         thread = threading.Thread(target=_serve, args=(listening, answers, asked, astray))
         thread.start()
         yield f"127.0.0.1:{listening.getsockname()[1]}", asked
-        thread.join(10)
+        thread.join(HANG_S)
 
 
 def _serve(

@@ -22,7 +22,6 @@ SESSIONS = {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms":
 
 
 @pytest.mark.client
-@pytest.mark.timeout(400)
 def test_client_sees_no_error_while_one_broker_after_the_other_restarts(tmp_path: Path) -> None:
     with Cluster(tmp_path, OURS, overrides=SESSIONS) as cluster:
         with cluster.restarting(RESTART_EVERY_S):

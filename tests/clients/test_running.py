@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ import pytest
 from tests.clients import running
 from tests.clients.registry import Client
 from tests.clients.running import Table, run_all, run_client
+from tests.waiting import until
 
 OK = '{"scenario": "%s", "status": "ok", "detail": "", "seconds": 0.1}'
 
@@ -37,7 +37,7 @@ class OneBroker:
 def test_harness_that_hangs_is_ended_with_what_it_has_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "SCENARIO_SECONDS_MAX", 1)
+    monkeypatch.setattr(running, "SCENARIO_SECONDS_MAX", 5)
     child = tmp_path / "child"
     client = harness(
         f"print('{OK % 'keys'}')\n"
@@ -65,10 +65,7 @@ def test_program_that_a_harness_leaves_behind_is_ended(tmp_path: Path) -> None:
 
 
 def _until_gone(pid: int) -> None:
-    deadline = time.monotonic() + 10
-    while _runs(pid):
-        assert time.monotonic() < deadline, f"{pid} was left behind"
-        time.sleep(0.02)
+    until(lambda: not _runs(pid), lambda: f"{pid} was left behind")
 
 
 def _runs(pid: int) -> bool:

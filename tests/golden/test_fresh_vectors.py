@@ -15,7 +15,7 @@ from tests.golden.batches import compare_built_batches
 from tests.golden.comparison import compare
 from tests.golden.generate import generate
 
-pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.java, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

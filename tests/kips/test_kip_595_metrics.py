@@ -20,6 +20,7 @@ from tests.raft.rpc.test_responses import fetch_response, fetching
 from tests.raft.small import Small, fetch_request, vote_request
 from tests.raft.swarm import add_request
 from tests.server_process import ServerProcess
+from tests.waiting import HANG_S
 
 
 def of(small: Small) -> dict[str, float]:
@@ -173,7 +174,7 @@ def test_share_of_idle_time_is_shown_in_the_quorums_group(tmp_path: Path) -> Non
     with ServerProcess(tmp_path, overrides={"metrics.port": "-1"}) as server:
         found = re.search(r"address=(http://\S+)", server.log.read_text())
         assert found is not None
-        with urllib.request.urlopen(found[1], timeout=10) as answer:
+        with urllib.request.urlopen(found[1], timeout=HANG_S) as answer:
             text = answer.read().decode()
     shown = re.search(r"^kafka_server_raft_metrics_poll_idle_ratio_avg (\S+)$", text, re.MULTILINE)
     assert shown is not None

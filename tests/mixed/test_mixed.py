@@ -11,7 +11,7 @@ from tests.mixed.chaos import Chaos
 from tests.mixed.scenarios import SCENARIOS
 from tests.mixed.steps import Steps
 
-pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.java, pytest.mark.slow]
 
 CYCLES = 4
 SHORT = ("observer", "voter", "leader", "join-apache", "join-ours", "observer-3.9.1", "tools")

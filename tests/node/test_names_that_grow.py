@@ -38,6 +38,7 @@ from kraft_wire.wire.generated.offset_commit import (
 from kraft_wire.wire.generated.request_header import RequestHeader
 from kraft_wire.wire.message import Message
 from tests.server_process import ServerProcess
+from tests.waiting import HANG_S
 
 LONG = "Q" * 20_000
 
@@ -112,7 +113,7 @@ def test_server_outlives_a_name_that_cannot_be_written(
     body = request.encode(version).replace(b"Q", b"\xff")
     frame = header.encode(2 if flexible else 1) + body
     host, port = module_server.bootstrap.split(":")
-    with socket.create_connection((host, int(port)), timeout=10) as connection:
+    with socket.create_connection((host, int(port)), timeout=HANG_S) as connection:
         connection.sendall(struct.pack(">i", len(frame)) + frame)
         connection.recv(1 << 16)  # an answer, or the end: either is fine
     with BrokerConnection(module_server.bootstrap) as other:

@@ -26,7 +26,6 @@ RECORDS = 20_000
 @pytest.mark.java
 @pytest.mark.client
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_kills_and_pauses_of_three_brokers_lose_and_double_nothing(tmp_path: Path) -> None:
     campaign = Campaign(tmp_path, LAYOUTS["ours"], None, 3, print)
     outcome = campaign.run(CYCLES, RECORDS, 240)

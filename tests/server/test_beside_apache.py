@@ -57,12 +57,12 @@ from tests.apache.node import ApacheNode
 from tests.attack import frames
 from tests.server.wire_client import WireClient
 from tests.server_process import ServerProcess
+from tests.waiting import until
 
 pytestmark = pytest.mark.java
 
 NOW_MS = int(time.time() * 1000)
 DAY_MS = 86_400_000
-READY_SECONDS = 20.0
 
 
 def create(client: WireClient, name: str, **configs: str) -> None:
@@ -75,12 +75,10 @@ def create(client: WireClient, name: str, **configs: str) -> None:
     request = CreateTopicsRequest(topics=[topic], timeout_ms=10_000)
     answer = client.call(request, 5, CreateTopicsResponse)
     assert answer.topics[0].error_code in (0, 36), answer
-    deadline = time.monotonic() + READY_SECONDS
-    while time.monotonic() < deadline:
-        if list_offset(client, name, -1)[0] == 0:
-            return
-        time.sleep(0.05)
-    raise AssertionError(f"{name} did not become readable")
+    until(
+        lambda: list_offset(client, name, -1)[0] == 0,
+        lambda: f"{name} did not become readable",
+    )
 
 
 def batch(*values: bytes, **more: Any) -> bytes:
@@ -417,20 +415,23 @@ def set_for_all(client: WireClient, key: str, value: str | None) -> int:
     return answer.responses[0].error_code
 
 
-def becomes(bootstrap: str, wanted: bool) -> bool:
-    """Whether, after a while, new connections are served, or all closed at once."""
-    deadline = time.monotonic() + READY_SECONDS
-    while time.monotonic() < deadline:
-        with WireClient(bootstrap) as client:
-            try:
-                client.call(ApiVersionsRequest(), 2, ApiVersionsResponse)
-                is_served = True
-            except (AssertionError, ConnectionError):
-                is_served = False
-        if is_served == wanted:
-            return True
-        time.sleep(0.05)
-    return False
+def is_served(bootstrap: str) -> bool:
+    """Whether a new connection is served, or closed at once."""
+    with WireClient(bootstrap) as client:
+        try:
+            client.call(ApiVersionsRequest(), 2, ApiVersionsResponse)
+        except (AssertionError, ConnectionError):
+            return False
+    return True
+
+
+def change_share_of_an_address(bootstrap: str) -> None:
+    with WireClient(bootstrap) as admin:
+        assert set_for_all(admin, "max.connections.per.ip", "1") == ErrorCode.NONE
+        until(lambda: not is_served(bootstrap), lambda: f"{bootstrap}: the admin is one")
+        assert set_for_all(admin, "max.connections.per.ip", "50") == ErrorCode.NONE
+        until(lambda: is_served(bootstrap), lambda: bootstrap)
+        assert set_for_all(admin, "max.connections.per.ip", None) == ErrorCode.NONE
 
 
 def test_changed_share_of_an_address_is_obeyed_alike(tmp_path: Path) -> None:
@@ -439,9 +440,4 @@ def test_changed_share_of_an_address_is_obeyed_alike(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
     with ApacheNode(tmp_path / "apache") as apache, ServerProcess(tmp_path / "ours") as ours:
         for bootstrap in (apache.bootstrap, ours.bootstrap):
-            with WireClient(bootstrap) as admin:
-                assert set_for_all(admin, "max.connections.per.ip", "1") == ErrorCode.NONE
-                assert becomes(bootstrap, False), f"{bootstrap}: the admin is the one"
-                assert set_for_all(admin, "max.connections.per.ip", "50") == ErrorCode.NONE
-                assert becomes(bootstrap, True), bootstrap
-                assert set_for_all(admin, "max.connections.per.ip", None) == ErrorCode.NONE
+            change_share_of_an_address(bootstrap)

@@ -9,6 +9,7 @@ import pytest
 from kraft_wire.wire.generated.create_topics import CreatableTopic, CreateTopicsRequest
 from tests.server.wire_client import WireClient, one_batch, produce_request
 from tests.server_process import ServerProcess
+from tests.waiting import HANG_S
 
 _BROKEN = 70
 _PROGRAM = """
@@ -41,7 +42,7 @@ class ServerOnABadDisk(ServerProcess):
         """Wait for the process to end by itself."""
         process: subprocess.Popen[bytes] | None = self._process
         assert process is not None
-        return process.wait(timeout=20)
+        return process.wait(timeout=HANG_S)
 
 
 @pytest.mark.parametrize("flushed_by", ["a produce", "a later produce", "the metadata log"])

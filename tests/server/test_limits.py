@@ -22,8 +22,9 @@ from kraft_wire.wire.generated.incremental_alter_configs import (
 )
 from kraft_wire.wire.generated.metadata import MetadataRequest
 from kraft_wire.wire.header import RequestHeader, encode_request_header
-from tests.server.wire_client import WireClient
+from tests.server.wire_client import WireClient, has_read_all
 from tests.server_process import ServerProcess
+from tests.waiting import until
 
 
 def lines(server: ServerProcess, reason: str) -> list[str]:
@@ -93,6 +94,7 @@ def test_no_more_connections_wait_to_be_accepted_than_the_backlog_holds(tmp_path
     with ServerProcess(tmp_path, overrides={"socket.listen.backlog.size": "3"}) as server:
         host, _, port = server.bootstrap.rpartition(":")
         os.kill(server.pid, signal.SIGSTOP)
+        until(lambda: is_stopped(server.pid))
         try:
             with suppress(TimeoutError):
                 while len(connected) < 20:
@@ -102,6 +104,11 @@ def test_no_more_connections_wait_to_be_accepted_than_the_backlog_holds(tmp_path
             os.kill(server.pid, signal.SIGCONT)
             for sock in connected:
                 sock.close()
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether a signal has taken a process from the processors."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 
 
 def resident_bytes(pid: int) -> int:
@@ -124,9 +131,7 @@ def test_a_parked_request_above_purgatory_max_requests_ends_its_connection(tmp_p
     ):
         first.topic("quiet")
         first.send(long_fetch("quiet"), 11)
-        first.sock.settimeout(0.2)
-        with pytest.raises(TimeoutError):
-            first.receive_frame()
+        assert has_read_all(server.bootstrap)
         second.send(long_fetch("quiet"), 11)
         assert second.is_closed()
         (line,) = lines(server, "too_many_parked_requests")
@@ -219,5 +224,4 @@ def test_two_requests_that_outgrow_the_memory_of_all_are_both_read(tmp_path: Pat
                 client.sock.sendall(frame[begin:end])
             time.sleep(0.2)
         for client in (first, second):
-            client.sock.settimeout(5)
             assert client.receive_frame(), "what is behind the request is passed over"

@@ -10,6 +10,7 @@ from kraft_wire.wire.generated.metadata import MetadataRequest, MetadataResponse
 from tests.quorum_processes import QuorumProcesses
 from tests.server.wire_client import WireClient
 from tests.server_process import ServerProcess
+from tests.waiting import HANG_S
 
 
 def test_metrics_are_served_where_they_were_asked_for(tmp_path: Path) -> None:
@@ -21,7 +22,7 @@ def test_metrics_are_served_where_they_were_asked_for(tmp_path: Path) -> None:
             assert client.is_closed()
         found = re.search(r"address=(http://\S+)", server.log.read_text())
         assert found is not None
-        with urllib.request.urlopen(found[1], timeout=10) as answer:
+        with urllib.request.urlopen(found[1], timeout=HANG_S) as answer:
             text = answer.read().decode()
     values = {
         (sample.name, *sample.labels.values()): sample.value
@@ -39,7 +40,7 @@ def test_controller_alone_tells_of_its_quorum(tmp_path: Path) -> None:
         assert quorum.leader() == 1
         found = re.search(r"address=(http://\S+)", quorum.log(1))
         assert found is not None
-        with urllib.request.urlopen(found[1], timeout=10) as answer:
+        with urllib.request.urlopen(found[1], timeout=HANG_S) as answer:
             text = answer.read().decode()
     values = {
         sample.name: (sample.value, *sample.labels.values())

@@ -10,8 +10,7 @@ import pytest
 from kraft_wire.node.limits import ServerLimits
 from kraft_wire.node.outputs import Connect, Disconnect, SendBytes
 from kraft_wire.server.peers import Links
-
-SECONDS_MAX = 10.0
+from tests.waiting import HANG_S
 
 
 class Listening:
@@ -24,7 +23,7 @@ class Listening:
         self.settled = 0
         self.links = Links(self, limits, self._settle, lambda name, **_: self.lines.append(name))
         self.listener = socket.create_server(("127.0.0.1", 0))
-        self.listener.settimeout(SECONDS_MAX)
+        self.listener.settimeout(HANG_S)
         self.port: int = self.listener.getsockname()[1]
 
     def _settle(self) -> None:
@@ -49,14 +48,14 @@ class Listening:
             while not is_done():
                 await asyncio.sleep(0.001)
 
-        self.loop.run_until_complete(asyncio.wait_for(wait(), SECONDS_MAX))
+        self.loop.run_until_complete(asyncio.wait_for(wait(), HANG_S))
 
     def connected(self, link_id: int = 1) -> socket.socket:
         """Open a link; return the far end."""
         self.order(Connect(link_id, "127.0.0.1", self.port))
         self.until(lambda: ("up", link_id) in self.heard)
         far, _ = self.listener.accept()
-        far.settimeout(SECONDS_MAX)
+        far.settimeout(HANG_S)
         return far
 
     def until_closed(self, far: socket.socket) -> None:

@@ -33,6 +33,7 @@ from kraft_wire.wire.generated.produce import ProduceResponse
 from kraft_wire.wire.record_batch import parse_batches
 from tests.server.wire_client import WireClient, one_batch, produce_request
 from tests.server_process import ServerProcess
+from tests.waiting import until
 
 PRODUCE, API_VERSIONS, SASL_HANDSHAKE, TELEMETRY = 0, 18, 17, (71, 72)
 
@@ -148,11 +149,8 @@ def test_q7_no_transaction_protocol_is_finalised_while_none_is_served(client: Wi
 
 def await_coordinator(client: WireClient, group: str) -> None:
     """Ask until the group's coordinator is there."""
-    for _ in range(200):
-        answer = client.call(FindCoordinatorRequest(key=group), 2, FindCoordinatorResponse)
-        if answer.error_code == ErrorCode.NONE:
-            return
-    raise AssertionError(answer)
+    request = FindCoordinatorRequest(key=group)
+    until(lambda: client.call(request, 2, FindCoordinatorResponse).error_code == ErrorCode.NONE)
 
 
 @pytest.mark.parametrize(

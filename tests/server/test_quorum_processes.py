@@ -2,7 +2,6 @@
 
 import socket
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -36,6 +35,7 @@ from tests.apache.tools import run_tool
 from tests.ports import free_port
 from tests.quorum_processes import QuorumProcesses
 from tests.server.wire_client import WireClient
+from tests.waiting import HANG_S, until
 
 BROKER = 4
 KEY = "log.retention.ms"
@@ -71,10 +71,12 @@ def set_retention(address: str, value: int) -> int:
 
 def change_at_leader(quorum: QuorumProcesses, value: int) -> None:
     """Set it at whoever leads; a new leader refuses until it has replayed what was before."""
-    deadline = time.monotonic() + 10
-    while set_retention(quorum.controller(quorum.leader()), value) == ErrorCode.NOT_CONTROLLER:
-        assert time.monotonic() < deadline, quorum.log(quorum.leader())
-        time.sleep(0.02)
+
+    def is_refused() -> bool:
+        leader = quorum.controller(quorum.leader())
+        return set_retention(leader, value) == ErrorCode.NOT_CONTROLLER
+
+    until(lambda: not is_refused(), lambda: quorum.log(quorum.leader()))
     until_retention(quorum, quorum.running, value)
 
 
@@ -88,10 +90,10 @@ def retention(address: str) -> str | None:
 
 
 def until_retention(quorum: QuorumProcesses, node_ids: list[int], value: int) -> None:
-    deadline = time.monotonic() + 10
-    while any(retention(quorum.controller(each)) != str(value) for each in node_ids):
-        assert time.monotonic() < deadline, [quorum.log(each) for each in node_ids]
-        time.sleep(0.02)
+    until(
+        lambda: {retention(quorum.controller(each)) for each in node_ids} == {str(value)},
+        lambda: [quorum.log(each) for each in node_ids],
+    )
 
 
 def test_three_processes_elect_a_leader_that_describes_them(controllers: QuorumProcesses) -> None:
@@ -106,18 +108,19 @@ def test_three_processes_elect_a_leader_that_describes_them(controllers: QuorumP
 
 
 def test_every_controller_registers_with_the_active_one(controllers: QuorumProcesses) -> None:
-    deadline = time.monotonic() + 10
+    def described(node_id: int) -> tuple[int, dict[int, str]]:
+        with WireClient(controllers.controller(node_id)) as client:
+            request = DescribeClusterRequest(endpoint_type=2)
+            answer = client.call(request, 1, DescribeClusterResponse)
+        found = {each.broker_id: f"{each.host}:{each.port}" for each in answer.brokers}
+        return answer.controller_id, found
+
     expected = {each: controllers.controller(each) for each in controllers.node_ids}
-    for node_id in controllers.running:
-        found: dict[int, str] = {}
-        while found != expected:
-            assert time.monotonic() < deadline, found
-            time.sleep(0.02)
-            with WireClient(controllers.controller(node_id)) as client:
-                request = DescribeClusterRequest(endpoint_type=2)
-                answer = client.call(request, 1, DescribeClusterResponse)
-            found = {each.broker_id: f"{each.host}:{each.port}" for each in answer.brokers}
-        assert answer.controller_id == controllers.leader()
+    until(
+        lambda: all(
+            described(each) == (controllers.leader(), expected) for each in controllers.running
+        )
+    )
 
 
 def test_the_ready_file_and_the_first_line_name_the_listener(controllers: QuorumProcesses) -> None:
@@ -147,7 +150,7 @@ def test_a_controller_shows_its_metrics(tmp_path: Path) -> None:
     port = free_port()
     with QuorumProcesses(tmp_path, 1, overrides={"metrics.port": str(port)}) as quorum:
         quorum.leader()
-        with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=HANG_S) as answer:
             text = answer.read().decode()
     assert 'kafka_network_requestmetrics_requests_total{request="DescribeQuorum"}' in text
 

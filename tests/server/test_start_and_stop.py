@@ -1,11 +1,11 @@
 """How the process begins and ends: one clear line for each mistake, nobody left waiting."""
 
+import os
 import shlex
 import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -17,10 +17,13 @@ from kraft_wire.wire.generated.fetch import (
     FetchTopic,
 )
 from kraft_wire.wire.generated.produce import ProduceResponse
-from tests.server.wire_client import WireClient, one_batch, produce_request
+from tests.server.wire_client import WireClient, has_read_all, one_batch, produce_request
 from tests.server_process import ServerProcess
+from tests.waiting import HANG_S, until
 
 COULD_NOT_RUN = 2
+LONG_MS = 3_600_000
+"""Longer than any stop may take."""
 
 
 def refused(directory: Path, *arguments: str, **environment: str) -> str:
@@ -32,7 +35,7 @@ def refused(directory: Path, *arguments: str, **environment: str) -> str:
         text=True,
         cwd=directory,
         env={"PATH": "/usr/bin:/bin", **environment},
-        timeout=60,
+        timeout=HANG_S,
     )
     assert done.returncode == COULD_NOT_RUN, done
     assert done.stdout == ""
@@ -134,11 +137,9 @@ def test_sigterm_answers_a_waiting_fetch_and_leaves_a_clean_mark(
 ) -> None:
     with WireClient(server_process.bootstrap) as client:
         client.topic("waiting")
-        header = client.send(fetch_request("waiting", max_wait_ms=60_000), 11)
-        time.sleep(0.3)  # the answer must come from the stop, so the fetch has to be parked first
-        begun = time.monotonic()
+        header = client.send(fetch_request("waiting", max_wait_ms=LONG_MS), 11)
+        assert has_read_all(server_process.bootstrap), "the fetch waits: the stop has to answer it"
         assert server_process.stop() == 0
-        assert time.monotonic() - begun < 20
         assert client.receive(FetchResponse, header).error_code == 0
         assert client.is_closed()
     assert (server_process.data / ".kafka_cleanshutdown").exists()
@@ -153,10 +154,8 @@ def test_sigterm_waits_only_so_long_for_a_client_that_reads_no_answers(
         client.call(produce_request(topic, one_batch(bytes(900_000))), 8, ProduceResponse)
         for _ in range(40):  # more than the buffers of both sockets hold
             client.send(fetch_request("unread", max_wait_ms=0), 11)
-        time.sleep(0.5)  # so that the server has filled them
-        begun = time.monotonic()
+        assert has_read_all(server_process.bootstrap)
         assert server_process.stop() == 0
-        assert time.monotonic() - begun < 20
     assert "stopped clean=True" in server_process.log.read_text()
 
 
@@ -197,7 +196,7 @@ def test_a_signal_before_the_loop_runs_stops_the_server(
         capture_output=True,
         text=True,
         cwd=tmp_path,
-        timeout=60,
+        timeout=HANG_S,
     )
     assert done.returncode == 0, done
     assert f"stopping signal={number.name}\nstopped clean=True\n" in done.stderr
@@ -227,7 +226,7 @@ def test_the_ready_file_of_a_killed_node_is_gone_before_clients_are_taken(tmp_pa
         "main()\n"
     )
     start = ["server", "--listen", "127.0.0.1:0", "--data", "data", "--ready-file", "ready"]
-    done = subprocess.run([sys.executable, "-c", program, *start], cwd=tmp_path, timeout=60)
+    done = subprocess.run([sys.executable, "-c", program, *start], cwd=tmp_path, timeout=HANG_S)
     assert done.returncode == 0
 
 
@@ -254,13 +253,9 @@ def test_a_server_without_output_serves_and_stops(
         stderr=subprocess.DEVNULL,
     )
     try:
-        deadline = time.monotonic() + 60
-        while not (tmp_path / "ready").exists():
-            assert process.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.002)
+        until(lambda: (tmp_path / "ready").exists() or process.poll() is not None)
         process.terminate()
-        assert process.wait(60) == 0
+        assert process.wait(HANG_S) == 0
     finally:
         process.kill()
         process.wait()
@@ -273,8 +268,6 @@ def test_a_second_signal_stops_at_once(tmp_path: Path) -> None:
         with WireClient(server.bootstrap) as client:
             client.topic("any")
             client.sock.sendall(b"\0\0\x01\0")  # a frame that never becomes whole
-            import os
-
             os.kill(pid, signal.SIGTERM)
             os.kill(pid, signal.SIGTERM)
         assert server.stop() in (0, 130)

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.compression import Compression
+from kraft_wire.wire.generated.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kraft_wire.wire.generated.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
@@ -30,8 +31,9 @@ from kraft_wire.wire.header import (
 )
 from kraft_wire.wire.message import Message
 from kraft_wire.wire.record import Record
+from tests.waiting import HANG_S, until
 
-__all__ = ["WireClient", "one_batch", "produce_request"]
+__all__ = ["WireClient", "has_read_all", "one_batch", "produce_request"]
 
 Response = TypeVar("Response", bound=Message)
 
@@ -41,7 +43,7 @@ class WireClient:
 
     def __init__(self, bootstrap: str, *, client_id: str | None = "test") -> None:
         host, _, port = bootstrap.rpartition(":")
-        self.sock = socket.create_connection((host, int(port)), timeout=10)
+        self.sock = socket.create_connection((host, int(port)), timeout=HANG_S)
         self.client_id = client_id
         self._correlation_id = 0
 
@@ -84,12 +86,15 @@ class WireClient:
 
     def topic(self, name: str, version: int = 12) -> MetadataResponseTopic:
         """Have a topic created and return what Metadata says of it."""
-        deadline = time.monotonic() + 20
-        while True:
-            request = MetadataRequest(topics=[MetadataRequestTopic(name=name)])
+        request = MetadataRequest(topics=[MetadataRequestTopic(name=name)])
+
+        def created() -> MetadataResponseTopic | None:
             (topic,) = self.call(request, version, MetadataResponse).topics
-            if topic.partitions or time.monotonic() > deadline:
-                return topic
+            return topic if topic.partitions else None
+
+        topic = until(created, lambda: f"topic {name} is not created", every_s=0)
+        assert topic is not None
+        return topic
 
     def _exactly(self, size: int) -> bytes | None:
         data = b""
@@ -113,6 +118,15 @@ class WireClient:
         trace: TracebackType | None,
     ) -> None:
         self.sock.close()
+
+
+def has_read_all(bootstrap: str) -> bool:
+    """Return when a server has read, and begun to serve, all that clients have sent it until now.
+
+    Its loop accepts a connection, and reads from it, no sooner than it reads what came before.
+    """
+    with WireClient(bootstrap) as client:
+        return client.call(ApiVersionsRequest(), 2, ApiVersionsResponse).error_code == 0
 
 
 def one_batch(

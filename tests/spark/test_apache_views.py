@@ -20,7 +20,7 @@ from tests.spark.apache_views_oracle import apache_views
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.java, pytest.mark.slow]
 
 RECORDS, PARTITIONS = 20_000, 300
 

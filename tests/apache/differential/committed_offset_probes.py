@@ -22,8 +22,9 @@ from kraft_wire.wire.generated.offset_fetch import (
 from tests.apache.differential.group_probes import member_of, wrong_identities
 from tests.apache.differential.probes import probe
 from tests.apache.differential.side import STRANGER, Side
+from tests.waiting import HANG_S
 
-SECONDS_MAX = 20
+SECONDS_MAX = HANG_S
 FIRST_ID_VERSION = 10
 FIRST_STATIC_VERSION = 7
 FIRST_SEVERAL_GROUPS = 8

@@ -41,6 +41,7 @@ from kraft_wire.wire.message import Message, UnencodableMessage
 from kraft_wire.wire.record import Record
 from tests.apache.differential.comparing import Drawn, in_order
 from tests.server.wire_client import WireClient
+from tests.waiting import HANG_S
 
 __all__ = ["NAMELESS", "NOW_MS", "STRANGER", "Exchange", "Side", "batch", "make_alike"]
 
@@ -53,7 +54,7 @@ STRANGER = Uuid(b"\x07" * 16)
 NAMELESS = "nameless"
 """The connection whose client does not say its name."""
 
-READY_SECONDS_MAX = 30
+READY_SECONDS_MAX = HANG_S
 CLOSED = "the connection was closed"
 UNSAYABLE = "the version cannot say this"
 
