@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from kraft_wire.cli.wire import lines as wire_lines
 from kraft_wire.cli.wire.command import app
-from kraft_wire.cli.wire.command import lines as wire_lines
 from kraft_wire.cli.wire.lines import answer_decode, answer_encode
 from kraft_wire.cli.wire.pipe import LINE_BYTES_MAX, LineBuffer, pipe_lines
 from kraft_wire.wire.compression.codecs import Compression

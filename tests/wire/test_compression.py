@@ -15,12 +15,12 @@ import lz4.frame
 import pytest
 import zstandard
 
+from kraft_wire.wire.compression import gzip_members
 from kraft_wire.wire.compression.codecs import (
     Compression,
     DecompressionLimits,
     compress,
     decompress,
-    gzip_members,
 )
 from kraft_wire.wire.compression.lz4_frame import lz4_compress_magic_0, xxh32_short
 from kraft_wire.wire.compression.snappy_framing import snappy_compress, snappy_compress_raw
