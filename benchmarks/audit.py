@@ -18,8 +18,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.record import Record
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
 
 NODES = 3
 PARTITIONS = 4

@@ -23,10 +23,10 @@ from kraft_wire.columnar import (
     read_records,
     read_windows,
 )
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.compression import Compression
-from kraft_wire.wire.record import Record
-from kraft_wire.wire.record_batch import parse_batches
+from kraft_wire.wire.compression.codecs import Compression
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
+from kraft_wire.wire.records.record_batch import parse_batches
 
 KEY_BYTES = 13
 VALUE_BYTES = 135

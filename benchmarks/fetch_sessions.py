@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from kraft_wire.broker.broker import Broker
-from kraft_wire.broker.fetch_sessions import DEFAULT_PARTITIONS, DEFAULT_SLOTS
+from kraft_wire.broker.fetching.fetch_sessions import DEFAULT_PARTITIONS, DEFAULT_SLOTS
 from kraft_wire.broker.handlers.fetch import handle
 from kraft_wire.broker.ports import LogReadView
 from kraft_wire.model import Offset

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from benchmarks.instructions_node import CONTROLLER, NODE_ID, WALL_MS, InProcessNode, frame_of
 from kraft_wire.model import Uuid
-from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.generated.api_versions import ApiVersionsRequest
 from kraft_wire.wire.generated.broker_heartbeat import BrokerHeartbeatRequest
 from kraft_wire.wire.generated.broker_registration import (
@@ -45,7 +44,8 @@ from kraft_wire.wire.generated.produce import (
 )
 from kraft_wire.wire.generated.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from kraft_wire.wire.message import Message
-from kraft_wire.wire.record import Record
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
 
 __all__ = ["CASES"]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from kraft_wire.model import FileSlice
-from kraft_wire.node.config import Setting, load_config
+from kraft_wire.node.config.node_config import Setting, load_config
 from kraft_wire.node.node import Node
 from kraft_wire.node.outputs import FlushLogs, Peer, Reply
 from kraft_wire.storage.os_files import OsFileSystem

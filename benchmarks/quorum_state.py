@@ -13,8 +13,8 @@ from pathlib import Path
 from kraft_wire.metadata.features import bootstrap_records
 from kraft_wire.metadata.records import VersionedRecord, encode_record
 from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch
-from kraft_wire.node.formatting import DEFAULT_LEVELS
-from kraft_wire.storage.snapshots_contents import SnapshotHead, snapshot_batches
+from kraft_wire.node.disks.formatting import DEFAULT_LEVELS
+from kraft_wire.storage.snapshots.contents import SnapshotHead, snapshot_batches
 from kraft_wire.wire.generated.client_quota_record import ClientQuotaRecord, EntityData
 from tests.mixed.log_bytes import PARTITION
 

@@ -20,9 +20,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.record import Record
-from kraft_wire.wire.record_batch import RecordBatch
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
+from kraft_wire.wire.records.record_batch import RecordBatch
 from tests.apache.node import ApacheNode
 from tests.server.wire_client import WireClient
 from tests.server_process import ServerProcess

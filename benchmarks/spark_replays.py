@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from benchmarks.node import SCRIPT_FLAGS
 from benchmarks.spark_sides import Cost
-from kraft_wire.spark.tables import write_tables
+from kraft_wire.spark.verbs.tables import write_tables
 from tests.apache.java_process import java_command
 
 HEAP_MB = 1024

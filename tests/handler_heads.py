@@ -15,7 +15,7 @@ from kraft_wire.apis.api import Owner
 from kraft_wire.apis.registry import APIS
 from tests.tidiness import Module, modules
 
-FOLDERS = ("kraft_wire/broker/handlers/", "kraft_wire/controller/")
+FOLDERS = ("kraft_wire/broker/handlers/", "kraft_wire/controller/handlers/")
 SECTIONS = ("Behaviour", "Versions", "Left out")
 _FIRST_LINE = re.compile(r"(\w+), API key (\d+), versions? (\d+)(?:-(\d+))?\.$")
 _SECTION = re.compile(r"^(Behaviour|Versions|Left out):[ \t]*(.*?)(?=^\w[\w ]*:|\Z)", re.M | re.S)

@@ -7,7 +7,7 @@ another name there does not start.
 from collections.abc import Iterable
 from pathlib import Path
 
-from kraft_wire.storage.meta_properties import META_PROPERTIES
+from kraft_wire.storage.directory.meta_properties import META_PROPERTIES
 
 __all__ = ["log_directory_around"]
 

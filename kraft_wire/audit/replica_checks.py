@@ -14,7 +14,7 @@ from kraft_wire.audit.layout import finding_at, layout_of
 from kraft_wire.audit.replica import Replica
 from kraft_wire.columnar.arrays import Bools, Int64s
 from kraft_wire.storage.leader_epochs import FILE_NAME as EPOCHS_FILE
-from kraft_wire.wire.record_batch import MAGIC
+from kraft_wire.wire.records.record_batch import MAGIC
 
 __all__ = ["check_crc", "check_epoch", "check_gap", "check_producer", "epoch_faults"]
 

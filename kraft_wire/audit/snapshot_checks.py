@@ -17,7 +17,7 @@ from kraft_wire.audit.finding import NOWHERE, Finding
 from kraft_wire.audit.partition_audit import METADATA_TOPIC
 from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.model import OffsetAndEpoch
-from kraft_wire.storage.snapshots import snapshot_name
+from kraft_wire.storage.snapshots.metadata_snapshot import snapshot_name
 
 __all__ = ["SnapshotCopy", "check_snapshot"]
 

@@ -14,7 +14,7 @@ from kraft_wire.broker.ports import (
     TopicLimits,
 )
 from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch, StorageError
-from kraft_wire.wire.record_batch import RecordBatch
+from kraft_wire.wire.records.record_batch import RecordBatch
 
 __all__ = ["AbsentLog"]
 

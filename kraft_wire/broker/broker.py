@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Protocol
 
 from kraft_wire.broker.absent_log import AbsentLog
 from kraft_wire.broker.context import ReplyTo
-from kraft_wire.broker.fetch_sessions import FetchSessionCache
-from kraft_wire.broker.metadata_cache import OFFSETS_TOPIC, no_replica_error
+from kraft_wire.broker.fetching.fetch_sessions import FetchSessionCache
+from kraft_wire.broker.metadata.metadata_cache import OFFSETS_TOPIC, no_replica_error
 from kraft_wire.broker.partition import Partition
 from kraft_wire.broker.ports import ControllerChannel, LogStore, PartitionLog, Report
-from kraft_wire.broker.producer_ids import ProducerIds
-from kraft_wire.broker.producer_refusals import ProducerRefusals
+from kraft_wire.broker.producing.producer_ids import ProducerIds
+from kraft_wire.broker.producing.producer_refusals import ProducerRefusals
 from kraft_wire.broker.purgatory import FetchPurgatory, OperationPurgatory
 from kraft_wire.broker.repeated_answers import RepeatedAnswers
 from kraft_wire.broker.settings import BrokerSettings
@@ -37,9 +37,9 @@ from kraft_wire.wire.message import Message
 
 if TYPE_CHECKING:
     from kraft_wire.broker.groups.coordinator import GroupCoordinator
+    from kraft_wire.broker.metadata.topic_creation import TopicCreation
     from kraft_wire.broker.replication.fetchers import ReplicaFetchers
     from kraft_wire.broker.replication.leader_side import LeaderSide
-    from kraft_wire.broker.topic_creation import TopicCreation
 
 __all__ = ["Broker", "MetadataFollower"]
 
@@ -157,7 +157,7 @@ class Broker:
     def topic_creation(self) -> "TopicCreation":
         """What asks the controller for topics that clients name, made when it is first needed."""
         if self._topic_creation is None:
-            from kraft_wire.broker.topic_creation import TopicCreation
+            from kraft_wire.broker.metadata.topic_creation import TopicCreation
 
             self._topic_creation = TopicCreation(self.ask_controller)
         return self._topic_creation

@@ -10,14 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from kraft_wire.broker.append_validation import (
+from kraft_wire.broker.ports import LogReadView, PartitionLog, ProducerVerdict
+from kraft_wire.broker.producing.append_validation import (
     AppendOrigin,
     AppendRejected,
     RecordError,
     assigned,
     check_batch,
 )
-from kraft_wire.broker.ports import LogReadView, PartitionLog, ProducerVerdict
 from kraft_wire.frozen import slotted
 from kraft_wire.model import (
     LeaderEpoch,
@@ -27,9 +27,9 @@ from kraft_wire.model import (
     TopicPartition,
     Uuid,
 )
-from kraft_wire.wire.compression import DEFAULT_LIMITS, DecompressionLimits
+from kraft_wire.wire.compression.codecs import DEFAULT_LIMITS, DecompressionLimits
 from kraft_wire.wire.generated.error_code import ErrorCode
-from kraft_wire.wire.record_batch import RecordBatch
+from kraft_wire.wire.records.record_batch import RecordBatch
 
 if TYPE_CHECKING:
     from kraft_wire.broker.replication.leadership import Leadership

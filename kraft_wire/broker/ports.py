@@ -19,7 +19,7 @@ from kraft_wire.model import (
     Uuid,
 )
 from kraft_wire.wire.message import Message
-from kraft_wire.wire.record_batch import RecordBatch
+from kraft_wire.wire.records.record_batch import RecordBatch
 
 __all__ = [
     "AbortedTransactionView",

@@ -10,7 +10,7 @@ from typing import Self
 
 from kraft_wire.frozen import frozen
 from kraft_wire.settings.node_settings import NodeSettings
-from kraft_wire.wire.compression import DEFAULT_LIMITS, DecompressionLimits
+from kraft_wire.wire.compression.codecs import DEFAULT_LIMITS, DecompressionLimits
 
 __all__ = ["BrokerSettings", "field_key"]
 

@@ -18,18 +18,27 @@ if TYPE_CHECKING:
 __all__ = ["COMMANDS", "main"]
 
 COMMANDS: Final = {
-    "server": ("kraft_wire.cli.server", "serve one Kafka node"),
-    "format": ("kraft_wire.cli.format", "prepare log directories, as kafka-storage format does"),
-    "random-uuid": ("kraft_wire.cli.random_uuid", "draw an id for a cluster or a directory"),
-    "quorum": ("kraft_wire.cli.quorum", "describe, watch and change the metadata quorum"),
-    "cluster": ("kraft_wire.cli.cluster", "run controllers and brokers on this machine"),
-    "topics": ("kraft_wire.cli.topics", "list, create, describe, delete and configure topics"),
-    "wire": ("kraft_wire.cli.wire", "decode, encode and explain Kafka's messages"),
-    "dump": ("kraft_wire.cli.dump", "show what stands in the files of a log directory"),
+    "server": ("kraft_wire.cli.server.command", "serve one Kafka node"),
+    "format": (
+        "kraft_wire.cli.format.command",
+        "prepare log directories, as kafka-storage format does",
+    ),
+    "random-uuid": ("kraft_wire.cli.format.random_uuid", "draw an id for a cluster or a directory"),
+    "quorum": ("kraft_wire.cli.quorum.command", "describe, watch and change the metadata quorum"),
+    "cluster": ("kraft_wire.cli.cluster.command", "run controllers and brokers on this machine"),
+    "topics": (
+        "kraft_wire.cli.topics.command",
+        "list, create, describe, delete and configure topics",
+    ),
+    "wire": ("kraft_wire.cli.wire.command", "decode, encode and explain Kafka's messages"),
+    "dump": ("kraft_wire.cli.dump.command", "show what stands in the files of a log directory"),
     "repair": ("kraft_wire.cli.repair", "show and cut damage in a stopped node's log directory"),
     "audit": ("kraft_wire.cli.audit", "check every byte of log directories, and the replicas"),
-    "spark": ("kraft_wire.cli.spark", "logs, snapshots and topics as tables, on Spark"),
-    "sim": ("kraft_wire.cli.sim", "simulate a metadata quorum under faults, and judge every event"),
+    "spark": ("kraft_wire.cli.spark.command", "logs, snapshots and topics as tables, on Spark"),
+    "sim": (
+        "kraft_wire.cli.sim.command",
+        "simulate a metadata quorum under faults, and judge every event",
+    ),
 }
 _COULD_NOT_RUN: Final = 2
 _NOBODY_READS: Final = 1
@@ -83,7 +92,7 @@ def _run_verb() -> None:
         sys.stderr.write(f"kraft-wire: {verb!r} is no command (see --help)\n")
         sys.exit(_COULD_NOT_RUN)
     if verb == "server":
-        from kraft_wire.cli.server import run_server
+        from kraft_wire.cli.server.command import run_server
 
         sys.exit(run_server(arguments[1:]))
     _run_typer(import_module(COMMANDS[verb][0]).app, verb, arguments[1:])

@@ -5,7 +5,7 @@ One line says why a file cannot be read.
 
 from typing import Final
 
-from kraft_wire.node.config import Setting, settings_of_file
+from kraft_wire.node.config.node_config import Setting, settings_of_file
 
 __all__ = ["UnreadableFile", "property_line", "read_properties"]
 

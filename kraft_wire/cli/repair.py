@@ -14,12 +14,16 @@ import typer
 from rich.console import Console
 
 from kraft_wire.model import FsyncFailed, StorageError, TopicPartition
-from kraft_wire.storage.damage import Damage, inspect, partitions_of
+from kraft_wire.storage.directory.log_directory import (
+    LOCK,
+    METADATA_PARTITION,
+    partition_of_directory,
+)
+from kraft_wire.storage.directory.meta_properties import read_meta_properties
 from kraft_wire.storage.files import FileSystem, LockHeld
-from kraft_wire.storage.log_directory import LOCK, METADATA_PARTITION, partition_of_directory
-from kraft_wire.storage.meta_properties import read_meta_properties
 from kraft_wire.storage.os_files import OsFileSystem
-from kraft_wire.storage.repair import cut as cut_damage
+from kraft_wire.storage.recovery.damage import Damage, inspect, partitions_of
+from kraft_wire.storage.recovery.repair import cut as cut_damage
 from kraft_wire.wire.json_form import Json
 
 __all__ = ["app"]

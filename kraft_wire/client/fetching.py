@@ -34,7 +34,7 @@ from kraft_wire.wire.generated.fetch import (
     FetchTopic,
     PartitionData,
 )
-from kraft_wire.wire.record_batch import LOG_OVERHEAD_BYTES
+from kraft_wire.wire.records.record_batch import LOG_OVERHEAD_BYTES
 
 __all__ = ["FetchSettings", "Fetched", "OffsetsLost", "fetch_partition", "whole_batches"]
 

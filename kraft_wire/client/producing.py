@@ -25,8 +25,7 @@ from kraft_wire.client.cluster import (
 from kraft_wire.client.connection import BrokerConnection, CannotTalk
 from kraft_wire.client.splitting import record_bytes_at_most, split, unpacked_bytes
 from kraft_wire.model import TopicPartition
-from kraft_wire.wire.batch_builder import BatchBuilder
-from kraft_wire.wire.compression import Compression
+from kraft_wire.wire.compression.codecs import Compression
 from kraft_wire.wire.error_names import error_name
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.init_producer_id import (
@@ -40,8 +39,9 @@ from kraft_wire.wire.generated.produce import (
     ProduceResponse,
     TopicProduceData,
 )
-from kraft_wire.wire.record import NO_SEQUENCE, Header, increment_sequence
-from kraft_wire.wire.record_batch import parse_batches
+from kraft_wire.wire.records.batch_builder import BatchBuilder
+from kraft_wire.wire.records.record import NO_SEQUENCE, Header, increment_sequence
+from kraft_wire.wire.records.record_batch import parse_batches
 
 __all__ = ["IdempotentProducer", "ProduceSettings"]
 

@@ -7,10 +7,10 @@ other one where the one before it ends, so that a broker takes them as it would 
 from collections.abc import Sequence
 from typing import Final
 
-from kraft_wire.wire.batch_builder import BatchBuilder
-from kraft_wire.wire.compression import STORED_LIMITS
-from kraft_wire.wire.record import NO_SEQUENCE, Header, increment_sequence
-from kraft_wire.wire.record_batch import HEADER_BYTES, RecordBatch
+from kraft_wire.wire.compression.codecs import STORED_LIMITS
+from kraft_wire.wire.records.batch_builder import BatchBuilder
+from kraft_wire.wire.records.record import NO_SEQUENCE, Header, increment_sequence
+from kraft_wire.wire.records.record_batch import HEADER_BYTES, RecordBatch
 
 __all__ = ["record_bytes_at_most", "split", "unpacked_bytes"]
 

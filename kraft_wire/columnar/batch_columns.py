@@ -16,11 +16,11 @@ import pyarrow as pa
 from kraft_wire.columnar.arrays import Bools, Int64s, as_bytes
 from kraft_wire.columnar.log_windows import Status, Window
 from kraft_wire.columnar.schemas import BATCHES
-from kraft_wire.wire.compression import DEFAULT_LIMITS, Compression, DecompressionLimits
-from kraft_wire.wire.control_records import parse_control_key
-from kraft_wire.wire.corruption import CorruptRecordBatch
-from kraft_wire.wire.legacy_batch import LegacyBatch
-from kraft_wire.wire.record_batch import (
+from kraft_wire.wire.compression.codecs import DEFAULT_LIMITS, Compression, DecompressionLimits
+from kraft_wire.wire.records.control_records import parse_control_key
+from kraft_wire.wire.records.corruption import CorruptRecordBatch
+from kraft_wire.wire.records.legacy_batch import LegacyBatch
+from kraft_wire.wire.records.record_batch import (
     CODEC_MASK,
     CONTROL_BIT,
     HEADER_BYTES,

@@ -25,8 +25,13 @@ import numpy as np
 from kraft_wire.columnar.arrays import PADDING_BYTES, Int64s
 from kraft_wire.columnar.resync import batch_candidates
 from kraft_wire.wire.crc32c import crc32c
-from kraft_wire.wire.legacy_batch import LEGACY_LENGTH_MIN
-from kraft_wire.wire.record_batch import CHECKED_FROM, HEADER_BYTES, LOG_OVERHEAD_BYTES, MAGIC
+from kraft_wire.wire.records.legacy_batch import LEGACY_LENGTH_MIN
+from kraft_wire.wire.records.record_batch import (
+    CHECKED_FROM,
+    HEADER_BYTES,
+    LOG_OVERHEAD_BYTES,
+    MAGIC,
+)
 
 __all__ = ["MemoryFile", "Status", "Window", "read_windows", "window_of"]
 

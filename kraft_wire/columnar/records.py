@@ -22,11 +22,16 @@ from kraft_wire.columnar.log_windows import Window
 from kraft_wire.columnar.record_fields import RecordFields, read_record_fields
 from kraft_wire.columnar.record_starts import Bodies, find_record_starts
 from kraft_wire.columnar.schemas import BATCH_FIELDS, HEADERS_TYPE, records_schema
-from kraft_wire.wire.compression import DEFAULT_LIMITS, Compression, DecompressionLimits, decompress
-from kraft_wire.wire.corruption import CorruptRecordBatch
-from kraft_wire.wire.legacy_batch import LegacyBatch
-from kraft_wire.wire.record import Record
-from kraft_wire.wire.record_batch import HEADER_BYTES, MAGIC, RecordBatch
+from kraft_wire.wire.compression.codecs import (
+    DEFAULT_LIMITS,
+    Compression,
+    DecompressionLimits,
+    decompress,
+)
+from kraft_wire.wire.records.corruption import CorruptRecordBatch
+from kraft_wire.wire.records.legacy_batch import LegacyBatch
+from kraft_wire.wire.records.record import Record
+from kraft_wire.wire.records.record_batch import HEADER_BYTES, MAGIC, RecordBatch
 
 __all__ = [
     "CONTENT",

@@ -10,9 +10,9 @@ from typing import Final
 import numpy as np
 
 from kraft_wire.columnar.arrays import PADDING_BYTES, Bools, Bytes, Int64s, as_bytes
-from kraft_wire.wire.compression import Compression
-from kraft_wire.wire.legacy_batch import LEGACY_LENGTH_MIN
-from kraft_wire.wire.record_batch import CODEC_MASK, HEADER_BYTES, LOG_OVERHEAD_BYTES, MAGIC
+from kraft_wire.wire.compression.codecs import Compression
+from kraft_wire.wire.records.legacy_batch import LEGACY_LENGTH_MIN
+from kraft_wire.wire.records.record_batch import CODEC_MASK, HEADER_BYTES, LOG_OVERHEAD_BYTES, MAGIC
 
 __all__ = ["batch_candidates"]
 

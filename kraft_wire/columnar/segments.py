@@ -16,11 +16,15 @@ from kraft_wire.columnar.log_windows import read_windows
 from kraft_wire.columnar.offset_index import index_entries
 from kraft_wire.columnar.schemas import SEGMENTS
 from kraft_wire.model import TopicPartition
-from kraft_wire.storage.checkpoint_text import CorruptCheckpoint
-from kraft_wire.storage.checkpoints import HIGH_WATERMARKS, LOG_START_OFFSETS, read_offsets
+from kraft_wire.storage.directory.checkpoint_text import CorruptCheckpoint
+from kraft_wire.storage.directory.checkpoints import (
+    HIGH_WATERMARKS,
+    LOG_START_OFFSETS,
+    read_offsets,
+)
+from kraft_wire.storage.directory.log_directory import partition_of_directory
+from kraft_wire.storage.directory.meta_properties import read_meta_properties
 from kraft_wire.storage.files import File, FileSystem, MissingFile
-from kraft_wire.storage.log_directory import partition_of_directory
-from kraft_wire.storage.meta_properties import read_meta_properties
 from kraft_wire.storage.segment import LOG_SUFFIX
 
 __all__ = [

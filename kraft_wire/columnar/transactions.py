@@ -16,7 +16,7 @@ import numpy as np
 
 from kraft_wire.columnar.arrays import Bools
 from kraft_wire.columnar.batch_columns import BatchColumns
-from kraft_wire.wire.control_records import ControlRecordType
+from kraft_wire.wire.records.control_records import ControlRecordType
 
 __all__ = ["AbortedRange", "TransactionScan", "committed_rows", "fetched_ranges"]
 

@@ -36,6 +36,6 @@ def _functions(api_key: int) -> tuple[Handle, Refuse]:
     if found is None:
         api = APIS[api_key]
         assert api.owner is Owner.CONTROLLER, api
-        module = import_module(f"kraft_wire.controller.{api.module}")
+        module = import_module(f"kraft_wire.controller.handlers.{api.module}")
         found = _loaded[api_key] = module.handle, module.refuse
     return found

@@ -10,27 +10,27 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from kraft_wire.broker.broker import Broker
-from kraft_wire.broker.metadata_cache import OFFSETS_TOPIC
+from kraft_wire.broker.metadata.metadata_cache import OFFSETS_TOPIC
 from kraft_wire.broker.ports import ControllerChannel
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.controller.controller import layered
 from kraft_wire.metadata.delta import MetadataDelta
 from kraft_wire.metadata.image import EMPTY_IMAGE, TOPIC_RESOURCE, MetadataImage
 from kraft_wire.model import Chance, StorageError, TopicPartition, sooner
-from kraft_wire.node.config import NodeConfig
-from kraft_wire.node.directory_assignments import DirectoryAssignments
+from kraft_wire.node.config.node_config import NodeConfig
+from kraft_wire.node.disks.flushing import Flushing
+from kraft_wire.node.disks.log_store import NodeLogStore
+from kraft_wire.node.disks.maintenance import Maintenance
+from kraft_wire.node.disks.opening import set_strays_aside
 from kraft_wire.node.event_log import Report
-from kraft_wire.node.flushing import Flushing
-from kraft_wire.node.log_store import NodeLogStore
-from kraft_wire.node.maintenance import Maintenance
-from kraft_wire.node.opening import set_strays_aside
 from kraft_wire.node.outputs import Output
+from kraft_wire.node.registration.directory_assignments import DirectoryAssignments
+from kraft_wire.storage.directory.log_directory import LogDirectory
 from kraft_wire.storage.files import FileSystem
-from kraft_wire.storage.log_directory import LogDirectory
 from kraft_wire.wire.message import DecodeLimits
 
 if TYPE_CHECKING:
-    from kraft_wire.node.replica_links import ReplicaLinks
+    from kraft_wire.node.links.replica_links import ReplicaLinks
 
 __all__ = ["BrokerPart", "LinkNeeds"]
 
@@ -149,7 +149,7 @@ class BrokerPart:
 
     def _made_links(self) -> "ReplicaLinks":
         # Not needed by a node that leads everything it has, and most of a start is imports.
-        from kraft_wire.node.replica_links import ReplicaLinks
+        from kraft_wire.node.links.replica_links import ReplicaLinks
 
         listener, report = _inter_broker_listener(self._config), self._report
         self.links = ReplicaLinks(self.broker, listener, *self._link_needs, report)

@@ -28,25 +28,25 @@ from kraft_wire.metadata.delta import MetadataDelta
 from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.model import ANONYMOUS, Chance, DiskFull, StorageError
 from kraft_wire.node.broker_part import BrokerPart, LinkNeeds
-from kraft_wire.node.config import NodeConfig
-from kraft_wire.node.decoding import Decoded, RequestDecoder, refused, unencodable
+from kraft_wire.node.config.node_config import NodeConfig
+from kraft_wire.node.disks.opening import open_directories
 from kraft_wire.node.event_log import Report
 from kraft_wire.node.limits import server_limits
-from kraft_wire.node.opening import open_directories
 from kraft_wire.node.outputs import Close, LimitsChanged, NoReply, Output, Peer, Rejection
+from kraft_wire.node.quorum.raft_io import RaftIo
 from kraft_wire.node.quorum_part import QuorumPart
-from kraft_wire.node.raft_io import RaftIo
-from kraft_wire.node.replies import encoded_reply, reply_of_bytes
+from kraft_wire.node.requests.decoding import Decoded, RequestDecoder, refused, unencodable
+from kraft_wire.node.requests.replies import encoded_reply, reply_of_bytes
+from kraft_wire.storage.directory.log_directory import LogDirectory
 from kraft_wire.storage.files import FileSystem
-from kraft_wire.storage.log_directory import LogDirectory
 from kraft_wire.wire.header import RequestHeader
 from kraft_wire.wire.message import Buffer, DecodeLimits, Message, UnencodableMessage
 
 if TYPE_CHECKING:
-    from kraft_wire.node.controller_apis import ControllerApis
-    from kraft_wire.node.forwarding import Forwarder
-    from kraft_wire.node.peer_versions import PeerVersions
-    from kraft_wire.node.replica_links import ReplicaLinks
+    from kraft_wire.node.controller.apis import ControllerApis
+    from kraft_wire.node.links.forwarding import Forwarder
+    from kraft_wire.node.links.peer_versions import PeerVersions
+    from kraft_wire.node.links.replica_links import ReplicaLinks
 
 __all__ = ["Node"]
 

@@ -31,17 +31,17 @@ from kraft_wire.model import (
     random_uuid,
     sooner,
 )
-from kraft_wire.node.broker_lifecycle import BrokerLifecycle
-from kraft_wire.node.config import NodeConfig
-from kraft_wire.node.controller_host import ControllerHost
+from kraft_wire.node.config.node_config import NodeConfig
+from kraft_wire.node.controller.host import ControllerHost
+from kraft_wire.node.disks.opening import open_quorum, start_quorum
 from kraft_wire.node.event_log import Report
-from kraft_wire.node.metadata_opening import bootstrap_records_of
-from kraft_wire.node.metadata_upkeep import MetadataUpkeep
-from kraft_wire.node.opening import open_quorum, start_quorum
 from kraft_wire.node.outputs import Output, ServeClients, StopProcess
-from kraft_wire.node.own_broker import OwnBroker
-from kraft_wire.node.raft_io import News, RaftIo
-from kraft_wire.node.registration import Registration
+from kraft_wire.node.quorum.metadata_opening import bootstrap_records_of
+from kraft_wire.node.quorum.metadata_upkeep import MetadataUpkeep
+from kraft_wire.node.quorum.raft_io import News, RaftIo
+from kraft_wire.node.registration.broker_lifecycle import BrokerLifecycle
+from kraft_wire.node.registration.incarnation import Registration
+from kraft_wire.node.registration.own_broker import OwnBroker
 from kraft_wire.raft.effects import (
     HighWatermarkAdvanced,
     LeaderChanged,
@@ -51,13 +51,13 @@ from kraft_wire.raft.effects import (
 )
 from kraft_wire.raft.events import ShutdownRequested
 from kraft_wire.raft.roles import Follower, Leader
+from kraft_wire.storage.directory.log_directory import LogDirectory
 from kraft_wire.storage.files import FileSystem
-from kraft_wire.storage.log_directory import LogDirectory
 from kraft_wire.wire.message import DecodeLimits
 
 if TYPE_CHECKING:
-    from kraft_wire.node.controller_apis import ControllerApis
-    from kraft_wire.node.forwarding import Forwarder
+    from kraft_wire.node.controller.apis import ControllerApis
+    from kraft_wire.node.links.forwarding import Forwarder
 
 __all__ = ["QuorumPart"]
 
@@ -182,7 +182,7 @@ class QuorumPart:
         """
         self.raft.is_touched = True
         if self._apis is None:
-            from kraft_wire.node.controller_apis import ControllerApis
+            from kraft_wire.node.controller.apis import ControllerApis
 
             self._apis = ControllerApis(
                 _cluster_id(self._directories),

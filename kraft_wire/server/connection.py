@@ -10,11 +10,11 @@ import socket
 from typing import Final, Protocol
 
 from kraft_wire.model import FileSlice
-from kraft_wire.node.framing import Framing
 from kraft_wire.node.limits import ServerLimits, Waiting
 from kraft_wire.node.outputs import Buffers, Peer, Rejection
-from kraft_wire.node.send_queue import SendQueue
 from kraft_wire.server.clock import now_ms
+from kraft_wire.server.framing import Framing
+from kraft_wire.server.send_queue import SendQueue
 
 __all__ = ["RECEIVE_BYTES", "Connection", "ConnectionHost"]
 

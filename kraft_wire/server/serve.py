@@ -10,7 +10,7 @@ import socket
 from collections.abc import Callable, Sequence
 from typing import NoReturn, Protocol
 
-from kraft_wire.node.config import Listener
+from kraft_wire.node.config.node_config import Listener
 from kraft_wire.node.event_log import EventLog
 from kraft_wire.node.node import Node
 from kraft_wire.server.clock import now_ms

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kraft_wire.node.config import NodeConfig, load_config, settings_of_file
+from kraft_wire.node.config.node_config import NodeConfig, load_config, settings_of_file
 from kraft_wire.sim.machine_state import MachineState
 from kraft_wire.sim.network import End, Network
 from kraft_wire.sim.setup import BROKER_PORT, CONTROLLER_PORT, Setup, host_of, node_config

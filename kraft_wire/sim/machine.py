@@ -14,8 +14,8 @@ from collections.abc import Callable
 from typing import Any
 
 from kraft_wire.model import FsyncFailed, StorageError
+from kraft_wire.node.disks.opening import StartError
 from kraft_wire.node.node import Node
-from kraft_wire.node.opening import StartError
 from kraft_wire.node.outputs import (
     Close,
     Connect,
@@ -38,9 +38,9 @@ from kraft_wire.sim.setup import METADATA_DIRECTORY, format_disk
 from kraft_wire.sim.stage import Stage
 from kraft_wire.sim.traffic import Traffic
 from kraft_wire.sim.wires import Wires
-from kraft_wire.storage.damage import inspect
-from kraft_wire.storage.log_directory import METADATA_PARTITION
-from kraft_wire.storage.repair import cut
+from kraft_wire.storage.directory.log_directory import METADATA_PARTITION
+from kraft_wire.storage.recovery.damage import inspect
+from kraft_wire.storage.recovery.repair import cut
 
 __all__ = ["Machine", "NodeBroke", "ProcessDied", "SpinningNode"]
 

@@ -12,9 +12,9 @@ from functools import lru_cache
 
 from kraft_wire.metadata.features import METADATA_VERSION
 from kraft_wire.model import Uuid, uuid_to_text
-from kraft_wire.node.checkpoint_files import FormattedVoter, quorum_checkpoint_bytes
-from kraft_wire.node.config import NodeConfig, load_config, settings_of_file
-from kraft_wire.node.formatting import DEFAULT_LEVELS, format_directory
+from kraft_wire.node.config.node_config import NodeConfig, load_config, settings_of_file
+from kraft_wire.node.disks.checkpoint_files import FormattedVoter, quorum_checkpoint_bytes
+from kraft_wire.node.disks.formatting import DEFAULT_LEVELS, format_directory
 from kraft_wire.settings.topic_names import METADATA_TOPIC
 from kraft_wire.sim.upkeep_topics import settings_for_upkeep
 from kraft_wire.sim.workload import Workload

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from kraft_wire.broker.metadata_cache import OFFSETS_TOPIC
+from kraft_wire.broker.metadata.metadata_cache import OFFSETS_TOPIC
 from kraft_wire.sim.workload import Workload
 
 __all__ = [

@@ -9,12 +9,12 @@ ImportError, whose message says what to install.
 
 from kraft_wire.spark.available import PACKAGES
 from kraft_wire.spark.failure import PipelineError, translated
-from kraft_wire.spark.log_source import KraftLogSource
-from kraft_wire.spark.options import LogOptions, parse_log_options
+from kraft_wire.spark.kraftlog.log_source import KraftLogSource
+from kraft_wire.spark.kraftlog.options import LogOptions, parse_log_options
+from kraft_wire.spark.kraftlog.views import ViewTask, plan_view, read_task, read_view
+from kraft_wire.spark.kraftwire.wire_source import KraftWireSource
 from kraft_wire.spark.registration import register
 from kraft_wire.spark.session import running, session
-from kraft_wire.spark.views import ViewTask, plan_view, read_task, read_view
-from kraft_wire.spark.wire_source import KraftWireSource
 
 __all__ = [
     "PACKAGES",

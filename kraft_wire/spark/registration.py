@@ -12,8 +12,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource
 
-from kraft_wire.spark.log_source import KraftLogSource
-from kraft_wire.spark.wire_source import KraftWireSource
+from kraft_wire.spark.kraftlog.log_source import KraftLogSource
+from kraft_wire.spark.kraftwire.wire_source import KraftWireSource
 
 __all__ = ["register"]
 

@@ -3,12 +3,12 @@
 Read `files` (the only door to the operating system), `log`, `recovery`, then what each needs.
 """
 
+from kraft_wire.storage.directory.log_directory import LogDirectory
 from kraft_wire.storage.files import File, FileSystem
 from kraft_wire.storage.log import Log, LogRead, OffsetOutOfRange
 from kraft_wire.storage.log_config import LogConfig
-from kraft_wire.storage.log_directory import LogDirectory
 from kraft_wire.storage.os_files import OsFileSystem
-from kraft_wire.storage.recovery import open_log
+from kraft_wire.storage.recovery.opening import open_log
 
 __all__ = [
     "File",

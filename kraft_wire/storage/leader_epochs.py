@@ -8,7 +8,7 @@ strictly. Left out: snapshots; the metadata log's case "below the earliest snaps
 from bisect import bisect_right
 
 from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch, StorageError
-from kraft_wire.storage.checkpoint_text import (
+from kraft_wire.storage.directory.checkpoint_text import (
     CorruptCheckpoint,
     number,
     read_entries,

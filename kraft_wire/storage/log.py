@@ -27,18 +27,18 @@ from kraft_wire.model import (
     TopicPartition,
     Uuid,
 )
+from kraft_wire.storage.directory.partition_metadata import write_topic_id
 from kraft_wire.storage.files import Buffer, File, FileSystem
 from kraft_wire.storage.indexes import AbortedTransaction
 from kraft_wire.storage.leader_epochs import LeaderEpochs
 from kraft_wire.storage.log_config import LogConfig
-from kraft_wire.storage.partition_metadata import write_topic_id
-from kraft_wire.storage.producer_snapshots import load_producers, remove_snapshots, take_snapshot
-from kraft_wire.storage.producer_state import ProducerStates
+from kraft_wire.storage.producers.producer_state import ProducerStates
+from kraft_wire.storage.producers.snapshots import load_producers, remove_snapshots, take_snapshot
 from kraft_wire.storage.segment import Segment
 from kraft_wire.storage.segment_indexes import ends_at
 from kraft_wire.storage.space import DiskSpace
 from kraft_wire.wire.crc32c import crc32c
-from kraft_wire.wire.record_batch import RecordBatch
+from kraft_wire.wire.records.record_batch import RecordBatch
 
 __all__ = ["Log", "LogRead", "OffsetOutOfRange", "PendingFlush"]
 

@@ -10,7 +10,7 @@ from typing import Protocol
 from kraft_wire.model import Offset, StorageError
 from kraft_wire.storage.files import File
 from kraft_wire.storage.scan import BadBatch, Frame, batches, find_frame, frames
-from kraft_wire.wire.record_batch import RecordBatch
+from kraft_wire.wire.records.record_batch import RecordBatch
 
 __all__ = ["CorruptLog", "LogFile", "batches_of", "frame_of", "frames_of"]
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from kraft_wire.model import LeaderEpoch, Offset
 from kraft_wire.storage.files import File
-from kraft_wire.wire.record_batch import CorruptRecordBatch, RecordBatch, parse_batches
+from kraft_wire.wire.records.record_batch import CorruptRecordBatch, RecordBatch, parse_batches
 
 __all__ = [
     "HEADER_BYTES",

@@ -14,7 +14,7 @@ from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.storage.log_file import CorruptLog, batches_of, frame_of, frames_of
 from kraft_wire.storage.scan import Frame
 from kraft_wire.storage.segment_indexes import SegmentIndexes
-from kraft_wire.wire.record_batch import LOG_OVERHEAD_BYTES, RecordBatch
+from kraft_wire.wire.records.record_batch import LOG_OVERHEAD_BYTES, RecordBatch
 
 __all__ = ["INDEX_SUFFIXES", "LOG_SUFFIX", "CorruptLog", "Segment", "file_name"]
 

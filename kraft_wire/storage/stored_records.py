@@ -8,10 +8,10 @@ needs no record; what does need one fails with `UnreadableRecords`.
 from collections.abc import Iterator
 
 from kraft_wire.model import StorageError
-from kraft_wire.wire.compression import STORED_LIMITS
-from kraft_wire.wire.corruption import CorruptRecordBatch
-from kraft_wire.wire.record import Record
-from kraft_wire.wire.record_batch import RecordBatch
+from kraft_wire.wire.compression.codecs import STORED_LIMITS
+from kraft_wire.wire.records.corruption import CorruptRecordBatch
+from kraft_wire.wire.records.record import Record
+from kraft_wire.wire.records.record_batch import RecordBatch
 
 __all__ = ["UnreadableRecords", "stored_records"]
 

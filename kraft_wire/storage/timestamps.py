@@ -9,7 +9,7 @@ from typing import NamedTuple
 from kraft_wire.model import LeaderEpoch, Offset
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.stored_records import stored_records
-from kraft_wire.wire.record_batch import RecordBatch
+from kraft_wire.wire.records.record_batch import RecordBatch
 
 __all__ = ["TimestampAndOffset", "offset_for_timestamp", "offset_of_max_timestamp"]
 

@@ -1,7 +1,7 @@
 """Framing: a four-byte length, then that many bytes; any chunking, no memory before the check.
 
 For whoever talks to a broker: the command line's client, and what judges a broker from outside. The
-server cuts its frames in place (`node/framing.py`). Time limits are the caller's.
+server cuts its frames in place (`server/framing.py`). Time limits are the caller's.
 """
 
 from kraft_wire.wire.message import Buffer

@@ -7,8 +7,7 @@ today: format 2, uncompressed, with create times.
 from itertools import islice
 from typing import Final
 
-from kraft_wire.wire.compression import DEFAULT_LIMITS, DecompressionLimits
-from kraft_wire.wire.corruption import CorruptRecordBatch, InvalidRecord
+from kraft_wire.wire.compression.codecs import DEFAULT_LIMITS, DecompressionLimits
 from kraft_wire.wire.crc32c import crc32c
 from kraft_wire.wire.json_form import (
     InvalidJson,
@@ -18,10 +17,11 @@ from kraft_wire.wire.json_form import (
     expect_object,
     integer_of,
 )
-from kraft_wire.wire.legacy_batch import LegacyBatch
-from kraft_wire.wire.memory_records import AnyBatch, iter_batches
-from kraft_wire.wire.record import Header, Record, append_record
-from kraft_wire.wire.record_batch import (
+from kraft_wire.wire.records.corruption import CorruptRecordBatch, InvalidRecord
+from kraft_wire.wire.records.legacy_batch import LegacyBatch
+from kraft_wire.wire.records.memory_records import AnyBatch, iter_batches
+from kraft_wire.wire.records.record import Header, Record, append_record
+from kraft_wire.wire.records.record_batch import (
     CHECKED_FROM,
     CONTROL_BIT,
     DELETE_HORIZON_BIT,

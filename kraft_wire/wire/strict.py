@@ -10,11 +10,11 @@ Expects bytes that decode; anything else raises what the decoder raises.
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from kraft_wire.wire.legacy_batch import LegacyBatch
-from kraft_wire.wire.memory_records import iter_batches
 from kraft_wire.wire.message import Buffer
 from kraft_wire.wire.primitives import encode_unsigned_varint
-from kraft_wire.wire.record_batch import HEADER_BYTES, RecordBatch
+from kraft_wire.wire.records.legacy_batch import LegacyBatch
+from kraft_wire.wire.records.memory_records import iter_batches
+from kraft_wire.wire.records.record_batch import HEADER_BYTES, RecordBatch
 from kraft_wire.wire.schema import MessageTable, includes
 from kraft_wire.wire.walker import decode_slowly
 

@@ -34,7 +34,7 @@ from kraft_wire.wire.generated.create_topics import (
 from kraft_wire.wire.generated.registry import response_class
 from kraft_wire.wire.json_form import message_to_json
 from kraft_wire.wire.message import Message
-from kraft_wire.wire.record_batch import parse_batches
+from kraft_wire.wire.records.record_batch import parse_batches
 from tests.controller.broker_cluster import registration
 from tests.server.wire_client import WireClient
 

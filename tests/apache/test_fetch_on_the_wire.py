@@ -13,7 +13,6 @@ import pytest
 
 from kraft_wire.client import BrokerConnection
 from kraft_wire.model import ZERO_UUID, Uuid
-from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.generated.create_topics import (
     CreatableTopic,
     CreateTopicsRequest,
@@ -33,7 +32,8 @@ from kraft_wire.wire.generated.produce import (
     TopicProduceData,
 )
 from kraft_wire.wire.json_form import message_to_json
-from kraft_wire.wire.record import Record
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
 from tests.apache.node import ApacheNode
 from tests.server_process import ServerProcess
 from tests.waiting import HANG_S

@@ -19,7 +19,7 @@ from kraft_wire.model import uuid_to_text
 from kraft_wire.wire.generated.partition_change_record import PartitionChangeRecord
 from kraft_wire.wire.generated.partition_record import PartitionRecord
 from kraft_wire.wire.json_form import message_to_json
-from kraft_wire.wire.record_batch import parse_batches
+from kraft_wire.wire.records.record_batch import parse_batches
 from tests.apache.java_process import run_java
 from tests.apache.mixed_quorum import MixedQuorum
 from tests.broker_process import BrokerProcess

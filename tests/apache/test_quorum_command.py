@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kraft_wire.cli.cluster_files import ClusterFiles
+from kraft_wire.cli.cluster.files import ClusterFiles
 from tests.apache.jars import jar_directory
 from tests.apache.java_process import Outcome
 from tests.apache.tools import run_tool

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kraft_wire.wire.compression import Compression
+from kraft_wire.wire.compression.codecs import Compression
 from kraft_wire.wire.generated.fetch import (
     FetchPartition,
     FetchRequest,
@@ -16,7 +16,7 @@ from kraft_wire.wire.generated.fetch import (
 )
 from kraft_wire.wire.generated.metadata import MetadataResponseTopic
 from kraft_wire.wire.generated.produce import ProduceResponse
-from kraft_wire.wire.record_batch import parse_batches
+from kraft_wire.wire.records.record_batch import parse_batches
 from tests.apache.java_process import run_java
 from tests.apache.node import CLUSTER_ID, ApacheNode
 from tests.server.wire_client import WireClient, one_batch, produce_request

@@ -12,7 +12,6 @@ import pytest
 
 from kraft_wire.apis.registry import APIS
 from kraft_wire.client import BrokerConnection
-from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.generated.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -54,7 +53,8 @@ from kraft_wire.wire.generated.produce import (
 from kraft_wire.wire.generated.registry import response_class
 from kraft_wire.wire.json_form import message_to_json
 from kraft_wire.wire.message import Message
-from kraft_wire.wire.record import Record
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
 from tests.apache.node import ApacheNode
 from tests.server_process import ServerProcess
 from tests.waiting import HANG_S

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from kraft_wire.model import Offset, TopicPartition, Uuid
-from kraft_wire.storage.cleaner import compact
+from kraft_wire.storage.cleaning.cleaner import compact
+from kraft_wire.storage.directory.log_directory import LogDirectory
 from kraft_wire.storage.log_config import LogConfig
-from kraft_wire.storage.log_directory import LogDirectory
 from kraft_wire.storage.os_files import OsFileSystem
-from kraft_wire.wire.compression import Compression
+from kraft_wire.wire.compression.codecs import Compression
 from tests.apache.java_process import run_java
 from tests.storage.making import append, batch_bytes, marker_bytes
 

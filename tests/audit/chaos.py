@@ -23,12 +23,12 @@ from pathlib import Path
 from kraft_wire.metadata.records import decode_record
 from kraft_wire.sim.judge.history import Operation
 from kraft_wire.sim.judge.ledger import change_of
+from kraft_wire.storage.directory.log_directory import LogDirectory
 from kraft_wire.storage.log_config import LogConfig
-from kraft_wire.storage.log_directory import LogDirectory
 from kraft_wire.storage.os_files import OsFileSystem
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.record import Record
-from kraft_wire.wire.record_batch import RecordBatch
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
+from kraft_wire.wire.records.record_batch import RecordBatch
 from tests.chaos import network
 from tests.chaos.__main__ import say
 from tests.chaos.campaign import Campaign

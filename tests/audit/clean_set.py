@@ -15,21 +15,21 @@ from kraft_wire.metadata.image_records import snapshot_values
 from kraft_wire.metadata.loader import MetadataLoader
 from kraft_wire.metadata.records import VersionedRecord, encode_record
 from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch, TopicPartition, Uuid
+from kraft_wire.storage.directory.log_directory import LogDirectory
+from kraft_wire.storage.directory.meta_properties import MetaProperties, write_meta_properties
 from kraft_wire.storage.log_config import LogConfig
-from kraft_wire.storage.log_directory import LogDirectory
-from kraft_wire.storage.meta_properties import MetaProperties, write_meta_properties
 from kraft_wire.storage.os_files import OsFileSystem
-from kraft_wire.storage.snapshots import SnapshotWriter
-from kraft_wire.storage.snapshots_contents import SnapshotHead, snapshot_batches
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.compression import Compression
+from kraft_wire.storage.snapshots.contents import SnapshotHead, snapshot_batches
+from kraft_wire.storage.snapshots.metadata_snapshot import SnapshotWriter
+from kraft_wire.wire.compression.codecs import Compression
 from kraft_wire.wire.generated.config_record import ConfigRecord
 from kraft_wire.wire.generated.feature_level_record import FeatureLevelRecord
 from kraft_wire.wire.generated.partition_record import PartitionRecord
 from kraft_wire.wire.generated.topic_record import TopicRecord
-from kraft_wire.wire.memory_records import iter_batches
-from kraft_wire.wire.record import Record
-from kraft_wire.wire.record_batch import RecordBatch, parse_batches
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.memory_records import iter_batches
+from kraft_wire.wire.records.record import Record
+from kraft_wire.wire.records.record_batch import RecordBatch, parse_batches
 
 CLUSTER_ID = "5L6g3nShT-eMCtK--X86sw"
 NODE_IDS = (1, 2, 3)

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.memory_records import iter_batches
-from kraft_wire.wire.record import Record
-from kraft_wire.wire.record_batch import HEADER_BYTES, RecordBatch
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.memory_records import iter_batches
+from kraft_wire.wire.records.record import Record
+from kraft_wire.wire.records.record_batch import HEADER_BYTES, RecordBatch
 from tests.audit.clean_set import values_in, write_snapshot
 
 METADATA = "__cluster_metadata"

@@ -26,9 +26,9 @@ from kraft_wire.audit.collector.reading import read_indexes
 from kraft_wire.columnar.segments import list_partitions
 from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch
 from kraft_wire.storage.os_files import OsFileSystem
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.memory_records import iter_batches
-from kraft_wire.wire.record import Record
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.memory_records import iter_batches
+from kraft_wire.wire.records.record import Record
 from tests.audit.clean_set import values_in, write_clean_set, write_snapshot
 
 BYTES_OF_A_POOL = 1

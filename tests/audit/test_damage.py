@@ -19,7 +19,7 @@ from kraft_wire.columnar.arrays import Bools
 from kraft_wire.model import Offset
 from kraft_wire.storage.leader_epochs import LeaderEpochs
 from kraft_wire.storage.os_files import OsFileSystem
-from kraft_wire.wire.memory_records import iter_batches
+from kraft_wire.wire.records.memory_records import iter_batches
 from tests.audit.campaign import Campaign, Verdict
 from tests.audit.clean_set import write_clean_set
 from tests.audit.faults import FAULTS, METADATA, Replicas, damaged, forge_snapshot
@@ -55,8 +55,8 @@ def _up_to_damage(columns: BatchColumns, *_: object) -> Bools:
 @pytest.mark.parametrize(
     ("place", "fault", "reason"),
     [
-        ("kraft_wire.spark.log_walk._in_range", _up_to_damage, "missing"),
-        ("kraft_wire.spark.record_views.judge_damage", lambda *_: None, "was not told"),
+        ("kraft_wire.spark.kraftlog.log_walk._in_range", _up_to_damage, "missing"),
+        ("kraft_wire.spark.kraftlog.record_views.judge_damage", lambda *_: None, "was not told"),
         ("tests.audit.whole.rows_of", lambda _: [], "too many"),
     ],
     ids=["stops", "is silent", "shows too much"],

@@ -14,8 +14,8 @@ from kraft_wire.audit import (
     check_producer,
 )
 from kraft_wire.columnar import Place, batch_columns, batches_table, window_of
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.record import Record
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
 
 CHECKS = (check_crc, check_gap, check_epoch, check_producer)
 

@@ -13,8 +13,8 @@ from kraft_wire.audit import (
     check_log_matching,
 )
 from kraft_wire.columnar import Place, batch_columns, batches_table, window_of
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.record import Record
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
 
 
 def replica(

@@ -12,15 +12,15 @@ from kraft_wire.audit.collector import CannotAudit, plan_audit, run_audit
 from kraft_wire.audit.collector.reading import read_indexes
 from kraft_wire.columnar import list_partitions
 from kraft_wire.model import Offset, TopicPartition
+from kraft_wire.storage.directory.log_directory import LogDirectory
 from kraft_wire.storage.files import File
 from kraft_wire.storage.leader_epochs import LeaderEpochs
 from kraft_wire.storage.log_config import LogConfig
-from kraft_wire.storage.log_directory import LogDirectory
 from kraft_wire.storage.os_files import OsFileSystem
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.memory_records import iter_batches
-from kraft_wire.wire.record import Record
-from kraft_wire.wire.record_batch import parse_batches
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.memory_records import iter_batches
+from kraft_wire.wire.records.record import Record
+from kraft_wire.wire.records.record_batch import parse_batches
 from tests.audit.clean_set import write_clean_set
 
 Faults = list[tuple[str, str, str, int]]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from kraft_wire.wire.memory_records import iter_batches
+from kraft_wire.wire.records.memory_records import iter_batches
 from tests.audit.faults import LOG_STARTS, Damage, Replicas, checkpointed
 from tests.columnar.by_wire import Row, rows_of
 

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kraft_wire.broker.fetch_contexts import FetchContext, ReadResult
-from kraft_wire.broker.fetch_session import WantedPartition
-from kraft_wire.broker.fetch_sessions import FetchSessionCache
+from kraft_wire.broker.fetching.fetch_contexts import FetchContext, ReadResult
+from kraft_wire.broker.fetching.fetch_session import WantedPartition
+from kraft_wire.broker.fetching.fetch_sessions import FetchSessionCache
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import (

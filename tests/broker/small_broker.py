@@ -32,7 +32,7 @@ from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.storage.indexes import AbortedTransaction
 from kraft_wire.storage.leader_epochs import LeaderEpochs
 from kraft_wire.storage.log_config import LogConfig
-from kraft_wire.storage.producer_state import ProducerStates
+from kraft_wire.storage.producers.producer_state import ProducerStates
 from kraft_wire.wire.message import Message
 from tests.broker.fetch_client import SeededChance
 

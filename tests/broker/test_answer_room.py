@@ -4,7 +4,6 @@ import pytest
 
 from kraft_wire.node.outputs import Close, Output, Peer, Reply
 from kraft_wire.sim.disk.files import SimFileSystem
-from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.generated.describe_groups import DescribeGroupsRequest
 from kraft_wire.wire.generated.describe_producers import DescribeProducersRequest, TopicRequest
 from kraft_wire.wire.generated.offset_commit import OffsetCommitRequest
@@ -17,7 +16,8 @@ from kraft_wire.wire.generated.offset_fetch import (
 from kraft_wire.wire.generated.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from kraft_wire.wire.generated.request_header import RequestHeader
 from kraft_wire.wire.message import Message
-from kraft_wire.wire.record import Record
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
 from tests.broker.groups.node_door import NodeDoor
 from tests.broker.groups.requests import Member, commit_topic
 from tests.broker.groups.stories import joined

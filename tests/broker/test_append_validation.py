@@ -8,16 +8,16 @@ import struct
 
 import pytest
 
-from kraft_wire.broker.append_validation import AppendOrigin
 from kraft_wire.broker.partition import AppendResult, Partition
+from kraft_wire.broker.producing.append_validation import AppendOrigin
 from kraft_wire.model import LeaderEpoch, Offset
 from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.storage.log_config import LogConfig
-from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.crc32c import crc32c
 from kraft_wire.wire.generated.error_code import ErrorCode as E
-from kraft_wire.wire.record import Record
-from kraft_wire.wire.record_batch import parse_batches
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
+from kraft_wire.wire.records.record_batch import parse_batches
 from tests.storage.making import TOPIC_ID, contents, open_at
 
 WALL_MS = 1_700_000_000_000

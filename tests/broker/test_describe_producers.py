@@ -4,16 +4,16 @@ import pytest
 
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.handlers.describe_producers import handle
-from kraft_wire.storage.producer_state import ProducerState
-from kraft_wire.wire.batch_builder import build_batch
+from kraft_wire.storage.producers.producer_state import ProducerState
 from kraft_wire.wire.generated.describe_producers import (
     DescribeProducersRequest,
     PartitionResponse,
     TopicRequest,
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
-from kraft_wire.wire.record import Record
-from kraft_wire.wire.record_batch import parse_batches
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
+from kraft_wire.wire.records.record_batch import parse_batches
 from tests.broker.small_broker import context, image_of, log_of, partition_image, small_broker
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kraft_wire.broker.fetch_sessions import DEFAULT_PARTITIONS, EVICTION_MS
+from kraft_wire.broker.fetching.fetch_sessions import DEFAULT_PARTITIONS, EVICTION_MS
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.settings.broker import BROKER_KEYS
 from kraft_wire.wire.generated.error_code import ErrorCode

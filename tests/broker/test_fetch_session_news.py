@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from kraft_wire.broker.fetch_session import WantedPartition
+from kraft_wire.broker.fetching.fetch_session import WantedPartition
 from kraft_wire.model import ZERO_UUID
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import FetchPartition, PartitionData

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from kraft_wire.broker.fetch_sessions import EVICTION_MS
+from kraft_wire.broker.fetching.fetch_sessions import EVICTION_MS
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import FetchResponse
 from tests.apache.java_process import java_command

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kraft_wire.broker import fetch_run
+from kraft_wire.broker.fetching import fetch_run
 from kraft_wire.broker.handlers import fetch
 from kraft_wire.model import FileSlice
 from kraft_wire.wire.generated.error_code import ErrorCode

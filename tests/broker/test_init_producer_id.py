@@ -7,7 +7,7 @@ import pytest
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import PARKED, ReplyTo, RequestContext
 from kraft_wire.broker.handlers.init_producer_id import handle
-from kraft_wire.broker.producer_ids import ANSWER_AWAITED_MS, PREFETCH_BELOW
+from kraft_wire.broker.producing.producer_ids import ANSWER_AWAITED_MS, PREFETCH_BELOW
 from kraft_wire.model import ANONYMOUS
 from kraft_wire.wire.generated.allocate_producer_ids import (
     AllocateProducerIdsRequest,

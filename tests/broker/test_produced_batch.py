@@ -6,12 +6,12 @@ import struct
 
 import pytest
 
-from kraft_wire.broker.append_validation import AppendRejected
-from kraft_wire.broker.produced_batch import produced_batch
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.compression import Compression
+from kraft_wire.broker.producing.append_validation import AppendRejected
+from kraft_wire.broker.producing.produced_batch import produced_batch
+from kraft_wire.wire.compression.codecs import Compression
 from kraft_wire.wire.generated.error_code import ErrorCode as E
-from kraft_wire.wire.record import Record
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
 
 BATCH = bytes(build_batch([Record(b"k", b"v" * 20, timestamp=1)]))
 ZSTD = bytes(build_batch([Record(b"k", b"v" * 20)], compression=Compression.ZSTD))

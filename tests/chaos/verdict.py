@@ -17,7 +17,7 @@ from kraft_wire.metadata.records import decode_record
 from kraft_wire.sim.judge.history import History, Operation
 from kraft_wire.sim.judge.ledger import Ledger, change_of
 from kraft_wire.sim.judge.violation import Violation
-from kraft_wire.wire.record_batch import RecordBatch
+from kraft_wire.wire.records.record_batch import RecordBatch
 from tests.mixed.log_bytes import batches, compare
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from kraft_wire.cli.cluster import app
-from kraft_wire.cli.cluster_files import ClusterFiles, NodeState
+from kraft_wire.cli.cluster.command import app
+from kraft_wire.cli.cluster.files import ClusterFiles, NodeState
 from tests.cluster_command import ClusterCommand
 
 SHORT = [

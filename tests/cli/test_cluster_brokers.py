@@ -10,8 +10,8 @@ import pytest
 from confluent_kafka import Producer
 from typer.testing import CliRunner
 
-from kraft_wire.cli.cluster import app
-from kraft_wire.cli.cluster_network import missing
+from kraft_wire.cli.cluster.command import app
+from kraft_wire.cli.cluster.network import missing
 from tests.cluster_command import ClusterCommand, kraft_wire
 
 BROKERS = (2, 3, 4)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from kraft_wire.cli.cluster_files import ClusterFiles, ClusterState, NodeState
-from kraft_wire.cli.cluster_network import ClusterNetwork, missing
-from kraft_wire.cli.cluster_processes import ClusterProcesses
+from kraft_wire.cli.cluster.files import ClusterFiles, ClusterState, NodeState
+from kraft_wire.cli.cluster.network import ClusterNetwork, missing
+from kraft_wire.cli.cluster.processes import ClusterProcesses
 from tests.cluster_command import ClusterCommand
 
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from kraft_wire.cli.cluster_files import ClusterFiles
-from kraft_wire.cli.cluster_setup import ClusterPlan, make_cluster
+from kraft_wire.cli.cluster.files import ClusterFiles
+from kraft_wire.cli.cluster.setup import ClusterPlan, make_cluster
 from kraft_wire.cli.properties_file import property_line, read_properties
-from kraft_wire.node.config import load_config
+from kraft_wire.node.config.node_config import load_config
 
 ODD_TEXTS = (
     "",

@@ -1,9 +1,9 @@
 """What `kraft-wire cluster status` shows of one moment: a cell under each heading, and JSON."""
 
-from kraft_wire.cli.cluster_facts import BrokerFacts, ClusterFacts
-from kraft_wire.cli.cluster_files import BROKER, ClusterState, Cut, NodeState
-from kraft_wire.cli.cluster_view import cluster_json, cluster_table
-from kraft_wire.cli.quorum_facts import QuorumFacts, ReplicaFacts
+from kraft_wire.cli.cluster.facts import BrokerFacts, ClusterFacts
+from kraft_wire.cli.cluster.files import BROKER, ClusterState, Cut, NodeState
+from kraft_wire.cli.cluster.view import cluster_json, cluster_table
+from kraft_wire.cli.quorum.facts import QuorumFacts, ReplicaFacts
 
 NOW_MS = 1_700_000_000_000
 

@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from kraft_wire.cli.dump import app
-from kraft_wire.cli.dump_files import format_of_file
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.compression import Compression
-from kraft_wire.wire.control_records import ControlRecordType, control_key, end_txn_marker
+from kraft_wire.cli.dump.command import app
+from kraft_wire.cli.dump.files import format_of_file
+from kraft_wire.wire.compression.codecs import Compression
 from kraft_wire.wire.crc32c import crc32c
-from kraft_wire.wire.record import Record
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.control_records import ControlRecordType, control_key, end_txn_marker
+from kraft_wire.wire.records.record import Record
 from tests.wire.odd_batches import old_message
 from tests.wire.plain_batches import plain_batches
 

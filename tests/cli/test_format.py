@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from kraft_wire.cli.format import app
-from kraft_wire.cli.format_plan import FormatRefused
-from kraft_wire.cli.scram import parse_scram
+from kraft_wire.cli.format.command import app
+from kraft_wire.cli.format.plan import FormatRefused
+from kraft_wire.cli.format.scram import parse_scram
 from kraft_wire.metadata.features import RELEASE_LEVELS, bootstrap_records
-from kraft_wire.node.checkpoint_files import bootstrap_checkpoint_bytes
-from kraft_wire.wire.record_batch import parse_batches
+from kraft_wire.node.disks.checkpoint_files import bootstrap_checkpoint_bytes
+from kraft_wire.wire.records.record_batch import parse_batches
 from tests.apache.java_process import run_java
 from tests.apache.node import ApacheNode
 

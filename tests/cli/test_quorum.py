@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from kraft_wire.cli.quorum import app
-from kraft_wire.cli.quorum_admin import Entry, NewVoter, OutcomeUnknown, QuorumAdmin, QuorumRefused
-from kraft_wire.cli.quorum_facts import QuorumFacts, ReplicaFacts
-from kraft_wire.cli.quorum_views import replication_text, status_text
+from kraft_wire.cli.quorum.admin import Entry, NewVoter, OutcomeUnknown, QuorumAdmin, QuorumRefused
+from kraft_wire.cli.quorum.command import app
+from kraft_wire.cli.quorum.facts import QuorumFacts, ReplicaFacts
+from kraft_wire.cli.quorum.views import replication_text, status_text
 from kraft_wire.client import CannotTalk
 from kraft_wire.model import Uuid
 from kraft_wire.wire.frame import frame_prefix

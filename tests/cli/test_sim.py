@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from kraft_wire.cli.sim import app
+from kraft_wire.cli.sim.command import app
 from kraft_wire.sim.runs.run import Result
 
 RUNNER = CliRunner()
@@ -186,7 +186,7 @@ def test_stopped_campaign_prints_what_it_has(monkeypatch: pytest.MonkeyPatch) ->
         yield Result(seeds[0], events=17), 0.5
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("kraft_wire.cli.sim.results_of", stopped)
+    monkeypatch.setattr("kraft_wire.cli.sim.command.results_of", stopped)
     result = RUNNER.invoke(app, ["--seeds", "3:9", "--jobs", "1", "--json"])
     assert result.exit_code == 2
     assert json.loads(result.stdout)["events"] == 17

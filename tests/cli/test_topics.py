@@ -9,8 +9,8 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from kraft_wire.cli import topic_partitions
-from kraft_wire.cli.topics import app
+from kraft_wire.cli.topics import partitions as topic_partitions
+from kraft_wire.cli.topics.command import app
 from kraft_wire.client import BrokerConnection, CannotTalk, split_address
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.message import Message

@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from kraft_wire.cli import wire_lines
-from kraft_wire.cli.wire import app
-from kraft_wire.cli.wire_lines import answer_decode, answer_encode
-from kraft_wire.cli.wire_pipe import LINE_BYTES_MAX, LineBuffer, pipe_lines
-from kraft_wire.wire.compression import Compression
+from kraft_wire.cli.wire import lines as wire_lines
+from kraft_wire.cli.wire.command import app
+from kraft_wire.cli.wire.lines import answer_decode, answer_encode
+from kraft_wire.cli.wire.pipe import LINE_BYTES_MAX, LineBuffer, pipe_lines
+from kraft_wire.wire.compression.codecs import Compression
 from kraft_wire.wire.frames_json import record_type_name
 from tests.golden.vectors import CORPUS, read_vectors
 
@@ -187,7 +187,7 @@ def test_process_answers_every_line_and_stays_below_its_memory(tmp_path: Path) -
         b'{"json":[' + b"[]," * 5_000_000 + b"[]]}",
         asked(kind="request", name="ApiVersionsRequest", version=0, hex=""),
     ]
-    command = [sys.executable, "-m", "kraft_wire.cli.wire", "decode"]
+    command = [sys.executable, "-m", "kraft_wire.cli.wire.command", "decode"]
     done = subprocess.run(command, input=b"\n".join(lines), capture_output=True, timeout=120)
     answers = done.stdout.splitlines()
     assert (done.returncode, len(answers)) == (0, 5)
@@ -197,7 +197,7 @@ def test_process_answers_every_line_and_stays_below_its_memory(tmp_path: Path) -
 
 def test_encode_runs_as_a_process() -> None:
     question = asked(kind="request", name="ApiVersionsRequest", version=0, json={})
-    command = [sys.executable, "-m", "kraft_wire.cli.wire", "encode"]
+    command = [sys.executable, "-m", "kraft_wire.cli.wire.command", "encode"]
     done = subprocess.run(command, input=question, capture_output=True, timeout=60)
     assert done.stdout == b'{"hex":""}\n'
 

@@ -5,7 +5,7 @@ import json
 from typer.testing import CliRunner
 
 from kraft_wire.apis.registry import APIS
-from kraft_wire.cli.wire import app
+from kraft_wire.cli.wire.command import app
 
 
 def test_every_api_is_listed_with_its_versions_and_owners() -> None:

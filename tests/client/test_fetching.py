@@ -19,7 +19,6 @@ from kraft_wire.client.fetching import (
     whole_batches,
 )
 from kraft_wire.model import TopicPartition
-from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import (
     AbortedTransaction,
@@ -28,8 +27,9 @@ from kraft_wire.wire.generated.fetch import (
     FetchResponse,
     PartitionData,
 )
-from kraft_wire.wire.memory_records import iter_batches
-from kraft_wire.wire.record import Record
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.memory_records import iter_batches
+from kraft_wire.wire.records.record import Record
 from tests.client.test_producing import no_time
 
 KEY = TopicPartition("t", 3)

@@ -16,7 +16,7 @@ from kraft_wire.client.cluster import Cluster, ClusterRefused, ClusterSettings
 from kraft_wire.client.connection import CannotTalk
 from kraft_wire.client.producing import IdempotentProducer, ProduceSettings
 from kraft_wire.model import TopicPartition
-from kraft_wire.wire.compression import STORED_LIMITS
+from kraft_wire.wire.compression.codecs import STORED_LIMITS
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.init_producer_id import InitProducerIdResponse
 from kraft_wire.wire.generated.produce import (
@@ -25,7 +25,7 @@ from kraft_wire.wire.generated.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
-from kraft_wire.wire.memory_records import iter_batches
+from kraft_wire.wire.records.memory_records import iter_batches
 
 KEYS = [TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)]
 FAULTS = ["none", "lost request", "lost answer", "moved", "left out"]

@@ -4,11 +4,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from kraft_wire.client.splitting import split, unpacked_bytes
-from kraft_wire.wire.batch_builder import BatchBuilder
-from kraft_wire.wire.compression import STORED_LIMITS
-from kraft_wire.wire.memory_records import iter_batches
-from kraft_wire.wire.record import NO_SEQUENCE, increment_sequence
-from kraft_wire.wire.record_batch import RecordBatch
+from kraft_wire.wire.compression.codecs import STORED_LIMITS
+from kraft_wire.wire.records.batch_builder import BatchBuilder
+from kraft_wire.wire.records.memory_records import iter_batches
+from kraft_wire.wire.records.record import NO_SEQUENCE, increment_sequence
+from kraft_wire.wire.records.record_batch import RecordBatch
 
 LAST_SEQUENCE = (1 << 31) - 1
 SIZES = st.lists(st.integers(0, 300), min_size=2, max_size=12)

@@ -17,10 +17,10 @@ from kraft_wire.columnar import (
     records_table,
     window_of,
 )
-from kraft_wire.wire.corruption import CorruptRecordBatch
-from kraft_wire.wire.legacy_batch import LegacyBatch
-from kraft_wire.wire.memory_records import AnyBatch, iter_batches, whole_batch_bytes
-from kraft_wire.wire.record import Record
+from kraft_wire.wire.records.corruption import CorruptRecordBatch
+from kraft_wire.wire.records.legacy_batch import LegacyBatch
+from kraft_wire.wire.records.memory_records import AnyBatch, iter_batches, whole_batch_bytes
+from kraft_wire.wire.records.record import Record
 
 Row = tuple[int, int, int, bytes | None, bytes | None, list[tuple[str, bytes | None]]]
 PLACE = Place("orders", 3, "1", "00000000000000000000.log")

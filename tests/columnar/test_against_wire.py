@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kraft_wire.columnar import Status, batch_columns, window_of
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.compression import Compression
-from kraft_wire.wire.legacy_batch import LegacyBatch
-from kraft_wire.wire.record import Record
+from kraft_wire.wire.compression.codecs import Compression
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.legacy_batch import LegacyBatch
+from kraft_wire.wire.records.record import Record
 from tests.columnar.by_wire import assert_read_alike, whole_batches
 from tests.golden.vectors import CORPUS, read_vectors
 from tests.wire.odd_batches import VECTORS, checked, odd_batches, old_message

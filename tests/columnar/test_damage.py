@@ -18,9 +18,9 @@ from kraft_wire.columnar import (
     read_windows,
     window_of,
 )
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.compression import Compression
-from kraft_wire.wire.record import Record
+from kraft_wire.wire.compression.codecs import Compression
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
 from tests.columnar.by_wire import PLACE, read_by_columns
 from tests.wire.odd_batches import old_message
 

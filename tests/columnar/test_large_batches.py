@@ -11,10 +11,10 @@ import pytest
 from kraft_wire.columnar import chain_cuts, record_starts
 from kraft_wire.columnar.arrays import PADDING_BYTES, as_bytes, words_of
 from kraft_wire.columnar.record_starts import Bodies, find_record_starts
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.compression import Compression
-from kraft_wire.wire.record import Record
-from kraft_wire.wire.record_batch import HEADER_BYTES
+from kraft_wire.wire.compression.codecs import Compression
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
+from kraft_wire.wire.records.record_batch import HEADER_BYTES
 from tests.columnar.by_wire import assert_read_alike
 
 BATCHES = 12

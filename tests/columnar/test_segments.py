@@ -10,8 +10,8 @@ import pytest
 
 from kraft_wire.columnar import SEGMENTS, list_partitions, segments_table
 from kraft_wire.storage.os_files import OsFileSystem
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.record import Record
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
 
 
 def batches(first: int, count: int) -> bytes:

@@ -13,9 +13,9 @@ from kraft_wire.columnar import (
     read_records,
     window_of,
 )
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.control_records import ControlRecordType, control_key, end_txn_marker
-from kraft_wire.wire.record import Record
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.control_records import ControlRecordType, control_key, end_txn_marker
+from kraft_wire.wire.records.record import Record
 
 ABORT, COMMIT = ControlRecordType.ABORT, ControlRecordType.COMMIT
 

@@ -13,7 +13,7 @@ from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.controller.requests import decide
 from kraft_wire.metadata.features import SUPPORTED_FEATURES
 from kraft_wire.metadata.records import VersionedRecord
-from kraft_wire.node.unknown_codes import unknown_code
+from kraft_wire.node.requests.unknown_codes import unknown_code
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.feature_level_record import FeatureLevelRecord
 from kraft_wire.wire.generated.register_broker_record import (

@@ -16,7 +16,7 @@ from kraft_wire.metadata.acl_rules import AUTHORIZER_KEY, STANDARD_AUTHORIZER
 from kraft_wire.metadata.image_records import snapshot_values
 from kraft_wire.metadata.loader import MetadataLoader
 from kraft_wire.metadata.records import decode_record, encode_record
-from kraft_wire.node.unknown_codes import unknown_code
+from kraft_wire.node.requests.unknown_codes import unknown_code
 from kraft_wire.wire.generated.registry import message_table, request_class
 from kraft_wire.wire.message import Message, Struct
 from kraft_wire.wire.schema import FieldTable, StructTable, includes

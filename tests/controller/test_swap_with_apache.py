@@ -7,14 +7,14 @@ from time import monotonic, sleep
 
 import pytest
 
-from kraft_wire.cli.topic_admin import (
+from kraft_wire.cli.topics.admin import (
     AdminRefused,
     alter_configs,
     create_topic,
     delete_topics,
     describe_configs,
 )
-from kraft_wire.cli.topic_partitions import described
+from kraft_wire.cli.topics.partitions import described
 from kraft_wire.client import BrokerConnection
 from tests.apache.node import ApacheNode
 from tests.server_process import ServerProcess

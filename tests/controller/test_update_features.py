@@ -2,8 +2,8 @@
 
 import pytest
 
+from kraft_wire.controller.handlers.update_features import quorum_refused
 from kraft_wire.controller.requests import decide
-from kraft_wire.controller.update_features import quorum_refused
 from kraft_wire.wire.generated.controller_registration import (
     Feature,
 )

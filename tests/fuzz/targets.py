@@ -15,25 +15,25 @@ from kraft_wire.model import (
     StorageError,
     TopicPartition,
 )
-from kraft_wire.node.framing import Framing
 from kraft_wire.node.limits import ServerLimits
 from kraft_wire.node.outputs import Rejection
+from kraft_wire.server.framing import Framing
 from kraft_wire.sim.disk.files import SimFileSystem
-from kraft_wire.storage.checkpoints import read_offsets
+from kraft_wire.storage.directory.checkpoints import read_offsets
+from kraft_wire.storage.directory.meta_properties import read_meta_properties
+from kraft_wire.storage.directory.quorum_state import read_quorum_state
 from kraft_wire.storage.leader_epochs import LeaderEpochs
 from kraft_wire.storage.log_config import LogConfig
-from kraft_wire.storage.meta_properties import read_meta_properties
-from kraft_wire.storage.quorum_state import read_quorum_state
-from kraft_wire.storage.recovery import open_log
-from kraft_wire.storage.snapshots import SnapshotReader, snapshot_name
-from kraft_wire.wire.compression import Compression, DecompressionLimits, decompress
-from kraft_wire.wire.corruption import CorruptRecordBatch
+from kraft_wire.storage.recovery.opening import open_log
+from kraft_wire.storage.snapshots.metadata_snapshot import SnapshotReader, snapshot_name
+from kraft_wire.wire.compression.codecs import Compression, DecompressionLimits, decompress
 from kraft_wire.wire.frame import FrameReader, MalformedFrame
 from kraft_wire.wire.generated import registry
 from kraft_wire.wire.header import parse_request_header
-from kraft_wire.wire.memory_records import iter_batches
 from kraft_wire.wire.message import DecodeLimits, MalformedMessage, Message
-from kraft_wire.wire.record_batch import parse_batches
+from kraft_wire.wire.records.corruption import CorruptRecordBatch
+from kraft_wire.wire.records.memory_records import iter_batches
+from kraft_wire.wire.records.record_batch import parse_batches
 from kraft_wire.wire.schema import RegistryEntry
 
 __all__ = ["TARGETS"]

@@ -13,9 +13,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.compression import Compression
-from kraft_wire.wire.record_batch import RecordBatch, parse_batches
+from kraft_wire.wire.compression.codecs import Compression
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record_batch import RecordBatch, parse_batches
 from tests.apache.oracle import ask_apache
 from tests.golden.comparison import Tally
 from tests.golden.vectors import RECORDS_KIND, Vector, first_difference, read_vectors, same_json

@@ -6,8 +6,8 @@ shipped and its docstring says "superseded".
 
 import pytest
 
-from kraft_wire.broker.fetch_session import next_epoch
-from kraft_wire.broker.fetch_sessions import (
+from kraft_wire.broker.fetching.fetch_session import next_epoch
+from kraft_wire.broker.fetching.fetch_sessions import (
     DEFAULT_SLOTS,
     EVICTION_MS,
     IDS_PER_SHARD,

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from kraft_wire.cli.dump import app
+from kraft_wire.cli.dump.command import app
 from kraft_wire.model import (
     ElectionState,
     LeaderEpoch,
@@ -21,13 +21,11 @@ from kraft_wire.model import (
     Uuid,
     uuid_to_text,
 )
-from kraft_wire.node.config import ConfigError, load_config, settings_of_file
+from kraft_wire.node.config.node_config import ConfigError, load_config, settings_of_file
 from kraft_wire.settings.broker import BROKER_KEYS
 from kraft_wire.sim.disk.files import SimFileSystem
+from kraft_wire.storage.directory.quorum_state import read_quorum_state, write_quorum_state
 from kraft_wire.storage.leader_epochs import LeaderEpochs
-from kraft_wire.storage.quorum_state import read_quorum_state, write_quorum_state
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.control_records import ControlRecordType, control_record
 from kraft_wire.wire.generated.begin_quorum_epoch import (
     BeginQuorumEpochResponse,
 )
@@ -40,7 +38,9 @@ from kraft_wire.wire.generated.leader_change_message import LeaderChangeMessage,
 from kraft_wire.wire.generated.registry import REQUESTS
 from kraft_wire.wire.generated.vote import VoteResponse
 from kraft_wire.wire.message import Message
-from kraft_wire.wire.record import Record
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.control_records import ControlRecordType, control_record
+from kraft_wire.wire.records.record import Record
 from tests.raft.small import begin_request, fetch_request, vote_request
 
 TOPIC = "__cluster_metadata"

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from kraft_wire.cli.metrics_endpoint import IdleShare
+from kraft_wire.cli.server.metrics_endpoint import IdleShare
 from kraft_wire.model import ZERO_UUID, ElectionState, LeaderEpoch, ReplicaId, uuid_to_text
-from kraft_wire.node.metrics import node_metrics
+from kraft_wire.node.metrics.node_metrics import node_metrics
 from kraft_wire.raft.events import AppendRequested, RecordsAppended
 from kraft_wire.raft.figures import numbers, state_name, voted_directory
 from kraft_wire.wire.generated.fetch import FetchRequest

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from kraft_wire.broker.broker import Broker
-from kraft_wire.cli.dump import app
+from kraft_wire.cli.dump.command import app
 from kraft_wire.metadata.image_records import snapshot_values
 from kraft_wire.metadata.loader import MetadataLoader
 from kraft_wire.metadata.records import decode_record
@@ -20,20 +20,19 @@ from kraft_wire.settings.broker import BROKER_KEYS
 from kraft_wire.settings.definition import AtLeast
 from kraft_wire.settings.topic import TOPIC_KEYS
 from kraft_wire.sim.disk.files import SimFileSystem
+from kraft_wire.storage.directory.log_directory import METADATA_PARTITION, LogDirectory
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
-from kraft_wire.storage.log_directory import METADATA_PARTITION, LogDirectory
-from kraft_wire.storage.snapshots import (
+from kraft_wire.storage.snapshots.cleaning import SnapshotRetention, clean
+from kraft_wire.storage.snapshots.contents import SnapshotHead, snapshot_batches
+from kraft_wire.storage.snapshots.metadata_snapshot import (
     CorruptMetadataSnapshot,
     SnapshotWriter,
     list_snapshots,
     snapshot_name,
 )
-from kraft_wire.storage.snapshots_cleaning import SnapshotRetention, clean
-from kraft_wire.storage.snapshots_contents import SnapshotHead, snapshot_batches
-from kraft_wire.storage.snapshots_store import MetadataSnapshots, open_snapshots
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.compression import Compression
+from kraft_wire.storage.snapshots.store import MetadataSnapshots, open_snapshots
+from kraft_wire.wire.compression.codecs import Compression
 from kraft_wire.wire.crc32c import crc32c
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import EpochEndOffset, FetchResponse, LeaderIdAndEpoch
@@ -46,8 +45,9 @@ from kraft_wire.wire.generated.fetch_snapshot import (
 )
 from kraft_wire.wire.generated.kraft_version_record import KRaftVersionRecord
 from kraft_wire.wire.generated.voters_record import Voter, VotersRecord
-from kraft_wire.wire.record import Record
-from kraft_wire.wire.record_batch import parse_batches
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
+from kraft_wire.wire.records.record_batch import parse_batches
 from tests.broker.test_delete_records import broker as broker  # a fixture
 from tests.broker.test_delete_records import delete
 from tests.metadata.random_records import History

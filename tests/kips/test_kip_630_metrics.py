@@ -6,7 +6,7 @@ test asserts KIP-938's and that the others are not there.
 
 from collections.abc import Mapping
 
-from kraft_wire.node.metrics import node_metrics
+from kraft_wire.node.metrics.node_metrics import node_metrics
 from tests.kips.test_kip_630_node import BYTES, NEVER, OFTEN, fill, ids_of
 from tests.node.quorum import NodeQuorum
 from tests.node.test_three_controllers import committed

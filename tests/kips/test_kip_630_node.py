@@ -9,9 +9,9 @@ from itertools import pairwise
 import pytest
 
 from kraft_wire.model import OffsetAndEpoch
-from kraft_wire.node.committed import CommittedMetadata
+from kraft_wire.node.quorum.committed import CommittedMetadata
 from kraft_wire.sim.disk.files import SimFileSystem
-from kraft_wire.storage.snapshots import list_snapshots
+from kraft_wire.storage.snapshots.metadata_snapshot import list_snapshots
 from tests.broker.groups.node_door import DIRECTORY, NodeDoor
 from tests.node.quorum import NodeQuorum
 from tests.node.test_disk_errors import created

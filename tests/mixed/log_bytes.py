@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
-from kraft_wire.wire.corruption import CorruptRecordBatch
-from kraft_wire.wire.record_batch import peek_header
+from kraft_wire.wire.records.corruption import CorruptRecordBatch
+from kraft_wire.wire.records.record_batch import peek_header
 
 PARTITION = "__cluster_metadata-0"
 

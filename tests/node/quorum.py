@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kraft_wire.model import FileSlice, Uuid
-from kraft_wire.node.checkpoint_files import FormattedVoter, quorum_checkpoint_bytes
-from kraft_wire.node.config import Setting, load_config
-from kraft_wire.node.formatting import DEFAULT_LEVELS, format_directory
+from kraft_wire.node.config.node_config import Setting, load_config
+from kraft_wire.node.disks.checkpoint_files import FormattedVoter, quorum_checkpoint_bytes
+from kraft_wire.node.disks.formatting import DEFAULT_LEVELS, format_directory
 from kraft_wire.node.node import Node
 from kraft_wire.node.outputs import (
     Close,
@@ -32,9 +32,9 @@ from kraft_wire.node.outputs import (
 )
 from kraft_wire.raft.roles import Leader
 from kraft_wire.sim.disk.files import SimFileSystem
-from kraft_wire.storage.log_directory import METADATA_PARTITION
-from kraft_wire.storage.snapshots import SnapshotWriter
-from kraft_wire.storage.snapshots_store import FORMATTED_ID
+from kraft_wire.storage.directory.log_directory import METADATA_PARTITION
+from kraft_wire.storage.snapshots.metadata_snapshot import SnapshotWriter
+from kraft_wire.storage.snapshots.store import FORMATTED_ID
 from kraft_wire.wire.generated.registry import response_class
 from kraft_wire.wire.generated.request_header import RequestHeader
 from kraft_wire.wire.generated.response_header import ResponseHeader

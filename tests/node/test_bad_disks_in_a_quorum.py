@@ -4,8 +4,8 @@ import pytest
 
 from kraft_wire.metadata.image_draft import MetadataFault
 from kraft_wire.model import DiskFull, FileSlice, FsyncFailed, Offset, OffsetAndEpoch
-from kraft_wire.node.quorum_log import QuorumLog
-from kraft_wire.storage.snapshots_store import MetadataSnapshots
+from kraft_wire.node.quorum.quorum_log import QuorumLog
+from kraft_wire.storage.snapshots.store import MetadataSnapshots
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.message import Part
 from tests.node.quorum import NodeQuorum

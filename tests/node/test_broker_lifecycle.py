@@ -16,9 +16,13 @@ import pytest
 from kraft_wire.metadata.features import METADATA_VERSION
 from kraft_wire.metadata.image import EMPTY_IMAGE, BrokerImage, MetadataImage
 from kraft_wire.model import Uuid
-from kraft_wire.node.broker_lifecycle import BrokerLifecycle, BrokerState, LifecycleRequest
-from kraft_wire.node.config import load_config, settings_of_file
-from kraft_wire.node.registration import Registration
+from kraft_wire.node.config.node_config import load_config, settings_of_file
+from kraft_wire.node.registration.broker_lifecycle import (
+    BrokerLifecycle,
+    BrokerState,
+    LifecycleRequest,
+)
+from kraft_wire.node.registration.incarnation import Registration
 from kraft_wire.wire.generated.broker_heartbeat import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,

@@ -1,6 +1,5 @@
 """Three nodes that are broker and controller: brokers follow what the quorum commits."""
 
-from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.generated.create_topics import CreatableTopic, CreateTopicsRequest
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.produce import (
@@ -8,7 +7,8 @@ from kraft_wire.wire.generated.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-from kraft_wire.wire.record import Record
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
 from tests.broker.groups.harness import WALL_MS
 from tests.node.quorum import NodeQuorum
 from tests.node.test_three_controllers import committed

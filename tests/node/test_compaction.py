@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kraft_wire.model import Offset, StorageError, TopicPartition, Uuid
-from kraft_wire.node.log_store import NodeLogStore
-from kraft_wire.node.maintenance import Maintenance
+from kraft_wire.node.disks.log_store import NodeLogStore
+from kraft_wire.node.disks.maintenance import Maintenance
 from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.sim.disk.files import Fault, SimFileSystem
+from kraft_wire.storage.directory.log_directory import LogDirectory
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
-from kraft_wire.storage.log_directory import LogDirectory
 from tests.storage.making import append, batch_bytes, marker_bytes
 from tests.storage.test_unreadable_records import spoilt
 

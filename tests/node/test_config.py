@@ -2,7 +2,13 @@
 
 import pytest
 
-from kraft_wire.node.config import ConfigError, Listener, Setting, load_config, settings_of_file
+from kraft_wire.node.config.node_config import (
+    ConfigError,
+    Listener,
+    Setting,
+    load_config,
+    settings_of_file,
+)
 
 COMBINED = """\
 process.roles=broker,controller

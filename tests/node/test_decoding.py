@@ -4,9 +4,9 @@ import struct
 
 import pytest
 
-from kraft_wire.node.decoding import Answered, RequestDecoder
 from kraft_wire.node.event_log import EventLog
 from kraft_wire.node.outputs import Peer, Rejection
+from kraft_wire.node.requests.decoding import Answered, RequestDecoder
 from kraft_wire.wire.generated.create_acls import AclCreation, CreateAclsRequest
 from kraft_wire.wire.generated.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from kraft_wire.wire.generated.describe_acls import DescribeAclsRequest

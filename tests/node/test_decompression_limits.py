@@ -3,15 +3,15 @@
 import pytest
 
 from kraft_wire.sim.disk.files import SimFileSystem
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.compression import Compression
+from kraft_wire.wire.compression.codecs import Compression
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.produce import (
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,
 )
-from kraft_wire.wire.record import Record
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
 from tests.broker.groups.harness import WALL_MS
 from tests.broker.groups.node_door import NodeDoor
 

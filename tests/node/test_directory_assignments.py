@@ -14,7 +14,7 @@ from kraft_wire.controller.directories import MIGRATING_DIRECTORY, UNASSIGNED_DI
 from kraft_wire.metadata.delta import MetadataDelta
 from kraft_wire.metadata.image import EMPTY_IMAGE, MetadataImage
 from kraft_wire.model import TopicPartition, Uuid
-from kraft_wire.node.directory_assignments import ASSIGNMENTS_MAX, DirectoryAssignments
+from kraft_wire.node.registration.directory_assignments import ASSIGNMENTS_MAX, DirectoryAssignments
 from kraft_wire.wire.generated.assign_replicas_to_dirs import (
     AssignReplicasToDirsRequest,
     AssignReplicasToDirsResponse,

@@ -9,7 +9,6 @@ from kraft_wire.node.event_log import Line
 from kraft_wire.sim.disk.files import Fault, SimFileSystem
 from kraft_wire.storage.files import File
 from kraft_wire.storage.log import Log
-from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.crc32c import crc32c
 from kraft_wire.wire.generated.create_topics import CreatableTopic, CreateTopicsRequest
 from kraft_wire.wire.generated.delete_records import (
@@ -30,8 +29,9 @@ from kraft_wire.wire.generated.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-from kraft_wire.wire.record import Record
-from kraft_wire.wire.record_batch import CHECKED_FROM, HEADER_BYTES
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
+from kraft_wire.wire.records.record_batch import CHECKED_FROM, HEADER_BYTES
 from tests.broker.groups.harness import WALL_MS
 from tests.broker.groups.node_door import DIRECTORY, NodeDoor
 

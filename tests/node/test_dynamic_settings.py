@@ -7,7 +7,6 @@ import pytest
 from kraft_wire.model import TopicPartition
 from kraft_wire.node.limits import ServerLimits
 from kraft_wire.sim.disk.files import SimFileSystem
-from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.generated.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -23,7 +22,8 @@ from kraft_wire.wire.generated.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-from kraft_wire.wire.record import Record
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
 from tests.broker.groups.node_door import NodeDoor
 
 SET, DELETE = 0, 1

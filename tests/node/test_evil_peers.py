@@ -5,8 +5,8 @@ from random import Random
 
 import pytest
 
+from kraft_wire.node.links.peer_channels import ChannelLimits, PeerChannels
 from kraft_wire.node.outputs import Connect, Disconnect, SendBytes
-from kraft_wire.node.peer_channels import ChannelLimits, PeerChannels
 from kraft_wire.raft.effects import SendRequest
 from kraft_wire.raft.events import RequestFailed, ResponseReceived
 from kraft_wire.raft.voters import Address

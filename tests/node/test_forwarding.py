@@ -7,14 +7,14 @@ from typing import cast
 import pytest
 
 from kraft_wire.broker.context import ReplyTo, RequestContext
-from kraft_wire.controller import elect_leaders
+from kraft_wire.controller.handlers import elect_leaders
 from kraft_wire.model import Principal
-from kraft_wire.node.controller_apis import ControllerApis
-from kraft_wire.node.decoding import RequestDecoder
-from kraft_wire.node.envelopes import Unpacked, seal_answer, unpack
-from kraft_wire.node.forwarding import Forwarder
+from kraft_wire.node.controller.apis import ControllerApis
+from kraft_wire.node.controller.uncommitted import not_controller
+from kraft_wire.node.links.envelopes import Unpacked, seal_answer, unpack
+from kraft_wire.node.links.forwarding import Forwarder
 from kraft_wire.node.outputs import Connect, Output, SendBytes
-from kraft_wire.node.uncommitted import not_controller
+from kraft_wire.node.requests.decoding import RequestDecoder
 from kraft_wire.raft.voters import Address
 from kraft_wire.wire.generated.allocate_producer_ids import (
     AllocateProducerIdsRequest,

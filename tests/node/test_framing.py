@@ -5,9 +5,9 @@ import struct
 
 import pytest
 
-from kraft_wire.node.framing import Framing
 from kraft_wire.node.limits import ServerLimits
 from kraft_wire.node.outputs import Rejection
+from kraft_wire.server.framing import Framing
 
 LIMITS = ServerLimits(frame_bytes_max=5_000_000, metadata_frame_bytes_max=100_000)
 

@@ -1,13 +1,13 @@
 """A graceful stop as Apache's broker leaves it: leader of nothing, and fenced."""
 
 from kraft_wire.metadata.image import NO_LEADER, MetadataImage
-from kraft_wire.node.committed import CommittedMetadata
-from kraft_wire.node.metadata_opening import open_metadata_log
 from kraft_wire.node.outputs import FlushLogs, StopProcess
+from kraft_wire.node.quorum.committed import CommittedMetadata
+from kraft_wire.node.quorum.metadata_opening import open_metadata_log
 from kraft_wire.raft.events import TimerFired
 from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.sim.disk.files import SimFileSystem
-from kraft_wire.storage.log_directory import LogDirectory
+from kraft_wire.storage.directory.log_directory import LogDirectory
 from tests.broker.groups.harness import WALL_MS
 from tests.broker.groups.node_door import DIRECTORY, NodeDoor
 from tests.node.test_disk_errors import produced

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from kraft_wire.node.metrics import node_metrics
+from kraft_wire.node.metrics.node_metrics import node_metrics
 from tests.apache.jars import jar_directory
 from tests.node.quorum import NodeQuorum
 from tests.node.test_three_controllers import committed

@@ -6,9 +6,9 @@ import pytest
 
 from kraft_wire.metadata.loader import MetadataLoader, SnapshotReplay
 from kraft_wire.model import DiskFull
-from kraft_wire.node.metadata_upkeep import MetadataUpkeep
+from kraft_wire.node.quorum.metadata_upkeep import MetadataUpkeep
 from kraft_wire.sim.disk.files import SimFileSystem
-from kraft_wire.storage.snapshots import SnapshotWriter, list_snapshots
+from kraft_wire.storage.snapshots.metadata_snapshot import SnapshotWriter, list_snapshots
 from kraft_wire.wire.message import Message
 from tests.broker.groups.node_door import DIRECTORY, NodeDoor
 from tests.node.quorum import NodeQuorum

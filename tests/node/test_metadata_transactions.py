@@ -10,9 +10,9 @@ import pytest
 
 from kraft_wire.metadata.image import BROKER_RESOURCE
 from kraft_wire.metadata.records import VersionedRecord, encode_record
-from kraft_wire.node.raft_disk import Write
+from kraft_wire.node.quorum.raft_disk import Write
 from kraft_wire.sim.disk.files import SimFileSystem
-from kraft_wire.storage.snapshots import list_snapshots
+from kraft_wire.storage.snapshots.metadata_snapshot import list_snapshots
 from kraft_wire.wire.generated.abort_transaction_record import AbortTransactionRecord
 from kraft_wire.wire.generated.begin_transaction_record import BeginTransactionRecord
 from kraft_wire.wire.generated.config_record import ConfigRecord

@@ -7,7 +7,7 @@ brokers of that release stop on them.
 import pytest
 
 from kraft_wire.metadata.features import METADATA_VERSION, RELEASE_LEVELS
-from kraft_wire.node.formatting import format_directory
+from kraft_wire.node.disks.formatting import format_directory
 from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.update_features import FeatureUpdateKey, UpdateFeaturesRequest

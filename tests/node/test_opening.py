@@ -1,6 +1,6 @@
 """The very first start of an embedded node, which makes its own directory."""
 
-from kraft_wire.node.config import Setting, load_config
+from kraft_wire.node.config.node_config import Setting, load_config
 from kraft_wire.node.node import Node
 from kraft_wire.sim.disk.files import SimFileSystem
 from tests.broker.groups.harness import CountingChance

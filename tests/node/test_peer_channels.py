@@ -7,8 +7,8 @@ from itertools import count
 import pytest
 
 from kraft_wire.model import NO_REPLICA
+from kraft_wire.node.links.peer_channels import ChannelLimits, PeerChannels
 from kraft_wire.node.outputs import Connect, Disconnect, Output
-from kraft_wire.node.peer_channels import ChannelLimits, PeerChannels
 from kraft_wire.raft.effects import SendRequest
 from kraft_wire.raft.events import RequestFailed, ResponseReceived
 from kraft_wire.raft.voters import Address

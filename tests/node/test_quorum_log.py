@@ -4,15 +4,15 @@ import pytest
 
 from kraft_wire.metadata.records import VersionedRecord, encode_record
 from kraft_wire.model import LeaderEpoch, Offset
-from kraft_wire.node.quorum_log import QuorumLog
+from kraft_wire.node.quorum.quorum_log import QuorumLog
 from kraft_wire.sim.disk.files import SimFileSystem
+from kraft_wire.storage.directory.log_directory import LogDirectory
 from kraft_wire.storage.log_config import LogConfig
-from kraft_wire.storage.log_directory import LogDirectory
-from kraft_wire.storage.snapshots_store import open_snapshots
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.corruption import CorruptRecordBatch
+from kraft_wire.storage.snapshots.store import open_snapshots
 from kraft_wire.wire.generated.no_op_record import NoOpRecord
-from kraft_wire.wire.record import Record
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.corruption import CorruptRecordBatch
+from kraft_wire.wire.records.record import Record
 
 NO_OP = encode_record(VersionedRecord(NoOpRecord()))
 

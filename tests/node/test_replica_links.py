@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kraft_wire.broker.broker import Broker
+from kraft_wire.node.links.replica_links import ReplicaLinks
 from kraft_wire.node.outputs import Connect, SendBytes
-from kraft_wire.node.replica_links import ReplicaLinks
 from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.wire.generated.api_versions import ApiVersionsRequest
 from kraft_wire.wire.generated.error_code import ErrorCode

@@ -10,7 +10,6 @@ from random import Random
 import pytest
 
 from kraft_wire.model import TopicPartition
-from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.generated.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
@@ -40,8 +39,9 @@ from kraft_wire.wire.generated.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-from kraft_wire.wire.record import Record
-from kraft_wire.wire.record_batch import parse_batches
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
+from kraft_wire.wire.records.record_batch import parse_batches
 from tests.node.quorum import DIRECTORY, NodeQuorum
 
 COMBINED = {"process.roles": "broker,controller", "replica.fetch.backoff.ms": "100"}

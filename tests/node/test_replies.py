@@ -4,7 +4,7 @@ import struct
 
 from kraft_wire.model import FileSlice
 from kraft_wire.node.outputs import Reply
-from kraft_wire.node.replies import encoded_reply
+from kraft_wire.node.requests.replies import encoded_reply
 from kraft_wire.wire.generated.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from kraft_wire.wire.header import RequestHeader
 

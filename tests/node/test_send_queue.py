@@ -5,7 +5,7 @@ import random
 import pytest
 
 from kraft_wire.model import FileSlice
-from kraft_wire.node.send_queue import SendQueue
+from kraft_wire.server.send_queue import SendQueue
 
 
 class MemoryFile:

@@ -9,7 +9,7 @@ from itertools import pairwise
 from kraft_wire.metadata.image import BROKER_RESOURCE
 from kraft_wire.model import Offset
 from kraft_wire.sim.disk.files import SimFileSystem
-from kraft_wire.storage.snapshots import list_snapshots
+from kraft_wire.storage.snapshots.metadata_snapshot import list_snapshots
 from kraft_wire.wire.generated.config_record import ConfigRecord
 from kraft_wire.wire.message import Message
 from tests.broker.groups.node_door import NodeDoor

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise, zip_longest
 from pathlib import Path
 
-from kraft_wire.wire.corruption import CorruptRecordBatch
-from kraft_wire.wire.record_batch import RecordBatch, peek_header
+from kraft_wire.wire.records.corruption import CorruptRecordBatch
+from kraft_wire.wire.records.record_batch import RecordBatch, peek_header
 
 EPOCHS = "leader-epoch-checkpoint"
 

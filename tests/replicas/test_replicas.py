@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.record import Record
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
 from tests.replicas.campaign import Campaign
 from tests.replicas.layouts import LAYOUTS
 from tests.replicas.load import KINDS

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.compression import Compression
+from kraft_wire.wire.compression.codecs import Compression
 from kraft_wire.wire.generated.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kraft_wire.wire.generated.create_topics import (
     CreatableTopic,
@@ -51,8 +50,9 @@ from kraft_wire.wire.generated.produce import (
     ProduceResponse,
     TopicProduceData,
 )
-from kraft_wire.wire.record import Record
-from kraft_wire.wire.record_batch import parse_batches
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
+from kraft_wire.wire.records.record_batch import parse_batches
 from tests.apache.node import ApacheNode
 from tests.attack import frames
 from tests.server.wire_client import WireClient

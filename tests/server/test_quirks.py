@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kraft_wire.wire.compression import Compression
+from kraft_wire.wire.compression.codecs import Compression
 from kraft_wire.wire.generated.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import (
@@ -30,7 +30,7 @@ from kraft_wire.wire.generated.metadata import (
     MetadataResponse,
 )
 from kraft_wire.wire.generated.produce import ProduceResponse
-from kraft_wire.wire.record_batch import parse_batches
+from kraft_wire.wire.records.record_batch import parse_batches
 from tests.server.wire_client import WireClient, one_batch, produce_request
 from tests.server_process import ServerProcess
 from tests.waiting import until

@@ -10,8 +10,7 @@ import time
 from types import TracebackType
 from typing import TypeVar
 
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.compression import Compression
+from kraft_wire.wire.compression.codecs import Compression
 from kraft_wire.wire.generated.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kraft_wire.wire.generated.metadata import (
     MetadataRequest,
@@ -30,7 +29,8 @@ from kraft_wire.wire.header import (
     parse_response_header,
 )
 from kraft_wire.wire.message import Message
-from kraft_wire.wire.record import Record
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
 from tests.waiting import HANG_S, until
 
 __all__ = ["WireClient", "has_read_all", "one_batch", "produce_request"]

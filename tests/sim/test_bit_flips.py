@@ -7,7 +7,7 @@ import pytest
 from kraft_wire.sim.crash import bit_flips
 from kraft_wire.sim.crash.bit_flip_fixtures import KINDS, Fixture, Kind
 from kraft_wire.sim.crash.bit_flips import flip_table, run_all, run_kind
-from kraft_wire.storage.checkpoint_text import CorruptCheckpoint
+from kraft_wire.storage.directory.checkpoint_text import CorruptCheckpoint
 
 SAMPLE_BYTES = 4096
 

@@ -20,7 +20,6 @@ from kraft_wire.sim.judge.violation import Violation
 from kraft_wire.sim.setup import Setup
 from kraft_wire.sim.workload import Workload
 from kraft_wire.sim.world import World
-from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.generated.broker_registration_change_record import (
     BrokerRegistrationChangeRecord,
 )
@@ -42,7 +41,8 @@ from kraft_wire.wire.generated.partition_change_record import PartitionChangeRec
 from kraft_wire.wire.generated.register_broker_record import RegisterBrokerRecord
 from kraft_wire.wire.generated.sync_group import SyncGroupRequest, SyncGroupResponse
 from kraft_wire.wire.message import Message
-from kraft_wire.wire.record import Record
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
 
 TOPIC_ID = Uuid(b"topic id of sixt")
 BROKERS = (11, 12, 13)

@@ -38,8 +38,7 @@ from kraft_wire.sim.plans.plan import Fault, Plan, drawn_plan
 from kraft_wire.sim.runs.run import Run, run_plan
 from kraft_wire.sim.setup import Setup
 from kraft_wire.sim.world import World
-from kraft_wire.storage.snapshots_contents import SnapshotHead, snapshot_batches
-from kraft_wire.wire.batch_builder import build_batch
+from kraft_wire.storage.snapshots.contents import SnapshotHead, snapshot_batches
 from kraft_wire.wire.generated import alter_client_quotas
 from kraft_wire.wire.generated.config_record import ConfigRecord
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -52,7 +51,8 @@ from kraft_wire.wire.generated.vote import ResponseTopicData as VoteAnswers
 from kraft_wire.wire.generated.vote import TopicData as VoteTopic
 from kraft_wire.wire.generated.vote import VoteRequest, VoteResponse
 from kraft_wire.wire.message import Message
-from kraft_wire.wire.record import Record
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
 
 PLANTS: dict[str, Callable[[World, NodeWatch, Any], None]] = {}
 """By invariant: makes one thing wrong on a leader's watch, and asks."""

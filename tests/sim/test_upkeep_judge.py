@@ -17,8 +17,8 @@ from kraft_wire.sim.judge.partition_truth import PartitionTruth
 from kraft_wire.sim.judge.violation import Violation
 from kraft_wire.sim.upkeep_topics import rules_of
 from kraft_wire.sim.workload import Workload
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.record import Record
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
 
 TOPIC_ID = Uuid(b"topic id of sixt")
 NODE = 11

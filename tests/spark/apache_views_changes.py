@@ -10,19 +10,23 @@ from pathlib import Path
 
 from kraft_wire.metadata.records import decode_record, encode_record
 from kraft_wire.model import Offset, TopicPartition
-from kraft_wire.storage.checkpoints import (
+from kraft_wire.storage.directory.checkpoints import (
     HIGH_WATERMARKS,
     LOG_START_OFFSETS,
     read_offsets,
     write_offsets,
 )
 from kraft_wire.storage.os_files import OsFileSystem
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.control_records import ControlRecordType, control_key, parse_control_key
 from kraft_wire.wire.generated.partition_record import PartitionRecord
 from kraft_wire.wire.generated.topic_record import TopicRecord
-from kraft_wire.wire.record import Record
-from kraft_wire.wire.record_batch import RecordBatch, parse_batches
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.control_records import (
+    ControlRecordType,
+    control_key,
+    parse_control_key,
+)
+from kraft_wire.wire.records.record import Record
+from kraft_wire.wire.records.record_batch import RecordBatch, parse_batches
 from tests.spark.apache_dirs import TRANSACTION_RECORDS
 
 REPLICAS = 3

@@ -21,8 +21,8 @@ from pyarrow import compute as pc
 
 from kraft_wire.audit import CHECKS
 from kraft_wire.audit.collector import AuditPlan, AuditResult, run_audit
-from kraft_wire.spark import audit as spark_audit
-from kraft_wire.spark.audit import PreparedAudit, run_prepared
+from kraft_wire.spark.verbs import audit as spark_audit
+from kraft_wire.spark.verbs.audit import PreparedAudit, run_prepared
 from tests.audit.campaign import Campaign, Judged, Verdict
 from tests.audit.faults import LOG_STARTS, Damage, Replicas, checkpointed
 from tests.audit.reading import MODES, differing, rows_of_table

@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kraft_wire.model import Offset, TopicPartition, Uuid
+from kraft_wire.storage.directory.log_directory import LogDirectory
+from kraft_wire.storage.directory.meta_properties import MetaProperties, write_meta_properties
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
-from kraft_wire.storage.log_directory import LogDirectory
-from kraft_wire.storage.meta_properties import MetaProperties, write_meta_properties
 from kraft_wire.storage.os_files import OsFileSystem
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.compression import Compression
-from kraft_wire.wire.record import Record
-from kraft_wire.wire.record_batch import parse_batches
+from kraft_wire.wire.compression.codecs import Compression
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
+from kraft_wire.wire.records.record_batch import parse_batches
 from tests.storage.making import marker_bytes
 
 CLUSTER_ID = "5L6g3nShT-eMCtK--X86sw"

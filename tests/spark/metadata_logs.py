@@ -7,10 +7,8 @@ from pathlib import Path
 
 from kraft_wire.metadata.records import VersionedRecord, encode_record
 from kraft_wire.model import Uuid
-from kraft_wire.storage.meta_properties import MetaProperties, write_meta_properties
+from kraft_wire.storage.directory.meta_properties import MetaProperties, write_meta_properties
 from kraft_wire.storage.os_files import OsFileSystem
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.control_records import ControlRecordType, control_record
 from kraft_wire.wire.generated.abort_transaction_record import AbortTransactionRecord
 from kraft_wire.wire.generated.begin_transaction_record import BeginTransactionRecord
 from kraft_wire.wire.generated.clear_elr_record import ClearElrRecord
@@ -25,7 +23,9 @@ from kraft_wire.wire.generated.partition_record import PartitionRecord
 from kraft_wire.wire.generated.remove_topic_record import RemoveTopicRecord
 from kraft_wire.wire.generated.topic_record import TopicRecord
 from kraft_wire.wire.message import Message
-from kraft_wire.wire.record import Record
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.control_records import ControlRecordType, control_record
+from kraft_wire.wire.records.record import Record
 
 NODES = [1, 2, 3]
 BEGAN_MS = 1_700_000_000_000

@@ -15,8 +15,8 @@ def main() -> int:
     """Read and print."""
     from pyspark.sql import functions as f
 
-    from kraft_wire.spark.ingest import DELTA_SETTINGS
     from kraft_wire.spark.session import running
+    from kraft_wire.spark.verbs.ingest import DELTA_SETTINGS
 
     sink_format, sink, jars = sys.argv[1:4]
     conf = dict(DELTA_SETTINGS) if sink_format == "delta" else {}

@@ -11,13 +11,13 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from kraft_wire.spark.history_reading import parse_as_of, read_history
-from kraft_wire.spark.metadata_tables import tables_of
-from kraft_wire.spark.metadata_views import image_at
-from kraft_wire.spark.options import parse_log_options
-from kraft_wire.spark.views import metadata_log
+from kraft_wire.spark.kraftlog.options import parse_log_options
+from kraft_wire.spark.kraftlog.views import metadata_log
+from kraft_wire.spark.metadata.history_reading import parse_as_of, read_history
+from kraft_wire.spark.metadata.metadata_tables import tables_of
+from kraft_wire.spark.metadata.metadata_views import image_at
 from kraft_wire.storage.os_files import OsFileSystem
-from kraft_wire.storage.snapshots import list_snapshots
+from kraft_wire.storage.snapshots.metadata_snapshot import list_snapshots
 from tests.apache.java_process import run_java
 from tests.apache.node import ApacheNode
 

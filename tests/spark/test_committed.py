@@ -8,9 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from kraft_wire.spark.options import parse_log_options
-from kraft_wire.spark.schemas import view_schema
-from kraft_wire.spark.views import ViewTask, plan_view, read_task
+from kraft_wire.spark.kraftlog.options import parse_log_options
+from kraft_wire.spark.kraftlog.schemas import view_schema
+from kraft_wire.spark.kraftlog.views import ViewTask, plan_view, read_task
 from kraft_wire.storage.files import File
 from kraft_wire.storage.os_files import OsFileSystem
 from tests.spark.log_directories import WrittenLogs

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kraft_wire.spark.audit import run_prepared
+from kraft_wire.spark.verbs.audit import run_prepared
 from tests.audit.campaign import Campaign, Verdict
 from tests.audit.clean_set import write_clean_set
 from tests.audit.faults import FAULTS

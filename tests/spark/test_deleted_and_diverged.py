@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from kraft_wire.model import Offset
-from kraft_wire.spark.options import parse_log_options
-from kraft_wire.spark.schemas import view_schema
-from kraft_wire.spark.views import plan_view, read_task
+from kraft_wire.spark.kraftlog.options import parse_log_options
+from kraft_wire.spark.kraftlog.schemas import view_schema
+from kraft_wire.spark.kraftlog.views import plan_view, read_task
 from kraft_wire.storage.os_files import OsFileSystem
 from tests.spark.log_directories import WrittenLogs
 

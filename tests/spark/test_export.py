@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import pytest
 from typer.testing import CliRunner
 
-from kraft_wire.cli.spark import app
-from kraft_wire.spark.export import export_records
+from kraft_wire.cli.spark.command import app
 from kraft_wire.spark.failure import PipelineError
-from kraft_wire.spark.tables import write_tables
+from kraft_wire.spark.verbs.export import export_records
+from kraft_wire.spark.verbs.tables import write_tables
 from tests.spark.log_directories import WrittenLogs
 from tests.spark.metadata_logs import batches, write_metadata_log
 
@@ -104,10 +104,10 @@ def test_verb_ends_with_a_table_and_refuses_what_is_there(
 
 FULL = """
 import resource, signal, sys
-from kraft_wire.spark.export import _write_task
+from kraft_wire.spark.verbs.export import _write_task
 from kraft_wire.spark.failure import PipelineError
-from kraft_wire.spark.options import parse_log_options
-from kraft_wire.spark.views import plan_view
+from kraft_wire.spark.kraftlog.options import parse_log_options
+from kraft_wire.spark.kraftlog.views import plan_view
 from kraft_wire.storage.os_files import OsFileSystem
 options = parse_log_options({"path": sys.argv[1]})
 (task,) = plan_view(OsFileSystem(), options, 1)

@@ -9,7 +9,7 @@ from random import Random
 
 from kraft_wire.model import Uuid
 from kraft_wire.spark.failure import PipelineError
-from kraft_wire.spark.views import read_view
+from kraft_wire.spark.kraftlog.views import read_view
 from kraft_wire.wire.generated.registry import (
     METADATA_RECORDS,
     message_table,

@@ -12,9 +12,9 @@ import pytest
 from pyspark.sql.streaming.query import StreamingQuery
 from typer.testing import CliRunner
 
-from kraft_wire.cli.spark import app
+from kraft_wire.cli.spark.command import app
 from kraft_wire.spark.failure import PipelineError
-from kraft_wire.spark.ingest import DELTA_SETTINGS, Ingest, delta_settings, ingest
+from kraft_wire.spark.verbs.ingest import DELTA_SETTINGS, Ingest, delta_settings, ingest
 from kraft_wire.spark.workers import Amount
 from tests.server_process import ServerProcess
 from tests.spark.connector_jars import connector_jars

@@ -14,10 +14,10 @@ from pyspark.sql.types import IntegerType, LongType, StringType, StructType
 from kraft_wire.columnar import records_schema
 from kraft_wire.model import TopicPartition
 from kraft_wire.spark import PipelineError, parse_log_options, read_view
-from kraft_wire.spark.log_source import KraftLogSource
-from kraft_wire.spark.options import LogOptions
-from kraft_wire.spark.schemas import chosen_schema, ddl_of, view_schema
-from kraft_wire.spark.views import plan_view
+from kraft_wire.spark.kraftlog.log_source import KraftLogSource
+from kraft_wire.spark.kraftlog.options import LogOptions
+from kraft_wire.spark.kraftlog.schemas import chosen_schema, ddl_of, view_schema
+from kraft_wire.spark.kraftlog.views import plan_view
 from kraft_wire.storage.os_files import OsFileSystem
 from tests.spark.log_directories import WrittenLogs
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from kraft_wire.spark import parse_log_options
-from kraft_wire.spark.planning import OffsetRange, Stretch, plan_log_parts
-from kraft_wire.spark.replicas import list_replicas
+from kraft_wire.spark.kraftlog.planning import OffsetRange, Stretch, plan_log_parts
+from kraft_wire.spark.kraftlog.replicas import list_replicas
 from kraft_wire.storage.os_files import OsFileSystem
 from tests.spark.log_directories import WrittenLogs
 

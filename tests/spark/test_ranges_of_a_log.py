@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from kraft_wire.model import TopicPartition
-from kraft_wire.spark.options import parse_log_options
-from kraft_wire.spark.schemas import view_schema
-from kraft_wire.spark.views import plan_view, read_task
+from kraft_wire.spark.kraftlog.options import parse_log_options
+from kraft_wire.spark.kraftlog.schemas import view_schema
+from kraft_wire.spark.kraftlog.views import plan_view, read_task
+from kraft_wire.storage.directory.log_directory import LogDirectory
+from kraft_wire.storage.directory.meta_properties import MetaProperties, write_meta_properties
 from kraft_wire.storage.log_config import LogConfig
-from kraft_wire.storage.log_directory import LogDirectory
-from kraft_wire.storage.meta_properties import MetaProperties, write_meta_properties
 from kraft_wire.storage.os_files import OsFileSystem
 from tests.spark.log_directories import CLUSTER_ID, TOPIC_ID
 from tests.storage.making import append, batch_bytes

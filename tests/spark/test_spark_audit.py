@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 
 from kraft_wire.audit.collector import plan_audit, run_audit
 from kraft_wire.cli.audit import print_json
-from kraft_wire.cli.spark import app
-from kraft_wire.spark import audit as spark_audit
-from kraft_wire.spark.audit import audit_directories
+from kraft_wire.cli.spark.command import app
 from kraft_wire.spark.failure import PipelineError
+from kraft_wire.spark.verbs import audit as spark_audit
+from kraft_wire.spark.verbs.audit import audit_directories
 from tests.audit.clean_set import write_clean_set
 from tests.audit.faults import Replicas, damaged
 

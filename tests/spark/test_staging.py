@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kraft_wire.spark.failure import PipelineError
-from kraft_wire.spark.staging import keep_only, staged
+from kraft_wire.spark.verbs.staging import keep_only, staged
 
 
 class Calls:

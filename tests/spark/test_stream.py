@@ -14,7 +14,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from kraft_wire.columnar import RECORDS
 from kraft_wire.model import TopicPartition
 from kraft_wire.spark import PipelineError, parse_log_options
-from kraft_wire.spark.log_stream import LogStreamReader, limited
+from kraft_wire.spark.kraftlog.log_stream import LogStreamReader, limited
 from tests.spark.log_directories import WrittenLogs
 
 if TYPE_CHECKING:

@@ -11,16 +11,16 @@ import pytest
 
 from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch, uuid_to_text
 from kraft_wire.spark.failure import PipelineError
-from kraft_wire.spark.history_reading import parse_as_of, read_history
-from kraft_wire.spark.metadata_tables import TABLES, tables_of
-from kraft_wire.spark.metadata_views import image_at, partition_rows
-from kraft_wire.spark.options import parse_log_options
-from kraft_wire.spark.planning import LogPart
-from kraft_wire.spark.tables import write_tables
-from kraft_wire.spark.views import metadata_log, read_view
+from kraft_wire.spark.kraftlog.options import parse_log_options
+from kraft_wire.spark.kraftlog.planning import LogPart
+from kraft_wire.spark.kraftlog.views import metadata_log, read_view
+from kraft_wire.spark.metadata.history_reading import parse_as_of, read_history
+from kraft_wire.spark.metadata.metadata_tables import TABLES, tables_of
+from kraft_wire.spark.metadata.metadata_views import image_at, partition_rows
+from kraft_wire.spark.verbs.tables import write_tables
 from kraft_wire.storage.os_files import OsFileSystem
-from kraft_wire.storage.snapshots import SnapshotWriter
-from kraft_wire.storage.snapshots_contents import SnapshotHead, snapshot_batches
+from kraft_wire.storage.snapshots.contents import SnapshotHead, snapshot_batches
+from kraft_wire.storage.snapshots.metadata_snapshot import SnapshotWriter
 from kraft_wire.wire.generated.kraft_version_record import KRaftVersionRecord
 from kraft_wire.wire.generated.remove_topic_record import RemoveTopicRecord
 from kraft_wire.wire.generated.topic_record import TopicRecord
@@ -227,7 +227,9 @@ def test_snapshot_that_a_running_node_removes_meanwhile_has_no_row(
     node: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gone = OffsetAndEpoch(Offset(3), LeaderEpoch(1))
-    monkeypatch.setattr("kraft_wire.spark.snapshot_files.list_snapshots", lambda *_: [gone])
+    monkeypatch.setattr(
+        "kraft_wire.spark.metadata.snapshot_files.list_snapshots", lambda *_: [gone]
+    )
     assert list(read_view({"path": str(node), "view": "snapshots"})) == []
 
 

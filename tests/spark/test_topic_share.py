@@ -19,18 +19,18 @@ from kraft_wire.metadata.records import (
     encode_record,
 )
 from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch
-from kraft_wire.spark import tables as verb
 from kraft_wire.spark.failure import PipelineError
-from kraft_wire.spark.history_reading import parse_as_of, read_history
-from kraft_wire.spark.metadata_tables import TABLES, tables_of
-from kraft_wire.spark.options import parse_log_options
-from kraft_wire.spark.planning import LogPart
-from kraft_wire.spark.tables import WrittenTables, write_tables
-from kraft_wire.spark.topic_share import TopicShare
-from kraft_wire.spark.views import metadata_log
+from kraft_wire.spark.kraftlog.options import parse_log_options
+from kraft_wire.spark.kraftlog.planning import LogPart
+from kraft_wire.spark.kraftlog.views import metadata_log
+from kraft_wire.spark.metadata.history_reading import parse_as_of, read_history
+from kraft_wire.spark.metadata.metadata_tables import TABLES, tables_of
+from kraft_wire.spark.metadata.topic_share import TopicShare
+from kraft_wire.spark.verbs import tables as verb
+from kraft_wire.spark.verbs.tables import WrittenTables, write_tables
 from kraft_wire.storage.os_files import OsFileSystem
-from kraft_wire.storage.snapshots import SnapshotWriter
-from kraft_wire.storage.snapshots_contents import SnapshotHead, snapshot_batches
+from kraft_wire.storage.snapshots.contents import SnapshotHead, snapshot_batches
+from kraft_wire.storage.snapshots.metadata_snapshot import SnapshotWriter
 from kraft_wire.wire.generated.topic_record import TopicRecord
 from kraft_wire.wire.message import Message
 from tests.spark.metadata_logs import (

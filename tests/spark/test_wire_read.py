@@ -16,10 +16,10 @@ from kraft_wire.client.connection import BrokerConnection, CannotTalk
 from kraft_wire.columnar import records_schema
 from kraft_wire.model import TopicPartition
 from kraft_wire.spark import PipelineError
-from kraft_wire.spark.wire_offsets import PartitionRange, split_ranges
-from kraft_wire.spark.wire_options import parse_wire_options
-from kraft_wire.spark.wire_sink import parse_sink
-from kraft_wire.spark.wire_tasks import WireReader, read_range
+from kraft_wire.spark.kraftwire.wire_offsets import PartitionRange, split_ranges
+from kraft_wire.spark.kraftwire.wire_options import parse_wire_options
+from kraft_wire.spark.kraftwire.wire_sink import parse_sink
+from kraft_wire.spark.kraftwire.wire_tasks import WireReader, read_range
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import FetchRequest, FetchResponse
 from kraft_wire.wire.generated.list_offsets import ListOffsetsResponse

@@ -26,7 +26,7 @@ from pyspark.sql.types import (
 from kraft_wire.client.connection import BrokerConnection
 from kraft_wire.columnar.schemas import HEADERS_TYPE
 from kraft_wire.spark import PipelineError
-from kraft_wire.spark.wire_sink import parse_sink, write_batches
+from kraft_wire.spark.kraftwire.wire_sink import parse_sink, write_batches
 from kraft_wire.wire.generated.produce import ProduceRequest, ProduceResponse
 from kraft_wire.wire.message import Message
 from tests.server_process import ServerProcess

@@ -19,9 +19,9 @@ from kraft_wire.client.connection import BrokerConnection
 from kraft_wire.columnar import RECORDS
 from kraft_wire.model import TopicPartition
 from kraft_wire.spark import PipelineError
-from kraft_wire.spark.wire_offsets import prorated
-from kraft_wire.spark.wire_options import parse_wire_options
-from kraft_wire.spark.wire_stream import WireStreamReader
+from kraft_wire.spark.kraftwire.wire_offsets import prorated
+from kraft_wire.spark.kraftwire.wire_options import parse_wire_options
+from kraft_wire.spark.kraftwire.wire_stream import WireStreamReader
 from kraft_wire.wire.generated.list_offsets import ListOffsetsResponse
 from kraft_wire.wire.generated.metadata import MetadataResponse
 from kraft_wire.wire.message import Message

@@ -4,18 +4,18 @@ from collections.abc import Iterable
 
 from kraft_wire.model import Offset, OffsetAndEpoch, TopicPartition, Uuid
 from kraft_wire.sim.disk.files import Fault, SimFileSystem
-from kraft_wire.storage.damage import Damage, inspect
 from kraft_wire.storage.files import FileSystem
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
-from kraft_wire.storage.recovery import open_log
-from kraft_wire.storage.repair import cut
-from kraft_wire.storage.snapshots_contents import SnapshotHead
-from kraft_wire.storage.snapshots_store import MetadataSnapshots
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.compression import Compression
-from kraft_wire.wire.record import Record
-from kraft_wire.wire.record_batch import RecordBatch, parse_batches
+from kraft_wire.storage.recovery.damage import Damage, inspect
+from kraft_wire.storage.recovery.opening import open_log
+from kraft_wire.storage.recovery.repair import cut
+from kraft_wire.storage.snapshots.contents import SnapshotHead
+from kraft_wire.storage.snapshots.store import MetadataSnapshots
+from kraft_wire.wire.compression.codecs import Compression
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
+from kraft_wire.wire.records.record_batch import RecordBatch, parse_batches
 
 
 class Refusing(SimFileSystem):

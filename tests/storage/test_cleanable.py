@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from kraft_wire.model import Offset
 from kraft_wire.sim.disk.files import SimFileSystem
-from kraft_wire.storage.cleanable import Cleanable, cleanable_part
-from kraft_wire.storage.cleaner import compact
+from kraft_wire.storage.cleaning.cleanable import Cleanable, cleanable_part
+from kraft_wire.storage.cleaning.cleaner import compact
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
 from tests.storage.making import append, batch_bytes, marker_bytes, open_at

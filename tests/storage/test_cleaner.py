@@ -8,16 +8,16 @@ from hypothesis import strategies as st
 
 from kraft_wire.model import DiskFull, FsyncFailed, Offset, StorageError
 from kraft_wire.sim.disk.files import Fault, SimFileSystem
-from kraft_wire.storage.cleanable import cleanable_part
-from kraft_wire.storage.cleaner import (
+from kraft_wire.storage.cleaning.cleanable import cleanable_part
+from kraft_wire.storage.cleaning.cleaner import (
     build_offset_map,
     compact,
 )
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.compression import Compression
-from kraft_wire.wire.record import Record
+from kraft_wire.wire.compression.codecs import Compression
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
 from tests.storage.making import (
     DIRECTORY,
     Refusing,

@@ -7,13 +7,13 @@ import pytest
 
 from kraft_wire.model import DiskFull, FsyncFailed, Offset, StorageError
 from kraft_wire.sim.disk.files import Fault, SimFileSystem
-from kraft_wire.storage.checkpoints import CLEANER_OFFSETS, read_offsets
-from kraft_wire.storage.cleaner import compact
-from kraft_wire.storage.damage import inspect
+from kraft_wire.storage.cleaning.cleaner import compact
+from kraft_wire.storage.directory.checkpoints import CLEANER_OFFSETS, read_offsets
+from kraft_wire.storage.directory.log_directory import LogDirectory, note_compaction
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
-from kraft_wire.storage.log_directory import LogDirectory, note_compaction
-from kraft_wire.storage.repair import cut
+from kraft_wire.storage.recovery.damage import inspect
+from kraft_wire.storage.recovery.repair import cut
 from tests.storage.making import PARTITION, TOPIC_ID, append, batch_bytes, contents, flip, parsed
 
 D = "disk/d"

@@ -4,15 +4,15 @@ import pytest
 
 from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch, TopicPartition
 from kraft_wire.sim.disk.files import SimFileSystem
-from kraft_wire.storage.damage import Damage, inspect, partitions_of
+from kraft_wire.storage.directory.log_directory import METADATA_PARTITION, LogDirectory
 from kraft_wire.storage.files import replace_file
 from kraft_wire.storage.log_config import LogConfig
-from kraft_wire.storage.log_directory import METADATA_PARTITION, LogDirectory
-from kraft_wire.storage.repair import cut
-from kraft_wire.storage.snapshots import SnapshotWriter
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.record import Record
-from kraft_wire.wire.record_batch import parse_batches
+from kraft_wire.storage.recovery.damage import Damage, inspect, partitions_of
+from kraft_wire.storage.recovery.repair import cut
+from kraft_wire.storage.snapshots.metadata_snapshot import SnapshotWriter
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
+from kraft_wire.wire.records.record_batch import parse_batches
 from tests.storage.making import (
     DIRECTORY,
     PARTITION,

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from kraft_wire.model import Offset
 from kraft_wire.sim.disk.files import SimFileSystem
+from kraft_wire.storage.cleaning.retention import apply_retention
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
-from kraft_wire.storage.retention import apply_retention
 from tests.storage.making import DIRECTORY, append, batch_bytes, open_at
 
 CONFIG = LogConfig(segment_bytes=1 << 20, cleanup_policy=())

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch
 from kraft_wire.sim.disk.files import SimFileSystem
-from kraft_wire.storage.checkpoint_text import CorruptCheckpoint
+from kraft_wire.storage.directory.checkpoint_text import CorruptCheckpoint
 from kraft_wire.storage.files import replace_file
 from kraft_wire.storage.leader_epochs import LeaderEpochs
 

@@ -18,11 +18,11 @@ from kraft_wire.model import (
     StorageError,
 )
 from kraft_wire.sim.disk.files import Fault, SimFileSystem
+from kraft_wire.storage.directory.log_directory import LogDirectory
+from kraft_wire.storage.directory.partition_metadata import read_topic_id
 from kraft_wire.storage.log import Log, OffsetOutOfRange
 from kraft_wire.storage.log_config import LogConfig
-from kraft_wire.storage.log_directory import LogDirectory
 from kraft_wire.storage.os_files import OsFileSystem
-from kraft_wire.storage.partition_metadata import read_topic_id
 from tests.storage.making import (
     DIRECTORY,
     PARTITION,

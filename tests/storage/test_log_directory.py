@@ -18,20 +18,20 @@ from kraft_wire.model import (
     Uuid,
 )
 from kraft_wire.sim.disk.files import Fault, SimFileSystem
-from kraft_wire.storage.checkpoint_text import CorruptCheckpoint
-from kraft_wire.storage.damage import inspect
-from kraft_wire.storage.files import LockHeld, replace_file
-from kraft_wire.storage.log_config import LogConfig
-from kraft_wire.storage.log_directory import (
+from kraft_wire.storage.directory.checkpoint_text import CorruptCheckpoint
+from kraft_wire.storage.directory.log_directory import (
     METADATA_PARTITION,
     LogDirectory,
     log_bytes,
     note_compaction,
     set_stray_aside,
 )
-from kraft_wire.storage.meta_properties import MetaProperties, write_meta_properties
-from kraft_wire.storage.quorum_state import read_quorum_state, write_quorum_state
-from kraft_wire.storage.repair import cut
+from kraft_wire.storage.directory.meta_properties import MetaProperties, write_meta_properties
+from kraft_wire.storage.directory.quorum_state import read_quorum_state, write_quorum_state
+from kraft_wire.storage.files import LockHeld, replace_file
+from kraft_wire.storage.log_config import LogConfig
+from kraft_wire.storage.recovery.damage import inspect
+from kraft_wire.storage.recovery.repair import cut
 from kraft_wire.storage.space import DiskSpace
 from tests.storage.making import (
     PARTITION,

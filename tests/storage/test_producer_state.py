@@ -8,16 +8,16 @@ from kraft_wire.model import Offset
 from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.storage.files import replace_file
 from kraft_wire.storage.log_config import LogConfig
-from kraft_wire.storage.producer_snapshots import load_producers, snapshot_offsets
-from kraft_wire.storage.producer_state import (
+from kraft_wire.storage.producers.producer_state import (
     CorruptSnapshot,
     ProducerStates,
     SequenceVerdict,
     read_marker,
 )
-from kraft_wire.wire.batch_builder import build_batch
+from kraft_wire.storage.producers.snapshots import load_producers, snapshot_offsets
 from kraft_wire.wire.crc32c import crc32c
-from kraft_wire.wire.record import Record
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
 from tests.storage.making import (
     DIRECTORY,
     append,

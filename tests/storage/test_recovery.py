@@ -6,7 +6,7 @@ import pytest
 
 from kraft_wire.model import FsyncFailed, Offset, StorageError
 from kraft_wire.sim.disk.files import Fault, SimFileSystem
-from kraft_wire.storage.checkpoint_text import CorruptCheckpoint
+from kraft_wire.storage.directory.checkpoint_text import CorruptCheckpoint
 from kraft_wire.storage.files import replace_file
 from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.storage.segment import CorruptLog

@@ -8,16 +8,20 @@ from hypothesis import strategies as st
 
 from kraft_wire.model import LeaderEpoch, Offset, ReplicaId, TopicPartition, Uuid
 from kraft_wire.sim.disk.files import SimFileSystem
-from kraft_wire.storage.checkpoint_text import CorruptCheckpoint
-from kraft_wire.storage.checkpoints import read_offsets, write_offsets
-from kraft_wire.storage.files import replace_file
-from kraft_wire.storage.meta_properties import (
+from kraft_wire.storage.directory.checkpoint_text import CorruptCheckpoint
+from kraft_wire.storage.directory.checkpoints import read_offsets, write_offsets
+from kraft_wire.storage.directory.meta_properties import (
     MetaProperties,
     read_meta_properties,
     write_meta_properties,
 )
-from kraft_wire.storage.partition_metadata import read_topic_id, write_topic_id
-from kraft_wire.storage.quorum_state import ElectionState, read_quorum_state, write_quorum_state
+from kraft_wire.storage.directory.partition_metadata import read_topic_id, write_topic_id
+from kraft_wire.storage.directory.quorum_state import (
+    ElectionState,
+    read_quorum_state,
+    write_quorum_state,
+)
+from kraft_wire.storage.files import replace_file
 
 ID = Uuid(bytes(range(16)))
 

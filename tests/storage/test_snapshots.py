@@ -5,7 +5,7 @@ import pytest
 from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch, StorageError
 from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.storage.files import replace_file
-from kraft_wire.storage.snapshots import (
+from kraft_wire.storage.snapshots.metadata_snapshot import (
     CorruptMetadataSnapshot,
     SnapshotReader,
     SnapshotWriter,
@@ -14,8 +14,8 @@ from kraft_wire.storage.snapshots import (
     retire_snapshots,
     snapshot_name,
 )
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.record import Record
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
 
 ID = OffsetAndEpoch(Offset(20), LeaderEpoch(2))
 D = "disk/__cluster_metadata-0"

@@ -4,12 +4,12 @@ import pytest
 
 from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch
 from kraft_wire.sim.disk.files import SimFileSystem
+from kraft_wire.storage.directory.log_directory import METADATA_PARTITION, LogDirectory
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
-from kraft_wire.storage.log_directory import METADATA_PARTITION, LogDirectory
-from kraft_wire.storage.snapshots_cleaning import SnapshotRetention, clean
-from kraft_wire.storage.snapshots_contents import SnapshotHead
-from kraft_wire.storage.snapshots_store import MetadataSnapshots, open_snapshots
+from kraft_wire.storage.snapshots.cleaning import SnapshotRetention, clean
+from kraft_wire.storage.snapshots.contents import SnapshotHead
+from kraft_wire.storage.snapshots.store import MetadataSnapshots, open_snapshots
 from tests.storage.making import take_snapshot
 
 from .making import append, batch_bytes

@@ -8,19 +8,23 @@ import pytest
 from kraft_wire.model import DiskFull, FileSlice, LeaderEpoch, Offset, OffsetAndEpoch, StorageError
 from kraft_wire.sim.crash.states import CrashState, Enumerator, Limits
 from kraft_wire.sim.disk.files import SimFileSystem
+from kraft_wire.storage.directory.log_directory import METADATA_PARTITION, LogDirectory
 from kraft_wire.storage.files import MissingFile, replace_file
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
-from kraft_wire.storage.log_directory import METADATA_PARTITION, LogDirectory
-from kraft_wire.storage.snapshots import CorruptMetadataSnapshot, SnapshotWriter, snapshot_name
-from kraft_wire.storage.snapshots_contents import SnapshotHead, snapshot_batches
-from kraft_wire.storage.snapshots_store import FORMATTED_ID, MetadataSnapshots, open_snapshots
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.control_records import ControlRecordType, control_key
+from kraft_wire.storage.snapshots.contents import SnapshotHead, snapshot_batches
+from kraft_wire.storage.snapshots.metadata_snapshot import (
+    CorruptMetadataSnapshot,
+    SnapshotWriter,
+    snapshot_name,
+)
+from kraft_wire.storage.snapshots.store import FORMATTED_ID, MetadataSnapshots, open_snapshots
 from kraft_wire.wire.crc32c import crc32c
 from kraft_wire.wire.generated.kraft_version_record import KRaftVersionRecord
 from kraft_wire.wire.generated.voters_record import Voter, VotersRecord
-from kraft_wire.wire.record import Record
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.control_records import ControlRecordType, control_key
+from kraft_wire.wire.records.record import Record
 from tests.storage.making import take_snapshot
 
 from .making import append, batch_bytes, contents, flip

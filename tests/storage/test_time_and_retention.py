@@ -9,17 +9,17 @@ from hypothesis import strategies as st
 from kraft_wire.model import FsyncFailed, Offset, StorageError
 from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.sim.disk.open_files import Fault
+from kraft_wire.storage.cleaning.retention import apply_retention, newest_ms
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
-from kraft_wire.storage.producer_snapshots import snapshot_offsets
-from kraft_wire.storage.retention import apply_retention, newest_ms
+from kraft_wire.storage.producers.snapshots import snapshot_offsets
 from kraft_wire.storage.timestamps import (
     TimestampAndOffset,
     offset_for_timestamp,
     offset_of_max_timestamp,
 )
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.record import Record
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
 from tests.storage.making import DIRECTORY, append, batch_bytes, contents, open_at, parsed
 
 SMALL = LogConfig(segment_bytes=400, index_interval_bytes=100)

@@ -6,17 +6,17 @@ import pytest
 
 from kraft_wire.model import Offset, StorageError
 from kraft_wire.sim.disk.files import SimFileSystem
-from kraft_wire.storage.cleaner import compact
-from kraft_wire.storage.damage import inspect
+from kraft_wire.storage.cleaning.cleaner import compact
+from kraft_wire.storage.directory.log_directory import LogDirectory
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
-from kraft_wire.storage.log_directory import LogDirectory
-from kraft_wire.storage.recovery import open_log
+from kraft_wire.storage.recovery.damage import inspect
+from kraft_wire.storage.recovery.opening import open_log
 from kraft_wire.storage.segment import CorruptLog
 from kraft_wire.storage.stored_records import UnreadableRecords
 from kraft_wire.storage.timestamps import offset_for_timestamp, offset_of_max_timestamp
 from kraft_wire.wire.crc32c import crc32c
-from kraft_wire.wire.record_batch import CHECKED_FROM, HEADER_BYTES
+from kraft_wire.wire.records.record_batch import CHECKED_FROM, HEADER_BYTES
 from tests.storage.making import (
     DIRECTORY,
     PARTITION,

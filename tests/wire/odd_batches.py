@@ -18,11 +18,11 @@ from pathlib import Path
 import lz4.frame
 import zstandard
 
-from kraft_wire.wire.batch_builder import build_batch
+from kraft_wire.wire.compression.lz4_frame import lz4_compress, lz4_compress_magic_0
+from kraft_wire.wire.compression.snappy_framing import snappy_compress, snappy_compress_raw
 from kraft_wire.wire.crc32c import crc32c
-from kraft_wire.wire.lz4_frame import lz4_compress, lz4_compress_magic_0
-from kraft_wire.wire.record import Record
-from kraft_wire.wire.snappy_framing import snappy_compress, snappy_compress_raw
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
 from kraft_wire.wire.varint import append_varint
 from tests.apache.oracle import ask_apache
 

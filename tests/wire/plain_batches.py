@@ -10,8 +10,8 @@ import json
 from collections import Counter
 from pathlib import Path
 
-from kraft_wire.wire.memory_records import scan_batches
-from kraft_wire.wire.record_batch import RecordBatch
+from kraft_wire.wire.records.memory_records import scan_batches
+from kraft_wire.wire.records.record_batch import RecordBatch
 from tests.apache import jars
 from tests.golden.generate import generate
 from tests.golden.vectors import RECORDS_KIND, read_vectors

@@ -15,11 +15,16 @@ import lz4.frame
 import pytest
 import zstandard
 
-from kraft_wire.wire import gzip_members
-from kraft_wire.wire.compression import Compression, DecompressionLimits, compress, decompress
-from kraft_wire.wire.corruption import CorruptRecordBatch, DecompressedTooLarge
-from kraft_wire.wire.lz4_frame import lz4_compress_magic_0, xxh32_short
-from kraft_wire.wire.snappy_framing import snappy_compress, snappy_compress_raw
+from kraft_wire.wire.compression import gzip_members
+from kraft_wire.wire.compression.codecs import (
+    Compression,
+    DecompressionLimits,
+    compress,
+    decompress,
+)
+from kraft_wire.wire.compression.lz4_frame import lz4_compress_magic_0, xxh32_short
+from kraft_wire.wire.compression.snappy_framing import snappy_compress, snappy_compress_raw
+from kraft_wire.wire.records.corruption import CorruptRecordBatch, DecompressedTooLarge
 
 Codec = Callable[[bytes], bytes]
 

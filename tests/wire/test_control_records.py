@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kraft_wire.wire.control_records import (
+from kraft_wire.wire.generated.leader_change_message import LeaderChangeMessage, Voter
+from kraft_wire.wire.generated.snapshot_footer_record import SnapshotFooterRecord
+from kraft_wire.wire.records.control_records import (
     ControlRecordType,
     control_key,
     control_record,
@@ -13,9 +15,7 @@ from kraft_wire.wire.control_records import (
     parse_control_value,
     parse_end_txn_marker,
 )
-from kraft_wire.wire.corruption import InvalidRecord
-from kraft_wire.wire.generated.leader_change_message import LeaderChangeMessage, Voter
-from kraft_wire.wire.generated.snapshot_footer_record import SnapshotFooterRecord
+from kraft_wire.wire.records.corruption import InvalidRecord
 from tests.wire.plain_batches import plain_batches
 
 

@@ -6,13 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kraft_wire.wire import legacy_batch
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.compression import Compression, compress
-from kraft_wire.wire.corruption import CorruptRecordBatch, DecompressedTooLarge, InvalidRecord
-from kraft_wire.wire.legacy_batch import LegacyBatch
-from kraft_wire.wire.memory_records import iter_batches, scan_batches
-from kraft_wire.wire.record import Record
+from kraft_wire.wire.compression.codecs import Compression, compress
+from kraft_wire.wire.records import legacy_batch
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.corruption import (
+    CorruptRecordBatch,
+    DecompressedTooLarge,
+    InvalidRecord,
+)
+from kraft_wire.wire.records.legacy_batch import LegacyBatch
+from kraft_wire.wire.records.memory_records import iter_batches, scan_batches
+from kraft_wire.wire.records.record import Record
 from tests.wire.odd_batches import old_message
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kraft_wire.wire.corruption import CorruptRecordBatch
-from kraft_wire.wire.memory_records import scan_batches
-from kraft_wire.wire.record_batch import RecordBatch
+from kraft_wire.wire.records.corruption import CorruptRecordBatch
+from kraft_wire.wire.records.memory_records import scan_batches
+from kraft_wire.wire.records.record_batch import RecordBatch
 from kraft_wire.wire.records_json import records_to_json
 from kraft_wire.wire.strict import records_findings
 from tests.golden.vectors import CORPUS, Vector, first_difference, read_vectors, same_json

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kraft_wire.wire.corruption import InvalidRecord
-from kraft_wire.wire.record import (
+from kraft_wire.wire.records.corruption import InvalidRecord
+from kraft_wire.wire.records.record import (
     Record,
     append_record,
     append_values,

@@ -8,12 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kraft_wire.wire.batch_builder import BatchBuilder, build_batch
-from kraft_wire.wire.compression import Compression
-from kraft_wire.wire.corruption import CorruptRecordBatch, DecompressedTooLarge, InvalidRecord
+from kraft_wire.wire.compression.codecs import Compression
 from kraft_wire.wire.crc32c import crc32c
-from kraft_wire.wire.record import Record
-from kraft_wire.wire.record_batch import (
+from kraft_wire.wire.records.batch_builder import BatchBuilder, build_batch
+from kraft_wire.wire.records.corruption import (
+    CorruptRecordBatch,
+    DecompressedTooLarge,
+    InvalidRecord,
+)
+from kraft_wire.wire.records.record import Record
+from kraft_wire.wire.records.record_batch import (
     parse_batches,
     patch_create_time,
     patch_log_append_time,

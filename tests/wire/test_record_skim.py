@@ -8,12 +8,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.corruption import CorruptRecordBatch, InvalidRecord
-from kraft_wire.wire.memory_records import scan_batches
-from kraft_wire.wire.record import Record, iter_records
-from kraft_wire.wire.record_batch import RecordBatch
-from kraft_wire.wire.record_skim import RecordSkim, skim_records
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.corruption import CorruptRecordBatch, InvalidRecord
+from kraft_wire.wire.records.memory_records import scan_batches
+from kraft_wire.wire.records.record import Record, iter_records
+from kraft_wire.wire.records.record_batch import RecordBatch
+from kraft_wire.wire.records.record_skim import RecordSkim, skim_records
 from tests.golden.vectors import CORPUS, read_vectors
 from tests.wire.odd_batches import VECTORS
 

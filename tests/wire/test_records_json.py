@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from kraft_wire.wire import records_json
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.corruption import CorruptRecordBatch, InvalidRecord
 from kraft_wire.wire.json_form import InvalidJson
-from kraft_wire.wire.record import Record
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.corruption import CorruptRecordBatch, InvalidRecord
+from kraft_wire.wire.records.record import Record
 from kraft_wire.wire.records_json import records_from_json, records_to_json
 from tests.wire.odd_batches import old_message
 from tests.wire.plain_batches import plain_batches

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.dissect import dissect, dissect_frame
 from kraft_wire.wire.generated.registry import MESSAGES, message_table
-from kraft_wire.wire.record import Record, append_record
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record, append_record
 from kraft_wire.wire.strict import message_findings, records_findings
 from tests.golden.vectors import CORPUS, read_vectors
 from tests.wire.odd_batches import batch_around, checked, gzip_of, old_message

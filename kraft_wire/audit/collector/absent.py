@@ -14,9 +14,9 @@ from kraft_wire.audit.finding import NOWHERE, Finding, Severity
 from kraft_wire.audit.ledger import Acknowledged
 from kraft_wire.audit.metadata_facts import Assignment, ClusterFacts
 from kraft_wire.model import Uuid
-from kraft_wire.storage.checkpoint_text import CorruptCheckpoint
+from kraft_wire.storage.directory.checkpoint_text import CorruptCheckpoint
+from kraft_wire.storage.directory.meta_properties import read_meta_properties
 from kraft_wire.storage.files import FileSystem
-from kraft_wire.storage.meta_properties import read_meta_properties
 
 __all__ = ["Absentees", "directory_ids"]
 

@@ -11,8 +11,8 @@ from typing import Final
 from kraft_wire.audit.finding import NO_OFFSET, NOWHERE, Finding
 from kraft_wire.columnar import node_of
 from kraft_wire.model import Offset, TopicPartition
-from kraft_wire.storage.checkpoint_text import CorruptCheckpoint
-from kraft_wire.storage.checkpoints import (
+from kraft_wire.storage.directory.checkpoint_text import CorruptCheckpoint
+from kraft_wire.storage.directory.checkpoints import (
     CLEANER_OFFSETS,
     HIGH_WATERMARKS,
     LOG_START_OFFSETS,

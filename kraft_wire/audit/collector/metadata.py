@@ -29,16 +29,16 @@ from kraft_wire.metadata.records import decode_message
 from kraft_wire.model import OffsetAndEpoch, StorageError
 from kraft_wire.storage.files import FileSystem, MissingFile
 from kraft_wire.storage.segment import LOG_SUFFIX
-from kraft_wire.storage.snapshots import (
+from kraft_wire.storage.snapshots.metadata_snapshot import (
     CorruptMetadataSnapshot,
     SnapshotReader,
     list_snapshots,
     snapshot_name,
 )
-from kraft_wire.wire.control_records import ControlRecordType, parse_control_key
-from kraft_wire.wire.corruption import CorruptRecordBatch
 from kraft_wire.wire.message import Message
-from kraft_wire.wire.record_batch import RecordBatch
+from kraft_wire.wire.records.control_records import ControlRecordType, parse_control_key
+from kraft_wire.wire.records.corruption import CorruptRecordBatch
+from kraft_wire.wire.records.record_batch import RecordBatch
 
 __all__ = ["MetadataLog", "audit_snapshots", "cluster_facts", "quorum_high_watermark"]
 

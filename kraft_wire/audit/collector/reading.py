@@ -27,7 +27,7 @@ from kraft_wire.columnar import (
 )
 from kraft_wire.columnar.arrays import Int64s
 from kraft_wire.columnar.segments import NO_OFFSET
-from kraft_wire.storage.checkpoint_text import CorruptCheckpoint
+from kraft_wire.storage.directory.checkpoint_text import CorruptCheckpoint
 from kraft_wire.storage.files import FileSystem, MissingFile
 from kraft_wire.storage.leader_epochs import FILE_NAME as EPOCHS_FILE
 from kraft_wire.storage.leader_epochs import LeaderEpochs

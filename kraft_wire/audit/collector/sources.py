@@ -14,9 +14,9 @@ from itertools import pairwise
 from kraft_wire.columnar import PartitionFiles, list_partitions
 from kraft_wire.columnar.segments import NO_OFFSET
 from kraft_wire.model import StorageError, TopicPartition
-from kraft_wire.storage.checkpoint_text import CorruptCheckpoint
+from kraft_wire.storage.directory.checkpoint_text import CorruptCheckpoint
+from kraft_wire.storage.directory.meta_properties import META_PROPERTIES, read_meta_properties
 from kraft_wire.storage.files import FileSystem
-from kraft_wire.storage.meta_properties import META_PROPERTIES, read_meta_properties
 
 __all__ = ["CannotAudit", "PartitionReplicas", "list_sources", "node_directories"]
 

@@ -25,10 +25,10 @@ from kraft_wire.audit.partition_audit import PartitionFacts, PartitionJudgement,
 from kraft_wire.audit.replica import Batches
 from kraft_wire.columnar import PartitionFiles, SegmentFile
 from kraft_wire.model import uuid_to_text
-from kraft_wire.storage.checkpoint_text import CorruptCheckpoint
+from kraft_wire.storage.directory.checkpoint_text import CorruptCheckpoint
+from kraft_wire.storage.directory.partition_metadata import read_topic_id
 from kraft_wire.storage.files import FileSystem
 from kraft_wire.storage.os_files import OsFileSystem
-from kraft_wire.storage.partition_metadata import read_topic_id
 
 __all__ = [
     "Extent",

@@ -3,13 +3,13 @@
 from collections.abc import Collection
 from typing import Final
 
+from kraft_wire.broker.groups.classic.group import ClassicGroup
+from kraft_wire.broker.groups.classic.states import GroupState
 from kraft_wire.broker.groups.commit import write_tombstones
 from kraft_wire.broker.groups.foreign import ForeignGroup
-from kraft_wire.broker.groups.group import ClassicGroup
 from kraft_wire.broker.groups.moment import Moment
 from kraft_wire.broker.groups.records import group_tombstone
 from kraft_wire.broker.groups.shard import GroupShard
-from kraft_wire.broker.groups.states import GroupState
 from kraft_wire.broker.groups.store import Appended
 from kraft_wire.wire.generated.describe_groups import DescribedGroup, DescribedGroupMember
 from kraft_wire.wire.generated.error_code import ErrorCode

@@ -12,7 +12,7 @@ from kraft_wire.broker.partition import Partition
 from kraft_wire.broker.purgatory import OperationPurgatory
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.model import Chance, Offset
-from kraft_wire.wire.compression import Compression
+from kraft_wire.wire.compression.codecs import Compression
 from kraft_wire.wire.message import Message
 
 __all__ = ["group_coordinator"]

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from kraft_wire.broker.groups.group import ClassicGroup
+from kraft_wire.broker.groups.classic.group import ClassicGroup
+from kraft_wire.broker.groups.classic.states import GroupState
 from kraft_wire.broker.groups.memory import GROUP_BYTES, OFFSET_BYTES
 from kraft_wire.broker.groups.moment import Moment
 from kraft_wire.broker.groups.offsets import CommittedOffset, OffsetKey
 from kraft_wire.broker.groups.records import offset_record, offset_tombstone
 from kraft_wire.broker.groups.shard import GroupShard
-from kraft_wire.broker.groups.states import GroupState
 from kraft_wire.broker.groups.store import Appended, CoordinatorRecord
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.generated.error_code import ErrorCode

@@ -11,11 +11,11 @@ through `shard_of`; handlers do the rest with the functions of this package.
 from dataclasses import dataclass, field
 from typing import Final
 
+from kraft_wire.broker.groups.classic.rebalance import group_loaded, tick
 from kraft_wire.broker.groups.environment import GroupEnvironment
 from kraft_wire.broker.groups.expiry import delete_offsets_of_topics, expire_offsets
 from kraft_wire.broker.groups.moment import Moment
 from kraft_wire.broker.groups.offsets_topic import OffsetsTopicCreation, group_partition
-from kraft_wire.broker.groups.rebalance import group_loaded, tick
 from kraft_wire.broker.groups.replay import Replay
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.broker.groups.store import OFFSETS_TOPIC

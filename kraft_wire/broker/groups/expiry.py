@@ -8,13 +8,13 @@ group. The last offset of an empty group takes the group along.
 from collections.abc import Mapping
 from typing import Final
 
+from kraft_wire.broker.groups.classic.group import ClassicGroup
+from kraft_wire.broker.groups.classic.states import GroupState
 from kraft_wire.broker.groups.commit import write_tombstones
-from kraft_wire.broker.groups.group import ClassicGroup
 from kraft_wire.broker.groups.moment import Moment
 from kraft_wire.broker.groups.offsets import CommittedOffset, OffsetKey
 from kraft_wire.broker.groups.records import group_tombstone
 from kraft_wire.broker.groups.shard import GroupShard
-from kraft_wire.broker.groups.states import GroupState
 from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.error_code import ErrorCode
 

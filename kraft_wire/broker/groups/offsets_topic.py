@@ -9,8 +9,8 @@ from struct import iter_unpack
 from typing import Final
 
 from kraft_wire.broker.groups.store import OFFSETS_TOPIC
+from kraft_wire.broker.metadata.topic_creation import creatable_topic
 from kraft_wire.broker.settings import BrokerSettings
-from kraft_wire.broker.topic_creation import creatable_topic
 from kraft_wire.wire.generated.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.message import Message

@@ -15,7 +15,7 @@ from kraft_wire.wire.generated.offset_commit_key import OffsetCommitKey
 from kraft_wire.wire.generated.offset_commit_value import OffsetCommitValue
 
 if TYPE_CHECKING:
-    from kraft_wire.broker.groups.group import ClassicGroup
+    from kraft_wire.broker.groups.classic.group import ClassicGroup
     from kraft_wire.broker.groups.offsets import CommittedOffset, OffsetKey
 
 __all__ = [

@@ -7,9 +7,10 @@ where it is in the log, and counted under a named reason.
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from kraft_wire.broker.groups.classic.group import ClassicGroup
+from kraft_wire.broker.groups.classic.member import Member
+from kraft_wire.broker.groups.classic.states import GroupState
 from kraft_wire.broker.groups.foreign import FOREIGN_TYPES, ForeignGroup, foreign_group_id
-from kraft_wire.broker.groups.group import ClassicGroup
-from kraft_wire.broker.groups.member import Member
 from kraft_wire.broker.groups.memory import MemoryUse
 from kraft_wire.broker.groups.offsets import CommittedOffset, OffsetKey
 from kraft_wire.broker.groups.records import (
@@ -20,18 +21,21 @@ from kraft_wire.broker.groups.records import (
     value_version,
 )
 from kraft_wire.broker.groups.shard import GroupShard
-from kraft_wire.broker.groups.states import GroupState
-from kraft_wire.wire.compression import STORED_LIMITS
-from kraft_wire.wire.corruption import CorruptRecordBatch, DecompressedTooLarge, InvalidRecord
+from kraft_wire.wire.compression.codecs import STORED_LIMITS
 from kraft_wire.wire.generated.group_metadata_key import GroupMetadataKey
 from kraft_wire.wire.generated.group_metadata_value import GroupMetadataValue, MemberMetadata
 from kraft_wire.wire.generated.legacy_offset_commit_value import LegacyOffsetCommitValue
 from kraft_wire.wire.generated.offset_commit_key import OffsetCommitKey
 from kraft_wire.wire.generated.offset_commit_value import OffsetCommitValue
-from kraft_wire.wire.memory_records import AnyBatch
 from kraft_wire.wire.message import MalformedMessage
-from kraft_wire.wire.record import Record
-from kraft_wire.wire.record_batch import RecordBatch
+from kraft_wire.wire.records.corruption import (
+    CorruptRecordBatch,
+    DecompressedTooLarge,
+    InvalidRecord,
+)
+from kraft_wire.wire.records.memory_records import AnyBatch
+from kraft_wire.wire.records.record import Record
+from kraft_wire.wire.records.record_batch import RecordBatch
 
 __all__ = ["Replay"]
 

@@ -8,17 +8,17 @@ in through `rebalance.tick` and `expiry.expire_offsets`.
 from collections.abc import Sequence
 from functools import partial
 
+from kraft_wire.broker.groups.classic.group import ClassicGroup
+from kraft_wire.broker.groups.classic.member import Member, Waiting
+from kraft_wire.broker.groups.classic.states import GroupEvent
 from kraft_wire.broker.groups.coordinator_errors import coordinator_error
 from kraft_wire.broker.groups.deadlines import Deadlines, Timer, TimerKind
 from kraft_wire.broker.groups.environment import GroupEnvironment
 from kraft_wire.broker.groups.foreign import ForeignGroup
-from kraft_wire.broker.groups.group import ClassicGroup
-from kraft_wire.broker.groups.member import Member, Waiting
 from kraft_wire.broker.groups.memory import GROUP_BYTES
 from kraft_wire.broker.groups.moment import Moment
 from kraft_wire.broker.groups.offsets import OffsetTable
 from kraft_wire.broker.groups.records import empty_group_record
-from kraft_wire.broker.groups.states import GroupEvent
 from kraft_wire.broker.groups.store import Appended, CoordinatorRecord
 from kraft_wire.broker.groups.uncommitted import UncommittedOffsets
 from kraft_wire.wire.generated.error_code import ErrorCode

@@ -9,18 +9,18 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple, Protocol
 
-from kraft_wire.broker.append_validation import AppendOrigin
 from kraft_wire.broker.groups.moment import Moment
-from kraft_wire.broker.metadata_cache import OFFSETS_TOPIC
+from kraft_wire.broker.metadata.metadata_cache import OFFSETS_TOPIC
 from kraft_wire.broker.partition import Partition
+from kraft_wire.broker.producing.append_validation import AppendOrigin
 from kraft_wire.model import FileSlice, Offset, StorageError
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.compression import Compression
-from kraft_wire.wire.corruption import CorruptRecordBatch
+from kraft_wire.wire.compression.codecs import Compression
 from kraft_wire.wire.generated.error_code import ErrorCode
-from kraft_wire.wire.memory_records import AnyBatch, iter_batches
-from kraft_wire.wire.record import Record
-from kraft_wire.wire.record_batch import RecordBatch
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.corruption import CorruptRecordBatch
+from kraft_wire.wire.records.memory_records import AnyBatch, iter_batches
+from kraft_wire.wire.records.record import Record
+from kraft_wire.wire.records.record_batch import RecordBatch
 
 __all__ = [
     "OFFSETS_TOPIC",

@@ -14,7 +14,7 @@ from typing import Final
 
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import PARKED, Parked, RequestContext
-from kraft_wire.broker.metadata_cache import is_internal
+from kraft_wire.broker.metadata.metadata_cache import is_internal
 from kraft_wire.broker.partition import Partition
 from kraft_wire.broker.purgatory import ParkedOperation
 from kraft_wire.model import Offset, StorageError, TopicPartition

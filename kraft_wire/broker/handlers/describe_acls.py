@@ -7,7 +7,7 @@ Left out:    other authorizers, see docs/DEVIATIONS.md
 """
 
 from kraft_wire.broker.context import RequestContext
-from kraft_wire.broker.metadata_reader import MetadataReader
+from kraft_wire.broker.metadata.metadata_reader import MetadataReader
 from kraft_wire.metadata.acl_rules import AUTHORIZER_KEY, STANDARD_AUTHORIZER, AclFilter
 from kraft_wire.wire.generated.describe_acls import (
     AclDescription,

@@ -10,7 +10,7 @@ from typing import Final
 
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import RequestContext
-from kraft_wire.broker.metadata_cache import CLUSTER_OPERATIONS, NO_OPERATIONS
+from kraft_wire.broker.metadata.metadata_cache import CLUSTER_OPERATIONS, NO_OPERATIONS
 from kraft_wire.wire.generated.describe_cluster import (
     DescribeClusterBroker,
     DescribeClusterRequest,

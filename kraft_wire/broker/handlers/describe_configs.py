@@ -10,15 +10,15 @@ Left out:    a broker's log levels are one fixed entry, see docs/DEVIATIONS.md
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from kraft_wire.broker.config_entries import (
+from kraft_wire.broker.context import RequestContext
+from kraft_wire.broker.metadata.config_entries import (
     broker_entries,
     client_metrics_entries,
     default_broker_entries,
     group_entries,
     topic_entries,
 )
-from kraft_wire.broker.context import RequestContext
-from kraft_wire.broker.metadata_reader import MetadataReader
+from kraft_wire.broker.metadata.metadata_reader import MetadataReader
 from kraft_wire.metadata.image import (
     BROKER_RESOURCE,
     CLIENT_METRICS_RESOURCE,

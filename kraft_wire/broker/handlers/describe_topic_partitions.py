@@ -13,7 +13,7 @@ from typing import Final
 
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import RequestContext
-from kraft_wire.broker.metadata_cache import (
+from kraft_wire.broker.metadata.metadata_cache import (
     TOPIC_OPERATIONS,
     current_leader,
     is_internal,

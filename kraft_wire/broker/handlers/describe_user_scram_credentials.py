@@ -9,7 +9,7 @@ Left out:    nothing
 from collections import Counter
 
 from kraft_wire.broker.context import RequestContext
-from kraft_wire.broker.metadata_reader import MetadataReader
+from kraft_wire.broker.metadata.metadata_reader import MetadataReader
 from kraft_wire.wire.generated.describe_user_scram_credentials import (
     CredentialInfo,
     DescribeUserScramCredentialsRequest,

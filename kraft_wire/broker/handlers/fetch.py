@@ -16,7 +16,7 @@ from typing import Final
 
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import PARKED, Parked, RequestContext
-from kraft_wire.broker.fetch_run import FetchRun
+from kraft_wire.broker.fetching.fetch_run import FetchRun
 from kraft_wire.broker.purgatory import ParkedFetch
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import (

@@ -9,9 +9,9 @@ Left out:    nothing
 from typing import TYPE_CHECKING
 
 from kraft_wire.broker.context import RequestContext
+from kraft_wire.broker.groups.classic.sync import heartbeat
 from kraft_wire.broker.groups.moment import moment_of
 from kraft_wire.broker.groups.shard import GroupShard
-from kraft_wire.broker.groups.sync import heartbeat
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.heartbeat import HeartbeatRequest, HeartbeatResponse
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import PARKED, RequestContext, Withheld
-from kraft_wire.broker.producer_ids import id_answer
+from kraft_wire.broker.producing.producer_ids import id_answer
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.init_producer_id import (
     InitProducerIdRequest,

@@ -12,8 +12,8 @@ Left out:    a classic member in a group of KIP-848 (INCONSISTENT_GROUP_PROTOCOL
 from typing import TYPE_CHECKING
 
 from kraft_wire.broker.context import PARKED, Parked, RequestContext
-from kraft_wire.broker.groups.join import JoinAttempt, join
-from kraft_wire.broker.groups.member import Waiting
+from kraft_wire.broker.groups.classic.join import JoinAttempt, join
+from kraft_wire.broker.groups.classic.member import Waiting
 from kraft_wire.broker.groups.moment import moment_of
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.wire.generated.error_code import ErrorCode

@@ -8,7 +8,7 @@ Left out:    nothing
 from typing import TYPE_CHECKING, Final
 
 from kraft_wire.broker.context import RequestContext
-from kraft_wire.broker.groups.leave import leave
+from kraft_wire.broker.groups.classic.leave import leave
 from kraft_wire.broker.groups.moment import moment_of
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.wire.generated.error_code import ErrorCode

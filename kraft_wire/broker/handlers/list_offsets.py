@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import RequestContext
-from kraft_wire.broker.metadata_cache import no_replica_error
+from kraft_wire.broker.metadata.metadata_cache import no_replica_error
 from kraft_wire.broker.partition import Partition
 from kraft_wire.model import Offset, StorageError
 from kraft_wire.wire.generated.error_code import ErrorCode

@@ -10,7 +10,7 @@ from typing import Final
 
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import RequestContext
-from kraft_wire.broker.metadata_cache import no_replica_error
+from kraft_wire.broker.metadata.metadata_cache import no_replica_error
 from kraft_wire.broker.partition import Partition
 from kraft_wire.model import LeaderEpoch, OffsetAndEpoch
 from kraft_wire.wire.generated.error_code import ErrorCode

@@ -12,13 +12,13 @@ Left out:    transactions (a transactional batch gets INVALID_PRODUCER_ID_MAPPIN
 
 from typing import Final
 
-from kraft_wire.broker.append_validation import AppendOrigin, AppendRejected
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import CLOSE, NO_REPLY, PARKED, Parked, RequestContext, Withheld
-from kraft_wire.broker.metadata_cache import current_leader, is_internal, no_replica_error
+from kraft_wire.broker.metadata.metadata_cache import current_leader, is_internal, no_replica_error
 from kraft_wire.broker.partition import AppendResult, Partition
-from kraft_wire.broker.produced_batch import produced_batch
-from kraft_wire.broker.producer_refusals import REFUSALS
+from kraft_wire.broker.producing.append_validation import AppendOrigin, AppendRejected
+from kraft_wire.broker.producing.produced_batch import produced_batch
+from kraft_wire.broker.producing.producer_refusals import REFUSALS
 from kraft_wire.broker.purgatory import ParkedOperation
 from kraft_wire.model import Offset, TopicPartition, Uuid
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -33,7 +33,7 @@ from kraft_wire.wire.generated.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from kraft_wire.wire.record_batch import TRANSACTIONAL_BIT
+from kraft_wire.wire.records.record_batch import TRANSACTIONAL_BIT
 from kraft_wire.wire.runtime import new
 
 __all__ = ["handle"]

@@ -10,10 +10,10 @@ Left out:    nothing
 from typing import TYPE_CHECKING, Final
 
 from kraft_wire.broker.context import PARKED, Parked, RequestContext
-from kraft_wire.broker.groups.member import Waiting
+from kraft_wire.broker.groups.classic.member import Waiting
+from kraft_wire.broker.groups.classic.sync import sync
 from kraft_wire.broker.groups.moment import moment_of
 from kraft_wire.broker.groups.shard import GroupShard
-from kraft_wire.broker.groups.sync import sync
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.sync_group import SyncGroupRequest, SyncGroupResponse
 

@@ -22,7 +22,7 @@ from kraft_wire.frozen import frozen
 from kraft_wire.model import FileSlice, LeaderEpoch, Offset, StorageError, TopicPartition
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import EpochEndOffset, PartitionData
-from kraft_wire.wire.record_batch import RecordBatch
+from kraft_wire.wire.records.record_batch import RecordBatch
 
 __all__ = ["FollowedPartition", "FollowerEnvironment", "Next"]
 

@@ -10,7 +10,7 @@ consumers hear of it), take the follower into the ISR, or end a DeleteRecords. E
 
 from collections.abc import Callable
 
-from kraft_wire.broker.fetch_session import WantedPartition
+from kraft_wire.broker.fetching.fetch_session import WantedPartition
 from kraft_wire.broker.partition import Partition
 from kraft_wire.broker.purgatory import FetchPurgatory, OperationPurgatory
 from kraft_wire.broker.replication.isr_changes import IsrChanges

@@ -4,7 +4,7 @@
 without a class everybody reads from the leader. Classes of others cannot be loaded.
 """
 
-from kraft_wire.broker.metadata_cache import endpoint_of
+from kraft_wire.broker.metadata.metadata_cache import endpoint_of
 from kraft_wire.broker.partition import Partition
 from kraft_wire.metadata.image import MetadataImage
 

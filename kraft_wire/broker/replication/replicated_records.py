@@ -9,8 +9,8 @@ Not here: sizes, times and keys, which the leader has checked; whether a produce
 """
 
 from kraft_wire.model import LeaderEpoch, Offset
-from kraft_wire.wire.corruption import CorruptRecordBatch
-from kraft_wire.wire.record_batch import HEADER_BYTES, RecordBatch, peek_header
+from kraft_wire.wire.records.corruption import CorruptRecordBatch
+from kraft_wire.wire.records.record_batch import HEADER_BYTES, RecordBatch, peek_header
 
 __all__ = ["RefusedRecords", "batches_to_append"]
 

@@ -13,7 +13,6 @@ from kraft_wire.model import Uuid
 from kraft_wire.sim.clients.broker_client import BrokerClient
 from kraft_wire.sim.judge.violation import Violation
 from kraft_wire.sim.scheduler import EPOCH_MS
-from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.produce import (
     PartitionProduceData,
@@ -22,7 +21,8 @@ from kraft_wire.wire.generated.produce import (
     TopicProduceData,
 )
 from kraft_wire.wire.message import Message
-from kraft_wire.wire.record import Record
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
 
 __all__ = ["CARELESS_VALUE", "CarelessProducer"]
 

@@ -15,13 +15,13 @@ from kraft_wire.sim.clients.context import ClientContext
 from kraft_wire.sim.clients.producers import Batch, Producer
 from kraft_wire.sim.judge.violation import Violation
 from kraft_wire.sim.scheduler import EPOCH_MS
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.compression import Compression
+from kraft_wire.wire.compression.codecs import Compression
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import PartitionData
 from kraft_wire.wire.generated.list_offsets import ListOffsetsResponse
 from kraft_wire.wire.message import Message
-from kraft_wire.wire.record import Record
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
 
 if TYPE_CHECKING:
     from kraft_wire.sim.judge.partition_truth import PartitionTruth

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from kraft_wire.broker.metadata_cache import OFFSETS_TOPIC
+from kraft_wire.broker.metadata.metadata_cache import OFFSETS_TOPIC
 from kraft_wire.sim.clients.broker_client import BrokerClient
 from kraft_wire.sim.clients.context import ClientContext
 from kraft_wire.wire.generated.error_code import ErrorCode

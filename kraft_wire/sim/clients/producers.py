@@ -9,11 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from kraft_wire.broker.producer_ids import ANSWER_AWAITED_MS
+from kraft_wire.broker.producing.producer_ids import ANSWER_AWAITED_MS
 from kraft_wire.model import Uuid
 from kraft_wire.sim.clients.broker_client import BrokerClient
 from kraft_wire.sim.clients.context import ClientContext
-from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.init_producer_id import (
     InitProducerIdRequest,
@@ -26,7 +25,8 @@ from kraft_wire.wire.generated.produce import (
     TopicProduceData,
 )
 from kraft_wire.wire.message import Message
-from kraft_wire.wire.record import Record
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
 
 __all__ = ["Batch", "Producer"]
 

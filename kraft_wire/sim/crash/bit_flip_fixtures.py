@@ -11,25 +11,33 @@ from random import Random
 
 from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch, ReplicaId, TopicPartition, Uuid
 from kraft_wire.sim.disk.files import SimFileSystem
-from kraft_wire.storage.checkpoints import read_offsets, write_offsets
-from kraft_wire.storage.files import FileSystem
-from kraft_wire.storage.log import Log
-from kraft_wire.storage.log_config import LogConfig
-from kraft_wire.storage.meta_properties import (
+from kraft_wire.storage.directory.checkpoints import read_offsets, write_offsets
+from kraft_wire.storage.directory.meta_properties import (
     MetaProperties,
     read_meta_properties,
     write_meta_properties,
 )
-from kraft_wire.storage.partition_metadata import read_topic_id, write_topic_id
-from kraft_wire.storage.producer_state import ProducerStates
-from kraft_wire.storage.quorum_state import ElectionState, read_quorum_state, write_quorum_state
-from kraft_wire.storage.recovery import open_log
-from kraft_wire.storage.snapshots import SnapshotReader, SnapshotWriter, snapshot_name
+from kraft_wire.storage.directory.partition_metadata import read_topic_id, write_topic_id
+from kraft_wire.storage.directory.quorum_state import (
+    ElectionState,
+    read_quorum_state,
+    write_quorum_state,
+)
+from kraft_wire.storage.files import FileSystem
+from kraft_wire.storage.log import Log
+from kraft_wire.storage.log_config import LogConfig
+from kraft_wire.storage.producers.producer_state import ProducerStates
+from kraft_wire.storage.recovery.opening import open_log
+from kraft_wire.storage.snapshots.metadata_snapshot import (
+    SnapshotReader,
+    SnapshotWriter,
+    snapshot_name,
+)
 from kraft_wire.storage.timestamps import offset_for_timestamp
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.compression import Compression
-from kraft_wire.wire.record import Record
-from kraft_wire.wire.record_batch import parse_batches
+from kraft_wire.wire.compression.codecs import Compression
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
+from kraft_wire.wire.records.record_batch import parse_batches
 
 __all__ = ["KINDS", "Fixture", "Kind"]
 

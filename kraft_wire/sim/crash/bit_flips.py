@@ -20,10 +20,10 @@ from multiprocessing import get_context
 from rich.table import Table
 
 from kraft_wire.sim.crash.bit_flip_fixtures import KINDS, Fixture, Kind
-from kraft_wire.storage.checkpoint_text import CorruptCheckpoint
-from kraft_wire.storage.producer_state import CorruptSnapshot
+from kraft_wire.storage.directory.checkpoint_text import CorruptCheckpoint
+from kraft_wire.storage.producers.producer_state import CorruptSnapshot
 from kraft_wire.storage.segment import CorruptLog
-from kraft_wire.storage.snapshots import CorruptMetadataSnapshot
+from kraft_wire.storage.snapshots.metadata_snapshot import CorruptMetadataSnapshot
 
 __all__ = ["FlipReport", "Verdict", "flip_table", "run_all", "run_kind"]
 

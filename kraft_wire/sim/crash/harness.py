@@ -18,15 +18,15 @@ from kraft_wire.model import (
     Uuid,
 )
 from kraft_wire.sim.disk.files import SimFileSystem
-from kraft_wire.storage.damage import inspect
+from kraft_wire.storage.directory.log_directory import LogDirectory
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
-from kraft_wire.storage.log_directory import LogDirectory
-from kraft_wire.storage.producer_state import ProducerStates
-from kraft_wire.storage.repair import cut
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.record import Record
-from kraft_wire.wire.record_batch import RecordBatch, parse_batches
+from kraft_wire.storage.producers.producer_state import ProducerStates
+from kraft_wire.storage.recovery.damage import inspect
+from kraft_wire.storage.recovery.repair import cut
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
+from kraft_wire.wire.records.record_batch import RecordBatch, parse_batches
 
 __all__ = [
     "DISK",

@@ -19,8 +19,8 @@ from itertools import pairwise
 from typing import Final
 
 from kraft_wire.model import ElectionState, StorageError
-from kraft_wire.node.metadata_opening import OpenedMetadata, open_metadata_log
-from kraft_wire.node.quorum_config import static_voters
+from kraft_wire.node.config.quorum_config import static_voters
+from kraft_wire.node.quorum.metadata_opening import OpenedMetadata, open_metadata_log
 from kraft_wire.sim.crash.harness import Outcome, Recorder
 from kraft_wire.sim.crash.promises import (
     Chronicle,
@@ -39,9 +39,9 @@ from kraft_wire.sim.machine import Machine
 from kraft_wire.sim.runs.script import Player, StoryError
 from kraft_wire.sim.setup import ROOT, node_config
 from kraft_wire.sim.world import World
-from kraft_wire.storage.damage import inspect
-from kraft_wire.storage.log_directory import METADATA_PARTITION, LogDirectory
-from kraft_wire.storage.repair import cut
+from kraft_wire.storage.directory.log_directory import METADATA_PARTITION, LogDirectory
+from kraft_wire.storage.recovery.damage import inspect
+from kraft_wire.storage.recovery.repair import cut
 from kraft_wire.storage.segment import CorruptLog
 
 __all__ = ["QuorumScenario", "Variant"]

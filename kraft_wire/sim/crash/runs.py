@@ -15,7 +15,7 @@ from typing import Final
 from kraft_wire.sim.crash.harness import Scenario
 from kraft_wire.sim.crash.states import CrashState, Enumerator, Limits
 from kraft_wire.sim.disk.files import SECTOR_BYTES, SimFileSystem
-from kraft_wire.wire.record_batch import RecordBatch
+from kraft_wire.wire.records.record_batch import RecordBatch
 
 __all__ = ["LARGE_SECTOR_BYTES", "SAFEGUARDS", "Pass", "ScenarioReport", "run_scenario"]
 

@@ -24,19 +24,27 @@ from kraft_wire.sim.crash.harness import (
     Scenario,
 )
 from kraft_wire.sim.disk.files import SimFileSystem
-from kraft_wire.storage.cleaner import compact
-from kraft_wire.storage.log_config import LogConfig
-from kraft_wire.storage.log_directory import note_compaction
-from kraft_wire.storage.meta_properties import (
+from kraft_wire.storage.cleaning.cleaner import compact
+from kraft_wire.storage.cleaning.retention import apply_retention
+from kraft_wire.storage.directory.log_directory import note_compaction
+from kraft_wire.storage.directory.meta_properties import (
     MetaProperties,
     read_meta_properties,
     write_meta_properties,
 )
-from kraft_wire.storage.quorum_state import ElectionState, read_quorum_state, write_quorum_state
-from kraft_wire.storage.retention import apply_retention
-from kraft_wire.storage.snapshots import SnapshotReader, SnapshotWriter, list_snapshots
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.record import Record
+from kraft_wire.storage.directory.quorum_state import (
+    ElectionState,
+    read_quorum_state,
+    write_quorum_state,
+)
+from kraft_wire.storage.log_config import LogConfig
+from kraft_wire.storage.snapshots.metadata_snapshot import (
+    SnapshotReader,
+    SnapshotWriter,
+    list_snapshots,
+)
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
 
 __all__ = ["SCENARIOS", "Outcome", "Scenario"]
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kraft_wire.model import LeaderEpoch
+from kraft_wire.node.disks.opening import StartError
 from kraft_wire.node.node import Node
-from kraft_wire.node.opening import StartError
 from kraft_wire.node.outputs import FlushLogs, Peer, Reply
 from kraft_wire.raft.roles import Leader
 from kraft_wire.settings.topic_names import METADATA_TOPIC

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from kraft_wire.metadata.records import VersionedRecord, encode_record
-from kraft_wire.node.raft_disk import Write
+from kraft_wire.node.quorum.raft_disk import Write
 from kraft_wire.raft.events import ResignRequested
 from kraft_wire.sim.clients.register_client import CLIENT_METRICS
 from kraft_wire.sim.judge.upkeep_invariants import HALVES

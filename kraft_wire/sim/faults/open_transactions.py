@@ -11,8 +11,8 @@ from typing import Final
 from kraft_wire.sim.disk.file_nodes import DirectoryNode
 from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.sim.scheduler import EPOCH_MS
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.record import Record
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
 
 __all__ = ["append_to_last_segment", "transactions_of_another_leader"]
 

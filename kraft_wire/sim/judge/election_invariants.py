@@ -14,13 +14,13 @@ from kraft_wire.sim.judge.log_watch import (
     Election,
     SeenBatch,
 )
-from kraft_wire.wire.control_records import ControlRecordType
 from kraft_wire.wire.generated.begin_quorum_epoch import BeginQuorumEpochRequest
 from kraft_wire.wire.generated.end_quorum_epoch import EndQuorumEpochRequest
 from kraft_wire.wire.generated.fetch import FetchRequest
 from kraft_wire.wire.generated.vote import PartitionData as AskedVote
 from kraft_wire.wire.generated.vote import VoteRequest, VoteResponse
 from kraft_wire.wire.message import Message
+from kraft_wire.wire.records.control_records import ControlRecordType
 
 __all__ = [
     "EpochMonotone",

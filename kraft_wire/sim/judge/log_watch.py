@@ -18,15 +18,15 @@ from kraft_wire.model import ZERO_UUID, uuid_to_text
 from kraft_wire.sim.disk.file_nodes import DirectoryNode, Extend, FileNode, Sector
 from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.sim.setup import METADATA_DIRECTORY
-from kraft_wire.wire.control_records import (
+from kraft_wire.wire.crc32c import crc32c
+from kraft_wire.wire.generated.voters_record import VotersRecord
+from kraft_wire.wire.message import Message
+from kraft_wire.wire.records.control_records import (
     ControlRecordType,
     parse_control_key,
     parse_control_value,
 )
-from kraft_wire.wire.crc32c import crc32c
-from kraft_wire.wire.generated.voters_record import VotersRecord
-from kraft_wire.wire.message import Message
-from kraft_wire.wire.record_batch import RecordBatch
+from kraft_wire.wire.records.record_batch import RecordBatch
 
 __all__ = ["Election", "LogChanges", "LogWatch", "SeenBatch", "SeenSnapshot", "newest_voters"]
 

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from kraft_wire.broker.metadata_cache import OFFSETS_TOPIC
+from kraft_wire.broker.metadata.metadata_cache import OFFSETS_TOPIC
 from kraft_wire.metadata.records import decode_message
 from kraft_wire.model import Uuid
 from kraft_wire.sim.judge.log_watch import LogWatch, SeenBatch
@@ -34,8 +34,8 @@ from kraft_wire.wire.generated.register_broker_record import RegisterBrokerRecor
 from kraft_wire.wire.generated.remove_topic_record import RemoveTopicRecord
 from kraft_wire.wire.generated.topic_record import TopicRecord
 from kraft_wire.wire.message import Message
-from kraft_wire.wire.record import Record
-from kraft_wire.wire.record_batch import RecordBatch
+from kraft_wire.wire.records.record import Record
+from kraft_wire.wire.records.record_batch import RecordBatch
 
 __all__ = ["GroupPartition", "PartitionTruth", "Truth"]
 

@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import Final
 
 from kraft_wire.sim.judge.log_watch import SeenBatch
-from kraft_wire.wire.record import Record
-from kraft_wire.wire.record_batch import RecordBatch
+from kraft_wire.wire.records.record import Record
+from kraft_wire.wire.records.record_batch import RecordBatch
 
 __all__ = ["BatchFacts", "difference", "facts_of", "open_transactions"]
 

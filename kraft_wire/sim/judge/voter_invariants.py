@@ -15,7 +15,7 @@ from kraft_wire.sim.judge.log_watch import (
     SeenBatch,
     newest_voters,
 )
-from kraft_wire.wire.control_records import ControlRecordType
+from kraft_wire.wire.records.control_records import ControlRecordType
 
 __all__ = ["OneVoterChange", "OnlyVotersCount"]
 

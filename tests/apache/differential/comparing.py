@@ -9,7 +9,7 @@ from base64 import b64decode
 from collections.abc import Callable
 from typing import Any
 
-from kraft_wire.wire.record_batch import RecordBatch, parse_batches
+from kraft_wire.wire.records.record_batch import RecordBatch, parse_batches
 
 __all__ = ["Drawn", "differences", "in_order"]
 

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.compression import Compression
+from kraft_wire.wire.compression.codecs import Compression
 from kraft_wire.wire.generated.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
@@ -19,7 +18,8 @@ from kraft_wire.wire.generated.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
-from kraft_wire.wire.record import Record
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
 from tests.apache.differential.probes import probe
 from tests.apache.differential.side import NOW_MS, Side
 

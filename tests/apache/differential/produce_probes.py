@@ -7,8 +7,7 @@ which `tests/server/test_beside_apache.py` asks about.
 from typing import Any
 
 from kraft_wire.model import Uuid
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.compression import Compression
+from kraft_wire.wire.compression.codecs import Compression
 from kraft_wire.wire.generated.fetch import FetchPartition, FetchRequest, FetchTopic
 from kraft_wire.wire.generated.metadata import MetadataRequest
 from kraft_wire.wire.generated.produce import (
@@ -16,7 +15,8 @@ from kraft_wire.wire.generated.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-from kraft_wire.wire.record import Record
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
 from tests.apache.differential.probes import probe
 from tests.apache.differential.side import NOW_MS, STRANGER, Side, batch
 from tests.attack import frames

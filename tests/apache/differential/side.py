@@ -8,7 +8,6 @@ import time
 from typing import Any, NamedTuple
 
 from kraft_wire.model import Uuid, uuid_to_text
-from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.generated.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -38,7 +37,8 @@ from kraft_wire.wire.generated.registry import response_class
 from kraft_wire.wire.header import parse_response_header
 from kraft_wire.wire.json_form import message_to_json
 from kraft_wire.wire.message import Message, UnencodableMessage
-from kraft_wire.wire.record import Record
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
 from tests.apache.differential.comparing import Drawn, in_order
 from tests.server.wire_client import WireClient
 from tests.waiting import HANG_S

@@ -15,7 +15,7 @@ from kraft_wire.wire.generated.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
-from kraft_wire.wire.record_batch import parse_batches
+from kraft_wire.wire.records.record_batch import parse_batches
 from tests.apache.differential.comparing import differences
 from tests.apache.differential.fetch_probes import topic, wanted
 from tests.apache.differential.offset_lookup_probes import TIMES, list_offsets

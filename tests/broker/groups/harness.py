@@ -30,12 +30,12 @@ from kraft_wire.metadata.image import (
     TopicImage,
 )
 from kraft_wire.model import ANONYMOUS, Uuid
-from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.registry import request_class, response_class
 from kraft_wire.wire.message import Message
-from kraft_wire.wire.record import Record
-from kraft_wire.wire.record_batch import RecordBatch, parse_batches
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
+from kraft_wire.wire.records.record_batch import RecordBatch, parse_batches
 
 WALL_MS = 1_700_000_000_000
 NODE_ID = 1

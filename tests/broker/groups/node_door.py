@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from kraft_wire.model import FileSlice, Uuid
-from kraft_wire.node.config import Setting, load_config
+from kraft_wire.node.config.node_config import Setting, load_config
 from kraft_wire.node.limits import ServerLimits
 from kraft_wire.node.node import Node
 from kraft_wire.node.outputs import (

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from kraft_wire.broker.groups.classic.group import ClassicGroup
+from kraft_wire.broker.groups.classic.member import Member
 from kraft_wire.broker.groups.deadlines import Deadlines, Timer, TimerKind
-from kraft_wire.broker.groups.group import ClassicGroup
-from kraft_wire.broker.groups.member import Member
 from kraft_wire.broker.groups.memory import MemoryUse
 
 MANY = 300

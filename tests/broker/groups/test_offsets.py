@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from kraft_wire.broker.groups.classic.group import GroupState
 from kraft_wire.broker.groups.expiry import expire_offsets
-from kraft_wire.broker.groups.group import GroupState
 from kraft_wire.broker.groups.moment import Moment
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.metadata.image import TopicImage

@@ -14,7 +14,7 @@ from kraft_wire.wire.generated.delete_topics import DeleteTopicsRequest, DeleteT
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.find_coordinator import FindCoordinatorRequest
 from kraft_wire.wire.generated.offset_commit import OffsetCommitRequest
-from kraft_wire.wire.record_batch import parse_batches
+from kraft_wire.wire.records.record_batch import parse_batches
 from tests.broker.groups.node_door import DIRECTORY, NodeDoor
 from tests.broker.groups.requests import Member, commit_topic, committed
 from tests.broker.groups.stories import SESSION_MS, joined, pair, static_pair

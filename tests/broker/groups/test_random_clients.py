@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from kraft_wire.broker.groups.classic.group import ClassicGroup
+from kraft_wire.broker.groups.classic.states import GroupState
 from kraft_wire.broker.groups.deadlines import Timer, TimerKind
-from kraft_wire.broker.groups.group import ClassicGroup
 from kraft_wire.broker.groups.shard import GroupShard
-from kraft_wire.broker.groups.states import GroupState
 from kraft_wire.wire.generated.delete_groups import DeleteGroupsRequest
 from kraft_wire.wire.generated.describe_groups import DescribeGroupsRequest
 from kraft_wire.wire.generated.error_code import ErrorCode

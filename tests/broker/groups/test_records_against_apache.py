@@ -14,7 +14,7 @@ from kraft_wire.wire.generated.group_metadata_key import GroupMetadataKey
 from kraft_wire.wire.generated.group_metadata_value import GroupMetadataValue
 from kraft_wire.wire.generated.offset_commit_key import OffsetCommitKey
 from kraft_wire.wire.generated.offset_commit_value import OffsetCommitValue
-from kraft_wire.wire.record_batch import parse_batches
+from kraft_wire.wire.records.record_batch import parse_batches
 from tests.apache.java_process import run_java
 from tests.apache.node import ApacheNode
 from tests.broker.groups import stories

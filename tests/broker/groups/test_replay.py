@@ -24,7 +24,7 @@ from kraft_wire.wire.generated.offset_delete import OffsetDeleteRequest
 from kraft_wire.wire.generated.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
 from kraft_wire.wire.generated.share_group_metadata_key import ShareGroupMetadataKey
 from kraft_wire.wire.message import Message
-from kraft_wire.wire.record import Record
+from kraft_wire.wire.records.record import Record
 from tests.broker.groups.harness import Harness, MemoryStore, topic_id_of
 from tests.broker.groups.requests import Member, committed, fetch_group, finish_rebalance
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kraft_wire.broker.groups.states import (
+from kraft_wire.broker.groups.classic.states import (
     CAN_REBALANCE,
     HEARTBEAT_ANSWERS,
     TRANSITIONS,

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from kraft_wire.broker.groups.subscription import subscribed_topics
+from kraft_wire.broker.groups.classic.subscription import subscribed_topics
 from tests.broker.groups.requests import subscription
 
 

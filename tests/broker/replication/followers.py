@@ -10,9 +10,9 @@ from kraft_wire.broker.replication.following import FollowerEnvironment
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.model import LeaderEpoch, Offset, StorageError, TopicPartition, Uuid
 from kraft_wire.sim.disk.files import SimFileSystem
+from kraft_wire.storage.directory.log_directory import LogDirectory, note_compaction
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
-from kraft_wire.storage.log_directory import LogDirectory, note_compaction
 from kraft_wire.wire.generated.fetch import (
     EpochEndOffset,
     FetchableTopicResponse,
@@ -27,7 +27,7 @@ from kraft_wire.wire.generated.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
-from kraft_wire.wire.record_batch import parse_batches
+from kraft_wire.wire.records.record_batch import parse_batches
 
 LEADER = 2
 REPLICA = 1

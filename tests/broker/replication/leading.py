@@ -16,17 +16,16 @@ from kraft_wire.broker.partition import Partition
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.metadata.image import MetadataImage, PartitionImage
 from kraft_wire.model import ANONYMOUS, Offset, TopicPartition, Uuid
-from kraft_wire.node.flushing import Flushing
+from kraft_wire.node.disks.flushing import Flushing
 from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
-from kraft_wire.storage.recovery import open_log
+from kraft_wire.storage.recovery.opening import open_log
 from kraft_wire.storage.timestamps import (
     TimestampAndOffset,
     offset_for_timestamp,
     offset_of_max_timestamp,
 )
-from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.generated.alter_partition import (
     AlterPartitionRequest,
     AlterPartitionResponse,
@@ -64,8 +63,9 @@ from kraft_wire.wire.generated.produce import (
     TopicProduceData,
 )
 from kraft_wire.wire.message import Message
-from kraft_wire.wire.record import Record
-from kraft_wire.wire.record_batch import parse_batches
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
+from kraft_wire.wire.records.record_batch import parse_batches
 from tests.broker.fetch_client import SeededChance
 from tests.broker.small_broker import (
     Controller,

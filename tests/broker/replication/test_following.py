@@ -6,18 +6,18 @@ import pytest
 
 from kraft_wire.model import FsyncFailed, LeaderEpoch, Offset, StorageError, TopicPartition
 from kraft_wire.sim.disk.files import Fault
-from kraft_wire.storage.checkpoints import RECOVERY_POINTS, read_offsets
+from kraft_wire.storage.directory.checkpoints import RECOVERY_POINTS, read_offsets
+from kraft_wire.storage.directory.log_directory import LogDirectory
 from kraft_wire.storage.leader_epochs import LeaderEpochs
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
-from kraft_wire.storage.log_directory import LogDirectory
-from kraft_wire.storage.producer_state import SequenceVerdict
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.compression import Compression
+from kraft_wire.storage.producers.producer_state import SequenceVerdict
+from kraft_wire.wire.compression.codecs import Compression
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import FetchRequest
-from kraft_wire.wire.record import Record
-from kraft_wire.wire.record_batch import parse_batches
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
+from kraft_wire.wire.records.record_batch import parse_batches
 from tests.broker.replication.followers import (
     BACKOFF_MS,
     BROKER_EPOCH,

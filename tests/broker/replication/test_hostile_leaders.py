@@ -6,8 +6,8 @@ from random import Random
 import pytest
 
 from kraft_wire.model import Offset
+from kraft_wire.storage.directory.log_directory import LogDirectory
 from kraft_wire.storage.log_config import LogConfig
-from kraft_wire.storage.log_directory import LogDirectory
 from kraft_wire.wire.crc32c import crc32c
 from kraft_wire.wire.generated.fetch import FetchRequest, PartitionData
 from tests.broker.replication.followers import (

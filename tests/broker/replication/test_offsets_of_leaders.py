@@ -5,8 +5,8 @@ from collections.abc import Iterable
 import pytest
 
 from kraft_wire.model import Offset, StorageError
+from kraft_wire.storage.cleaning.retention import apply_retention
 from kraft_wire.storage.log import Log
-from kraft_wire.storage.retention import apply_retention
 from kraft_wire.wire.generated.delete_records import DeleteRecordsPartition
 from kraft_wire.wire.generated.error_code import ErrorCode as E
 from tests.broker.replication.leading import Leading

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kraft_wire.node.replication_metrics import replication_metrics
+from kraft_wire.node.metrics.replication_metrics import replication_metrics
 from kraft_wire.wire.generated.error_code import ErrorCode as E
 from tests.broker.replication.leading import LAG_MAX_MS, Leading
 from tests.broker.small_broker import partition_image

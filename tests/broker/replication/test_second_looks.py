@@ -16,7 +16,7 @@ from kraft_wire.wire.generated.produce import (
     ProduceResponse,
     TopicProduceData,
 )
-from kraft_wire.wire.record_batch import RecordBatch
+from kraft_wire.wire.records.record_batch import RecordBatch
 from tests.broker.replication.leading import (
     LAG_MAX_MS,
     PRODUCE_VERSION,

@@ -1,0 +1,1 @@
+"""What clients learn of the metadata: brokers, topics, settings, topics created on demand."""

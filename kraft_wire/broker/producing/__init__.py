@@ -1,0 +1,1 @@
+"""Produced batches: their validation, and the producers that sent them."""

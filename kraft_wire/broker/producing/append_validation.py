@@ -1,0 +1,314 @@
+"""What a leader checks before records enter its log, in Kafka's order, and the offsets they get.
+
+KIP-98 (batches), KIP-467 (errors per record), KIP-937 (timestamp limits), KIP-110 (zstd). A batch
+is checked as a whole first: base offset, size, CRC, counts, control bit, sequence; then record by
+record where something can be wrong inside. Records are only rewritten when the topic demands
+another codec; otherwise offset, epoch and, for LogAppendTime, the timestamp are patched into the
+client's own bytes. Not here: what a producer sent before (`storage` keeps that), and what a Produce
+request may carry (`produced_batch`).
+"""
+
+from enum import Enum
+from typing import Final, NamedTuple, NoReturn
+
+from kraft_wire.broker.ports import TopicLimits
+from kraft_wire.model import LeaderEpoch, Offset, TopicPartition
+from kraft_wire.wire.compression.codecs import (
+    STORED_LIMITS,
+    Compression,
+    DecompressionLimits,
+)
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.corruption import (
+    CorruptRecordBatch,
+    DecompressedTooLarge,
+    InvalidRecord,
+)
+from kraft_wire.wire.records.record_batch import (
+    CODEC_MASK,
+    CONTROL_BIT,
+    HEADER_BYTES,
+    LOG_APPEND_TIME_BIT,
+    LOG_OVERHEAD_BYTES,
+    RecordBatch,
+    parse_batches,
+    patch_create_time,
+    patch_log_append_time,
+)
+from kraft_wire.wire.records.record_skim import skim_records
+
+__all__ = [
+    "AppendOrigin",
+    "AppendRejected",
+    "RecordError",
+    "assigned",
+    "check_batch",
+]
+
+_NO_TIMESTAMP: Final = -1
+_COPIED_BYTES_MAX: Final = 64 * 1024
+_SHOWN_ERRORS: Final = 3
+"""Kafka's message shows the first three record errors at most."""
+_CODECS: Final = {
+    "uncompressed": Compression.NONE,
+    "gzip": Compression.GZIP,
+    "snappy": Compression.SNAPPY,
+    "lz4": Compression.LZ4,
+    "zstd": Compression.ZSTD,
+}
+_LAST_CODEC: Final = Compression.ZSTD
+_BATCH_ERRORS: Final = frozenset(
+    {ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE, ErrorCode.CORRUPT_MESSAGE}
+)
+"""Errors whose answer does not tell the log start offset, as in Kafka."""
+
+
+class AppendOrigin(Enum):
+    """Who wrote the records: clients are not trusted, coordinators are this process."""
+
+    CLIENT = "client"
+    COORDINATOR = "coordinator"
+
+
+class RecordError(NamedTuple):
+    """One refused record of a batch (KIP-467)."""
+
+    batch_index: int
+    """Index of the record inside its batch."""
+    message: str
+
+
+class AppendRejected(Exception):
+    """The records may not enter the log; nothing was written."""
+
+    def __init__(
+        self,
+        error: ErrorCode,
+        message: str | None = None,
+        record_errors: tuple[RecordError, ...] = (),
+    ) -> None:
+        super().__init__(error, message)
+        self.error = error
+        self.message = message
+        self.record_errors = record_errors
+
+    @property
+    def tells_log_start(self) -> bool:
+        """Whether Kafka's answer carries the log start offset beside this error."""
+        return self.error not in _BATCH_ERRORS
+
+
+def check_batch(
+    batch: RecordBatch,
+    name: TopicPartition,
+    limits: TopicLimits,
+    wall_ms: int,
+    decompression: DecompressionLimits,
+) -> None:
+    """Check what a client wants to append, and correct the times in the head of its batch.
+
+    Errors (`AppendRejected`), first match wins: INVALID_RECORD for a base offset that is not 0,
+    MESSAGE_TOO_LARGE, CORRUPT_MESSAGE, INVALID_RECORD for a batch that lies about its records or
+    holds what clients may not write, INVALID_RECORD or INVALID_TIMESTAMP with one entry per refused
+    record.
+    """
+    if not _is_sound(batch, limits):
+        _refuse(batch, name, limits)
+    _check_inside(batch, name, limits, wall_ms, decompression)
+
+
+def assigned(
+    batch: RecordBatch,
+    limits: TopicLimits,
+    next_offset: Offset,
+    leader_epoch: LeaderEpoch,
+    wall_ms: int,
+) -> RecordBatch:
+    """Return a batch as it is to be written: codec, offset, leader epoch, append time.
+
+    Patches the batch's own bytes where the codec stays. Errors (`AppendRejected`):
+    RECORD_LIST_TOO_LARGE.
+    """
+    if limits.compression_type != "producer":
+        batch = _recompressed(batch, limits)
+    if batch.view.readonly:
+        batch.view = memoryview(bytearray(batch.view))
+    batch.assign(next_offset, leader_epoch)
+    if limits.message_timestamp_type == "LogAppendTime":
+        patch_log_append_time(batch.view, wall_ms)
+        _take_over_times(batch)
+    size_bytes = len(batch.view)
+    if size_bytes > limits.segment_bytes:
+        raise AppendRejected(
+            ErrorCode.RECORD_LIST_TOO_LARGE,
+            f"The record batch list size of {size_bytes} bytes exceeds the maximum "
+            f"configured segment size of {limits.segment_bytes} bytes",
+        )
+    return batch
+
+
+def _is_sound(batch: RecordBatch, limits: TopicLimits) -> bool:
+    """Say whether nothing is wrong with a client's batch as a whole; what is, `_refuse` finds."""
+    return (
+        batch.base_offset == 0
+        and batch.batch_length + LOG_OVERHEAD_BYTES <= limits.max_message_bytes
+        and 0 < batch.records_count == batch.last_offset_delta + 1
+        and not batch.attributes & CONTROL_BIT
+        and (batch.producer_id < 0 or batch.base_sequence >= 0)
+        and batch.crc_is_valid()
+    )
+
+
+def _refuse(batch: RecordBatch, name: TopicPartition, limits: TopicLimits) -> NoReturn:
+    """Raise the first thing that is wrong with a batch's head or its bytes."""
+    if batch.base_offset != 0:
+        raise AppendRejected(
+            ErrorCode.INVALID_RECORD,
+            f"The baseOffset of the record batch in the append to {name} should be 0, but it is "
+            f"{batch.base_offset}",
+        )
+    if batch.size_bytes > limits.max_message_bytes:
+        raise AppendRejected(
+            ErrorCode.MESSAGE_TOO_LARGE,
+            f"The record batch size in the append to {name} is {batch.size_bytes} bytes which "
+            f"exceeds the maximum configured value of {limits.max_message_bytes} bytes",
+        )
+    if not batch.crc_is_valid():
+        raise AppendRejected(
+            ErrorCode.CORRUPT_MESSAGE,
+            f"Record is corrupt (stored crc = {batch.crc}) in topic partition {name}.",
+        )
+    problem = _head_problem(batch)
+    assert problem is not None, batch
+    raise AppendRejected(ErrorCode.INVALID_RECORD, f"{problem} in topic partition {name}.")
+
+
+def _head_problem(batch: RecordBatch) -> str | None:
+    """Return what makes a batch's head impossible, None when nothing does."""
+    count = batch.records_count
+    if batch.last_offset_delta < 0:
+        return f"Batch has an invalid offset range: [0, {batch.last_offset_delta}]"
+    if count <= 0:
+        return f"Invalid reported count for record batch: {count}"
+    if batch.last_offset_delta + 1 != count:
+        return (
+            f"Inconsistent batch offset range [0, {batch.last_offset_delta}] and count of "
+            f"records {count}"
+        )
+    if batch.is_control:
+        return "Clients are not allowed to write control records"
+    if batch.has_producer_id and batch.base_sequence < 0:
+        return (
+            f"Invalid sequence number {batch.base_sequence} in record batch with producerId "
+            f"{batch.producer_id}"
+        )
+    return None
+
+
+def _check_inside(
+    batch: RecordBatch,
+    name: TopicPartition,
+    limits: TopicLimits,
+    wall_ms: int,
+    decompression: DecompressionLimits,
+) -> None:
+    """Walk over the records: their codec and shape, keys of a compacted topic, timestamps."""
+    if batch.attributes & CODEC_MASK > _LAST_CODEC:
+        raise AppendRejected(ErrorCode.UNKNOWN_SERVER_ERROR, "Unknown compression type")
+    try:
+        delta_min, delta_max, has_null_key = skim_records(
+            _body(batch, decompression), batch.records_count
+        )
+    except DecompressedTooLarge as bomb:
+        raise AppendRejected(ErrorCode.MESSAGE_TOO_LARGE, str(bomb)) from bomb
+    except InvalidRecord as invalid:
+        raise AppendRejected(ErrorCode.INVALID_RECORD, str(invalid)) from invalid
+    except CorruptRecordBatch as corrupt:
+        raise AppendRejected(ErrorCode.CORRUPT_MESSAGE, str(corrupt)) from corrupt
+    if has_null_key and limits.is_compacted:
+        _refuse_null_keys(batch, name)
+    if limits.message_timestamp_type == "CreateTime":
+        oldest, latest = batch.base_timestamp + delta_min, batch.base_timestamp + delta_max
+        low = wall_ms - limits.message_timestamp_before_max_ms
+        high = wall_ms + limits.message_timestamp_after_max_ms
+        if oldest < low or latest > high:
+            _refuse_timestamps(batch, low, high)
+        if batch.max_timestamp != latest or batch.attributes & LOG_APPEND_TIME_BIT:
+            _correct_times(batch)
+
+
+def _body(batch: RecordBatch, limits: DecompressionLimits) -> bytes | memoryview:
+    """Return the records; copied where that makes walking over them cheaper than not."""
+    if batch.attributes & CODEC_MASK:
+        return batch.body(limits)
+    body = batch.view[HEADER_BYTES:]
+    return body.tobytes() if len(body) < _COPIED_BYTES_MAX else body
+
+
+def _refuse_null_keys(batch: RecordBatch, name: TopicPartition) -> None:
+    reason = f"Compacted topic cannot accept message without key in topic partition {name}"
+    errors = [
+        RecordError(index, reason)
+        for index, record in enumerate(batch.records(STORED_LIMITS))
+        if record.key is None
+    ]
+    shown = ", ".join(
+        f"RecordError(batchIndex={error.batch_index}, message='{error.message}')"
+        for error in errors[:_SHOWN_ERRORS]
+    )
+    message = (
+        f"One or more records have been rejected due to {len(errors)} record errors in total, and "
+        f"only showing the first three errors at most: [{shown}]"
+    )
+    raise AppendRejected(ErrorCode.INVALID_RECORD, message, tuple(errors))
+
+
+def _refuse_timestamps(batch: RecordBatch, low: int, high: int) -> None:
+    """Refuse records that are too far in the past or in the future (KIP-937)."""
+    errors = tuple(
+        RecordError(
+            index,
+            f"Timestamp {record.timestamp} of message with offset {record.offset} is out of "
+            f"range. The timestamp should be within [{low}, {high}]",
+        )
+        for index, record in enumerate(batch.records(STORED_LIMITS))
+        if record.timestamp != _NO_TIMESTAMP and not low <= record.timestamp <= high
+    )
+    if errors:
+        message = "One or more records have been rejected due to invalid timestamp"
+        raise AppendRejected(ErrorCode.INVALID_TIMESTAMP, message, errors)
+
+
+def _correct_times(batch: RecordBatch) -> None:
+    """Make a batch's head say of its records' times what is so, as Kafka does."""
+    latest = max(_NO_TIMESTAMP, *(record.timestamp for record in batch.records(STORED_LIMITS)))
+    if latest == batch.max_timestamp and not batch.attributes & LOG_APPEND_TIME_BIT:
+        return
+    if batch.view.readonly:
+        batch.view = memoryview(bytearray(batch.view))
+    patch_create_time(batch.view, latest)
+    _take_over_times(batch)
+
+
+def _take_over_times(batch: RecordBatch) -> None:
+    """Read again what a patch of the times has changed."""
+    patched = RecordBatch(batch.view)
+    batch.attributes, batch.crc = patched.attributes, patched.crc
+    batch.max_timestamp = patched.max_timestamp
+
+
+def _recompressed(batch: RecordBatch, limits: TopicLimits) -> RecordBatch:
+    """Rebuild a batch in the codec that the topic demands; everything else stays."""
+    if _CODECS[limits.compression_type] == batch.compression:
+        return batch
+    rebuilt = build_batch(
+        batch.records(STORED_LIMITS),
+        base_offset=batch.base_offset,
+        compression=_CODECS[limits.compression_type],
+        producer_id=batch.producer_id,
+        producer_epoch=batch.producer_epoch,
+        base_sequence=batch.base_sequence,
+        is_transactional=batch.is_transactional,
+    )
+    return parse_batches(memoryview(rebuilt))[0]

@@ -1,0 +1,94 @@
+"""The one record batch of format 2 that a Produce request may carry for a partition.
+
+KIP-98 (format 2), KIP-110 (zstd from version 7 on). Not here: what the batch says of its records
+(`append_validation`), and what the request says beside its records (`handlers/produce`).
+"""
+
+from struct import Struct
+from typing import Final
+
+from kraft_wire.broker.producing.append_validation import AppendRejected
+from kraft_wire.model import FileSlice
+from kraft_wire.wire.compression.codecs import Compression
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.records.corruption import CorruptRecordBatch
+from kraft_wire.wire.records.record_batch import (
+    CODEC_MASK,
+    HEADER_BYTES,
+    LOG_OVERHEAD_BYTES,
+    MAGIC,
+    RecordBatch,
+    peek_header,
+)
+
+__all__ = ["produced_batch"]
+
+_FIRST_ZSTD_VERSION: Final = 7
+_ZSTD: Final = Compression.ZSTD
+_LENGTH: Final = Struct(">i")
+_LENGTH_AT: Final = 8
+_LENGTH_MIN: Final = 14
+"""The overhead of a record of format 0, which Kafka takes as the least for every format."""
+_MAGIC_AT: Final = 16
+
+
+def produced_batch(
+    records: bytes | bytearray | memoryview | FileSlice | None, version: int
+) -> RecordBatch:
+    """Return the batch in the records of a Produce request of a version.
+
+    As in Kafka, a batch that is cut counts as none, and so does what follows a whole one. Errors
+    (`AppendRejected`), first match wins: INVALID_RECORD for no batch or one of another format,
+    CORRUPT_MESSAGE, UNSUPPORTED_COMPRESSION_TYPE, INVALID_RECORD for a second batch.
+    """
+    view = records
+    if not isinstance(view, memoryview):
+        assert not isinstance(view, FileSlice), "decoded requests carry bytes"
+        view = memoryview(view or b"")
+    size_bytes = len(view)
+    batch = RecordBatch(view) if size_bytes >= HEADER_BYTES else None
+    if (
+        batch is None
+        or batch.magic != MAGIC
+        or batch.batch_length + LOG_OVERHEAD_BYTES != size_bytes
+    ):
+        batch = _first_batch(view)
+    if version < _FIRST_ZSTD_VERSION:
+        _refuse_codec(batch.attributes & CODEC_MASK)
+    if len(batch.view) < size_bytes and _batch_size(view[len(batch.view) :]) is not None:
+        raise AppendRejected(ErrorCode.INVALID_RECORD)
+    return batch
+
+
+def _refuse_codec(codec: int) -> None:
+    """Refuse the codecs that came with version 7, and those that do not exist."""
+    if codec == _ZSTD:
+        raise AppendRejected(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+    if codec > _ZSTD:
+        raise AppendRejected(ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+def _first_batch(view: memoryview) -> RecordBatch:
+    """Return the batch in front of other bytes; AppendRejected says why there is none."""
+    size = _batch_size(view)
+    if size is None or view[_MAGIC_AT] != MAGIC:
+        raise AppendRejected(ErrorCode.INVALID_RECORD)
+    try:
+        return peek_header(view)
+    except CorruptRecordBatch as corrupt:
+        raise AppendRejected(ErrorCode.CORRUPT_MESSAGE) from corrupt
+
+
+def _batch_size(view: memoryview) -> int | None:
+    """Return the size of the whole batch at the start, None for a cut one or none at all."""
+    if len(view) <= _MAGIC_AT:
+        return None
+    length: int = _LENGTH.unpack_from(view, _LENGTH_AT)[0]
+    if length < _LENGTH_MIN:
+        message = f"Record size {length} is less than the minimum record overhead ({_LENGTH_MIN})"
+        raise AppendRejected(ErrorCode.CORRUPT_MESSAGE, message)
+    if view[_MAGIC_AT] > MAGIC:
+        magic = (view[_MAGIC_AT] ^ 0x80) - 0x80  # a signed byte
+        raise AppendRejected(ErrorCode.CORRUPT_MESSAGE, f"Invalid magic found in record: {magic}")
+    size = length + LOG_OVERHEAD_BYTES
+    return size if size <= len(view) else None

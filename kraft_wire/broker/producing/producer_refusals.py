@@ -1,0 +1,61 @@
+"""Log lines about batches that a producer's epoch or sequence forbids (KIP-98).
+
+What such a refusal means is seen only beside what the partition remembers: a gap that came with a
+leader change, a producer that was fenced, or a mistake of either side. The client is told one
+error code. A client that sends nothing else cannot fill the disk with them (`line_limit`).
+"""
+
+from typing import Final
+
+from kraft_wire.broker.context import RequestContext
+from kraft_wire.broker.line_limit import LineLimit
+from kraft_wire.broker.partition import Partition
+from kraft_wire.broker.ports import ProducerStateView, Report
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.records.record_batch import RecordBatch
+
+__all__ = ["REFUSALS", "ProducerRefusals"]
+
+REFUSALS: Final = frozenset(
+    {ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.INVALID_PRODUCER_EPOCH}
+)
+
+
+class ProducerRefusals:
+    """Writes the lines of one broker."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._limit = LineLimit(self._suppressed)
+
+    def tell(
+        self, context: RequestContext, partition: Partition, batch: RecordBatch, error: ErrorCode
+    ) -> None:
+        """Write the line of one refusal, unless its like from there filled this second."""
+        assert error in REFUSALS, error
+        if not self._limit.may_write(context.client_host, error.name, context.now_ms):
+            return
+        known = _known(partition, batch.producer_id)
+        self._report(
+            "producer_refused",
+            client=context.client_host,
+            client_id=context.client_id,
+            partition=partition.topic_partition,
+            leader_epoch=partition.leader_epoch,
+            log_end_offset=partition.log.log_end_offset,
+            reason=error.name,
+            producer_id=batch.producer_id,
+            epoch=batch.producer_epoch,
+            sequence=batch.base_sequence,
+            last_epoch="-" if known is None else known.producer_epoch,
+            last_sequence="-" if known is None else known.last_sequence,
+        )
+
+    def _suppressed(self, host: str, reason: str, count: int) -> None:
+        self._report("producer_refused_suppressed", client=host, reason=reason, count=count)
+
+
+def _known(partition: Partition, producer_id: int) -> ProducerStateView | None:
+    """Return what the partition remembers of a producer, None where it is unknown."""
+    producers = partition.log.producer_states.active_producers()
+    return next((each for each in producers if each.producer_id == producer_id), None)

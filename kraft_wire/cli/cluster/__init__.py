@@ -1,0 +1,1 @@
+"""`kraft-wire cluster`: controllers and brokers as processes of this machine."""

@@ -1,0 +1,225 @@
+"""`kraft-wire cluster`: controllers and brokers as processes of this machine, to try a cluster out.
+
+`up` starts them and stays; the other verbs find them through its state file. A node that ends, by
+`kill`, by `stop`, or by itself, stays down until `start`. Exit codes: 0 done, 1 the node was not in
+the state that the verb is for, 2 could not run.
+"""
+
+import json
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import typer
+from rich.console import Console
+
+from kraft_wire.cli.cluster import options
+from kraft_wire.cli.cluster.cuts import cut_off, healed
+from kraft_wire.cli.cluster.files import BROKER, CannotRun, ClusterFiles
+from kraft_wire.cli.cluster.nodes import (
+    WrongState,
+    asked,
+    chosen_node,
+    opened,
+    send,
+    signalled,
+    start_again,
+    until_gone,
+)
+from kraft_wire.cli.cluster.plan import UpOptions, found_or_made
+from kraft_wire.cli.cluster.setup import reformat
+from kraft_wire.cli.cluster.up import run_up
+from kraft_wire.cli.cluster.view import cluster_json, cluster_table
+from kraft_wire.cli.system_refusals import system_refusal
+from kraft_wire.model import uuid_to_text
+from kraft_wire.server.clock import wall_ms
+
+__all__ = ["app"]
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None)
+
+_WRONG_STATE: Final = 1
+_COULD_NOT_RUN: Final = 2
+_WIDTH: Final = 10_000
+"""A file or a pipe gets whole lines, however long."""
+
+
+@app.command("up")
+def up_command(
+    controllers: options.Controllers = None,
+    brokers: options.Brokers = None,
+    directory: options.Directory = options.HERE,
+    apache_controllers: options.ApacheControllers = None,
+    apache_brokers: options.ApacheBrokers = None,
+    jars: options.Jars = None,
+    override: options.Overrides = None,
+    feature: options.Features = None,
+    netns: options.Netns = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Run a cluster until Ctrl-C, which stops brokers, then controllers; what is there is kept.
+
+    A node that ends stays down until `kraft-wire cluster start NODE`, or the next `up`.
+    """
+    wanted = UpOptions(
+        controllers=controllers,
+        apache_controllers=apache_controllers,
+        brokers=brokers,
+        apache_brokers=apache_brokers,
+        overrides=tuple(override or ()),
+        features=tuple(feature or ()),
+        has_network=netns,
+        jars=jars,
+    )
+    with _told():
+        files = ClusterFiles(directory)
+        files.directory.mkdir(parents=True, exist_ok=True)
+        with files.locked():
+            run_up(files, found_or_made(files, wanted), jars, as_json=as_json)
+
+
+@app.command("status")
+def status_command(
+    directory: options.Directory = options.HERE, as_json: options.AsJson = False
+) -> None:
+    """Show the nodes once."""
+    with _told():
+        _, state = opened(directory)
+        facts = asked(state)
+    if as_json:
+        print(json.dumps(cluster_json(state, facts), indent=2))
+    else:
+        width = None if sys.stdout.isatty() else _WIDTH
+        Console(width=width, highlight=False).print(cluster_table(state, facts, wall_ms()))
+
+
+@app.command("start")
+def start_command(node: options.Node, directory: options.Directory = options.HERE) -> None:
+    """Start a node that is down."""
+    with _told():
+        files, state = opened(directory)
+        chosen = chosen_node(state, node)
+        if files.runs(chosen):
+            raise WrongState(f"node {chosen.node_id} runs already")
+        start_again(files, chosen.node_id)
+    print(f"node {chosen.node_id}: started")
+
+
+@app.command("stop")
+def stop_command(node: options.Node, directory: options.Directory = options.HERE) -> None:
+    """Stop a node gracefully (SIGTERM); it stays down until `start`."""
+    with _told():
+        files, chosen = signalled(directory, node, signal.SIGTERM, signal.SIGCONT)
+        until_gone(files, chosen)
+    print(f"node {chosen.node_id}: stopped")
+
+
+@app.command("restart")
+def restart_command(node: options.Node, directory: options.Directory = options.HERE) -> None:
+    """Stop a node gracefully and start it again."""
+    with _told():
+        files, chosen = signalled(directory, node, signal.SIGTERM, signal.SIGCONT)
+        until_gone(files, chosen)
+        start_again(files, chosen.node_id)
+    print(f"node {chosen.node_id}: restarted")
+
+
+@app.command("kill")
+def kill_command(node: options.Node, directory: options.Directory = options.HERE) -> None:
+    """Kill a node (SIGKILL), as a crash would; it stays down until `start`."""
+    with _told():
+        files, chosen = signalled(directory, node, signal.SIGKILL)
+        until_gone(files, chosen)
+    print(f"node {chosen.node_id}: killed")
+
+
+@app.command("pause")
+def pause_command(node: options.Node, directory: options.Directory = options.HERE) -> None:
+    """Pause a node (SIGSTOP): its connections stay open, and it neither answers nor notices."""
+    with _told():
+        _, chosen = signalled(directory, node, signal.SIGSTOP)
+    print(f"node {chosen.node_id}: paused")
+
+
+@app.command("resume")
+def resume_command(node: options.Node, directory: options.Directory = options.HERE) -> None:
+    """Let a paused node go on (SIGCONT)."""
+    with _told():
+        _, chosen = signalled(directory, node, signal.SIGCONT)
+    print(f"node {chosen.node_id}: resumed")
+
+
+@app.command("wipe")
+def wipe_command(node: options.Node, directory: options.Directory = options.HERE) -> None:
+    """Kill a node and replace its disk by an empty one; it stays down until `start`.
+
+    A broker copies its replicas anew from those that lead. A controller's new disk has a new
+    directory id, of which the quorum knows nothing: started again, it follows as an observer.
+    `kraft-wire quorum remove-voter` takes the vote of the lost disk away, `add-voter` gives one to
+    the new.
+    """
+    with _told():
+        files, state = opened(directory)
+        chosen = chosen_node(state, node)
+        if files.runs(chosen):
+            send(chosen, signal.SIGKILL)
+            until_gone(files, chosen)
+        directory_id = reformat(files, state, chosen.node_id)
+    print(f"node {chosen.node_id}: wiped; its new directory id is {uuid_to_text(directory_id)}")
+    start = f"kraft-wire cluster start {chosen.node_id}"
+    if chosen.role == BROKER:
+        print(f"to let it copy its replicas anew:  {start}")
+        return
+    print(
+        f"to let it vote again:  {start},  kraft-wire quorum remove-voter -i {chosen.node_id},  "
+        f"add-voter --config {files.properties(chosen.node_id)}"
+    )
+
+
+@app.command("partition")
+def partition_command(
+    node: options.Node,
+    directory: options.Directory = options.HERE,
+    others: options.Others = None,
+    only: options.Only = "",
+) -> None:
+    """Cut a node off from others, until `heal`; clients on this machine still reach it.
+
+    Packets get lost, and nobody is told. Only where `up --netns` gave each node its own network.
+    """
+    with _told():
+        files, state = opened(directory)
+        chosen = chosen_node(state, node)
+        sides = [chosen_node(state, each) for each in others or ()]
+        cuts = cut_off(files, state, chosen, sides, only)
+    for cut in cuts:
+        print(f"node {cut.sender}: does not reach node {cut.receiver}")
+
+
+@app.command("heal")
+def heal_command(
+    node: options.NodeOrAll = None,
+    directory: options.Directory = options.HERE,
+) -> None:
+    """Let every node reach every other again, or one node all others."""
+    with _told():
+        files, state = opened(directory)
+        cuts = healed(files, state, None if node is None else chosen_node(state, node))
+    for cut in cuts:
+        print(f"node {cut.sender}: reaches node {cut.receiver} again")
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Every problem ends the command with one line and the exit code of its kind."""
+    try:
+        yield
+    except WrongState as problem:
+        sys.stderr.write(f"kraft-wire cluster: {problem}\n")
+        raise typer.Exit(_WRONG_STATE) from problem
+    except (CannotRun, OSError) as problem:
+        reason = system_refusal(problem) if isinstance(problem, OSError) else problem
+        sys.stderr.write(f"kraft-wire cluster: {reason}\n")
+        raise typer.Exit(_COULD_NOT_RUN) from problem

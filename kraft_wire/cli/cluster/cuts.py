@@ -1,0 +1,58 @@
+"""`cluster partition` and `heal`: which directions between nodes are cut, and made whole again.
+
+A file for each direction says what is cut, so that `up` and `status` can show it; the packets
+themselves are `cluster_network`'s.
+"""
+
+from collections.abc import Sequence
+
+from kraft_wire.cli.cluster.files import CannotRun, ClusterFiles, ClusterState, Cut, NodeState
+from kraft_wire.cli.cluster.network import ClusterNetwork, missing
+
+__all__ = ["cut_off", "healed"]
+
+
+def cut_off(
+    files: ClusterFiles,
+    state: ClusterState,
+    node: NodeState,
+    others: Sequence[NodeState],
+    only: str,
+) -> list[Cut]:
+    """Cut a node off from others, none meaning all; return the directions. Errors: CannotRun."""
+    network = _network(files, state)
+    if only not in ("", "in", "out"):
+        raise CannotRun(f"--only {only}: it is `in` or `out`")
+    ids = [each.node_id for each in others or state.nodes.values() if each is not node]
+    if not ids:
+        raise CannotRun(f"node {node.node_id} cannot be cut off from itself")
+    cuts = [Cut(node.node_id, each) for each in ids if only != "in"]
+    cuts += [Cut(each, node.node_id) for each in ids if only != "out"]
+    for cut in cuts:  # first: to heal what never was cut does no harm, to forget a cut does
+        files.cut(cut).touch()
+    network.cut(cuts)
+    return cuts
+
+
+def healed(files: ClusterFiles, state: ClusterState, node: NodeState | None) -> list[Cut]:
+    """Let a node, or everybody, reach and be reached; return the directions. Errors: CannotRun."""
+    network = _network(files, state)
+    cuts = [each for each in files.cuts() if node is None or node.node_id in each]
+    network.heal(cuts)
+    for cut in cuts:
+        files.cut(cut).unlink(missing_ok=True)
+    return cuts
+
+
+def _network(files: ClusterFiles, state: ClusterState) -> ClusterNetwork:
+    if state.network is None:
+        raise CannotRun(
+            "these nodes share this machine's network, where none can be cut off: `kraft-wire "
+            "cluster up --netns` in a new --dir gives each its own (Linux, root)"
+        )
+    if not files.is_supervised:
+        raise CannotRun(f"no `kraft-wire cluster up` runs in {files.directory}")
+    why = missing()
+    if why is not None:
+        raise CannotRun(f"nobody can be cut off: {why}")
+    return ClusterNetwork(state)

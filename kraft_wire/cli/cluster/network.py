@@ -1,0 +1,134 @@
+"""A network of its own for each node of a cluster, where single directions can be cut.
+
+Linux namespaces on one bridge, whose other end is the machine itself, so that clients reach every
+node. A direction is cut where it begins: the sender gets a wrong hardware address for the receiver,
+and its packets leave and reach nobody, unnoticed, while the other direction works. That needs root
+and the command `ip`, and no kernel module beyond veth and bridge. Names are made of the cluster's
+id, so what an `up` that was killed left behind is found and replaced by the next.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable
+from typing import Final
+
+from kraft_wire.cli.cluster.files import CannotRun, ClusterState, Cut
+
+__all__ = ["ClusterNetwork", "free_network", "host_in", "missing"]
+
+_NOWHERE: Final = "02:00:00:00:de:ad"
+_MACHINE: Final = 254
+"""The last number of the machine's own address; ids of nodes are far below."""
+_NETWORKS: Final = 250
+
+
+def missing() -> str | None:
+    """Return why nodes cannot have networks of their own here, None where they can."""
+    if shutil.which("ip") is None:
+        return "there is no command `ip` (package iproute2) on the PATH"
+    if os.geteuid() != 0:
+        return "that needs root"
+    probe = f"kw{os.getpid()}p"
+    done = _asked("netns", "add", probe)
+    if done.returncode:
+        return f"ip netns add: {' '.join(done.stderr.split())}"
+    _ip("netns", "del", probe)
+    return None
+
+
+def free_network(cluster_id: str) -> int:
+    """Return the third number of addresses that nobody has here. Errors: CannotRun."""
+    taken = _asked("-4", "-o", "addr").stdout
+    first = hashlib.sha256(cluster_id.encode()).digest()[0]
+    for number in range(first, first + _NETWORKS):
+        if f" {host_in(number % _NETWORKS, _MACHINE)}/" not in taken:
+            return number % _NETWORKS
+    raise CannotRun("every network of 10.92.0.0/16 is taken: end another cluster")
+
+
+def host_in(network: int, node_id: int) -> str:
+    """Return a node's address in a network."""
+    return f"10.92.{network}.{node_id}"
+
+
+class ClusterNetwork:
+    """The namespaces of one cluster."""
+
+    def __init__(self, state: ClusterState) -> None:
+        assert state.network is not None, "the nodes share the machine's network"
+        self._network = state.network
+        self._node_ids = list(state.nodes)
+        self._name = f"kw{hashlib.sha256(state.cluster_id.encode()).hexdigest()[:6]}"
+
+    def command(self, node_id: int, command: list[str]) -> list[str]:
+        """Return a command as it is run inside; the process that it becomes is the same."""
+        return ["ip", "netns", "exec", self._namespace(node_id), *command]
+
+    def make(self) -> None:
+        """Make everything anew. Errors: CannotRun."""
+        self.remove()
+        _ip("link", "add", self._name, "type", "bridge")
+        _ip("addr", "add", f"{host_in(self._network, _MACHINE)}/24", "dev", self._name)
+        _ip("link", "set", self._name, "up")
+        for node_id in self._node_ids:
+            self._add(node_id)
+
+    def remove(self) -> None:
+        """Take away whatever of it is there."""
+        for node_id in self._node_ids:
+            _asked("netns", "del", self._namespace(node_id))
+            _asked("link", "del", self._outside(node_id))  # a namespace outlives who is in it
+        _asked("link", "del", self._name)
+
+    def cut(self, cuts: Iterable[Cut]) -> None:
+        """Let nothing arrive from now on."""
+        for cut in cuts:
+            self._point(cut, _NOWHERE)
+
+    def heal(self, cuts: Iterable[Cut]) -> None:
+        """Let everything arrive again."""
+        for cut in cuts:
+            self._point(cut, self._hardware(cut.receiver))
+
+    def _add(self, node_id: int) -> None:
+        inside, outside = self._namespace(node_id), self._outside(node_id)
+        _ip("netns", "add", inside)
+        _ip("link", "add", outside, "type", "veth", "peer", "name", "eth0", "netns", inside)
+        _ip("link", "set", outside, "master", self._name, "up")
+        _ip("-n", inside, "link", "set", "eth0", "address", self._hardware(node_id))
+        own = f"{host_in(self._network, node_id)}/24"
+        _ip("-n", inside, "addr", "add", own, "dev", "eth0")
+        for device in ("lo", "eth0"):
+            _ip("-n", inside, "link", "set", device, "up")
+
+    def _point(self, cut: Cut, hardware: str) -> None:
+        where = ("neigh", "replace", host_in(self._network, cut.receiver), "lladdr", hardware)
+        _ip("-n", self._namespace(cut.sender), *where, "dev", "eth0", "nud", "permanent")
+
+    def _namespace(self, node_id: int) -> str:
+        return f"{self._name}n{node_id}"
+
+    def _outside(self, node_id: int) -> str:
+        return f"{self._name}v{node_id}"
+
+    def _hardware(self, node_id: int) -> str:
+        return f"02:00:0a:5c:{self._network:02x}:{node_id:02x}"
+
+
+def _ip(*arguments: str) -> None:
+    done = _asked(*arguments)
+    if done.returncode:
+        said = " ".join(done.stderr.split()) or f"exit code {done.returncode}"
+        raise CannotRun(f"ip {' '.join(arguments)}: {said}")
+
+
+def _asked(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["ip", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        start_new_session=True,  # Ctrl-C is for `up`, which ends in order
+    )

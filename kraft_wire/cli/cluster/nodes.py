@@ -1,0 +1,123 @@
+"""Finds a node of a cluster of processes, and changes what it does, from another command.
+
+By a signal, or, to have it started, by a request to the `cluster up` that runs. Each waits until
+what it asked for has happened, and until `up` knows it, so that what follows can rely on it.
+"""
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from kraft_wire.cli.cluster.facts import ClusterFacts, ClusterQuestions
+from kraft_wire.cli.cluster.files import CannotRun, ClusterFiles, ClusterState, NodeState
+
+__all__ = [
+    "WrongState",
+    "asked",
+    "chosen_node",
+    "opened",
+    "send",
+    "signalled",
+    "start_again",
+    "until_gone",
+]
+
+_WAIT_SECONDS: Final = 30.0
+_STEP_SECONDS: Final = 0.05
+
+
+class WrongState(Exception):
+    """The node is not in the state that the verb is for; the text is one line."""
+
+
+def opened(directory: Path) -> tuple[ClusterFiles, ClusterState]:
+    """Return the cluster of a directory, without processes that are gone. Errors: CannotRun."""
+    files = ClusterFiles(directory)
+    state = files.load()
+    if state is None:
+        raise CannotRun(f"there is no cluster in {files.directory} (see --dir)")
+    for node in state.nodes.values():
+        if node.pid is not None and not files.runs(node):
+            node.pid, node.is_paused = None, False
+    return files, state
+
+
+def asked(state: ClusterState) -> ClusterFacts:
+    """Ask whoever runs and is not paused."""
+    return ClusterFacts() if _nobody_runs(state) else _questions(state).ask()
+
+
+def chosen_node(state: ClusterState, text: str) -> NodeState:
+    """Return the node that a person means: an id, or `leader`. Errors: CannotRun, WrongState."""
+    if text == "leader":
+        facts = None if _nobody_runs(state) else _questions(state).quorum()
+        if facts is None or facts.leader_id not in state.nodes:
+            raise WrongState("nobody leads")
+        return state.nodes[facts.leader_id]
+    if not text.isdecimal() or int(text) not in state.nodes:
+        known = ", ".join(map(str, state.nodes))
+        raise CannotRun(f"{text!r} is no node of this cluster; its nodes are {known}")
+    return state.nodes[int(text)]
+
+
+def signalled(
+    directory: Path, text: str, *numbers: signal.Signals
+) -> tuple[ClusterFiles, NodeState]:
+    """Send signals to a node that runs."""
+    files, state = opened(directory)
+    node = chosen_node(state, text)
+    if not files.runs(node):
+        raise WrongState(f"node {node.node_id} is down")
+    send(node, *numbers)
+    return files, node
+
+
+def send(node: NodeState, *numbers: signal.Signals) -> None:
+    """Send signals to a node that was just seen to run."""
+    assert node.pid is not None, node
+    for number in numbers:
+        with suppress(ProcessLookupError):
+            os.kill(node.pid, number)
+
+
+def start_again(files: ClusterFiles, node_id: int) -> None:
+    """Ask `up` for a node, and wait until it took the request."""
+    if not files.is_supervised:
+        raise CannotRun(
+            f"no `kraft-wire cluster up` runs in {files.directory}: it starts the nodes"
+        )
+    request = files.start_request(node_id)
+    request.touch()
+    _until(lambda: not request.exists(), f"`cluster up` did not start node {node_id}")
+
+
+def until_gone(files: ClusterFiles, node: NodeState) -> None:
+    """Wait until a process has ended, and until `up` knows it."""
+    _until(lambda: not files.runs(node), f"node {node.node_id} does not end")
+
+    def is_known() -> bool:
+        state = files.load()
+        return state is None or state.nodes[node.node_id].pid != node.pid
+
+    if files.is_supervised:
+        _until(is_known, "`cluster up` does not notice")
+
+
+def _nobody_runs(state: ClusterState) -> bool:
+    return all(each.condition != "running" for each in state.nodes.values())
+
+
+def _questions(state: ClusterState) -> ClusterQuestions:
+    return ClusterQuestions(state, patience_s=2.0, answer_s=1.0)
+
+
+def _until(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + _WAIT_SECONDS
+    while not condition():
+        if time.monotonic() > deadline:
+            raise CannotRun(f"{what} within {_WAIT_SECONDS:g} s")
+        time.sleep(_STEP_SECONDS)

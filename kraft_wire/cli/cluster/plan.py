@@ -1,0 +1,128 @@
+"""What `cluster up` was asked for: read, refused in a line, or taken for the cluster that is there.
+
+Everything that a new cluster needs is known to be there before a file is made.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from kraft_wire.cli.cluster.files import APACHE, CannotRun, ClusterFiles, ClusterState
+from kraft_wire.cli.cluster.network import missing
+from kraft_wire.cli.cluster.setup import ClusterPlan, apache_jars, make_cluster
+from kraft_wire.cli.format.plan import FormatRefused, feature_levels, quorum_kind
+
+__all__ = ["UpOptions", "found_or_made"]
+
+_KEYS_OF_EACH: Final = frozenset(
+    {
+        *("process.roles", "node.id", "broker.id", "listeners", "log.dirs", "log.dir"),
+        *("controller.listener.names", "controller.quorum.bootstrap.servers"),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class UpOptions:
+    """The options of `cluster up`; None where one was not given."""
+
+    controllers: int | None
+    apache_controllers: int | None
+    brokers: int | None
+    apache_brokers: int | None
+    overrides: tuple[str, ...]
+    features: tuple[str, ...]
+    has_network: bool
+    jars: str | None
+
+
+def found_or_made(files: ClusterFiles, options: UpOptions) -> ClusterState:
+    """Return the directory's cluster, or a new one. Errors: CannotRun."""
+    state = files.load()
+    if state is None:
+        _check_place(files)
+        return make_cluster(files, _plan(options))
+    _check_same(files, state, options)
+    return state
+
+
+def _check_place(files: ClusterFiles) -> None:
+    """Refuse a directory that a list of directories cannot hold: Kafka splits it at commas."""
+    path = str(files.directory)
+    if "," in path or any("\ud800" <= each <= "\udfff" for each in path):
+        raise CannotRun(f"--dir {path!a}: log.dirs cannot name what has a comma or is no text")
+
+
+def _plan(options: UpOptions) -> ClusterPlan:
+    plan = ClusterPlan(
+        controllers=3 if options.controllers is None else options.controllers,
+        apache_controllers=options.apache_controllers or 0,
+        brokers=options.brokers or 0,
+        apache_brokers=options.apache_brokers or 0,
+        overrides=dict(map(_override, options.overrides)),
+        levels=_levels(options),
+        has_network=options.has_network,
+    )
+    for kind, all_of_them, of_apache in (
+        ("controllers", plan.controllers, plan.apache_controllers),
+        ("brokers", plan.brokers, plan.apache_brokers),
+    ):
+        if of_apache > all_of_them:
+            raise CannotRun(f"--apache-{kind} {of_apache}: there are only {all_of_them} {kind}")
+    if plan.apache_controllers or plan.apache_brokers:
+        apache_jars(options.jars)
+    why = missing() if plan.has_network else None
+    if why is not None:
+        raise CannotRun(f"--netns: {why}")
+    return plan
+
+
+def _levels(options: UpOptions) -> dict[str, int]:
+    """Return the levels to begin with: what brokers of ours, if there are any, live up to."""
+    kind = quorum_kind(static_voters=False, standalone=False, joins=False, initial=True)
+    has_ours = (options.brokers or 0) > (options.apache_brokers or 0)
+    try:
+        return feature_levels(None, options.features, kind, is_broker=has_ours)
+    except FormatRefused as refused:
+        raise CannotRun(f"--feature: {refused}") from refused
+
+
+def _check_same(files: ClusterFiles, state: ClusterState, options: UpOptions) -> None:
+    """Refuse what contradicts a cluster that is there already."""
+    counts = [
+        count
+        for nodes in (state.controllers, state.brokers)
+        for count in (len(nodes), sum(each.make == APACHE for each in nodes))
+    ]
+    asked = (
+        options.controllers,
+        options.apache_controllers,
+        options.brokers,
+        options.apache_brokers,
+    )
+    if any(ask not in (None, count) for ask, count in zip(asked, counts, strict=True)):
+        raise CannotRun(
+            f"{files.directory} holds a cluster of {counts[0]} controllers, {counts[1]} of them "
+            f"Apache's, and {counts[2]} brokers, {counts[3]} of them Apache's: take another --dir "
+            "for a new one"
+        )
+    for name, given in (("--override", options.overrides), ("--feature", options.features)):
+        if given:
+            raise CannotRun(
+                f"{name} is for a new cluster; the files of this one are "
+                f"{files.properties(1).parent}/node-N.properties"
+            )
+    if options.has_network and state.network is None:
+        raise CannotRun(
+            f"--netns is for a new cluster; the nodes of {files.directory} have addresses of this "
+            "machine: take another --dir"
+        )
+
+
+def _override(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise CannotRun(f"--override {text!r} is not KEY=VALUE")
+    key = key.strip()
+    if key in _KEYS_OF_EACH:
+        raise CannotRun(f"--override {key}: each node has its own, which `up` chooses")
+    return key, value.strip()

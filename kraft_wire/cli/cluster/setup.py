@@ -1,0 +1,224 @@
+"""Makes the nodes of a cluster of processes: ports, directories, formats, commands.
+
+Every node is formatted by us, Apache's too: the format is Kafka's, and needs no Java. The quorum is
+dynamic (KIP-853), so voters can be added and removed. Jars of Apache Kafka are looked for where the
+user says; nothing is ever fetched.
+"""
+
+import os
+import shutil
+import socket
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from kraft_wire.cli.chance import SystemChance
+from kraft_wire.cli.cluster.files import (
+    APACHE,
+    BROKER,
+    CONTROLLER,
+    OURS,
+    CannotRun,
+    ClusterFiles,
+    ClusterState,
+    NodeState,
+)
+from kraft_wire.cli.cluster.network import free_network, host_in
+from kraft_wire.cli.properties_file import property_line
+from kraft_wire.model import Uuid, random_uuid, uuid_to_text
+from kraft_wire.node.disks.checkpoint_files import FormattedVoter, quorum_checkpoint_bytes
+from kraft_wire.node.disks.formatting import DEFAULT_LEVELS, format_directory
+from kraft_wire.server.clock import wall_ms
+from kraft_wire.settings.topic_names import METADATA_TOPIC
+from kraft_wire.storage.os_files import OsFileSystem
+from kraft_wire.storage.snapshots.metadata_snapshot import SnapshotWriter
+from kraft_wire.storage.snapshots.store import FORMATTED_ID
+
+__all__ = [
+    "JARS_VARIABLE",
+    "ClusterPlan",
+    "apache_jars",
+    "command_of",
+    "environment_of",
+    "make_cluster",
+    "reformat",
+]
+
+JARS_VARIABLE: Final = "KRAFT_WIRE_APACHE_JARS"
+_LISTENERS: Final = {CONTROLLER: "CONTROLLER", BROKER: "PLAINTEXT"}
+_COPIES_MAX: Final = 3
+"""Replicas of a partition, where there are as many brokers; one of them may be missing."""
+_COPIED_TOPICS: Final = ("offsets.topic", "transaction.state.log", "share.coordinator.state.topic")
+_APACHE_FLAGS: Final = (
+    "-Xmx256m",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-Dorg.apache.logging.log4j.level=WARN",
+)
+
+
+def apache_jars(named: str | None) -> Path:
+    """Return the folder of Apache Kafka's jars. Errors: CannotRun with what is missing."""
+    if shutil.which("java") is None:
+        raise CannotRun("--apache needs Java: there is no java on the PATH")
+    text = named or os.environ.get(JARS_VARIABLE)
+    if not text:
+        raise CannotRun(
+            f"--apache needs Apache Kafka's jars: name their folder with --apache-jars or "
+            f"{JARS_VARIABLE} (the libs folder of its distribution)"
+        )
+    folder = Path(text).absolute()
+    if not any(folder.glob("kafka_2.*.jar")):
+        raise CannotRun(f"--apache: there is no kafka_2.*.jar in {folder}")
+    return folder
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterPlan:
+    """What a new cluster is made of; of either kind the last nodes are Apache's."""
+
+    controllers: int = 3
+    apache_controllers: int = 0
+    brokers: int = 0
+    apache_brokers: int = 0
+    overrides: Mapping[str, str] = field(default_factory=dict)
+    levels: Mapping[str, int] = field(default_factory=lambda: DEFAULT_LEVELS)
+    has_network: bool = False
+    """Whether each node gets a network of its own."""
+
+
+def make_cluster(files: ClusterFiles, plan: ClusterPlan) -> ClusterState:
+    """Format the directories of a new cluster."""
+    files.directory.mkdir(parents=True, exist_ok=True)
+    cluster_id = uuid_to_text(random_uuid(SystemChance()))
+    network = free_network(cluster_id) if plan.has_network else None
+    nodes = _nodes(plan, network)
+    state = ClusterState(cluster_id, dict(plan.overrides), dict(plan.levels), network, nodes)
+    voters = [
+        FormattedVoter(each.node_id, each.host, each.port, random_uuid(SystemChance()))
+        for each in state.controllers
+    ]
+    own_ids = {voter.node_id: voter.directory_id for voter in voters}
+    for node in nodes.values():
+        _write_properties(files, state, node)
+        own_id = own_ids.get(node.node_id) or random_uuid(SystemChance())
+        _format(files, state, node, own_id, voters if node.role == CONTROLLER else [])
+    files.save(state)
+    return state
+
+
+def _nodes(plan: ClusterPlan, network: int | None) -> dict[int, NodeState]:
+    """Return the nodes with ids from 1 on, controllers first."""
+    kinds = [
+        *[(CONTROLLER, OURS)] * (plan.controllers - plan.apache_controllers),
+        *[(CONTROLLER, APACHE)] * plan.apache_controllers,
+        *[(BROKER, OURS)] * (plan.brokers - plan.apache_brokers),
+        *[(BROKER, APACHE)] * plan.apache_brokers,
+    ]
+    assert len(kinds) == plan.controllers + plan.brokers, plan
+    nodes = {}
+    for node_id, ((role, make), port) in enumerate(
+        zip(kinds, _free_ports(len(kinds)), strict=True), start=1
+    ):
+        host = "127.0.0.1" if network is None else host_in(network, node_id)
+        nodes[node_id] = NodeState(node_id, make, port, role, host)
+    return nodes
+
+
+def reformat(files: ClusterFiles, state: ClusterState, node_id: int) -> Uuid:
+    """Give a node an empty disk, of which the quorum knows nothing; return the disk's id."""
+    shutil.rmtree(files.data(node_id), ignore_errors=True)
+    directory_id = random_uuid(SystemChance())
+    _format(files, state, state.nodes[node_id], directory_id, [])
+    return directory_id
+
+
+def command_of(files: ClusterFiles, node: NodeState, jars: Path | None) -> list[str]:
+    """Return the command that runs a node."""
+    properties = str(files.properties(node.node_id))
+    if node.make == OURS:
+        return [sys.executable, "-m", "kraft_wire.cli.main", "server", properties]
+    assert jars is not None, "looked for before"
+    return ["java", *_APACHE_FLAGS, "-cp", f"{jars}/*", "kafka.Kafka", properties]
+
+
+def environment_of() -> dict[str, str]:
+    """Return the environment of the nodes: without KAFKA_…, which would be settings of all."""
+    return {key: value for key, value in os.environ.items() if not key.startswith("KAFKA_")}
+
+
+def _write_properties(files: ClusterFiles, state: ClusterState, node: NodeState) -> None:
+    properties = {
+        "process.roles": node.role,
+        "node.id": str(node.node_id),
+        "listeners": f"{_LISTENERS[node.role]}://{node.address}",
+        "controller.listener.names": _LISTENERS[CONTROLLER],
+        "controller.quorum.bootstrap.servers": state.bootstrap,
+        "log.dirs": str(files.data(node.node_id)),
+        **_replication(len(state.brokers)),
+        **state.overrides,
+    }
+    lines = [property_line(key, value) for key, value in properties.items()]
+    files.properties(node.node_id).write_text("".join(lines), encoding="utf-8")
+
+
+def _replication(brokers: int) -> dict[str, str]:
+    """Return settings by which one of three brokers may die without anybody's noticing.
+
+    Kafka's defaults are one replica for topics, and three for those of its own, which fewer brokers
+    could not have. Controllers decide by them too.
+    """
+    if not brokers:
+        return {}
+    copies = min(brokers, _COPIES_MAX)
+    needed = str(max(copies - 1, 1))
+    counts = {f"{topic}.replication.factor": str(copies) for topic in _COPIED_TOPICS}
+    least = {f"{topic}.min.isr": needed for topic in _COPIED_TOPICS[1:]}
+    return {
+        "default.replication.factor": str(copies),
+        "min.insync.replicas": needed,
+        **counts,
+        **least,
+    }
+
+
+def _format(
+    files: ClusterFiles,
+    state: ClusterState,
+    node: NodeState,
+    directory_id: Uuid,
+    voters: list[FormattedVoter],
+) -> None:
+    """Format a directory; with voters it begins a quorum, without it finds one."""
+    fs, path = OsFileSystem(), str(files.data(node.node_id))
+    if voters:
+        metadata = f"{path}/{METADATA_TOPIC}-0"
+        fs.make_directory(path)
+        fs.make_directory(metadata)
+        writer = SnapshotWriter(fs, metadata, FORMATTED_ID, attempt=0)
+        checkpoint = quorum_checkpoint_bytes(voters, _LISTENERS[CONTROLLER], wall_ms())
+        writer.append(checkpoint)
+        writer.freeze()
+    format_directory(
+        fs,
+        path,
+        cluster_id=state.cluster_id,
+        node_id=node.node_id,
+        directory_id=directory_id,
+        levels=state.levels,
+        wall_ms=wall_ms(),
+    )
+
+
+def _free_ports(count: int) -> list[int]:
+    """Return ports of 127.0.0.1 that are free now; all are held until all are chosen."""
+    probes = [socket.socket() for _ in range(count)]
+    try:
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [probe.getsockname()[1] for probe in probes]
+    finally:
+        for probe in probes:
+            probe.close()

@@ -1,0 +1,1 @@
+"""`kraft-wire format` and `random-uuid`: log directories prepared for a node."""

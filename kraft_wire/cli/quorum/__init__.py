@@ -1,0 +1,1 @@
+"""`kraft-wire quorum`: describe, watch and change a metadata quorum."""

@@ -1,0 +1,264 @@
+"""`kraft-wire quorum`: describe and watch a metadata quorum, add and remove its voters.
+
+Works with any KRaft cluster, through its controllers or its brokers; a controller that does not
+lead is only the way to the one that does. Exit codes: 0 done, 1 the quorum refused, 2 could not
+run.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.text import Text
+
+from kraft_wire.cli.quorum.admin import (
+    OutcomeUnknown,
+    QuorumAdmin,
+    QuorumRefused,
+    read_entry,
+)
+from kraft_wire.cli.quorum.facts import QuorumFacts
+from kraft_wire.cli.quorum.input import BadInput, both_forms, removed_voter, voter_of
+from kraft_wire.cli.quorum.views import facts_json, replication_text, status_text, watch_table
+from kraft_wire.client import CannotTalk
+from kraft_wire.model import uuid_to_text
+from kraft_wire.server.clock import wall_ms
+from kraft_wire.wire.message import UnencodableMessage
+
+__all__ = ["app"]
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None)
+
+_REFUSED: Final = 1
+_COULD_NOT_RUN: Final = 2
+_SECONDS_A_DAY: Final = 86_400.0
+_WIDTH: Final = 10_000
+"""A file or a pipe gets whole lines, however long."""
+
+Controllers = Annotated[
+    str | None,
+    typer.Option("--bootstrap-controller", "-c", help="Controllers, as host:port[,host:port…]."),
+]
+Servers = Annotated[
+    str | None,
+    typer.Option("--bootstrap-server", "-b", help="Brokers, as host:port[,host:port…]."),
+]
+Patience = Annotated[
+    float, typer.Option("--timeout", min=0.0, help="Seconds to look for a leader.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
+
+
+@app.command("describe")
+def describe_command(
+    bootstrap_controller: Controllers = None,
+    bootstrap_server: Servers = None,
+    status: Annotated[bool, typer.Option("--status", help="Leader, epoch, voters, lag.")] = False,
+    replication: Annotated[
+        bool, typer.Option("--replication", help="Each replica: how far, and how long ago.")
+    ] = False,
+    human_readable: Annotated[
+        bool, typer.Option("--human-readable", help="With --replication: times as ages.")
+    ] = False,
+    timeout: Patience = 10.0,
+    as_json: AsJson = False,
+) -> None:
+    """Describe the quorum, line by line as kafka-metadata-quorum does; --json gives all of it."""
+    with _told():
+        if status and replication:
+            raise BadInput("give one of --status and --replication, or neither for both")
+        if human_readable and not replication:
+            raise BadInput("--human-readable belongs to --replication")
+        facts = _admin(bootstrap_controller, bootstrap_server, timeout).describe()
+    if as_json:
+        _print_json(facts_json(facts))
+        return
+    shown_at_ms = wall_ms() if human_readable else None
+    parts = [] if replication else [status_text(facts)]
+    parts += [] if status else [replication_text(facts, shown_at_ms)]
+    sys.stdout.write("\n".join(parts))
+
+
+@app.command("watch")
+def watch_command(
+    bootstrap_controller: Controllers = None,
+    bootstrap_server: Servers = None,
+    interval: Annotated[
+        float,
+        typer.Option(
+            "--interval", "-n", min=0.05, max=_SECONDS_A_DAY, help="Seconds between two looks."
+        ),
+    ] = 1.0,
+    count: Annotated[
+        int, typer.Option("--count", min=0, help="Looks to take; 0 goes on until Ctrl-C.")
+    ] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Show the quorum again and again, elections included; --json prints a line per look."""
+    with _told():
+        admin = _admin(bootstrap_controller, bootstrap_server, 0.0, connection_s=1.0)
+    looks = _looks(admin, interval, count)
+    try:
+        if as_json:
+            for facts, problem in looks:
+                print(json.dumps({"error": problem} if facts is None else facts_json(facts)))
+                sys.stdout.flush()
+        elif sys.stdout.isatty():
+            with Live(auto_refresh=False) as live:
+                for facts, problem in looks:
+                    live.update(_picture(facts, problem), refresh=True)
+        else:
+            console = Console(width=_WIDTH, highlight=False)
+            for facts, problem in looks:
+                console.print(_picture(facts, problem))
+    except KeyboardInterrupt:
+        return
+
+
+@app.command("add-voter")
+def add_voter_command(
+    bootstrap_controller: Controllers = None,
+    bootstrap_server: Servers = None,
+    config: Annotated[
+        str | None,
+        typer.Option("--config", help="The new voter's server.properties, its directory beside."),
+    ] = None,
+    voter: Annotated[
+        str | None, typer.Option("--voter", help="The new voter, as id@host:port:directoryId.")
+    ] = None,
+    listener: Annotated[
+        str, typer.Option("--listener", help="With --voter: the name of its listener.")
+    ] = "CONTROLLER",
+    timeout: Patience = 10.0,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Let a controller that follows already vote as well; done when the change is committed."""
+    with _told():
+        new = voter_of(config, voter, listener)
+        admin = _admin(bootstrap_controller, bootstrap_server, timeout)
+        if not dry_run:
+            admin.add_voter(new)
+    directory_id = uuid_to_text(new.directory_id)
+    endpoints = [f"{name}://{host}:{port}" for name, host, port in new.listeners]
+    if as_json:
+        _print_json(
+            {
+                "added": not dry_run,
+                "node_id": new.node_id,
+                "directory_id": directory_id,
+                "endpoints": endpoints,
+            }
+        )
+        return
+    what = "DRY RUN of adding" if dry_run else "Added"
+    print(
+        f"{what} controller {new.node_id} with directory id {directory_id} "
+        f"and endpoints: {', '.join(endpoints)}"
+    )
+
+
+@app.command("remove-voter")
+def remove_voter_command(
+    controller_id: Annotated[
+        int, typer.Option("--controller-id", "-i", min=0, help="Whose vote is taken away.")
+    ],
+    bootstrap_controller: Controllers = None,
+    bootstrap_server: Servers = None,
+    controller_directory_id: Annotated[
+        str | None,
+        typer.Option(
+            "--controller-directory-id", "-d", help="Its directory; may be left out if it is clear."
+        ),
+    ] = None,
+    timeout: Patience = 10.0,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Take the vote of a controller away, also of one that is lost; it may follow as before."""
+    with _told():
+        admin = _admin(bootstrap_controller, bootstrap_server, timeout)
+        directory_id = removed_voter(admin, controller_id, controller_directory_id)
+        if not dry_run:
+            admin.remove_voter(controller_id, directory_id)
+    shown = uuid_to_text(directory_id)
+    if as_json:
+        _print_json({"removed": not dry_run, "node_id": controller_id, "directory_id": shown})
+        return
+    what = "DRY RUN of removing" if dry_run else "Removed"
+    print(f"{what} KRaft controller {controller_id} with directory id {shown}")
+
+
+@app.command("format-uuid")
+def format_uuid_command(
+    identity: Annotated[
+        str | None, typer.Argument(help="22 characters or hexadecimal; none draws a new id.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print the id of a cluster or a directory in Kafka's form of 22 characters."""
+    with _told():
+        short, long = both_forms(identity)
+    if as_json:
+        _print_json({"id": short, "uuid": long})
+    else:
+        print(short)
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Every problem ends the command with one line and the exit code of its kind."""
+    try:
+        yield
+    except (QuorumRefused, OutcomeUnknown) as refused:
+        _complain(refused)
+        raise typer.Exit(_REFUSED) from refused
+    except (BadInput, CannotTalk, UnencodableMessage) as problem:
+        _complain(problem)
+        raise typer.Exit(_COULD_NOT_RUN) from problem
+
+
+def _admin(
+    controllers: str | None, servers: str | None, patience_s: float, connection_s: float = 3.0
+) -> QuorumAdmin:
+    entry = read_entry(controllers, servers)
+    return QuorumAdmin(entry, patience_s=patience_s, connection_s=connection_s)
+
+
+def _looks(
+    admin: QuorumAdmin, interval_s: float, count: int
+) -> Iterator[tuple[QuorumFacts | None, str]]:
+    """Yield what is seen, or why nothing is."""
+    taken = 0
+    while True:
+        began = time.monotonic()
+        try:
+            yield admin.describe(), ""
+        except (CannotTalk, QuorumRefused, UnencodableMessage) as problem:
+            yield None, str(problem)
+        taken += 1
+        if taken == count:
+            return
+        time.sleep(max(0.0, began + interval_s - time.monotonic()))
+
+
+def _picture(facts: QuorumFacts | None, problem: str) -> RenderableType:
+    clock = time.strftime("%H:%M:%S")
+    if facts is None:
+        return Group(Text(clock, style="dim"), Text(problem, style="bold red"))
+    return Group(Text(clock, style="dim"), watch_table(facts, wall_ms()))
+
+
+def _print_json(value: object) -> None:
+    print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def _complain(problem: object) -> None:
+    sys.stderr.write(f"kraft-wire quorum: {problem}\n")

@@ -1,0 +1,1 @@
+"""`kraft-wire server`: the command that serves one node, and its metrics endpoint."""

@@ -1,0 +1,262 @@
+"""`kraft-wire server`: reads the configuration, serves, and says what a user needs to see.
+
+Arguments are parsed by hand, because typer and rich would double the time to the first answer.
+Exit codes: 0 stopped, 2 could not run.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import field, replace
+
+from kraft_wire.cli.chance import SystemChance
+from kraft_wire.cli.properties_file import UnreadableFile, read_properties
+from kraft_wire.frozen import slotted
+from kraft_wire.metadata.acl_rules import AUTHORIZER_KEY
+from kraft_wire.model import StorageError
+from kraft_wire.node.config.node_config import (
+    LISTEN_OPTION,
+    ConfigError,
+    NodeConfig,
+    Setting,
+    load_config,
+)
+from kraft_wire.node.disks.opening import StartError
+from kraft_wire.node.event_log import EventLog, Line
+from kraft_wire.node.node import Node
+from kraft_wire.server.clock import now_ms, wall_ms
+from kraft_wire.server.descriptors import connections_possible
+from kraft_wire.server.listening import bound_sockets
+from kraft_wire.server.process import ServerProcess
+from kraft_wire.server.serve import Serving
+from kraft_wire.storage.os_files import OsFileSystem
+
+__all__ = ["USAGE", "run_server"]
+
+USAGE = """\
+Usage: kraft-wire server [OPTIONS] [server.properties]
+
+  Serve one Kafka node. Without a file: one on 127.0.0.1:9092 with its data
+  in ./kraft-wire-data.
+
+Options:
+  --override KEY=VALUE  Set a key of server.properties; may be repeated.
+  --data DIR            Short for log.dirs.
+  --listen HOST:PORT    Listen there in plain text; port 0 takes a free one.
+  --ready-file PATH     Write JSON with pid, node_id, cluster_id, listeners and
+                        log_dirs there, once ready.
+  --help                Show this message and exit.
+"""
+
+_COULD_NOT_RUN = 2
+
+
+class _UsageError(Exception):
+    """The command line is not one of ours."""
+
+
+@slotted
+class _Arguments:
+    """A parsed command line."""
+
+    file: str | None = None
+    overrides: list[tuple[str, Setting]] = field(default_factory=list)
+    ready_file: str | None = None
+
+
+def run_server(arguments: Sequence[str]) -> int:
+    """Run until a signal; return the exit code."""
+    if "--help" in arguments or "-h" in arguments:
+        sys.stdout.write(USAGE)
+        return 0
+    try:
+        if not __debug__:
+            raise StartError("asserts are off (-O or PYTHONOPTIMIZE): the server relies on them")
+        parsed = _parse(arguments)
+        _check_ready_file(parsed.ready_file)
+        _serve(parsed, _load(parsed))
+    except (_UsageError, UnreadableFile, ConfigError, StartError) as error:
+        sys.stderr.write(f"kraft-wire server: {error}\n")
+        return _COULD_NOT_RUN
+    return 0
+
+
+def _serve(parsed: _Arguments, config: NodeConfig) -> None:
+    """Bind, open the node, listen, say so, and serve until a signal."""
+    process = ServerProcess()
+    with bound_sockets(config.all_listeners) as sockets:
+        config = config.with_ports({each.name: sock.getsockname()[1] for each, sock in sockets})
+        node = _open_node(config, process.log)
+        _take_away_ready_file(parsed.ready_file)
+        serving = Serving(node, sockets, process)
+        if config.metrics_port is not None:
+            _serve_metrics(serving, config.all_listeners[0].host, config.metrics_port)
+
+        def ready() -> None:
+            process.settled()
+            try:
+                _announce(parsed, node, config)
+            except StartError as error:
+                process.break_off(str(error))
+
+        serving.listen(ready)
+        serving.run()
+
+
+def _parse(arguments: Sequence[str]) -> _Arguments:
+    parsed = _Arguments()
+    rest = list(arguments)
+    while rest:
+        name, equals, value = rest.pop(0).partition("=")
+        if not name.startswith("--"):
+            if parsed.file is not None:
+                raise _UsageError(f"{name!r} is one file too many")
+            parsed.file = name + equals + value
+            continue
+        if name not in ("--override", "--data", "--listen", "--ready-file"):
+            raise _UsageError(f"{name} is no option (see --help)")
+        if not equals:
+            if not rest:
+                raise _UsageError(f"{name} needs a value")
+            value = rest.pop(0)
+        _take_option(parsed, name, value)
+    return parsed
+
+
+def _take_option(parsed: _Arguments, name: str, value: str) -> None:
+    if name == "--ready-file":
+        parsed.ready_file = value
+    elif name == "--data":
+        parsed.overrides.append(("log.dirs", Setting(value, "--data")))
+    elif name == "--listen":
+        parsed.overrides.append(("listeners", Setting(f"PLAINTEXT://{value}", LISTEN_OPTION)))
+    else:
+        key, equals, text = value.partition("=")
+        if not equals:
+            raise _UsageError(f"--override {value!r} is not KEY=VALUE")
+        parsed.overrides.append((key.strip(), Setting(text.strip(), "--override")))
+
+
+def _load(parsed: _Arguments) -> NodeConfig:
+    file = None if parsed.file is None else read_properties(parsed.file)
+    name = parsed.file or "configuration"
+    config = load_config(file, os.environ, parsed.overrides, file_name=name)
+    return replace(config, connections_possible=connections_possible())
+
+
+def _open_node(config: NodeConfig, log: EventLog) -> Node:
+    """Put the node on the system's disk, clock and chance."""
+    for key in config.unknown_keys:
+        log.event("unknown_config_key", key=key, action="ignored")
+    _warn_of_no_protection(config, log)
+    cluster_id = os.environ.get("CLUSTER_ID") or os.environ.get("KAFKA_CLUSTER_ID") or None
+    try:
+        return Node(
+            config,
+            OsFileSystem(),
+            SystemChance(),
+            now_ms=now_ms(),
+            wall_ms=wall_ms(),
+            cluster_id=cluster_id,
+            report=log.event,
+        )
+    except StorageError as error:
+        raise StartError(f"the data cannot be opened: {error}") from error
+
+
+def _warn_of_no_protection(config: NodeConfig, log: EventLog) -> None:
+    """Tell the user of an authorizer that entries are kept, but nobody is refused by them."""
+    authorizer = config.settings.text(AUTHORIZER_KEY)
+    if authorizer:
+        log.event(
+            "not_protected",
+            key=AUTHORIZER_KEY,
+            value=Line(authorizer),
+            reason=Line("requests are not authorized: every client may do everything"),
+        )
+
+
+def _serve_metrics(serving: Serving, address: str, port: int) -> None:
+    from kraft_wire.cli.server.metrics_endpoint import serve_metrics
+
+    try:
+        server = serving.loop.run_until_complete(serve_metrics(serving.host, address, port))
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else error
+        raise StartError(f"cannot serve metrics on {address}:{port}: {reason}") from error
+    bound = server.sockets[0].getsockname()[1]
+    serving.host.log.event("metrics", address=f"http://{address}:{bound}/metrics")
+
+
+def _announce(parsed: _Arguments, node: Node, config: NodeConfig) -> None:
+    """Say that requests are answered, and how to try it."""
+    listeners = config.all_listeners
+    address = f"{listeners[0].advertised_host}:{listeners[0].advertised_port}"
+    others = "".join(
+        f", {each.name} on {each.advertised_host}:{each.advertised_port}" for each in listeners[1:]
+    )
+    directories = ", ".join(config.log_dirs)
+    promise = "power loss" if node.flushes_every_append else "a killed process"
+    attempt = f"echo hello | kcat -b {address} -t test -P"
+    if not config.is_broker:
+        promise = "power loss, as metadata always does"
+        attempt = f"kafka-metadata-quorum --bootstrap-controller {address} describe --status"
+    with suppress(OSError):  # nobody reads: serving goes on
+        sys.stdout.write(
+            f"kraft-wire: node {config.node_id} of cluster {node.cluster_id} "
+            f"is ready on {address}{others}\n"
+            f"kraft-wire: data in {directories}; what is acknowledged survives {promise}\n"
+            f"kraft-wire: try  {attempt}\n"
+        )
+        sys.stdout.flush()
+    if parsed.ready_file is not None:
+        _write_ready_file(parsed.ready_file, _ready_facts(node, config))
+
+
+def _check_ready_file(path: str | None) -> None:
+    """Refuse a place where the file cannot be made, before anything is touched."""
+    if path is None:
+        return
+    directory = os.path.dirname(path) or "."
+    if os.path.isdir(path):
+        raise _UsageError(f"--ready-file {path}: Is a directory")
+    if not os.path.isdir(directory):
+        raise _UsageError(f"--ready-file {path}: No such directory")
+    if not os.access(directory, os.W_OK):
+        raise _UsageError(f"--ready-file {path}: the directory cannot be written to")
+
+
+def _take_away_ready_file(path: str | None) -> None:
+    """Let nobody take the file that a killed node left for ours."""
+    if path is not None:
+        with suppress(OSError):
+            os.unlink(path)
+
+
+def _write_ready_file(path: str, facts: str) -> None:
+    """Make the file appear whole."""
+    temporary = f"{path}.{os.getpid()}.tmp"
+    try:
+        with open(temporary, "w", encoding="utf-8") as file:
+            file.write(facts)
+        os.replace(temporary, path)
+    except OSError as error:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise StartError(f"--ready-file {path}: {error.strerror}") from error
+
+
+def _ready_facts(node: Node, config: NodeConfig) -> str:
+    """Return what the ready file says, as one line of JSON."""
+    facts = {
+        "pid": os.getpid(),
+        "node_id": config.node_id,
+        "cluster_id": node.cluster_id,
+        "listeners": {
+            each.name: f"{each.advertised_host}:{each.port}" for each in config.all_listeners
+        },
+        "log_dirs": [os.path.abspath(path) for path in config.log_dirs],
+    }
+    return json.dumps(facts) + "\n"

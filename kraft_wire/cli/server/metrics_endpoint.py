@@ -1,0 +1,96 @@
+"""`/metrics` in the Prometheus text form, on a port of its own; imported only where one is set.
+
+How much of its time the node's thread is idle (KIP-595) is measured here, beside the loop: below it
+nobody knows a clock.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Iterator
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from kraft_wire.node.metrics.families import Family
+from kraft_wire.node.metrics.node_metrics import node_metrics
+from kraft_wire.server.host import Host
+
+__all__ = ["IdleShare", "serve_metrics"]
+
+_REQUEST_BYTES_MAX = 8_192
+_REQUEST_SECONDS_MAX = 5.0
+
+
+_WINDOW_SECONDS = 60.0
+_LOOKS_MAX = 120
+
+
+class IdleShare:
+    """The share of time in which a thread had nothing to do, over the last minute's looks."""
+
+    def __init__(self, now: float, busy: float) -> None:
+        self._looks = deque([(now, busy)], _LOOKS_MAX)
+
+    def read(self, now: float, busy: float) -> float:
+        """Return the share; `now` and `busy` are seconds passed and seconds worked so far."""
+        while len(self._looks) > 1 and self._looks[0][0] < now - _WINDOW_SECONDS:
+            self._looks.popleft()
+        since, busy_then = self._looks[0]
+        self._looks.append((now, busy))
+        spent = now - since
+        return 1.0 if spent <= 0 else min(1.0, max(0.0, 1 - (busy - busy_then) / spent))
+
+
+class _HostCollector(Collector):
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._idle = IdleShare(time.monotonic(), time.thread_time())
+
+    def collect(self) -> Iterator[Metric]:
+        """Read the counters now."""
+        host = self._host
+        yield from map(_metric, node_metrics(host.node))
+        reasons = host.log.rejections
+        yield _metric(Family("kraft_wire_rejections", True, "Refused.", "reason", reasons))
+        connections = {"": len(host.connections)}
+        name = "kafka_server_socketservermetrics_connection_count"
+        yield _metric(Family(name, False, "Open connections.", "", connections))
+        queued = {"": host.memory.used_bytes}
+        yield _metric(Family("kraft_wire_queued_request_bytes", False, "Bytes.", "", queued))
+        idle = {"": self._idle.read(time.monotonic(), time.thread_time())}
+        name = "kafka_server_raft_metrics_poll_idle_ratio_avg"
+        yield _metric(
+            Family(name, False, "How much of its time the node's thread idles.", "", idle)
+        )
+
+
+def _metric(family: Family) -> Metric:
+    kind = CounterMetricFamily if family.is_counter else GaugeMetricFamily
+    labels = [family.label] if family.label else []
+    metric = kind(family.name, family.documentation, labels=labels)
+    for label, value in family.values.items():
+        metric.add_metric([label] if labels else [], value)
+    return metric
+
+
+async def serve_metrics(host: Host, address: str, port: int) -> asyncio.Server:
+    """Answer every HTTP request with the metrics, one per connection."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_HostCollector(host))
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), _REQUEST_SECONDS_MAX)
+            body = generate_latest(registry)
+            head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\nConnection: close\r\n"
+            kind = "Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n\r\n"
+            writer.write((head + kind).encode() + body)
+            await writer.drain()
+        except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            pass  # whoever asks for metrics and goes away gets none
+        finally:
+            writer.close()
+
+    return await asyncio.start_server(answer, address, port, limit=_REQUEST_BYTES_MAX)

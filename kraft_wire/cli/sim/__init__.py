@@ -1,0 +1,1 @@
+"""`kraft-wire sim`: seeds of the simulator from the command line."""

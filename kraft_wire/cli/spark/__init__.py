@@ -1,0 +1,1 @@
+"""`kraft-wire spark`: the verbs of the data pipeline."""

@@ -1,0 +1,52 @@
+"""`kraft-wire spark`: the data pipeline on Spark, a verb a module.
+
+A verb is a function of its own module `spark_<verb>`, which imports Spark only when it runs; here
+they are put together. `doctor` needs neither Java nor Spark, to say what of them is missing.
+"""
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from kraft_wire.cli.spark.audit import audit
+from kraft_wire.cli.spark.doctor import examine, missing
+from kraft_wire.cli.spark.export import export
+from kraft_wire.cli.spark.ingest import ingest
+from kraft_wire.cli.spark.options import COULD_NOT_RUN, Jars
+from kraft_wire.cli.spark.tables import tables
+
+__all__ = ["app"]
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.callback()
+def spark() -> None:
+    """Logs, snapshots and topics as tables, on Spark."""
+
+
+@app.command()
+def doctor(
+    jars: Jars = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Only what is missing.")] = False,
+) -> None:
+    """Say what of Java, pyspark and the rest is missing, and the line that repairs it."""
+    checks = examine([each for each in (jars or "").split(",") if each])
+    if not quiet:
+        table = Table("", "what", "found", box=None)
+        for check in checks:
+            table.add_row("ok" if check.is_well else "NO", check.name, check.found)
+        Console(highlight=False, emoji=False, markup=False, soft_wrap=True).print(table)
+    lines = list(missing(checks))
+    for line in lines:
+        print(line)
+    if lines:
+        raise typer.Exit(COULD_NOT_RUN)
+
+
+app.command("tables")(tables)
+app.command("audit")(audit)
+app.command("export")(export)
+app.command("ingest")(ingest)

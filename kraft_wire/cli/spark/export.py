@@ -1,0 +1,70 @@
+"""`kraft-wire spark export`: the records of log directories as Parquet."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from kraft_wire.cli.node_dirs import NodeDirs, paths_of
+from kraft_wire.cli.spark.options import (
+    Conf,
+    Jars,
+    Master,
+    print_rows,
+    refusing,
+    settings_of,
+)
+
+__all__ = ["WriterName", "export"]
+
+
+class WriterName(StrEnum):
+    """Who writes the files."""
+
+    ARROW = "arrow"
+    SPARK = "spark"
+
+
+def export(
+    node_dirs: NodeDirs,
+    output: Annotated[str, typer.Option(help="A new directory for the Parquet files.")],
+    writer: Annotated[
+        WriterName, typer.Option(help="Arrow inside the tasks, or Spark's own writer.")
+    ] = WriterName.ARROW,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--option",
+            metavar="KEY=VALUE",
+            help="An option of the format kraftlog: topics, startingOffsets, view; repeatable.",
+        ),
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the directory if it is there.")
+    ] = False,
+    master: Master = "local[*]",
+    conf: Conf = None,
+    jars: Jars = None,
+) -> None:
+    """Write the records of log directories as Parquet."""
+    with refusing(jars) as jar_files:
+        from kraft_wire.spark.session import running
+        from kraft_wire.spark.verbs.export import export_records, planned_bytes
+        from kraft_wire.spark.verbs.progress import progress
+
+        paths = paths_of(node_dirs)
+        options, settings = settings_of(option, "--option"), settings_of(conf)
+        size_bytes = planned_bytes(paths, options)
+        with running(master, conf=settings, jars=jar_files) as spark, progress("export") as bar:
+            bar.plan(size_bytes)
+            done = export_records(
+                spark,
+                paths,
+                output,
+                writer=writer.value,
+                options=options,
+                overwrite=overwrite,
+                tell=bar.tell,
+            )
+    row = (output, done.files, done.records, size_bytes, done.size_bytes)
+    print_rows(("directory", "files", "rows", "bytes read", "bytes written"), [row])

@@ -1,0 +1,47 @@
+"""`kraft-wire spark tables`: what the metadata log says, as Parquet tables."""
+
+from typing import Annotated
+
+import typer
+
+from kraft_wire.cli.node_dirs import NodeDirs, paths_of
+from kraft_wire.cli.spark.options import Conf, Jars, Master, print_rows, refusing, settings_of
+
+__all__ = ["tables"]
+
+
+def tables(
+    node_dirs: NodeDirs,
+    output: Annotated[str, typer.Option(help="A new directory, which gets a directory a table.")],
+    as_of: Annotated[
+        str | None,
+        typer.Option("--as-of", metavar="OFFSET|TIME", help="Before this offset, or at this time."),
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the directory if it is there.")
+    ] = False,
+    master: Master = "local[*]",
+    conf: Conf = None,
+    jars: Jars = None,
+) -> None:
+    """Write brokers, topics, partitions, their changes, configs, elections as tables."""
+    with refusing(jars) as jar_files:
+        from kraft_wire.spark.session import running
+        from kraft_wire.spark.verbs.progress import progress
+        from kraft_wire.spark.verbs.tables import plan_tables, write_tables
+
+        paths = paths_of(node_dirs)
+        size_bytes = sum(each.size_bytes for each in plan_tables(paths))
+        settings = settings_of(conf)
+        with running(master, conf=settings, jars=jar_files) as spark, progress("tables") as bar:
+            bar.plan(size_bytes)
+            written = write_tables(
+                spark, paths, output, as_of=as_of, overwrite=overwrite, tell=bar.tell
+            )
+    print_rows(
+        ("cluster", "table", "rows"),
+        [(each.cluster_id, name, rows) for each in written for name, rows in each.rows.items()],
+    )
+    for each in written:
+        end = f"{each.records:,} records up to offset {each.end_offset:,}"
+        print(f"{each.cluster_id}: {end} of {each.directory}")

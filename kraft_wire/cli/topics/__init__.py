@@ -1,0 +1,1 @@
+"""`kraft-wire topics`: list, create, describe, move, delete and configure topics."""

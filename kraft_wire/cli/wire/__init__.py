@@ -1,0 +1,1 @@
+"""`kraft-wire wire`: the codecs from the command line."""

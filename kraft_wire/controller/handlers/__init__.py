@@ -1,0 +1,1 @@
+"""One module per API key that the active controller decides."""

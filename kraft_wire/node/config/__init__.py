@@ -1,0 +1,1 @@
+"""A node's configuration: keys from file, environment and command line, checked together."""

@@ -1,0 +1,141 @@
+"""Listeners out of `listeners`, `advertised.listeners` and what belongs to them, checked together.
+
+The rules are those of Kafka's KafkaConfig: names are unique, what is advertised is listened on,
+clients are told an address that they can reach, and a node that is only a controller has no
+listener for clients. Only plain text is served.
+"""
+
+from typing import Final, NamedTuple
+
+from kraft_wire.node.config.sources import ConfigReader, is_number_up_to
+
+__all__ = ["Listener", "Listeners", "read_listeners"]
+
+_UNROUTABLE: Final = ("0.0.0.0", "::")
+_PORT_MAX: Final = 65_535
+_LISTENERS: Final = "listeners"
+_ADVERTISED: Final = "advertised.listeners"
+_CONTROLLER_NAMES: Final = "controller.listener.names"
+_PROTOCOLS: Final = "listener.security.protocol.map"
+
+
+class Listener(NamedTuple):
+    """A listener: where the server binds, and what clients are told."""
+
+    name: str
+    host: str
+    port: int
+    advertised_host: str
+    advertised_port: int
+
+
+class Listeners(NamedTuple):
+    """What a node listens on."""
+
+    clients: tuple[Listener, ...]
+    controller: tuple[Listener, ...]
+    """In the order of `controller.listener.names`: peers use the first."""
+
+
+def read_listeners(
+    reader: ConfigReader, *, is_broker: bool, is_controller: bool, is_embedded: bool
+) -> Listeners:
+    """Return the listeners. Errors: ConfigError."""
+    bound = _endpoints(reader, _LISTENERS)
+    if not bound:
+        raise reader.error(_LISTENERS, "at least one listener is required")
+    controller_names = [name.upper() for name in reader.strings(_CONTROLLER_NAMES)]
+    advertised = {name: (host, port) for name, host, port in _endpoints(reader, _ADVERTISED)}
+    names = [name for name, _, _ in bound]
+    for name in advertised:
+        if name not in names:
+            raise reader.error(_ADVERTISED, f"{name} is advertised, but it is not in listeners")
+    listeners = {}
+    for name, host, port in bound:
+        _check_protocol(reader, name, _LISTENERS)
+        shown_host, shown_port = advertised.get(name, (host or "127.0.0.1", port))
+        if shown_host in _UNROUTABLE and name not in controller_names:
+            raise reader.error(
+                _LISTENERS,
+                f"{name} listens on all addresses, so advertised.listeners must name one "
+                "that clients can reach",
+            )
+        listeners[name] = Listener(name, host or "0.0.0.0", port, shown_host, shown_port)
+    found = Listeners(
+        tuple(each for each in listeners.values() if each.name not in controller_names),
+        tuple(listeners[name] for name in controller_names if name in listeners),
+    )
+    if not is_controller:
+        _check_controllers_elsewhere(reader, found, controller_names)
+    _check_kinds(reader, found, is_broker, is_controller and not is_embedded)
+    return found
+
+
+def _check_controllers_elsewhere(
+    reader: ConfigReader, found: Listeners, controller_names: list[str]
+) -> None:
+    """See that a node that is only a broker knows how controllers are spoken to, and is none."""
+    if not controller_names:
+        raise reader.error(
+            _CONTROLLER_NAMES, "a broker needs the name of the listener that controllers have"
+        )
+    if found.controller:
+        raise reader.error(
+            _CONTROLLER_NAMES,
+            f"{found.controller[0].name} is in listeners, and this node is only a broker",
+        )
+    for name in controller_names:
+        _check_protocol(reader, name, _CONTROLLER_NAMES)
+
+
+def _check_kinds(
+    reader: ConfigReader, found: Listeners, is_broker: bool, needs_controller_listener: bool
+) -> None:
+    if is_broker and not found.clients:
+        raise reader.error(_LISTENERS, "no listener is left for clients")
+    if not is_broker and found.clients:
+        raise reader.error(
+            _LISTENERS,
+            f"{found.clients[0].name} is not in controller.listener.names, and a node that is "
+            "only a controller has no listener for clients",
+        )
+    if needs_controller_listener and not found.controller:
+        raise reader.error(
+            _CONTROLLER_NAMES,
+            "a controller needs one of these names in listeners"
+            if reader.strings(_CONTROLLER_NAMES)
+            else "a controller needs a listener of its own, named here and in listeners",
+        )
+
+
+def _endpoints(reader: ConfigReader, key: str) -> list[tuple[str, str, int]]:
+    endpoints = [_endpoint(reader, key, text) for text in reader.strings(key)]
+    names = [name for name, _, _ in endpoints]
+    if len(set(names)) != len(names):
+        raise reader.error(key, "each listener must have a different name")
+    return endpoints
+
+
+def _endpoint(reader: ConfigReader, key: str, text: str) -> tuple[str, str, int]:
+    name, separator, address = text.partition("://")
+    host, colon, port = address.rpartition(":")
+    if not (separator and colon and name and is_number_up_to(port, _PORT_MAX)):
+        raise reader.error(key, f"{text!r} is not NAME://host:port")
+    return name.upper(), host.strip("[]"), int(port)
+
+
+def _check_protocol(reader: ConfigReader, name: str, key: str) -> None:
+    """Only plain text is served; a name that no map explains is its own protocol, or a plain one.
+
+    Kafka takes an unexplained controller listener for PLAINTEXT while no map is given.
+    """
+    protocol = name
+    for text in reader.strings(_PROTOCOLS):
+        listed, _, mapped = text.partition(":")
+        if listed.upper() == name:
+            protocol = mapped.upper()
+    is_controllers = name in [each.upper() for each in reader.strings(_CONTROLLER_NAMES)]
+    if protocol == name and is_controllers and not reader.is_set(_PROTOCOLS):
+        return
+    if protocol != "PLAINTEXT":
+        raise reader.error(key, f"{name} asks for {protocol}; only PLAINTEXT is served")

@@ -1,0 +1,235 @@
+"""What one node is told to be: Kafka's keys out of a file, the environment and the command line.
+
+Later sources win: `server.properties`, `KAFKA_…` variables as Apache's container image takes them
+(KAFKA_NUM_PARTITIONS is num.partitions, two underscores are one, three are a dash), `--override`.
+Without a file the node is embedded: one broker and controller on 127.0.0.1, with replication
+factors of 1, that formats its own directory. A wrong value stops the start before anything is
+touched.
+
+Not here: what the keys mean (`settings`), dynamic values (`node`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from kraft_wire.frozen import frozen
+from kraft_wire.node.config.listeners import Listener, read_listeners
+from kraft_wire.node.config.quorum_rules import (
+    QuorumAddress,
+    check_quorum,
+    read_bootstrap_servers,
+    read_roles,
+    read_voters,
+)
+from kraft_wire.node.config.sources import (
+    ConfigError,
+    ConfigReader,
+    Setting,
+    settings_of_environment,
+    settings_of_file,
+)
+from kraft_wire.node.limits import UNBOUNDED, ServerLimits, server_limits
+from kraft_wire.settings.broker import BROKER_KEYS, is_listener_key
+from kraft_wire.settings.node_settings import NodeSettings
+from kraft_wire.settings.values import InvalidConfigValue, parse_value
+
+__all__ = [
+    "LISTEN_OPTION",
+    "ConfigError",
+    "Listener",
+    "NodeConfig",
+    "Setting",
+    "load_config",
+    "settings_of_file",
+]
+
+_EMBEDDED: Final = {
+    "process.roles": "broker,controller",
+    "node.id": "1",
+    "listeners": "PLAINTEXT://127.0.0.1:9092",
+    "controller.listener.names": "CONTROLLER",
+    "log.dirs": "kraft-wire-data",
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+    "group.initial.rebalance.delay.ms": "0",
+}
+LISTEN_OPTION: Final = "--listen"
+
+
+@frozen
+class NodeConfig:
+    """A checked configuration."""
+
+    settings: NodeSettings
+    node_id: int
+    log_dirs: tuple[str, ...]
+    listeners: tuple[Listener, ...]
+    """For clients; none on a node that is only a controller."""
+    metrics_port: int | None
+    """Where `/metrics` is served on the first listener's host, 0 for a free port."""
+    is_embedded: bool
+    """Whether the node may format its own directory."""
+    roles: tuple[str, ...] = ("broker", "controller")
+    """`process.roles`, in alphabetic order."""
+    controller_listeners: tuple[Listener, ...] = ()
+    """Those of `controller.listener.names`, in that order; none on a node that is only a broker,
+    and an embedded node may have none."""
+    voters: tuple[QuorumAddress, ...] = ()
+    """`controller.quorum.voters`."""
+    bootstrap_servers: tuple[QuorumAddress, ...] = ()
+    """`controller.quorum.bootstrap.servers`."""
+    unknown_keys: tuple[str, ...] = ()
+    connections_possible: int = UNBOUNDED
+    """What the process has descriptors for, whatever `max.connections` says."""
+
+    @property
+    def limits(self) -> ServerLimits:
+        """The limits of the sockets before anything is changed dynamically."""
+        return server_limits(self.settings, self.connections_possible)
+
+    @property
+    def is_broker(self) -> bool:
+        """Whether clients' records are served here."""
+        return "broker" in self.roles
+
+    @property
+    def is_controller(self) -> bool:
+        """Whether this node may decide about metadata; a broker alone follows them."""
+        return "controller" in self.roles
+
+    @property
+    def controller_listener(self) -> Listener | None:
+        """Where peers of the quorum and brokers talk to this controller."""
+        return next(iter(self.controller_listeners), None)
+
+    @property
+    def all_listeners(self) -> tuple[Listener, ...]:
+        """Everything that is bound, what clients use first."""
+        return self.listeners + self.controller_listeners
+
+    def with_ports(self, ports: Mapping[str, int]) -> "NodeConfig":
+        """Return the configuration with the ports that the operating system gave."""
+        return replace(
+            self,
+            listeners=_with_ports(self.listeners, ports),
+            controller_listeners=_with_ports(self.controller_listeners, ports),
+        )
+
+
+def _with_ports(listeners: tuple[Listener, ...], ports: Mapping[str, int]) -> tuple[Listener, ...]:
+    bound = [each._replace(port=ports.get(each.name, each.port)) for each in listeners]
+    return tuple(each._replace(advertised_port=each.advertised_port or each.port) for each in bound)
+
+
+def load_config(
+    file: Mapping[str, Setting] | None,
+    environment: Mapping[str, str],
+    overrides: Sequence[tuple[str, Setting]] = (),
+    *,
+    file_name: str = "configuration",
+) -> NodeConfig:
+    """Merge the sources and check everything that can be checked without touching the world.
+
+    Errors: ConfigError for the first wrong value; of a missing one it names `file_name`.
+    """
+    merged: dict[str, Setting] = {}
+    if file is None:
+        merged = {key: Setting(value, "embedded default") for key, value in _EMBEDDED.items()}
+    merged |= file or {}
+    merged |= settings_of_environment(environment)
+    for key, setting in overrides:
+        merged[key] = setting
+        if setting.place == LISTEN_OPTION:
+            _keep_controllers(merged, file or {})
+    known = {key: each for key, each in merged.items() if key in BROKER_KEYS}
+    _check(known)
+    settings = NodeSettings({key: each.value for key, each in known.items()})
+    return _read(ConfigReader(settings, merged, file_name), merged, is_embedded=file is None)
+
+
+def _keep_controllers(merged: dict[str, Setting], file: Mapping[str, Setting]) -> None:
+    """Let `--listen` replace the listeners for clients only."""
+    names = [name.strip().upper() for name in _texts(merged, "controller.listener.names")]
+    for key in ("listeners", "advertised.listeners"):
+        kept = [
+            text for text in _texts(file, key) if text.strip().partition("://")[0].upper() in names
+        ]
+        if key == "listeners":
+            value, place = merged[key]
+            merged[key] = Setting(",".join([value, *kept]), place)
+        elif kept:
+            merged[key] = Setting(",".join(kept), merged[key].place)
+        else:
+            merged.pop(key, None)
+
+
+def _texts(entries: Mapping[str, Setting], key: str) -> list[str]:
+    return entries[key].value.split(",") if key in entries else []
+
+
+def _read(reader: ConfigReader, merged: Mapping[str, Setting], *, is_embedded: bool) -> NodeConfig:
+    """Check the parts that need more than their own key."""
+    roles = read_roles(reader)
+    node_id = reader.settings.value("node.id")
+    if not isinstance(node_id, int) or node_id < 0:
+        raise reader.error("node.id", "a node id of 0 or more is required")
+    voters, bootstrap_servers = read_voters(reader), read_bootstrap_servers(reader)
+    is_controller = "controller" in roles
+    check_quorum(
+        reader,
+        node_id,
+        voters,
+        bootstrap_servers,
+        is_controller=is_controller,
+        is_embedded=is_embedded,
+    )
+    listeners = read_listeners(
+        reader,
+        is_broker="broker" in roles,
+        is_controller=is_controller,
+        is_embedded=is_embedded,
+    )
+    unknown = [key for key in merged if key not in BROKER_KEYS and not is_listener_key(key)]
+    return NodeConfig(
+        settings=reader.settings,
+        node_id=node_id,
+        log_dirs=_log_dirs(reader),
+        listeners=listeners.clients,
+        metrics_port=_metrics_port(reader.settings),
+        is_embedded=is_embedded,
+        roles=roles,
+        controller_listeners=listeners.controller,
+        voters=voters,
+        bootstrap_servers=bootstrap_servers,
+        unknown_keys=tuple(sorted(unknown)),
+    )
+
+
+def _log_dirs(reader: ConfigReader) -> tuple[str, ...]:
+    """Return `log.dirs`, else `log.dir`, without duplicates."""
+    listed = reader.strings("log.dirs") or reader.strings("log.dir")
+    if not listed:
+        raise reader.error("log.dirs", "at least one directory is required")
+    metadata = reader.settings.text("metadata.log.dir")
+    if metadata and metadata.rstrip("/") != listed[0].rstrip("/"):
+        raise reader.error(
+            "metadata.log.dir", f"the metadata log is in the first of log.dirs, {listed[0]}"
+        )
+    return tuple(dict.fromkeys(listed))
+
+
+def _check(known: Mapping[str, Setting]) -> None:
+    for key, setting in known.items():
+        try:
+            parse_value(BROKER_KEYS[key], setting.value)
+        except InvalidConfigValue as error:
+            raise ConfigError(key, setting.value, setting.place, error.reason) from error
+
+
+def _metrics_port(settings: NodeSettings) -> int | None:
+    port = settings.integer("metrics.port")
+    return None if port == 0 else max(0, port)

@@ -1,0 +1,103 @@
+"""What `process.roles` and the keys of the quorum may say together, as Kafka judges it.
+
+KIP-595 (`controller.quorum.voters`), KIP-853 (`controller.quorum.bootstrap.servers`), KIP-1186
+(auto-join). Errors are ConfigError, naming the entry. Not here: what a formatted directory adds,
+which beats the static voters once kraft.version is 1 (`metadata_opening`).
+"""
+
+from typing import Final, NamedTuple
+
+from kraft_wire.node.config.sources import ConfigReader, is_number_up_to
+
+__all__ = ["QuorumAddress", "check_quorum", "read_bootstrap_servers", "read_roles", "read_voters"]
+
+_ROLES: Final = "process.roles"
+_VOTERS: Final = "controller.quorum.voters"
+_BOOTSTRAP: Final = "controller.quorum.bootstrap.servers"
+_AUTO_JOIN: Final = "controller.quorum.auto.join.enable"
+_PORT_MAX: Final = 65_535
+_ID_MAX: Final = 2**31 - 1
+
+
+class QuorumAddress(NamedTuple):
+    """Where a member of the quorum is asked; -1 as its id where only the address is known."""
+
+    node_id: int
+    host: str
+    port: int
+
+
+def read_roles(reader: ConfigReader) -> tuple[str, ...]:
+    """Return the roles of this process, in alphabetic order."""
+    roles = tuple(sorted(reader.strings(_ROLES)))
+    if not roles:
+        raise reader.error(_ROLES, "a role is required: broker, controller, or both")
+    assert all(role in ("broker", "controller") for role in roles), "the key's own check"
+    return roles
+
+
+def read_voters(reader: ConfigReader) -> tuple[QuorumAddress, ...]:
+    """Return the static voters; none where the quorum is found by its bootstrap servers."""
+    voters = tuple(_voter(reader, text) for text in reader.strings(_VOTERS))
+    ids = [voter.node_id for voter in voters]
+    for node_id in ids:
+        if ids.count(node_id) > 1:
+            raise reader.error(_VOTERS, f"voter {node_id} stands there twice")
+    return voters
+
+
+def read_bootstrap_servers(reader: ConfigReader) -> tuple[QuorumAddress, ...]:
+    """Return the servers that a quorum is found by."""
+    return tuple(
+        QuorumAddress(-1, *_address(reader, _BOOTSTRAP, text, f"{text!r} is not host:port"))
+        for text in reader.strings(_BOOTSTRAP)
+    )
+
+
+def check_quorum(
+    reader: ConfigReader,
+    node_id: int,
+    voters: tuple[QuorumAddress, ...],
+    bootstrap_servers: tuple[QuorumAddress, ...],
+    *,
+    is_controller: bool,
+    is_embedded: bool,
+) -> None:
+    """See that the quorum can be found, and that a controller, and no broker, is a voter."""
+    if not voters and not bootstrap_servers and not is_embedded:
+        raise reader.error(
+            _BOOTSTRAP,
+            "the quorum cannot be found: name its controllers here, or in controller.quorum.voters",
+        )
+    is_voter = node_id in [voter.node_id for voter in voters]
+    if voters and is_controller and not is_voter:
+        raise reader.error(
+            _VOTERS, f"node.id {node_id} is not among the voters, and this node is a controller"
+        )
+    if is_voter and not is_controller:
+        raise reader.error(
+            _VOTERS, f"node.id {node_id} is among the voters, and this node is only a broker"
+        )
+    if reader.settings.boolean(_AUTO_JOIN) and not is_controller:
+        raise reader.error(_AUTO_JOIN, "only a controller can join the quorum")
+    if reader.settings.boolean(_AUTO_JOIN) and voters and not bootstrap_servers:
+        raise reader.error(
+            _AUTO_JOIN,
+            "the voters of controller.quorum.voters are fixed: only a quorum that is found by "
+            "controller.quorum.bootstrap.servers can be joined",
+        )
+
+
+def _voter(reader: ConfigReader, text: str) -> QuorumAddress:
+    problem = f"{text!r} is not id@host:port"
+    node_id, at, address = text.partition("@")
+    if not (at and is_number_up_to(node_id, _ID_MAX)):
+        raise reader.error(_VOTERS, problem)
+    return QuorumAddress(int(node_id), *_address(reader, _VOTERS, address, problem))
+
+
+def _address(reader: ConfigReader, key: str, text: str, problem: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    if not (colon and host and is_number_up_to(port, _PORT_MAX) and int(port) > 0):
+        raise reader.error(key, problem)
+    return host.strip("[]"), int(port)

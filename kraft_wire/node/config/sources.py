@@ -1,0 +1,103 @@
+"""Where a node's settings come from, and how a wrong one is named: key, value, file and line.
+
+`server.properties`, and `KAFKA_…` variables as Apache's container image takes them
+(KAFKA_NUM_PARTITIONS is num.partitions, two underscores are one, three are a dash). Which source
+wins is `config`'s matter.
+"""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from kraft_wire.node.config.properties import parse_properties
+from kraft_wire.settings.node_settings import NodeSettings
+
+__all__ = [
+    "ConfigError",
+    "ConfigReader",
+    "Setting",
+    "is_number_up_to",
+    "settings_of_environment",
+    "settings_of_file",
+]
+
+_ENVIRONMENT_PREFIX: Final = "KAFKA_"
+_NOT_SETTINGS: Final = frozenset(
+    {
+        *("KAFKA_HEAP_OPTS", "KAFKA_OPTS", "KAFKA_JVM_PERFORMANCE_OPTS", "KAFKA_GC_LOG_OPTS"),
+        *("KAFKA_LOG4J_OPTS", "KAFKA_LOG4J_ROOT_LOGLEVEL", "KAFKA_LOG4J_LOGGERS"),
+        *("KAFKA_TOOLS_LOG4J_LOGLEVEL", "KAFKA_JMX_OPTS", "KAFKA_JMX_PORT", "KAFKA_JMX_HOSTNAME"),
+        *("KAFKA_DEBUG", "KAFKA_HOME", "KAFKA_VERSION", "KAFKA_CLUSTER_ID"),
+    }
+)
+"""Variables of the container image that are not broker keys."""
+
+
+class ConfigError(Exception):
+    """A value that a node cannot start with; its text is the whole line that the user sees."""
+
+    def __init__(self, key: str, value: str | None, place: str, reason: str) -> None:
+        what = f"{key} is not set" if value is None else f"{key}={value}"
+        super().__init__(f"{place}: {what}: {reason}")
+        self.key = key
+        self.value = value
+        self.place = place
+        self.reason = reason
+
+
+class Setting(NamedTuple):
+    """One entry with the place that an error message names."""
+
+    value: str
+    place: str
+
+
+class ConfigReader:
+    """Typed values, and errors that name the place of a key's own entry."""
+
+    def __init__(self, settings: NodeSettings, merged: Mapping[str, Setting], place: str) -> None:
+        """Read `settings`, made of `merged`; `place` is where a key is missing that must be set."""
+        self.settings = settings
+        self._merged = merged
+        self._place = place
+
+    def is_set(self, key: str) -> bool:
+        """Tell whether a key has an entry."""
+        return key in self._merged
+
+    def error(self, key: str, reason: str) -> ConfigError:
+        """Return the refusal of a key's value."""
+        setting = self._merged.get(key)
+        if setting is None:
+            return ConfigError(key, None, self._place, reason)
+        return ConfigError(key, setting.value, setting.place, reason)
+
+    def strings(self, key: str) -> list[str]:
+        """Return a value as a list, whether its key is a list or a text with commas."""
+        value = self.settings.value(key)
+        texts = value if isinstance(value, tuple) else str(value or "").split(",")
+        return [text.strip() for text in texts if text.strip()]
+
+
+def settings_of_file(text: str, file_name: str) -> dict[str, Setting]:
+    """Return a properties file's entries."""
+    return {
+        entry.key: Setting(entry.value, f"{file_name}:{entry.line}")
+        for entry in parse_properties(text)
+    }
+
+
+def settings_of_environment(environment: Mapping[str, str]) -> dict[str, Setting]:
+    """Return the entries that environment variables make."""
+    found = {}
+    for variable in sorted(environment):
+        if variable.startswith(_ENVIRONMENT_PREFIX) and variable not in _NOT_SETTINGS:
+            name = variable.removeprefix(_ENVIRONMENT_PREFIX).lower()
+            key = name.replace("___", "-").replace("__", "\0").replace("_", ".").replace("\0", "_")
+            found[key] = Setting(environment[variable], f"environment variable {variable}")
+    return found
+
+
+def is_number_up_to(text: str, highest: int) -> bool:
+    """Tell whether a text is a number from 0 to `highest`; of any length, which int() is not."""
+    is_number = text.isascii() and text.isdecimal() and len(text) <= len(str(highest))
+    return is_number and int(text) <= highest

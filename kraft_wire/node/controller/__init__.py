@@ -1,0 +1,1 @@
+"""The controller's host: requests on its listeners, records appended, answers once committed."""

@@ -1,0 +1,342 @@
+"""What the controller of a node answers: on its own listeners, and behind the broker beside it.
+
+KIP-595 (the quorum's RPCs), KIP-590 (envelopes), KIP-919 (clients that talk to controllers). Each
+key has a kind: the quorum's are answered by the replica, whoever leads; the controller's by the
+active controller alone; what only describes metadata by every node; an envelope is opened and its
+content answered in an envelope. What a client asks of the broker goes to the controller of this
+node where that is active, else to the one that is (`forwarding`).
+
+Not here: decoding, encoding, connections (`node`); which request leads to which records
+(`controller`).
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Final, NamedTuple
+
+from kraft_wire.apis.api import ListenerType, Owner, Versions
+from kraft_wire.apis.registry import FORWARDABLE, FORWARDED, key_of, owned, served
+from kraft_wire.broker.context import PARKED, Parked, ReplyTo, RequestContext, Withheld
+from kraft_wire.broker.dispatch import handler
+from kraft_wire.broker.settings import BrokerSettings
+from kraft_wire.controller.requests import refuse
+from kraft_wire.metadata.features import CONTROLLERS_FROM
+from kraft_wire.metadata.image import MetadataImage
+from kraft_wire.metadata.records import VersionedRecord
+from kraft_wire.model import NO_REPLICA, sooner
+from kraft_wire.node.controller.descriptions import (
+    api_versions,
+    describe_cluster,
+)
+from kraft_wire.node.controller.host import ControllerHost
+from kraft_wire.node.event_log import Report
+from kraft_wire.node.links.envelopes import Unpacked, seal_answer, unpack
+from kraft_wire.node.links.forwarding import AskedBy, Forwarder, active_controller
+from kraft_wire.node.links.peer_versions import PeerVersions
+from kraft_wire.node.outputs import Output
+from kraft_wire.node.quorum.raft_io import RaftIo
+from kraft_wire.node.requests.decoding import RequestDecoder
+from kraft_wire.raft.events import RequestReceived
+from kraft_wire.settings.node_settings import NodeSettings
+from kraft_wire.wire.generated.controller_registration import (
+    ControllerRegistrationRequest,
+    Feature,
+    Listener,
+)
+from kraft_wire.wire.generated.envelope import EnvelopeRequest
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.register_controller_record import RegisterControllerRecord
+from kraft_wire.wire.generated.registry import response_class
+from kraft_wire.wire.header import RequestHeader
+from kraft_wire.wire.message import DecodeLimits, Message, UnencodableMessage
+
+__all__ = ["ControllerApis"]
+
+_HERE: Final = ListenerType.CONTROLLER
+_RAFT: Final = frozenset(owned(Owner.RAFT, _HERE))
+_DECIDED: Final = frozenset(owned(Owner.CONTROLLER, _HERE))
+_DESCRIBED: Final = frozenset(owned(Owner.BROKER, _HERE))
+"""The broker's handlers serve them: they read metadata alone."""
+_API_VERSIONS: Final = key_of("ApiVersions")
+_ENVELOPE: Final = key_of("Envelope")
+_REGISTRATION: Final = "controller registration"
+"""The tag of a question whose answer nobody waits for."""
+
+
+class _Moment(NamedTuple):
+    """A request of this node's own, as the controller's context."""
+
+    api_version: int
+
+
+class _Described:
+    """This node for handlers that describe metadata (`broker.metadata_reader`)."""
+
+    def __init__(
+        self, node_id: int, image: Callable[[], MetadataImage], host: ControllerHost
+    ) -> None:
+        self.node_id = node_id
+        self._image = image
+        self._host = host
+        self._made_of: NodeSettings | None = None
+        self._settings = BrokerSettings()
+
+    @property
+    def image(self) -> MetadataImage:
+        """The committed metadata."""
+        return self._image()
+
+    @property
+    def settings(self) -> BrokerSettings:
+        """The controller's settings, as handlers read them."""
+        if self._made_of is not self._host.controller.settings:
+            self._made_of = self._host.controller.settings
+            self._settings = BrokerSettings.of(self._made_of)
+        return self._settings
+
+
+class ControllerApis:
+    """The controller's side of one node; see the module."""
+
+    def __init__(
+        self,
+        cluster_id: str,
+        raft: RaftIo,
+        host: ControllerHost,
+        link_ids: Iterator[int],
+        report: Report,
+        limits: DecodeLimits,
+    ) -> None:
+        self.versions: dict[int, Versions] = served(_HERE)
+        """What the controller's listeners serve."""
+        self.decoder = RequestDecoder(self.versions, limits)
+        """Of requests that come in there."""
+        self._cluster_id = cluster_id
+        self._raft = raft
+        self._host = host
+        quorum = raft.replica.quorum
+        node_id = quorum.config.key.id
+        self._described = _Described(node_id, lambda: raft.committed.image, host)
+        self._enveloped: dict[int, tuple[int, RequestHeader]] = {}
+        """By connection: number and header of a parked request that came in an envelope."""
+        inner = {key: range_ for key, range_ in self.versions.items() if key in FORWARDABLE}
+        self._inner_decoder = RequestDecoder(inner, limits)
+        forwarder = partial(
+            Forwarder,
+            node_id,
+            link_ids,
+            report,
+            limits,
+            active=lambda: active_controller(quorum),
+            refuse=self._refusal,
+        )
+        self.forwarder = forwarder()
+        session_ms = host.controller.settings.integer("broker.session.timeout.ms")
+        self.heartbeats = forwarder(patience_ms=max(1, session_ms // 2))
+        """What the broker's life has to say, on a link of its own: nothing may hold that up, and a
+        session is saved by the second try (KAFKA-14392)."""
+
+    # -- requests --------------------------------------------------------------------------------
+
+    def handle(self, context: RequestContext, request: Message) -> Message | Withheld:
+        """Answer what came in on a listener of the controller."""
+        api_key = request.API_KEY
+        assert api_key in self.versions, api_key
+        if api_key == _ENVELOPE:
+            assert isinstance(request, EnvelopeRequest), request
+            return self._open(context, request)
+        if api_key in _RAFT or api_key in _DECIDED:
+            return self._ask_own(context, request)
+        if api_key in _DESCRIBED:
+            return handler(api_key)(self._described, context, request)  # type: ignore[arg-type]  # these read metadata alone
+        image, quorum = self._raft.committed.image, self._raft.replica.quorum
+        if api_key == _API_VERSIONS:
+            level, supported = quorum.voters.kraft_version, self._host.controller.features
+            version, served = context.api_version, self.versions
+            return api_versions(version, request, served, image, level, supported)
+        return describe_cluster(
+            context, request, image, cluster_id=self._cluster_id, leader_id=quorum.leader_id
+        )
+
+    def handle_client(self, context: RequestContext, request: Message) -> Message | Withheld:
+        """Answer what a client asked of the broker and a controller must decide."""
+        assert request.API_KEY in FORWARDED, request.NAME
+        if self._host.is_active:
+            return self._ask_own(context, request)
+        self.forwarder.forward(context, request)
+        return PARKED
+
+    def ask(self, tag: str, request: Message, now_ms: int, wall_ms: int) -> Message | Parked:
+        """Ask on the node's own behalf; a late answer is among `take_answers` under the tag."""
+        if self._host.is_active:
+            context = _Moment(request.MAX_VERSION)
+            return self._host.handle(context, request, tag, now_ms, wall_ms)
+        self.forwarder.ask(tag, request, now_ms)
+        return PARKED
+
+    def register(self, registration: VersionedRecord, now_ms: int) -> None:
+        """Ask the active controller to register this one, unless the metadata say that it is.
+
+        To be called when the metadata or the leader change; an answer is an error at worst, and
+        then the next change asks again.
+        """
+        record = registration.record
+        assert isinstance(record, RegisterControllerRecord), record
+        image, leader_id = self._raft.committed.image, self._raft.replica.quorum.leader_id
+        known = image.controllers.get(record.controller_id)
+        if (
+            leader_id in (NO_REPLICA, record.controller_id)
+            or image.metadata_version < CONTROLLERS_FROM
+            or (known is not None and known.incarnation_id == record.incarnation_id)
+        ):
+            return
+        self.forwarder.ask(_REGISTRATION, _registration(record), now_ms)
+
+    def _ask_own(self, context: RequestContext, request: Message) -> Message | Parked:
+        """Let this node's own replica or controller answer."""
+        reply_to = context.reply_to
+        self._raft.wall_ms = context.wall_ms
+        if request.API_KEY not in _RAFT:
+            return self._host.handle(context, request, reply_to, context.now_ms, context.wall_ms)
+        version, listener = context.api_version, context.listener
+        received = RequestReceived(reply_to, request, version, listener, context.wall_ms)
+        self._raft.take(received, context.now_ms)
+        return PARKED
+
+    def _open(self, context: RequestContext, envelope: EnvelopeRequest) -> Message | Parked:
+        """Answer what stands in an envelope, in an envelope."""
+        inner = unpack(envelope, self._inner_decoder)
+        if not isinstance(inner, Unpacked):
+            return inner
+        self._enveloped[context.connection_id] = (context.request_number, inner.header)
+        within = RequestContext(
+            context.connection_id,
+            context.request_number,
+            inner.header.api_version,
+            context.now_ms,
+            context.wall_ms,
+            inner.header.client_id,
+            inner.client_host,
+            context.listener,
+            inner.principal,
+        )
+        answer = self._ask_own(within, inner.request)
+        return answer if answer is PARKED else self._sealed(context.reply_to, answer)
+
+    def _sealed(self, reply_to: ReplyTo, answer: Message) -> Message:
+        """Put an answer into an envelope where its question came in one."""
+        number, header = self._enveloped.get(reply_to.connection_id, (-1, None))
+        if header is None or number != reply_to.request_number:
+            return answer
+        del self._enveloped[reply_to.connection_id]
+        return seal_answer(header, answer)
+
+    def _refusal(self, request: Message, error: ErrorCode, message: str | None) -> Message:
+        """Return the answer to a request that is one error."""
+        if request.API_KEY in _DECIDED:
+            return refuse(request, error, message)
+        answer = response_class(request.API_KEY)()
+        assert request.API_KEY in _RAFT, request.NAME
+        setattr(answer, "error_code", error)  # noqa: B010  # all of the quorum's answers have it
+        if "error_message" in answer.field_names:
+            setattr(answer, "error_message", message)  # noqa: B010  # as above
+        return answer
+
+    @property
+    def active_versions(self) -> PeerVersions | None:
+        """What the active controller elsewhere serves, None where it has not said so."""
+        target = active_controller(self._raft.replica.quorum)
+        if target is None or self._host.is_active:
+            return None
+        return self.heartbeats.channels.versions_of(*target)
+
+    # -- the ways to the active controller -------------------------------------------------------
+
+    def tick(self, now_ms: int) -> None:
+        """Act on time."""
+        for each in (self.forwarder, self.heartbeats):
+            each.tick(now_ms)
+
+    def deadline_ms(self) -> int | None:
+        """Return when `tick` is needed next."""
+        return sooner(self.forwarder.deadline_ms(), self.heartbeats.deadline_ms())
+
+    def controller_changed(self, now_ms: int) -> None:
+        """Another controller may be active, or nobody."""
+        for each in (self.forwarder, self.heartbeats):
+            each.controller_changed(now_ms)
+
+    def owner_of(self, link_id: int) -> Forwarder | None:
+        """Return whom a link belongs to, None where it is none of these."""
+        for each in (self.forwarder, self.heartbeats):
+            if each.owns(link_id):
+                return each
+        return None
+
+    def take_outputs(self) -> list[Output]:
+        """Return what the host must do for the links."""
+        return self.forwarder.take_outputs() + self.heartbeats.take_outputs()
+
+    # -- late answers ----------------------------------------------------------------------------
+
+    def take_answers(self) -> list[tuple[AskedBy, Message | None]]:
+        """Return the answers to what was parked; None where the connection must be closed."""
+        raft, host, forwarder = self._raft, self._host, self.forwarder
+        if not (raft.answers or host.answers or forwarder.answers):
+            return []
+        late: list[tuple[AskedBy, Message]] = [*host.answers, *raft.answers]
+        host.answers, raft.answers = [], []
+        answers, forwarder.answers = forwarder.answers, []
+        for to, answer in late:
+            answers.append((to, self._late(to, answer)))
+        return [(to, answer) for to, answer in answers if to != _REGISTRATION]
+
+    def _late(self, to: AskedBy, answer: Message) -> Message | None:
+        try:
+            return answer if isinstance(to, str) else self._sealed(to, answer)
+        except UnencodableMessage:
+            return None
+
+    def answer_waiting(self, now_ms: int, wall_ms: int) -> None:
+        """Decide here what waits for an active controller, where this node's is."""
+        if not self._host.is_active:
+            return
+        for asker, request in self.forwarder.take_waiting():
+            if isinstance(asker, str):
+                own = _Moment(request.MAX_VERSION)
+                answer = self._host.handle(own, request, asker, now_ms, wall_ms)
+            else:
+                answer = self._ask_own(asker.at(now_ms, wall_ms), request)
+            if answer is not PARKED:
+                to = asker if isinstance(asker, str) else asker.reply_to
+                self.forwarder.answers.append((to, answer))
+
+    def connection_closed(self, connection_id: int) -> None:
+        """Forget what a connection was waiting for."""
+        self._enveloped.pop(connection_id, None)
+        self.forwarder.connection_closed(connection_id)
+
+
+def _registration(record: RegisterControllerRecord) -> ControllerRegistrationRequest:
+    return ControllerRegistrationRequest(
+        controller_id=record.controller_id,
+        incarnation_id=record.incarnation_id,
+        zk_migration_ready=record.zk_migration_ready,
+        listeners=[
+            Listener(
+                name=each.name,
+                host=each.host,
+                port=each.port,
+                security_protocol=each.security_protocol,
+            )
+            for each in record.end_points
+        ],
+        features=[
+            Feature(
+                name=each.name,
+                min_supported_version=each.min_supported_version,
+                max_supported_version=each.max_supported_version,
+            )
+            for each in record.features
+        ],
+    )

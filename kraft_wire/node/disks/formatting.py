@@ -1,0 +1,46 @@
+"""What formatting leaves in a log directory: identity, and the records that a cluster begins with.
+
+KIP-631 "kafka-storage format"; files as release 4.3.1 writes them: `meta.properties`, and
+`bootstrap.checkpoint` with a header (timestamp 0), one batch of feature levels, metadata.version
+first, and a footer. Used by the embedded node for its own directory; the command is `cli/format`.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from kraft_wire.metadata.features import (
+    LATEST_METADATA_VERSION,
+    METADATA_VERSION,
+    bootstrap_records,
+)
+from kraft_wire.model import Uuid
+from kraft_wire.node.disks.checkpoint_files import bootstrap_checkpoint_bytes
+from kraft_wire.node.quorum.metadata_opening import BOOTSTRAP_CHECKPOINT
+from kraft_wire.storage.directory.meta_properties import MetaProperties, write_meta_properties
+from kraft_wire.storage.files import FileSystem, replace_file
+
+__all__ = ["DEFAULT_LEVELS", "bootstrap_checkpoint", "format_directory"]
+
+DEFAULT_LEVELS: Final[Mapping[str, int]] = {METADATA_VERSION: LATEST_METADATA_VERSION}
+"""Only what this release does is finalised: `metadata.features` says what that is."""
+
+
+def bootstrap_checkpoint(levels: Mapping[str, int], wall_ms: int) -> bytes:
+    """Return the file that a cluster's first records are read from."""
+    return bootstrap_checkpoint_bytes(bootstrap_records(levels), wall_ms)
+
+
+def format_directory(
+    fs: FileSystem,
+    path: str,
+    *,
+    cluster_id: str,
+    node_id: int,
+    directory_id: Uuid,
+    levels: Mapping[str, int],
+    wall_ms: int,
+) -> None:
+    """Make a directory one of a new cluster's; the identity is written last, so it is whole."""
+    fs.make_directory(path)
+    replace_file(fs, f"{path}/{BOOTSTRAP_CHECKPOINT}", bootstrap_checkpoint(levels, wall_ms))
+    write_meta_properties(fs, path, MetaProperties(cluster_id, node_id, directory_id))

@@ -1,0 +1,301 @@
+"""The node's log directories as the broker sees them: one place where partitions have logs.
+
+New partitions go to the directory with the fewest (KIP-112's rule). Settings of a topic are its own
+values over the broker's, so a dynamic change of a broker key reconfigures every log. Nothing here
+is a second truth: what exists is what the directories hold.
+"""
+
+from collections.abc import Callable, Mapping
+
+from kraft_wire.broker.ports import LogDirectoryUsage, PartitionLog, TimestampAndOffsetView
+from kraft_wire.model import Offset, StorageError, TopicPartition, Uuid
+from kraft_wire.node.event_log import Line, Report
+from kraft_wire.settings.definition import ConfigValue
+from kraft_wire.settings.node_settings import NodeSettings, topic_values
+from kraft_wire.settings.values import format_value
+from kraft_wire.storage.directory.log_directory import LogDirectory, log_bytes, note_compaction
+from kraft_wire.storage.files import FileSystem
+from kraft_wire.storage.log import Log
+from kraft_wire.storage.log_config import LogConfig
+from kraft_wire.storage.segment import CorruptLog
+from kraft_wire.storage.stored_records import UnreadableRecords
+from kraft_wire.storage.timestamps import offset_for_timestamp, offset_of_max_timestamp
+
+__all__ = ["NodeLogStore", "repair_command"]
+
+
+def repair_command(path: str, partition: TopicPartition) -> str:
+    """Return what shows, and on demand cuts, what is damaged in a log."""
+    from shlex import quote  # only where something is damaged
+
+    return f"kraft-wire repair {quote(path)} --partition {partition}"
+
+
+class NodeLogStore:
+    """Logs over one or more directories."""
+
+    def __init__(
+        self,
+        fs: FileSystem,
+        directories: list[LogDirectory],
+        settings: NodeSettings,
+        report: Report,
+        went_offline: Callable[[LogDirectory], None],
+    ) -> None:
+        """`report` takes the name and the fields of a log line.
+
+        `went_offline` is told of each directory that fails, once, whoever met the error.
+        """
+        assert directories, "a node needs a log directory"
+        self.log_directories = directories
+        self.file_delete_delay_ms = settings.integer("log.segment.delete.delay.ms")
+        self.producer_expiration_ms = settings.integer("producer.id.expiration.ms")
+        self.wall_ms = 0
+        """Set by the node before each call that may create a log."""
+        self.doomed: list[tuple[LogDirectory, str]] = []
+        """Directories of deleted logs; the node removes them after `file.delete.delay.ms`."""
+        self._fs = fs
+        self._settings = settings
+        self._report = report
+        self._went_offline = went_offline
+        self._offline: dict[str, LogDirectory] = {}
+        self._own: dict[str, Mapping[str, str]] = {}
+        self._recent: tuple[Mapping[str, str], LogConfig] | None = None
+        """What a topic set itself that was asked for last, and what came of it."""
+        self.unsettled: dict[str, LogDirectory] = {}
+        """Directories, by path, for which `settle` is due."""
+        self._full: dict[str, bool] = {}
+
+    def usage(self) -> list[LogDirectoryUsage]:
+        """Return the log directories in the order of `log.dirs`, failed ones included."""
+        return [self._usage(directory) for directory in self.log_directories]
+
+    def _usage(self, directory: LogDirectory) -> LogDirectoryUsage:
+        try:
+            if directory.offline is None:
+                sizes = {name: log.size_bytes for name, log in directory.logs.items()}
+                sizes |= {
+                    name: log_bytes(self._fs, f"{directory.path}/{name}")
+                    for name in directory.damaged
+                }
+                return LogDirectoryUsage(
+                    path=directory.path,
+                    total_bytes=self._fs.total_bytes(directory.path),
+                    usable_bytes=self._fs.free_bytes(directory.path),
+                    partition_bytes=sizes,
+                )
+        except StorageError as error:
+            self.directory_failed(directory, error)
+        return LogDirectoryUsage(path=directory.path, is_offline=True)
+
+    def config_for(self, topic: str) -> LogConfig:
+        """Return the settings in force of a topic; the partitions of one are asked for in a row."""
+        own = self._own.get(topic, {})
+        if self._recent is None or self._recent[0] != own:
+            values = topic_values(own, self._settings)
+            self._recent = (dict(own), LogConfig.from_mapping(_texts(values)))
+        return self._recent[1]
+
+    def get(self, partition: TopicPartition) -> PartitionLog | None:
+        """Return a partition's log, None where it has none yet.
+
+        Errors: StorageError for one in a directory that failed, and for a log that was refused,
+        which must not be replaced by an empty one.
+        """
+        directory = self._directory_of(partition)
+        if directory is None:
+            return None
+        if directory.offline is not None:
+            raise directory.offline
+        if partition in directory.damaged:
+            raise directory.damaged[partition]
+        return directory.logs[partition]
+
+    def create(
+        self, partition: TopicPartition, topic_id: Uuid, config: Mapping[str, str]
+    ) -> PartitionLog:
+        """Make an empty log in the directory that has the fewest; `settle` makes it durable.
+
+        Errors: StorageError, also when every directory is offline.
+        """
+        self._own[partition.topic] = config
+        online = [directory for directory in self.log_directories if directory.offline is None]
+        if not online:
+            offline = self.log_directories[0].offline
+            assert offline is not None, self.log_directories
+            raise offline
+        chosen = min(online, key=lambda directory: len(directory.logs))
+        own = self.config_for(partition.topic)
+        try:
+            log = chosen.create_log(partition, topic_id, own, self.wall_ms, durable=False)
+        except StorageError as error:
+            self.directory_failed(chosen, error)
+            raise
+        self.unsettled[chosen.path] = chosen
+        return log
+
+    def configure(self, partition: TopicPartition, config: Mapping[str, str]) -> None:
+        """Make a log obey changed settings of its topic."""
+        self._own[partition.topic] = config
+        log = self._log(partition)
+        if log is not None:
+            log.update_config(self.config_for(partition.topic))
+
+    def configure_all(self, settings: NodeSettings) -> None:
+        """Make every log obey changed settings of the broker."""
+        self._settings, self._recent = settings, None
+        self.file_delete_delay_ms = settings.integer("log.segment.delete.delay.ms")
+        self.producer_expiration_ms = settings.integer("producer.id.expiration.ms")
+        for directory in self.log_directories:
+            for partition, log in directory.logs.items():
+                log.update_config(self.config_for(partition.topic))
+
+    def delete(self, partition: TopicPartition) -> None:
+        """Take a log away; its files go later. `settle` makes it durable.
+
+        A directory that does not let go of a log goes offline, so that nothing is made there
+        before the next start, which sets the log aside.
+        """
+        directory = self._directory_of(partition)
+        if directory is None:
+            return
+        try:
+            self.doomed.append((directory, directory.delete_log(partition, durable=False)))
+            self.unsettled[directory.path] = directory
+        except StorageError as error:
+            directory.forget_log(partition)
+            self.directory_failed(
+                directory, StorageError(error.operation, error.path, error.reason)
+            )
+
+    def expect_gaps(self, partition: TopicPartition) -> None:
+        """Note that a log has gaps before it gets the first, which may come from its leader."""
+        directory = self._directory_of(partition)
+        assert directory is not None, partition
+        note_compaction(directory, partition, Offset(0))
+
+    def settle(self) -> None:
+        """Make durable what was created and deleted since the last call, all at once.
+
+        Where there is no room that is left for another call: until then nothing may be appended to
+        what was made, because a start would give it the offsets of what had its name before.
+        """
+        unsettled, self.unsettled = self.unsettled, {}
+        for directory in unsettled.values():
+            if directory.offline is None:
+                try:
+                    directory.settle()
+                except StorageError as error:
+                    self.directory_failed(directory, error)
+                    if directory.offline is None:
+                        self.unsettled[directory.path] = directory
+
+    def directory_failed(self, directory: LogDirectory, error: StorageError) -> None:
+        """Draw the consequence of an error that is about no log in particular."""
+        directory.note_error(None, error)
+        self.look_at_directories()
+
+    def look_at_directories(self) -> None:
+        """Tell of directories that failed, ran full, or have room again."""
+        for directory in self.log_directories:
+            if directory.offline is not None and directory.path not in self._offline:
+                self._offline[directory.path] = directory
+                reason = Line(directory.offline)
+                self._report("log_directory_offline", directory=directory.path, reason=reason)
+                self._went_offline(directory)
+            is_full = directory.space.is_full
+            if is_full != (directory.path in self._full):
+                name = "log_directory_full" if is_full else "log_directory_has_room"
+                self._report(name, directory=directory.path)
+                if is_full:
+                    self._full[directory.path] = True
+                else:
+                    del self._full[directory.path]
+
+    def failed(self, partition: TopicPartition, error: StorageError) -> list[TopicPartition]:
+        """Draw the consequence of a disk's error; return the partitions that it takes away."""
+        directory = self._directory_of(partition)
+        if directory is None:
+            offline = [each for each in self.log_directories if each.offline is not None]
+            return [partition, *(held for each in offline for held in each.logs)]
+        held = list(directory.logs)
+        if isinstance(error, UnreadableRecords):
+            self._note_unreadable(directory, partition, error)
+            return []
+        was_offline, was_damaged = directory.offline is not None, partition in directory.damaged
+        if not was_offline:
+            directory.note_error(partition, error)
+        self.look_at_directories()
+        if directory.offline is not None:
+            # Of one that failed before, the others went out of use then, or are not in use yet.
+            return [partition] if was_offline else held
+        if partition not in directory.damaged:
+            return []
+        if not was_damaged:
+            self._tell_damaged(directory, partition, error)
+        return [partition]
+
+    def _note_unreadable(
+        self, directory: LogDirectory, partition: TopicPartition, error: UnreadableRecords
+    ) -> None:
+        """Say once that a log, which is served as before, is not compacted any more."""
+        if partition not in directory.unreadable:
+            directory.note_error(partition, error)
+            reason = Line(error.reason)
+            self._report("records_unreadable", partition=partition, file=error.path, reason=reason)
+
+    def load(self, own: Mapping[str, Mapping[str, str]], wall_ms: int) -> None:
+        """Open the logs of every directory; tell of those that are refused.
+
+        `own` has the values that topics set themselves. Errors: StorageError for a directory that
+        cannot be read: a replica in it would else begin anew, empty, in another one.
+        """
+        self._own.update(own)
+        for directory in self.log_directories:
+            if directory.offline is not None:
+                raise directory.offline
+            directory.load_logs(self.config_for, wall_ms)
+            for partition, error in directory.damaged.items():
+                self._tell_damaged(directory, partition, error)
+
+    def _tell_damaged(
+        self, directory: LogDirectory, partition: TopicPartition, error: StorageError
+    ) -> None:
+        """Write the line from which an operator knows what to do."""
+        self._report(
+            "log_refused",
+            partition=partition,
+            file=error.path,
+            position=error.position if isinstance(error, CorruptLog) else 0,
+            reason=Line(error.reason),
+            repair=Line(repair_command(directory.path, partition)),
+        )
+
+    def offset_for_timestamp(
+        self, log: PartitionLog, timestamp: int, *, upper_bound: Offset
+    ) -> TimestampAndOffsetView | None:
+        """Return the first record whose time is at or after `timestamp`."""
+        assert isinstance(log, Log), log
+        return offset_for_timestamp(log, timestamp, upper_bound=upper_bound)
+
+    def offset_of_max_timestamp(
+        self, log: PartitionLog, *, upper_bound: Offset
+    ) -> TimestampAndOffsetView | None:
+        """Return the record with the largest time."""
+        assert isinstance(log, Log), log
+        return offset_of_max_timestamp(log, upper_bound=upper_bound)
+
+    def _directory_of(self, partition: TopicPartition) -> LogDirectory | None:
+        for directory in self.log_directories:
+            if partition in directory.logs or partition in directory.damaged:
+                return directory
+        return None
+
+    def _log(self, partition: TopicPartition) -> Log | None:
+        directory = self._directory_of(partition)
+        return None if directory is None else directory.logs.get(partition)
+
+
+def _texts(values: Mapping[str, ConfigValue]) -> dict[str, str]:
+    texts = {name: format_value(value) for name, value in values.items()}
+    return {name: text for name, text in texts.items() if text is not None}

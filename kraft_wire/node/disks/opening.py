@@ -1,0 +1,273 @@
+"""Opens a node's log directories and sees that they belong together, and to this node.
+
+Errors are `StartError`: one line for the user, and nothing changed. The embedded node formats an
+empty directory of its own; a configured one is told which command does it.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from kraft_wire.metadata.image import MetadataImage
+from kraft_wire.metadata.image_draft import MetadataFault
+from kraft_wire.model import (
+    Chance,
+    StorageError,
+    TopicPartition,
+    Uuid,
+    random_uuid,
+    uuid_to_text,
+)
+from kraft_wire.node.config.node_config import NodeConfig
+from kraft_wire.node.config.quorum_config import raft_config, reachable, static_voters
+from kraft_wire.node.disks.log_store import repair_command
+from kraft_wire.node.event_log import Report
+from kraft_wire.node.quorum.metadata_opening import open_metadata_log
+from kraft_wire.node.quorum.raft_io import RaftIo
+from kraft_wire.storage.directory.checkpoint_text import CorruptCheckpoint
+from kraft_wire.storage.directory.log_directory import (
+    METADATA_PARTITION,
+    LogDirectory,
+    set_stray_aside,
+)
+from kraft_wire.storage.directory.meta_properties import MetaProperties, read_meta_properties
+from kraft_wire.storage.files import FileSystem, LockHeld
+from kraft_wire.storage.segment import CorruptLog
+from kraft_wire.storage.snapshots.metadata_snapshot import CorruptMetadataSnapshot
+from kraft_wire.wire.message import DecodeLimits
+
+__all__ = ["StartError", "open_directories", "open_quorum", "set_strays_aside", "start_quorum"]
+
+_RESERVE_BYTES: Final = 1 << 20
+"""Records are refused while less is free, so that metadata and checkpoints can still be written."""
+
+_DAMAGE: Final = (CorruptLog, CorruptCheckpoint, CorruptMetadataSnapshot)
+
+
+class StartError(Exception):
+    """Why a node cannot start; the text is the whole line that the user sees."""
+
+
+def open_directories(
+    fs: FileSystem, config: NodeConfig, chance: Chance, cluster_id: str | None, wall_ms: int
+) -> list[LogDirectory]:
+    """Lock and open every directory of `log.dirs`, formatting an embedded node's when empty.
+
+    `cluster_id` is what the user expects the data to belong to, None for no expectation.
+    """
+    opened: list[LogDirectory] = []
+    try:
+        for path in config.log_dirs:
+            opened.append(_open(fs, path, config.settings.integer("storage.ballast.bytes")))
+        if config.is_embedded and all(each.meta is None for each in opened):
+            _format(fs, config, opened, chance, cluster_id, wall_ms)
+        _check_identity(config, opened, cluster_id)
+    except StartError:
+        for directory in opened:
+            directory.release()
+        raise
+    return opened
+
+
+def open_quorum(
+    fs: FileSystem,
+    directories: Sequence[LogDirectory],
+    config: NodeConfig,
+    chance: Chance,
+    link_ids: Iterator[int],
+    report: Report,
+    decode_limits: DecodeLimits,
+    wall_ms: int,
+) -> RaftIo:
+    """Open the metadata log, which is in the first directory, and the replica over it.
+
+    StartError names what is damaged and the command that shows more, with every lock given back.
+    """
+    first = directories[0]
+    assert first.meta is not None, first.path
+    assert first.meta.directory_id is not None, first.path
+    try:
+        replica_config = raft_config(config, first.meta.cluster_id, first.meta.directory_id)
+        opened = open_metadata_log(fs, first, config.settings, static_voters(config), wall_ms)
+        replica_config = reachable(replica_config, opened.voters.latest)
+        is_alone = len(opened.voters.latest) <= 1
+        if config.is_controller and not replica_config.endpoints and not is_alone:
+            raise StartError(
+                f"the controllers {list(opened.voters.latest.nodes)} decide together about these "
+                "data: a listener of controller.listener.names is needed, where they reach this one"
+            )
+        return RaftIo(
+            fs,
+            first,
+            opened,
+            replica_config,
+            chance,
+            link_ids=link_ids,
+            report=report,
+            decode_limits=decode_limits,
+        )
+    except (StorageError, MetadataFault) as error:
+        _release(directories)
+        raise _metadata_refused(first, error) from error
+    except BaseException:
+        _release(directories)
+        raise
+
+
+def start_quorum(
+    raft: RaftIo, directories: Sequence[LogDirectory], start: Callable[[], None]
+) -> None:
+    """Run the part of a start in which a quorum of one elects itself and registers.
+
+    Errors as `open_quorum`: what the metadata says is first replayed here.
+    """
+    raft.disk.flushes_inline = raft.replica.quorum.is_only_voter
+    try:
+        start()
+    except (StorageError, MetadataFault) as error:
+        _release(directories)
+        raise _metadata_refused(directories[0], error) from error
+    except BaseException:
+        _release(directories)
+        raise
+    raft.disk.flushes_inline = False
+
+
+def _release(directories: Sequence[LogDirectory]) -> None:
+    for directory in directories:
+        directory.release()
+
+
+def _metadata_refused(first: LogDirectory, error: Exception) -> StartError:
+    if not isinstance(error, _DAMAGE):
+        return StartError(f"the metadata log cannot be opened: {error}")
+    return StartError(
+        f"the metadata log is refused: {error}; to see what is damaged, run: "
+        f"{repair_command(first.path, METADATA_PARTITION)}"
+    )
+
+
+def set_strays_aside(
+    fs: FileSystem, directories: Sequence[LogDirectory], image: MetadataImage, node_id: int
+) -> list[str]:
+    """Rename the logs of partitions that are not this node's; return their new paths.
+
+    A deletion or a reassignment that a crash interrupted leaves them, and a topic of the same name
+    must not begin with their records. They are kept, as Kafka keeps them, because metadata can be
+    lost too. A directory whose disk refuses goes offline.
+    """
+    strays: list[str] = []
+    for directory in directories:
+        try:
+            found = [each for each in directory.logs if _is_stray(directory, each, image, node_id)]
+            strays += [set_stray_aside(fs, directory, each) for each in found]
+            if found:
+                directory.settle()
+        except StorageError as error:
+            directory.note_error(None, error)
+    return strays
+
+
+def _is_stray(
+    directory: LogDirectory, partition: TopicPartition, image: MetadataImage, node_id: int
+) -> bool:
+    """Tell whether a log is of a partition that this node has no replica of, or no more."""
+    topic, log = image.topic(partition.topic), directory.logs[partition]
+    if topic is None:
+        return True
+    if not any(log.topic_id):
+        directory.assign_topic_id(partition, topic.topic_id)
+    view = topic.partitions.get(partition.partition)
+    return view is None or node_id not in view.replicas or topic.topic_id != log.topic_id
+
+
+def _open(fs: FileSystem, path: str, ballast_bytes: int) -> LogDirectory:
+    made = _missing(fs, path)
+    try:
+        directory = LogDirectory.open(
+            fs, path, ballast_bytes=ballast_bytes, reserve_bytes=_RESERVE_BYTES
+        )
+        for each in made:
+            fs.sync_directory(_parent(each))
+        return directory
+    except LockHeld:
+        raise StartError(f"log directory {path} is locked: another node is using it") from None
+    except StorageError as error:
+        raise StartError(f"log directory {path} cannot be used: {error}") from error
+
+
+def _missing(fs: FileSystem, path: str) -> list[str]:
+    """Return the directories that opening `path` will make, each of which its parent must keep."""
+    missing = []
+    at = path.rstrip("/")
+    while at and not fs.exists(at):
+        missing.append(at)
+        at = at.rpartition("/")[0]
+    return missing
+
+
+def _parent(path: str) -> str:
+    head, slash, _ = path.rpartition("/")
+    return head or slash or "."
+
+
+def _format(
+    fs: FileSystem,
+    config: NodeConfig,
+    directories: Sequence[LogDirectory],
+    chance: Chance,
+    cluster_id: str | None,
+    wall_ms: int,
+) -> None:
+    from kraft_wire.node.disks.formatting import (  # once in a lifetime
+        DEFAULT_LEVELS,
+        format_directory,
+    )
+
+    cluster = cluster_id or uuid_to_text(random_uuid(chance))
+    for directory in directories:
+        format_directory(
+            fs,
+            directory.path,
+            cluster_id=cluster,
+            node_id=config.node_id,
+            directory_id=random_uuid(chance),
+            levels=DEFAULT_LEVELS,
+            wall_ms=wall_ms,
+        )
+        directory.meta = read_meta_properties(fs, directory.path)
+
+
+def _check_identity(
+    config: NodeConfig, directories: Sequence[LogDirectory], cluster_id: str | None
+) -> None:
+    expected = cluster_id
+    seen: dict[Uuid, str] = {}
+    for directory in directories:
+        meta = directory.meta
+        if meta is None:
+            raise StartError(
+                f"log directory {directory.path} is not formatted: "
+                "run `kraft-wire format -t CLUSTER_ID -c server.properties` first"
+            )
+        if meta.node_id != config.node_id:
+            raise StartError(
+                f"log directory {directory.path} belongs to node {meta.node_id}, "
+                f"this is node {config.node_id}"
+            )
+        if expected is not None and meta.cluster_id != expected:
+            raise StartError(
+                f"log directory {directory.path} belongs to cluster {meta.cluster_id}, "
+                f"expected {expected}"
+            )
+        expected = meta.cluster_id
+        _check_directory_id(directory, meta, seen)
+
+
+def _check_directory_id(
+    directory: LogDirectory, meta: MetaProperties, seen: dict[Uuid, str]
+) -> None:
+    if meta.directory_id is None:
+        raise StartError(f"log directory {directory.path} has no directory.id: format it anew")
+    other = seen.setdefault(meta.directory_id, directory.path)
+    if other != directory.path:
+        raise StartError(f"log directories {other} and {directory.path} have the same directory.id")

@@ -1,0 +1,1 @@
+"""Links to other nodes: channels, versions, forwarded requests, and fetches of followers."""

@@ -1,0 +1,1 @@
+"""A node's metrics under the names of Kafka's JMX exporter."""

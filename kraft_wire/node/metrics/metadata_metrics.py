@@ -1,0 +1,130 @@
+"""What a node can tell of the metadata that it replayed, under Kafka's names.
+
+Groups `KafkaController`, `MetadataLoader` and `SnapshotEmitter` (KIP-630, as KIP-938 shipped it),
+and `broker-metadata-metrics` on a broker, spelled as a JMX exporter does. Left out: times in an
+event queue, because there is none, and heartbeats of other brokers. The counts of errors are 0 by
+nature: metadata that cannot be replayed stop the process.
+"""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from kraft_wire.metadata.image import NO_LEADER, MetadataImage, PartitionImage
+from kraft_wire.node.metrics.families import Family
+from kraft_wire.node.quorum_part import QuorumPart
+
+__all__ = ["metadata_metrics"]
+
+_CONTROLLER: Final = "kafka_controller_kafkacontroller_"
+_LOADER: Final = "kafka_server_metadataloader_"
+_EMITTER: Final = "kafka_server_snapshotemitter_"
+_BROKER: Final = "kafka_server_broker_metadata_metrics_"
+
+
+class _Partitions(NamedTuple):
+    """Partitions of the whole cluster."""
+
+    total: int
+    offline: int
+    """Without a leader."""
+    imbalanced: int
+    """Led by another than the first replica."""
+
+
+def metadata_metrics(part: QuorumPart, *, is_broker: bool) -> Iterator[Family]:
+    """Yield what is known of the image, how it came about, and the snapshots."""
+    yield from _controller(part)
+    yield from _loader(part)
+    yield from _snapshots(part)
+    if is_broker:
+        yield from _broker(part)
+
+
+def _controller(part: QuorumPart) -> Iterator[Family]:
+    committed, image = part.raft.committed, part.raft.committed.image
+    high_watermark = part.raft.replica.quorum.high_watermark
+    fenced = sum(broker.fenced for broker in image.brokers.values())
+    shutting_down = sum(broker.in_controlled_shutdown for broker in image.brokers.values())
+    partitions = _partitions(image)
+    for name, text, value in (
+        ("activecontrollercount", "1 where this controller is active.", int(part.host.is_active)),
+        ("newactivecontrollerscount", "Leaders that this node saw begin.", part.leaders_count),
+        ("lastappliedrecordoffset", "Last record that was replayed.", committed.next_offset - 1),
+        ("lastappliedrecordtimestamp", "Its append time.", committed.timestamp_ms),
+        ("lastappliedrecordlagms", "Its age; 0 where this controller is active.", _lag_ms(part)),
+        ("lastcommittedrecordoffset", "Last record that is committed.", (high_watermark or 0) - 1),
+        ("activebrokercount", "Brokers that are not fenced.", len(image.brokers) - fenced),
+        ("fencedbrokercount", "Brokers that are fenced.", fenced),
+        ("controlledshutdownbrokercount", "Brokers that are about to stop.", shutting_down),
+        ("globaltopiccount", "Topics.", len(image.topics_by_name)),
+        ("globalpartitioncount", "Partitions.", partitions.total),
+        ("offlinepartitionscount", "Partitions without a leader.", partitions.offline),
+        (
+            "preferredreplicaimbalancecount",
+            "Partitions that another than the preferred replica leads.",
+            partitions.imbalanced,
+        ),
+        ("metadataerrorcount", "Records that could not be replayed.", 0),
+        (
+            "ignoredstaticvoters",
+            "1 where the log's voters replace the configured ones.",
+            _ignored(part),
+        ),
+    ):
+        yield Family(f"{_CONTROLLER}{name}", False, text, "", {"": value})
+
+
+def _loader(part: QuorumPart) -> Iterator[Family]:
+    committed, quorum = part.raft.committed, part.raft.replica.quorum
+    for name, text, value in (
+        ("handleloadsnapshotcount", "Snapshots loaded.", committed.loads_count),
+        ("currentcontrollerid", "Who leads; -1 where nobody is known.", quorum.leader_id),
+        ("currentmetadataversion", "The level in force.", committed.image.metadata_version),
+    ):
+        yield Family(f"{_LOADER}{name}", False, text, "", {"": value})
+    levels = dict(sorted(committed.image.finalized_features.items()))
+    text = "The finalised level of each feature."
+    yield Family(f"{_LOADER}finalizedlevel", False, text, "featurename", levels)
+
+
+def _snapshots(part: QuorumPart) -> Iterator[Family]:
+    upkeep, now_ms = part.upkeep, part.raft.replica.quorum.now_ms
+    age_ms = -1 if upkeep.generated_ms is None else now_ms - upkeep.generated_ms
+    text = "Size of the snapshot that this node made last."
+    size_bytes = {"": upkeep.generated_bytes}
+    yield Family(f"{_EMITTER}latestsnapshotgeneratedbytes", False, text, "", size_bytes)
+    text = "Its age in milliseconds; -1 where there is none."
+    yield Family(f"{_EMITTER}latestsnapshotgeneratedagems", False, text, "", {"": age_ms})
+
+
+def _broker(part: QuorumPart) -> Iterator[Family]:
+    committed = part.raft.committed
+    for name, text, value in (
+        ("last_applied_record_offset", "Last record replayed.", committed.next_offset - 1),
+        ("last_applied_record_timestamp", "Its append time.", committed.timestamp_ms),
+        ("last_applied_record_lag_ms", "Its age in milliseconds.", _lag_ms(part)),
+        ("metadata_load_error_count", "Records that could not be loaded.", 0),
+        ("metadata_apply_error_count", "Images that could not be applied.", 0),
+        ("ignored_static_voters", "1 where the configured voters do not count.", _ignored(part)),
+    ):
+        yield Family(f"{_BROKER}{name}", False, text, "", {"": value})
+
+
+def _lag_ms(part: QuorumPart) -> int:
+    """Return how old the newest replayed record is; the active controller made it itself."""
+    appended_ms = part.raft.committed.timestamp_ms
+    return 0 if part.host.is_active else max(0, part.raft.wall_ms - appended_ms)
+
+
+def _ignored(part: QuorumPart) -> int:
+    return int(part.has_static_voters and part.raft.replica.quorum.voters.kraft_version > 0)
+
+
+def _partitions(image: MetadataImage) -> _Partitions:
+    every = [each for topic in image.topics_by_name.values() for each in topic.partitions.values()]
+    offline = sum(each.leader == NO_LEADER for each in every)
+    return _Partitions(len(every), offline, sum(map(_is_imbalanced, every)))
+
+
+def _is_imbalanced(partition: PartitionImage) -> bool:
+    return partition.leader != partition.replicas[0]

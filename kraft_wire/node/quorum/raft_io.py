@@ -1,0 +1,287 @@
+"""Hosts the raft core: performs its effects in their order, and tells it what came of them.
+
+`take` is the one door: it steps the replica, does what it wants, and feeds back what the host owes
+(RecordsAppended, LogFlushed, SnapshotInstalled) in the same call; LogFlushed of a flush that runs
+elsewhere follows when that is done. Nothing behind FlushLog in a list needs it: whatever
+acknowledges waits for `LogView.flushed_end_offset`.
+
+What the state machine must know is left in `news`, answers in `answers`, for the node to take after
+the call, so that nothing steps the replica while it is being obeyed. What changes a disk is
+`raft_disk`'s, what goes over links `peer_channels`'.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from kraft_wire.broker.context import ReplyTo
+from kraft_wire.frozen import slotted
+from kraft_wire.model import (
+    Chance,
+    LeaderEpoch,
+    sooner,
+)
+from kraft_wire.node.event_log import Report
+from kraft_wire.node.outputs import Output
+from kraft_wire.node.quorum.committed import CommittedMetadata
+from kraft_wire.node.quorum.metadata_opening import OpenedMetadata
+from kraft_wire.node.quorum.raft_disk import RaftDisk, Write
+from kraft_wire.node.quorum.snapshot_arrival import SnapshotArrival
+from kraft_wire.raft.config import RaftConfig
+from kraft_wire.raft.effects import (
+    AppendControlRecords,
+    AppendFetched,
+    AppendRecords,
+    AppendRefused,
+    AppendSnapshotChunk,
+    Effect,
+    FlushLog,
+    HighWatermarkAdvanced,
+    InstallSnapshot,
+    LeaderChanged,
+    LeadershipEnded,
+    LeadershipEstablished,
+    PersistElectionState,
+    Reply,
+    ReplyWithRecords,
+    ReplyWithSnapshotSlice,
+    SendRequest,
+    ShutdownCompleted,
+    TruncateLog,
+    VersionUpgradeAnswered,
+)
+from kraft_wire.raft.events import (
+    AppendRequested,
+    Event,
+    LogFlushed,
+    RecordsAppended,
+    Started,
+    TimerFired,
+)
+from kraft_wire.raft.replica import RaftReplica
+from kraft_wire.storage.directory.log_directory import LogDirectory
+from kraft_wire.storage.files import FileSystem
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.message import Buffer, DecodeLimits, Message
+
+if TYPE_CHECKING:
+    from kraft_wire.node.links.peer_channels import PeerChannels
+
+__all__ = ["News", "RaftIo", "Upgrade"]
+
+News: TypeAlias = (
+    HighWatermarkAdvanced
+    | LeaderChanged
+    | LeadershipEstablished
+    | LeadershipEnded
+    | ShutdownCompleted
+)
+"""What the state machine has to know, in this order."""
+
+
+@slotted(eq=False)
+class Upgrade:
+    """The ticket of a raise of kraft.version: how it ended, once `take` has returned."""
+
+    error_code: ErrorCode = ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+class RaftIo:
+    """One replica with its log, its peers and its clients; see the module."""
+
+    def __init__(
+        self,
+        fs: FileSystem,
+        directory: LogDirectory,
+        opened: OpenedMetadata,
+        config: RaftConfig,
+        chance: Chance,
+        *,
+        link_ids: Iterator[int],
+        report: Report,
+        decode_limits: DecodeLimits,
+    ) -> None:
+        """`start` must follow. `link_ids` gives out the node's link ids."""
+        self.quorum_log = opened.log
+        self.log = opened.log.log
+        arrival = SnapshotArrival(opened.log.snapshots)
+        self.committed = CommittedMetadata(opened.log, arrival)
+        self.replica = RaftReplica(config, opened.log, opened.log.snapshots, chance, opened.voters)
+        self.disk = RaftDisk(fs, directory, opened.log, arrival, report)
+        self.news: list[News] = []
+        self.answers: list[tuple[ReplyTo, Message]] = []
+        self.is_touched = True
+        """Whether there may be news or outputs; the node looks at nothing else between requests."""
+        self._election = opened.election
+        self._channels: PeerChannels | None = None
+        self._link_ids = link_ids
+        self._report = report
+        self._decode_limits = decode_limits
+        self._events: deque[Event] = deque()
+        self._is_stepping = False
+        self._now_ms = 0
+
+    # -- the node's calls ------------------------------------------------------------------------
+
+    def start(self, now_ms: int) -> None:
+        """Begin with what survived."""
+        self.take(Started(self._election), now_ms)
+
+    def take(self, event: Event, now_ms: int) -> None:
+        """Step the replica, do what it wants, and go on until there is nothing to report."""
+        assert not self._is_stepping, event
+        self._now_ms = now_ms
+        self._is_stepping = self.is_touched = True
+        self._events.append(event)
+        while self._events:
+            for effect in self.replica.step(self._events.popleft(), now_ms):
+                self._perform(effect)
+        self._is_stepping = False
+
+    def write(self, write: Write, leader_epoch: LeaderEpoch, now_ms: int) -> None:
+        """Append records as the leader of an epoch; `write` says how that went."""
+        assert write.next_offset is None, write
+        self.take(AppendRequested(write, write.values, leader_epoch), now_ms)
+
+    def tick(self, now_ms: int) -> None:
+        """Act on time."""
+        if self.disk.again_at_ms is not None and self.disk.again_at_ms <= now_ms:
+            self.disk.again_at_ms = None
+            self.take(RecordsAppended(), now_ms)
+        self.take(TimerFired(), now_ms)
+        if self._channels is not None:
+            self._take_all(self._channels.tick(now_ms), now_ms)
+
+    def deadline_ms(self) -> int | None:
+        """Return when `tick` is needed next."""
+        soonest_ms = sooner(self.replica.deadline_ms(), self.disk.again_at_ms)
+        if self._channels is not None:
+            soonest_ms = sooner(soonest_ms, self._channels.deadline_ms())
+        return soonest_ms
+
+    # -- flushing --------------------------------------------------------------------------------
+
+    @property
+    def wall_ms(self) -> int:
+        """Time of day for what is appended; set by the node with each call."""
+        return self.disk.wall_ms
+
+    @wall_ms.setter
+    def wall_ms(self, wall_ms: int) -> None:
+        self.disk.wall_ms = wall_ms
+
+    def flushed(self, flush_id: int, now_ms: int) -> bool:
+        """Take note that a flush was carried out; tell whether it was one of these."""
+        if not self.disk.completed(flush_id):
+            return False
+        self.take(LogFlushed(), now_ms)
+        return True
+
+    def flush_now(self, now_ms: int) -> None:
+        """Do at once what is wanted or ordered: a stop does not wait for another thread."""
+        self.disk.flush_now()
+        self.take(LogFlushed(), now_ms)
+
+    # -- links -----------------------------------------------------------------------------------
+
+    @property
+    def channels(self) -> "PeerChannels":
+        """The links to other replicas, made when the first one is needed."""
+        if self._channels is None:
+            from kraft_wire.node.links.peer_channels import ChannelLimits, PeerChannels
+
+            config = self.replica.quorum.config
+            self._channels = PeerChannels(
+                f"raft-client-{config.key.id}",
+                self._link_ids,
+                self._report,
+                ChannelLimits(request_timeout_ms=config.timing.request_timeout_ms),
+                self._decode_limits,
+            )
+        return self._channels
+
+    def link_up(self, link_id: int, now_ms: int) -> None:
+        """A link is connected."""
+        self._take_all(self.channels.link_up(link_id, now_ms), now_ms)
+
+    def link_frame(self, link_id: int, frame: Buffer, now_ms: int) -> None:
+        """A peer answered; records in it stay slices of the frame."""
+        self._take_all(self.channels.link_frame(link_id, frame, now_ms), now_ms)
+
+    def link_down(self, link_id: int, now_ms: int) -> None:
+        """A link was refused, closed or broken."""
+        self._take_all(self.channels.link_down(link_id, now_ms), now_ms)
+
+    def _take_all(self, events: Sequence[Event], now_ms: int) -> None:
+        """Take what the links say, which may be nothing and still lead to bytes for a peer."""
+        self.is_touched = True
+        for event in events:
+            self.take(event, now_ms)
+
+    def take_outputs(self) -> list[Output]:
+        """Return what the host must do for the links."""
+        if self._channels is None or not self._channels.outputs:
+            return []
+        outputs, self._channels.outputs = self._channels.outputs, []
+        return outputs
+
+    # -- effects ---------------------------------------------------------------------------------
+
+    def _perform(self, effect: Effect) -> None:
+        match effect:
+            case (
+                AppendRecords()
+                | AppendControlRecords()
+                | AppendFetched()
+                | FlushLog()
+                | PersistElectionState()
+                | AppendSnapshotChunk()
+                | InstallSnapshot()
+            ):
+                owed = self.disk.perform(effect, self._now_ms)
+            case TruncateLog(end_offset):
+                assert end_offset >= (self.replica.quorum.high_watermark or 0), effect
+                owed = self.disk.perform(effect, self._now_ms)
+            case _:
+                self._tell(effect)
+                return
+        if owed is not None:
+            self._events.append(owed)
+
+    def _tell(self, effect: Effect) -> None:
+        """Do what changes no disk: messages, and news for the state machine."""
+        match effect:
+            case SendRequest():
+                self._events += self.channels.send(effect, self._now_ms)
+            case Reply() | ReplyWithRecords() | ReplyWithSnapshotSlice():
+                self._answer(effect)
+            case VersionUpgradeAnswered(ticket, error_code):
+                assert isinstance(ticket, Upgrade), ticket
+                ticket.error_code = error_code
+            case AppendRefused(ticket):
+                assert isinstance(ticket, Write), ticket
+                assert ticket.next_offset is None, ticket
+            case HighWatermarkAdvanced(high_watermark):
+                self.log.update_high_watermark(high_watermark)
+                self.news.append(effect)
+            case LeaderChanged() | LeadershipEstablished() | LeadershipEnded():
+                self.news.append(effect)
+            case ShutdownCompleted():
+                self.news.append(effect)
+            case _:
+                raise AssertionError(effect)
+
+    def _answer(self, effect: Reply | ReplyWithRecords | ReplyWithSnapshotSlice) -> None:
+        """Leave an answer for the node, with the records or bytes that it asks for."""
+        response: Message = effect.response
+        if isinstance(effect, ReplyWithRecords):
+            records = self.quorum_log.whole_batches(effect.offset, effect.bytes_max)
+            effect.response.responses[0].partitions[0].records = records
+        elif isinstance(effect, ReplyWithSnapshotSlice):
+            effect.response.topics[0].partitions[
+                0
+            ].unaligned_records = self.quorum_log.snapshots.slice(
+                effect.snapshot_id, effect.position, effect.bytes_max
+            )
+        assert isinstance(effect.reply_to, ReplyTo), effect.reply_to
+        self.answers.append((effect.reply_to, response))

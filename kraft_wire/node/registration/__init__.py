@@ -1,0 +1,1 @@
+"""How a node registers with the active controller: incarnation, heartbeats, log directories."""

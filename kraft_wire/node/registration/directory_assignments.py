@@ -1,0 +1,237 @@
+"""Tells the controller in which of its log directories a broker has each replica (KIP-858).
+
+Where a broker has several directories it is the broker that chooses one for a new replica, and the
+controller must know which, to take away with a failed directory what was in it. What the published
+metadata say otherwise is put right by AssignReplicasToDirs: at most 2,250 replicas in a request,
+one request at a time, a tenth of a second after the first of them, as in release 4.3.1. A request
+that failed is asked again after a pause that doubles.
+
+A broker of one directory looks once: its controller knows where everything lies that is made later,
+but a replica from before directories had ids has none. Not here: which directory (`log_store`).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from kraft_wire.controller.directories import MIGRATING_DIRECTORY
+from kraft_wire.metadata.delta import MetadataDelta
+from kraft_wire.metadata.features import DIRECTORIES_FROM, METADATA_VERSION
+from kraft_wire.metadata.image import EMPTY_IMAGE, MetadataImage, PartitionImage, TopicImage
+from kraft_wire.model import TopicPartition, Uuid, sooner
+from kraft_wire.storage.directory.log_directory import LogDirectory
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.message import Message
+
+if TYPE_CHECKING:
+    from kraft_wire.wire.generated.assign_replicas_to_dirs import AssignReplicasToDirsRequest
+
+__all__ = ["ASSIGNMENTS_MAX", "DirectoryAssignments"]
+
+ASSIGNMENTS_MAX: Final = 2_250
+"""Replicas in one request."""
+_TOGETHER_MS: Final = 100
+_BACKOFF_MS: Final = 100
+_BACKOFF_MS_MAX: Final = 10_000
+_DOUBLINGS_MAX: Final = 7
+_ANSWER_WITHIN_MS: Final = 120_000
+"""More than whoever carries the request takes to give up; an answer may also never come."""
+
+_Replica: TypeAlias = tuple[Uuid, int]
+"""Topic id and partition."""
+
+
+class DirectoryAssignments:
+    """What the controller does not know yet; follows the broker (`broker.MetadataFollower`)."""
+
+    def __init__(
+        self,
+        node_id: int,
+        directories: Sequence[LogDirectory],
+        broker_epoch: Callable[[], int],
+        ask: Callable[[Message, Callable[[Message], None]], None],
+    ) -> None:
+        """`ask` carries a request to the active controller."""
+        self._node_id = node_id
+        self._directories = directories
+        meta = directories[0].meta
+        assert meta is not None, "opened directories are formatted"
+        self._sole_id = meta.directory_id if len(directories) == 1 else None
+        self._broker_epoch = broker_epoch
+        self._ask = ask
+        self._image: MetadataImage = EMPTY_IMAGE
+        self._has_looked = False
+        self._ready: dict[_Replica, Uuid] = {}
+        """Directories to tell, by replica."""
+        self._in_flight: dict[_Replica, Uuid] = {}
+        self._unplaced: dict[_Replica, None] = {}
+        """Replicas without a log, because no disk took one; it may come later."""
+        self._failures = 0
+        self._asked = 0
+        self._due_ms = 0
+        """When to send what is ready."""
+        self._until_ms = 0
+        """When what is in flight is given up."""
+        self._now_ms = 0
+
+    def published(self, delta: MetadataDelta, now_ms: int) -> None:
+        """Compare what has changed with what lies where; the first time everything."""
+        new = self._image = delta.after
+        self._now_ms = now_ms
+        if new.finalized_features.get(METADATA_VERSION, 0) < DIRECTORIES_FROM:
+            return
+        if self._has_looked and len(self._directories) == 1:
+            return
+        changed = delta if self._has_looked else MetadataDelta.between(EMPTY_IMAGE, new)
+        self._has_looked = True
+        for name, numbers in changed.topics.items():
+            self._look_at_topic(new.topics_by_name[name], numbers)
+
+    def tick(self, now_ms: int, wall_ms: int) -> None:
+        """Look for logs that have come, and send what is due."""
+        self._now_ms = now_ms
+        if self._unplaced:
+            self._look_for_logs()
+        if self._in_flight and self._until_ms <= now_ms:
+            self._failed(self._in_flight)
+        if self._ready and not self._in_flight and self._due_ms <= now_ms:
+            self._send()
+
+    def deadline_ms(self) -> int | None:
+        """Return when `tick` is needed next."""
+        until_ms = self._until_ms if self._in_flight else None
+        return sooner(until_ms, self._due_ms if self._ready and not self._in_flight else None)
+
+    def stop(self) -> None:
+        """Nobody waits for anything here."""
+
+    # -- what lies where -------------------------------------------------------------------------
+
+    def _look_at_topic(self, topic: TopicImage, numbers: Sequence[int]) -> None:
+        for number in numbers:
+            view = topic.partitions[number]
+            if self._node_id not in view.replicas:
+                continue
+            if self._sole_id is None or self._sole_id != _told(view, self._node_id):
+                self._look(topic, number)
+
+    def _look(self, topic: TopicImage, number: int) -> None:
+        """Have one replica's directory told, unless the metadata have it right."""
+        replica = topic.topic_id, number
+        actual = self._directory_of(TopicPartition(topic.name, number))
+        if actual is None:
+            self._unplaced[replica] = None
+        elif actual == self._directory_told(replica):
+            self._ready.pop(replica, None)
+        elif actual != self._in_flight.get(replica):
+            self._wait({replica: actual}, _TOGETHER_MS)
+            self._ready[replica] = actual
+
+    def _look_for_logs(self) -> None:
+        unplaced, self._unplaced = self._unplaced, {}
+        for topic_id, number in unplaced:
+            topic = self._image.topic_by_id(topic_id)
+            if topic is not None and self._directory_told((topic_id, number)) is not None:
+                self._look(topic, number)
+
+    def _directory_of(self, name: TopicPartition) -> Uuid | None:
+        """Return where a log is, served or refused; a failed directory still has what it had."""
+        for directory in self._directories:
+            if name in directory.logs or name in directory.damaged:
+                assert directory.meta is not None, directory.path
+                return directory.meta.directory_id
+        return None
+
+    def _directory_told(self, replica: _Replica) -> Uuid | None:
+        """Return what the metadata say, None where this broker has no such replica (any more)."""
+        topic = self._image.topic_by_id(replica[0])
+        view = None if topic is None else topic.partitions.get(replica[1])
+        if view is None or self._node_id not in view.replicas:
+            return None
+        return _told(view, self._node_id)
+
+    # -- the controller --------------------------------------------------------------------------
+
+    def _wait(self, assignments: Mapping[_Replica, Uuid], pause_ms: int) -> None:
+        """Add to what is ready, where nothing newer is, and have it leave no later for it."""
+        due_ms = self._now_ms + pause_ms
+        self._due_ms = min(self._due_ms, due_ms) if self._ready else due_ms
+        for replica, directory_id in assignments.items():
+            self._ready.setdefault(replica, directory_id)
+
+    def _send(self) -> None:
+        """Ask for what is ready and still true."""
+        ready, self._ready = self._ready, {}
+        for replica, directory_id in ready.items():
+            told = self._directory_told(replica)
+            if told is None or told == directory_id:
+                continue
+            target = self._in_flight if len(self._in_flight) < ASSIGNMENTS_MAX else self._ready
+            target[replica] = directory_id
+        self._due_ms = self._now_ms
+        if not self._in_flight:
+            return
+        self._asked += 1
+        number = self._asked
+        self._until_ms = self._now_ms + _ANSWER_WITHIN_MS
+        request = _request(self._node_id, self._broker_epoch(), self._in_flight)
+        self._ask(request, lambda response: self._answered(number, response))
+
+    def _answered(self, number: int, response: Message) -> None:
+        if number != self._asked or not self._in_flight:
+            return  # given up meanwhile
+        from kraft_wire.wire.generated.assign_replicas_to_dirs import AssignReplicasToDirsResponse
+
+        assert isinstance(response, AssignReplicasToDirsResponse), response
+        sent = self._in_flight
+        if response.error_code != ErrorCode.NONE:
+            self._failed(sent)
+            return
+        self._in_flight, self._failures = {}, 0
+        for directory in response.directories:
+            for topic in directory.topics:
+                for each in topic.partitions:
+                    if each.error_code == ErrorCode.NONE:
+                        sent.pop((topic.topic_id, each.partition_index), None)
+        if sent:  # refused, or nothing was said of them
+            self._wait(sent, _TOGETHER_MS)
+
+    def _failed(self, sent: Mapping[_Replica, Uuid]) -> None:
+        """Ask again after a pause for what no controller decided."""
+        self._in_flight = {}
+        pause_ms = min(_BACKOFF_MS << min(self._failures, _DOUBLINGS_MAX), _BACKOFF_MS_MAX)
+        self._failures += 1
+        self._wait(sent, pause_ms)
+        self._due_ms = self._now_ms + pause_ms
+
+
+def _told(view: PartitionImage, node_id: int) -> Uuid:
+    """Return in which directory the metadata say that a replica is."""
+    if not view.directories:
+        return MIGRATING_DIRECTORY
+    return view.directories[view.replicas.index(node_id)]
+
+
+def _request(
+    node_id: int, broker_epoch: int, assignments: Mapping[_Replica, Uuid]
+) -> "AssignReplicasToDirsRequest":
+    """Put assignments into one request, directory by directory and topic by topic."""
+    # Few brokers ever need it, and most of a start is imports.
+    from kraft_wire.wire.generated.assign_replicas_to_dirs import (
+        AssignReplicasToDirsRequest,
+        DirectoryData,
+        PartitionData,
+        TopicData,
+    )
+
+    directories: dict[Uuid, DirectoryData] = {}
+    topics: dict[tuple[Uuid, Uuid], TopicData] = {}
+    for (topic_id, number), directory_id in assignments.items():
+        directory = directories.setdefault(directory_id, DirectoryData(id=directory_id))
+        topic = topics.get((directory_id, topic_id))
+        if topic is None:
+            topic = topics[directory_id, topic_id] = TopicData(topic_id=topic_id)
+            directory.topics.append(topic)
+        topic.partitions.append(PartitionData(partition_index=number))
+    return AssignReplicasToDirsRequest(
+        broker_id=node_id, broker_epoch=broker_epoch, directories=list(directories.values())
+    )

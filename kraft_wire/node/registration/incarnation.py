@@ -1,0 +1,120 @@
+"""What one incarnation of a node says of itself: to be registered, as controller and as broker.
+
+KIP-631 and KIP-919. The controller's registration is a record where this controller becomes active,
+and a request where another one is; the broker's is a request wherever the controller is. Not here:
+when it is said, and to whom (`broker_lifecycle`, `quorum_part`).
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from kraft_wire.controller.controller import Controller
+from kraft_wire.metadata.features import (
+    CONTROLLERS_FROM,
+    SUPPORTED_FEATURES,
+    supported_features,
+)
+from kraft_wire.metadata.image import ControllerImage, EndpointImage, MetadataImage
+from kraft_wire.metadata.node_records import controller_record
+from kraft_wire.metadata.records import VersionedRecord
+from kraft_wire.model import Uuid
+from kraft_wire.node.config.listeners import Listener
+from kraft_wire.node.config.node_config import NodeConfig
+from kraft_wire.wire.generated import broker_registration
+from kraft_wire.wire.generated.broker_registration import BrokerRegistrationRequest
+
+__all__ = ["Registration"]
+
+_PLAINTEXT: Final = 0
+
+
+class Registration:
+    """What one incarnation of a node says of itself."""
+
+    def __init__(
+        self,
+        config: NodeConfig,
+        cluster_id: str,
+        incarnation_id: Uuid,
+        log_dirs: Sequence[Uuid],
+        previous_broker_epoch: int,
+    ) -> None:
+        """`previous_broker_epoch` is that of a former life that ended cleanly, else -1."""
+        self._config = config
+        self._cluster_id = cluster_id
+        self._incarnation_id = incarnation_id
+        self._log_dirs = sorted(log_dirs)
+        self._previous_broker_epoch = previous_broker_epoch
+
+    def arrival(self, controller: Controller) -> Iterator[list[VersionedRecord]]:
+        """Yield the batch by which this controller registers itself where it becomes active."""
+        image = controller.image
+        if not self.is_known_in(image) and image.metadata_version >= CONTROLLERS_FROM:
+            yield [self.controller_record()]
+
+    def is_known_in(self, image: MetadataImage) -> bool:
+        """Whether an image has the registration of this very incarnation of the controller."""
+        known = image.controllers.get(self._config.node_id)
+        return known is not None and known.incarnation_id == self._incarnation_id
+
+    def controller_record(self) -> VersionedRecord:
+        """Return the controller's registration; without a listener it names no endpoint."""
+        listener = self._config.controller_listener
+        return controller_record(
+            ControllerImage(
+                controller_id=self._config.node_id,
+                incarnation_id=self._incarnation_id,
+                endpoints=_endpoints(() if listener is None else (listener,)),
+                features=supported_features(is_broker=self._config.is_broker),
+            )
+        )
+
+    def is_registered(self, image: MetadataImage) -> bool:
+        """Tell whether an image has this very incarnation of the broker."""
+        broker = image.brokers.get(self._config.node_id)
+        return broker is not None and broker.incarnation_id == self._incarnation_id
+
+    def replaced_at(self, image: MetadataImage, broker_epoch: int) -> int | None:
+        """Return the epoch of another incarnation that was registered after `broker_epoch`.
+
+        None where there is none: a broker that somebody unregistered was replaced by nobody.
+        """
+        broker = image.brokers.get(self._config.node_id)
+        if broker is None or broker.incarnation_id == self._incarnation_id:
+            return None
+        return broker.broker_epoch if broker.broker_epoch > broker_epoch else None
+
+    def broker_request(self) -> BrokerRegistrationRequest:
+        """Return the broker's registration."""
+        return BrokerRegistrationRequest(
+            broker_id=self._config.node_id,
+            cluster_id=self._cluster_id,
+            incarnation_id=self._incarnation_id,
+            listeners=[
+                broker_registration.Listener(
+                    name=each.name,
+                    host=each.host,
+                    port=each.port,
+                    security_protocol=each.security_protocol,
+                )
+                for each in _endpoints(self._config.listeners).values()
+            ],
+            features=[
+                broker_registration.Feature(
+                    name=name,
+                    min_supported_version=levels.min_level,
+                    max_supported_version=levels.max_level,
+                )
+                for name, levels in SUPPORTED_FEATURES.items()
+            ],
+            rack=self._config.settings.text("broker.rack"),
+            log_dirs=self._log_dirs,
+            previous_broker_epoch=self._previous_broker_epoch,
+        )
+
+
+def _endpoints(listeners: Iterable[Listener]) -> dict[str, EndpointImage]:
+    return {
+        each.name: EndpointImage(each.name, each.advertised_host, each.advertised_port, _PLAINTEXT)
+        for each in listeners
+    }

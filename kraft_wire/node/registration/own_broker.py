@@ -1,0 +1,135 @@
+"""The broker of a node and its controller: what the broker's life says is carried to who is active.
+
+That is the controller of this node, asked without a wire, or one elsewhere, on links of its own. It
+may change with every election: what was asked of nobody yet is asked of the right one then, and a
+broker that got to another controller says at once that it lives. Where this node's controller is
+active the broker is registered unchecked: its former life is over, or this one would not be.
+
+Not here: what is said and when (`broker_lifecycle`), the quorum (`quorum_part`).
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kraft_wire.broker.context import PARKED
+from kraft_wire.metadata.image import MetadataImage
+from kraft_wire.node.controller.host import ControllerHost
+from kraft_wire.node.outputs import Output, StopProcess
+from kraft_wire.node.quorum.raft_io import RaftIo
+from kraft_wire.node.registration.broker_lifecycle import BrokerLifecycle, LifecycleRequest
+from kraft_wire.wire.generated.broker_registration import BrokerRegistrationRequest
+from kraft_wire.wire.message import Message
+
+if TYPE_CHECKING:
+    from kraft_wire.node.controller.apis import ControllerApis
+    from kraft_wire.node.links.forwarding import AskedBy
+
+__all__ = ["OwnBroker"]
+
+_TAG: Final = "broker lifecycle"
+
+
+class _Moment(NamedTuple):
+    """A request of this node's own, as the controller's context."""
+
+    api_version: int
+
+
+class OwnBroker:
+    """The life of one node's broker, with the controllers that it talks to."""
+
+    def __init__(
+        self,
+        lifecycle: BrokerLifecycle,
+        raft: RaftIo,
+        host: ControllerHost,
+        *,
+        apis: Callable[[], "ControllerApis"],
+        obey: Callable[[], None],
+        retired: Callable[[], None],
+    ) -> None:
+        """`apis` makes the way to other controllers, `obey` follows what the quorum decided.
+
+        `retired` is called once the broker of a node that leaves need not serve any more.
+        """
+        self.lifecycle = lifecycle
+        self.knows_itself = False
+        """Whether the broker follows the metadata: its own registration is among them."""
+        self._raft = raft
+        self._host = host
+        self._make_apis = apis
+        self._apis: ControllerApis | None = None
+        self._obey = obey
+        self._retired = retired
+        self._is_beside = False
+        """Whether the controller of this node was active when this was last looked at."""
+        self._has_retired = False
+        self._now_ms = 0
+
+    def published(self, image: MetadataImage, now_ms: int) -> None:
+        """The broker follows an image, and has its logs open."""
+        self.knows_itself = True
+        self.lifecycle.logs_opened(now_ms)
+        self.lifecycle.published(image, now_ms)
+
+    def live(self, now_ms: int) -> list[Output]:
+        """Let the broker and its controller talk, as far as they can now.
+
+        Returns what the host must do: stop the process of a broker that gave up.
+        """
+        self._now_ms = now_ms
+        lifecycle = self.lifecycle
+        self.hear()
+        if self._is_beside != self._host.is_active:
+            self._is_beside = self._host.is_active
+            self._turn_to_another()
+        while lifecycle.is_due(now_ms):
+            committed = self._raft.committed
+            self._say(lifecycle.request(committed.next_offset - 1, committed.image, now_ms))
+            self._obey()
+            self.hear()
+        if not lifecycle.is_over or self._has_retired:
+            return []
+        self._has_retired = True
+        if lifecycle.given_up is not None:
+            return [StopProcess(lifecycle.given_up)]
+        self._retired()
+        return []
+
+    def _turn_to_another(self) -> None:
+        """The controller of this node has become active, or is no more: talk to the right one."""
+        if self._is_beside and self._apis is not None and self._apis.heartbeats.take_waiting():
+            self.lifecycle.unsent(self._now_ms)
+        self.lifecycle.hurry(self._now_ms)
+
+    def _say(self, request: LifecycleRequest) -> None:
+        """Ask whoever is the active controller."""
+        if not self._host.is_active:
+            self._apis = self._make_apis()
+            self._apis.heartbeats.ask(_TAG, request, self._now_ms)
+            return
+        if isinstance(request, BrokerRegistrationRequest):
+            answer = self._host.register_own(request, _TAG, self._now_ms)
+        else:
+            moment = _Moment(request.MAX_VERSION)
+            answer = self._host.handle(moment, request, _TAG, self._now_ms, self._raft.wall_ms)
+        if isinstance(answer, Message):
+            self.lifecycle.answered(answer, self._now_ms, is_beside=True)
+        else:
+            assert answer is PARKED, answer
+
+    def hear(self) -> None:
+        """Take the answer to what the broker said last."""
+        host = self._host
+        beside = [answer for to, answer in host.answers if to == _TAG]
+        if beside:
+            host.answers = [each for each in host.answers if each[0] != _TAG]
+        elsewhere: list[tuple[AskedBy, Message | None]] = []
+        if self._apis is not None:
+            elsewhere, self._apis.heartbeats.answers = self._apis.heartbeats.answers, elsewhere
+        assert len(beside) + len(elsewhere) <= 1, "one communication at a time"
+        for answer in beside:
+            self.lifecycle.answered(answer, self._now_ms, is_beside=True)
+        for _, told in elsewhere:
+            assert told is not None, "only clients' connections are closed"
+            self.lifecycle.answered(told, self._now_ms)

@@ -1,0 +1,41 @@
+"""Binds the sockets of a server before anything else: a taken port is the commonest mistake."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from kraft_wire.node.config.node_config import Listener
+from kraft_wire.node.disks.opening import StartError
+
+__all__ = ["bound_sockets"]
+
+
+@contextmanager
+def bound_sockets(
+    listeners: tuple[Listener, ...],
+) -> Iterator[list[tuple[Listener, socket.socket]]]:
+    """Bind every listener, and close the sockets in the end; they do not listen yet.
+
+    Errors: StartError for a port in use or an address that is not ours.
+    """
+    bound: list[tuple[Listener, socket.socket]] = []
+    try:
+        for listener in listeners:
+            family = socket.AF_INET6 if ":" in listener.host else socket.AF_INET
+            sock = socket.socket(family, socket.SOCK_STREAM)
+            bound.append((listener, sock))
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            sock.setblocking(False)
+            _bind(listener, sock)
+        yield bound
+    finally:
+        for _, sock in bound:
+            sock.close()
+
+
+def _bind(listener: Listener, sock: socket.socket) -> None:
+    try:
+        sock.bind((listener.host, listener.port))
+    except OSError as error:
+        place = f"{listener.name}://{listener.host}:{listener.port}"
+        raise StartError(f"cannot listen on {place}: {error.strerror or error}") from error

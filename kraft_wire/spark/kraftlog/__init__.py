@@ -1,0 +1,1 @@
+"""The format `kraftlog`: log directories as tables and streams."""

@@ -1,0 +1,147 @@
+"""The batches of one part of a log, window by window, and what of them a read is about.
+
+Damage is judged here for all views: `fail` raises with file and position, `skip` passes over it,
+`report` passes over it and says so on standard error, which Spark keeps among a worker's logs. What
+follows the last whole batch of a log is no damage: it is what a crash leaves, or an append that is
+going on; and damage before the first or behind the last offset that is asked for is nobody's
+business.
+"""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from kraft_wire.columnar import BatchColumns, Status, Window, batch_columns, read_windows
+from kraft_wire.columnar.arrays import Bools
+from kraft_wire.model import StorageError
+from kraft_wire.spark.failure import PipelineError
+from kraft_wire.spark.kraftlog.options import OnCorrupt
+from kraft_wire.spark.kraftlog.planning import LogPart, OffsetRange, Stretch
+from kraft_wire.storage.files import File, FileSystem, MissingFile
+
+__all__ = ["LogWindow", "complain", "judge_damage", "walk"]
+
+_WINDOW_BYTES: Final = 8 << 20
+_WHAT: Final = {
+    Status.CRC: "a batch whose checksum is wrong",
+    Status.TORN: "no batch",
+    Status.GARBAGE: "no batch",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LogWindow:
+    """Some batches of one stretch."""
+
+    part: LogPart
+    stretch: Stretch
+    window: Window
+    columns: BatchColumns
+    in_range: Bools
+    """Rows that hold offsets that are asked for, and damage that may have."""
+
+    @property
+    def path(self) -> str:
+        """The segment file."""
+        return f"{self.part.directory}/{self.stretch.segment}"
+
+
+def walk(
+    fs: FileSystem, part: LogPart, *, fail_on_loss: bool = True, window_bytes: int = _WINDOW_BYTES
+) -> Iterator[LogWindow]:
+    """Yield the batches of a part, in order.
+
+    Where the range ends is known by the stretches: an offset in a header is under no checksum, and
+    one that is damaged must not end a read. A file that is gone since it was planned raises
+    PipelineError, or is passed over.
+    """
+    for stretch in part.stretches:
+        path = f"{part.directory}/{stretch.segment}"
+        file = _opened(fs, path, fail_on_loss)
+        if file is None:
+            continue
+        try:
+            yield from _walk_stretch(file, part, stretch, window_bytes)
+        except StorageError as error:
+            raise PipelineError(f"{path} cannot be read: {error}") from None
+        finally:
+            file.close()
+
+
+def _opened(fs: FileSystem, path: str, fail_on_loss: bool) -> File | None:
+    try:
+        return fs.open_for_reading(path)
+    except MissingFile:
+        if not fail_on_loss:
+            return None
+        raise PipelineError(
+            f"{path} was deleted after it was planned to be read, and its records are lost; set"
+            " failOnDataLoss to false to go on without them"
+        ) from None
+    except StorageError as error:
+        raise PipelineError(f"{path} cannot be read: {error}") from None
+
+
+def _walk_stretch(
+    file: File, part: LogPart, stretch: Stretch, window_bytes: int
+) -> Iterator[LogWindow]:
+    bounds = stretch.end_position, stretch.start_position
+    reached: int | None = None
+    for window in read_windows(file, *bounds, window_bytes=window_bytes):
+        if not stretch.is_file_end:  # a whole batch follows, which this stretch does not see
+            window.status[window.status == Status.TORN] = Status.GARBAGE
+        columns = batch_columns(window)
+        yield LogWindow(part, stretch, window, columns, _in_range(columns, part.offsets, reached))
+        valid = np.flatnonzero(columns.is_valid)
+        reached = int(columns.last_offset[valid[-1]]) if len(valid) else reached
+
+
+def _in_range(columns: BatchColumns, offsets: OffsetRange, reached: int | None) -> Bools:
+    """Return which batches overlap the range, and which damage does not lie outside of it.
+
+    Damage lies before the range where the next whole batch begins at or before its start, and
+    behind it where the last one (`reached` before these) ended at or behind its end.
+    """
+    valid = columns.is_valid
+    chosen: Bools = columns.last_offset >= offsets.start
+    if offsets.end is not None:
+        chosen &= columns.base_offset < offsets.end
+    for row in np.flatnonzero(~valid).tolist():
+        after = np.flatnonzero(valid[row:])
+        before = np.flatnonzero(valid[:row])
+        ended = int(columns.last_offset[before[-1]]) if len(before) else reached
+        is_early = len(after) and columns.base_offset[row + after[0]] <= offsets.start
+        is_late = offsets.end is not None and ended is not None and ended >= offsets.end - 1
+        chosen[row] = not is_early and not is_late
+    return chosen
+
+
+def judge_damage(found: LogWindow, on_corrupt: OnCorrupt) -> None:
+    """Do what `onCorrupt` says about the damaged rows that are asked for."""
+    damaged = found.in_range & ~found.columns.is_valid
+    if not damaged.any():
+        return
+    for row in np.flatnonzero(damaged).tolist():
+        status = Status(int(found.columns.status[row]))
+        is_tail = found.part.holds_log_end and found.stretch is found.part.stretches[-1]
+        if status is Status.TORN and is_tail:
+            continue
+        size = int(found.columns.size_bytes[row])
+        complain(
+            found, int(found.columns.position[row]), f"{size} bytes are {_WHAT[status]}", on_corrupt
+        )
+
+
+def complain(found: LogWindow, position: int, what: str, on_corrupt: OnCorrupt) -> None:
+    """Raise, report or pass over one piece of damage."""
+    part = found.part
+    where = f"{found.path} position {position} (node {part.node or 'unknown'})"
+    if on_corrupt == "fail":
+        raise PipelineError(
+            f"{where}: {what}; set onCorrupt to skip or report to read what is whole"
+        )
+    if on_corrupt == "report":
+        sys.stderr.write(f"kraftlog: {where}: {what}\n")

@@ -1,0 +1,1 @@
+"""The metadata log as tables: its replay, its history, its views."""

@@ -1,0 +1,60 @@
+"""Some of a cluster's topics, where several tasks replay one metadata log at the same time.
+
+What becomes of a partition depends on nothing but its own records and its topic's (KIP-631). So
+each task goes over the whole log, and leaves the records of the partitions of other tasks' topics
+unread. Topics are dealt out in turn as the log creates them: every task sees the same log, so none
+has to be told.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from kraft_wire.metadata.records import PARTITION_HEADS, TOPIC_ID, decode_message
+from kraft_wire.model import Uuid
+from kraft_wire.spark.kraftlog.logged_batches import Entry
+from kraft_wire.wire.generated.partition_change_record import PartitionChangeRecord
+from kraft_wire.wire.generated.partition_record import PartitionRecord
+from kraft_wire.wire.generated.topic_record import TopicRecord
+from kraft_wire.wire.message import Message
+
+__all__ = ["TopicShare"]
+
+_OF_PARTITIONS = (PartitionRecord, PartitionChangeRecord)
+
+
+class TopicShare:
+    """The topics of task `number` of `tasks`; what belongs to no topic is the first one's."""
+
+    __slots__ = ("_owners", "number", "tasks")
+
+    def __init__(self, number: int = 0, tasks: int = 1) -> None:
+        assert 0 <= number < tasks, (number, tasks)
+        self.number = number
+        self.tasks = tasks
+        self._owners: dict[bytes, int] = {}
+
+    @property
+    def is_first(self) -> bool:
+        """Whether brokers, configs and all else without a topic are in it."""
+        return self.number == 0
+
+    def has(self, topic_id: Uuid) -> bool:
+        """Whether a topic is in it; one that the log never created is in all, for all to refuse."""
+        return self._owners.get(topic_id, self.number) == self.number
+
+    def messages(self, entries: Iterable[Entry]) -> Iterator[tuple[int, int, Message]]:
+        """Yield offset, time and message of the records that are not another task's.
+
+        MetadataFault for a value that is not exactly one record.
+        """
+        owners, number = self._owners, self.number
+        for offset, timestamp_ms, value in entries:
+            is_plain = value[:3] in PARTITION_HEADS
+            if is_plain and owners.get(value[TOPIC_ID], number) != number:
+                continue  # bytes at known places tell it, and it is left undecoded
+            record = decode_message(value)
+            if not is_plain:
+                if isinstance(record, TopicRecord):
+                    owners.setdefault(record.topic_id, len(owners) % self.tasks)
+                elif isinstance(record, _OF_PARTITIONS) and not self.has(record.topic_id):
+                    continue
+            yield offset, timestamp_ms, record

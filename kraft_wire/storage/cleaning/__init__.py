@@ -1,0 +1,1 @@
+"""Removing records: compaction (KIP-58) and retention."""

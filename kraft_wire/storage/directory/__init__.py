@@ -1,0 +1,1 @@
+"""One log directory: its lock and identity, and the small files beside the logs."""

@@ -1,0 +1,471 @@
+"""One entry of `log.dirs`: its lock and identity, its logs, and the checkpoints that they share.
+
+Life: `LogDirectory.open` locks and reads the identity; the node then knows the topics' settings
+(they are in the metadata log, which `open_metadata_log` opens) and calls `load_logs`; `checkpoint`
+runs by timer; `close` leaves the clean-shutdown marker. A damaged log is set aside under its name
+in `damaged`, the others are served; an error of the disk takes the whole directory `offline`.
+
+Left out: moving replicas between directories (`-future` directories are ignored).
+"""
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+
+from kraft_wire.model import DiskFull, Offset, StorageError, TopicPartition, Uuid
+from kraft_wire.storage.directory.checkpoint_text import CorruptCheckpoint
+from kraft_wire.storage.directory.checkpoints import (
+    CLEANER_OFFSETS,
+    HIGH_WATERMARKS,
+    LOG_START_OFFSETS,
+    RECOVERY_POINTS,
+    read_offsets,
+    write_offsets,
+)
+from kraft_wire.storage.directory.meta_properties import MetaProperties, read_meta_properties
+from kraft_wire.storage.directory.partition_metadata import read_topic_id, write_topic_id
+from kraft_wire.storage.files import FileSystem, MissingFile, remove_tree, replace_file
+from kraft_wire.storage.log import Log
+from kraft_wire.storage.log_config import LogConfig
+from kraft_wire.storage.recovery.opening import open_log
+from kraft_wire.storage.segment import LOG_SUFFIX, CorruptLog
+from kraft_wire.storage.space import DiskSpace
+from kraft_wire.storage.stored_records import UnreadableRecords
+
+__all__ = [
+    "CLEAN_SHUTDOWN",
+    "LOCK",
+    "METADATA_PARTITION",
+    "LogDirectory",
+    "log_bytes",
+    "note_compaction",
+    "partition_of_directory",
+    "set_stray_aside",
+]
+
+METADATA_PARTITION = TopicPartition("__cluster_metadata", 0)
+CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
+LOCK = ".lock"
+_DELETE_SUFFIX = "-delete"
+_STRAY_SUFFIX = "-stray"
+_NAME_BYTES_MAX = 255
+
+
+class LogDirectory:
+    """A locked log directory and its logs."""
+
+    def __init__(self, fs: FileSystem, path: str, space: DiskSpace) -> None:
+        assert path, "a log directory needs a path"
+        self.path = path
+        self.logs: dict[TopicPartition, Log] = {}
+        self.damaged: dict[TopicPartition, StorageError] = {}
+        self.unreadable: dict[TopicPartition, UnreadableRecords] = {}
+        """Logs that are served, but not compacted: a batch in them cannot be looked into."""
+        self.offline: StorageError | None = None
+        self.meta: MetaProperties | None = None
+        self.was_clean = False
+        self.previous_broker_epoch = -1
+        self.cleaner_offsets: dict[TopicPartition, Offset] = {}
+        self.space = space
+        self._has_forgotten = False
+        self._is_loaded = False
+        self._fs = fs
+        self._lock = fs.lock(f"{path}/{LOCK}")
+        self._recovery_points: dict[TopicPartition, Offset] = {}
+        self._log_start_offsets: dict[TopicPartition, Offset] = {}
+        self._high_watermarks: dict[TopicPartition, Offset] = {}
+
+    @classmethod
+    def open(
+        cls, fs: FileSystem, path: str, *, ballast_bytes: int = 0, reserve_bytes: int = 0
+    ) -> "LogDirectory":
+        """Lock the directory, which is made when missing, and read what it says of itself.
+
+        Errors: LockHeld; CorruptCheckpoint for a damaged identity or log-start checkpoint, which
+        nothing else can restore; StorageError.
+        """
+        fs.make_directory(path)
+        space = DiskSpace(fs, path, ballast_bytes=ballast_bytes, reserve_bytes=reserve_bytes)
+        directory = cls(fs, path, space)
+        try:
+            directory.meta = read_meta_properties(fs, path)
+            directory._take_clean_marker()
+            directory._log_start_offsets = read_offsets(fs, f"{path}/{LOG_START_OFFSETS}")
+            directory._recovery_points = directory._derived(RECOVERY_POINTS)
+            directory._high_watermarks = directory._derived(HIGH_WATERMARKS)
+            directory.cleaner_offsets = directory._derived(CLEANER_OFFSETS)
+            space.refresh()
+        except BaseException:
+            directory.release()
+            raise
+        assert not directory.logs, path
+        return directory
+
+    def _derived(self, name: str) -> dict[TopicPartition, Offset]:
+        """Read a checkpoint without which nothing is lost: a damaged one counts as empty.
+
+        Recovery then verifies from the first segment on, and compaction starts over.
+        """
+        assert name != LOG_START_OFFSETS, name
+        try:
+            return read_offsets(self._fs, f"{self.path}/{name}")
+        except CorruptCheckpoint:
+            return {}
+
+    def _take_clean_marker(self) -> None:
+        """Read the clean-shutdown marker and remove it, durably, before anything can change."""
+        path = f"{self.path}/{CLEAN_SHUTDOWN}"
+        try:
+            text = self._fs.read(path)
+        except MissingFile:
+            self._keep_names()
+            return
+        self.was_clean = True
+        with suppress(ValueError):
+            fields = json.loads(text)
+            if isinstance(fields, dict) and isinstance(fields.get("brokerEpoch"), int):
+                self.previous_broker_epoch = fields["brokerEpoch"]
+        self._fs.unlink(path)
+        self._fs.sync_directory(self.path)
+        assert not self._fs.exists(path), path
+
+    def _keep_names(self) -> None:
+        """Sync the directory: a process that was killed may have made logs in it just before.
+
+        They are seen now, and records in them would be promised before their names are durable.
+        """
+        self._fs.sync_directory(self.path)
+        assert not self.was_clean, self.path
+
+    # -- logs ------------------------------------------------------------------------------------
+
+    def load_logs(self, config_for: Callable[[str], LogConfig], wall_ms: int) -> None:
+        """Open every partition's log; set damaged ones aside, which `repair` can cut.
+
+        Leftovers of deleted topics are removed. Errors: StorageError other than damage,
+        FsyncFailed.
+        """
+        assert self.offline is None, self.offline
+        assert not self.logs, self.path
+        for name in self._fs.names(self.path):
+            if not self._fs.is_directory(f"{self.path}/{name}"):
+                continue
+            if name.endswith(_DELETE_SUFFIX):
+                remove_tree(self._fs, f"{self.path}/{name}")
+                continue
+            partition = partition_of_directory(name)
+            if partition is None or partition == METADATA_PARTITION:
+                continue
+            try:
+                config = config_for(partition.topic)
+                self.logs[partition] = self._load(partition, config, wall_ms)
+            except (CorruptLog, CorruptCheckpoint) as error:
+                self.damaged[partition] = error
+        self._forget_unknown()
+        self._is_loaded = True
+
+    def _forget_unknown(self) -> None:
+        """Drop the offsets of partitions that are gone, before one of that name is made again.
+
+        A deletion that crashed before its checkpoint leaves them; a new log would obey them.
+        """
+        known = self.logs.keys() | self.damaged.keys()
+        has_unknown = False
+        for offsets in self._all_offsets():
+            for partition in [partition for partition in offsets if partition not in known]:
+                del offsets[partition]
+                has_unknown = True
+        if has_unknown:
+            self.checkpoint()
+        assert self._log_start_offsets.keys() <= known, self.path
+
+    def _all_offsets(self) -> list[dict[TopicPartition, Offset]]:
+        return [
+            self._recovery_points,
+            self._log_start_offsets,
+            self._high_watermarks,
+            self.cleaner_offsets,
+        ]
+
+    def _load(self, partition: TopicPartition, config: LogConfig, wall_ms: int) -> Log:
+        assert partition not in self.logs, partition
+        directory = f"{self.path}/{partition}"
+        topic_id = read_topic_id(self._fs, directory)
+        log = open_log(
+            self._fs,
+            directory,
+            partition,
+            topic_id if topic_id is not None else Uuid(bytes(16)),
+            config,
+            wall_ms=wall_ms,
+            is_clean=self.was_clean,
+            recovery_point=self._recovery_points.get(partition, Offset(0)),
+            log_start_offset=self._log_start_offsets.get(partition, Offset(0)),
+            persist_recovery_point=self._write_recovery_points,
+            lower_cleaner_offset=partial(self._lower_cleaner_offset, partition),
+            space=self.space,
+            was_compacted=partition in self.cleaner_offsets,
+        )
+        # Recovery or `repair` may have cut the log below what a pass had come to.
+        self._lower_cleaner_offset(partition, log.active_segment.base_offset)
+        log.update_high_watermark(self._high_watermarks.get(partition, Offset(0)))
+        assert log.topic_partition == partition, partition
+        return log
+
+    def create_log(
+        self,
+        partition: TopicPartition,
+        topic_id: Uuid,
+        config: LogConfig,
+        wall_ms: int,
+        *,
+        durable: bool = True,
+    ) -> Log:
+        """Make the directory and the empty log of a new partition.
+
+        Without `durable`, `settle` must follow before a record of it is acknowledged, and the topic
+        id is saved with the first record: a thousand partitions would be a thousand fsyncs.
+        """
+        assert partition not in self.logs, partition
+        assert self.offline is None, self.offline
+        directory = f"{self.path}/{partition}"
+        is_new = not self._fs.exists(directory)
+        self._fs.make_directory(directory)
+        if durable:
+            write_topic_id(self._fs, directory, topic_id)
+        assert not any(partition in offsets for offsets in self._all_offsets()), partition
+        log = open_log(
+            self._fs,
+            directory,
+            partition,
+            topic_id,
+            config,
+            wall_ms=wall_ms,
+            is_clean=is_new and not durable,
+            persist_recovery_point=self._write_recovery_points,
+            lower_cleaner_offset=partial(self._lower_cleaner_offset, partition),
+            space=self.space,
+        )
+        log.topic_id_is_saved = durable
+        self.logs[partition] = log
+        if durable:
+            self._fs.sync_directory(self.path)
+        return log
+
+    def assign_topic_id(self, partition: TopicPartition, topic_id: Uuid) -> None:
+        """Complete a log whose creation was interrupted before its `partition.metadata`."""
+        log = self.logs[partition]
+        assert not any(log.topic_id), partition
+        write_topic_id(self._fs, log.directory, topic_id)
+        log.topic_id = topic_id
+
+    def open_metadata_log(self, config: LogConfig, wall_ms: int) -> Log:
+        """Open `__cluster_metadata-0`: always verified whole, and in none of the checkpoints."""
+        path = f"{self.path}/{METADATA_PARTITION}"
+        topic_id = Uuid(bytes(15) + b"\x01")
+        is_new = not self._fs.exists(path)
+        log = open_log(self._fs, path, METADATA_PARTITION, topic_id, config, wall_ms=wall_ms)
+        if read_topic_id(self._fs, path) is None:
+            write_topic_id(self._fs, path, topic_id)
+        if is_new:
+            self._fs.sync_directory(self.path)
+        assert log.topic_id == topic_id, path
+        return log
+
+    def delete_log(self, partition: TopicPartition, *, durable: bool = True) -> str:
+        """Take the partition's log away; return the directory to remove later.
+
+        Its files are removed by `remove_deleted`, or by the next start. Without `durable`, `settle`
+        is due. StorageError, with the log as it was, in an offline directory.
+        """
+        if self.offline is not None:
+            raise self.offline
+        assert partition in self.logs or partition in self.damaged, partition
+        log = self.logs.get(partition)
+        unique = log.topic_id.hex() if log is not None else "0" * 32
+        doomed = _path_aside(self.path, partition, unique, _DELETE_SUFFIX)
+        remove_tree(self._fs, doomed)
+        self._fs.rename(f"{self.path}/{partition}", doomed)
+        self.forget_log(partition)
+        if durable:
+            self.settle()
+        return doomed
+
+    def forget_log(self, partition: TopicPartition) -> None:
+        """Know nothing of a log any more; what is on the disk stays."""
+        self.logs.pop(partition, None)
+        self.damaged.pop(partition, None)
+        self.unreadable.pop(partition, None)
+        for offsets in self._all_offsets():
+            offsets.pop(partition, None)
+        self._has_forgotten = True
+        assert partition not in self.logs, partition
+
+    def settle(self) -> None:
+        """Make logs that were created or deleted so durably; forget the gone."""
+        self._fs.sync_directory(self.path)
+        if self._has_forgotten:
+            self.checkpoint()
+            self._has_forgotten = False
+
+    def remove_deleted(self, doomed: str) -> None:
+        """Remove the files of a deleted log; readers that hold them open are not disturbed."""
+        assert doomed.endswith(_DELETE_SUFFIX), doomed
+        remove_tree(self._fs, doomed)
+
+    def note_error(self, partition: TopicPartition | None, error: StorageError) -> None:
+        """Draw the consequence: wait for space, spare or set aside one log, or go offline."""
+        if isinstance(error, DiskFull):
+            try:
+                self.space.note_full()
+            except StorageError as worse:
+                self.offline = worse
+        elif partition is not None and isinstance(error, CorruptLog | CorruptCheckpoint):
+            self.damaged[partition] = error
+            self.logs.pop(partition, None)
+        elif partition is not None and isinstance(error, UnreadableRecords):
+            self.unreadable[partition] = error
+        elif self.offline is None:
+            self.offline = error
+        known = self.damaged.keys() | self.unreadable.keys()
+        assert self.offline or self.space.is_full or partition in known, error
+
+    # -- checkpoints -----------------------------------------------------------------------------
+
+    def checkpoint(self, *, high_watermarks_only: bool = False) -> None:
+        """Write the four checkpoints; damaged logs keep the offsets that they had.
+
+        The high watermarks alone are written where one has moved, and a crash may take them back.
+        """
+        assert self.offline is None, self.offline
+        if high_watermarks_only:
+            self._write_high_watermarks()
+            return
+        self._write_recovery_points()
+        for partition, log in self.logs.items():
+            self._high_watermarks[partition] = log.high_watermark
+            if log.log_start_offset > log.segments[0].base_offset:
+                self._log_start_offsets[partition] = log.log_start_offset
+            else:
+                self._log_start_offsets.pop(partition, None)
+        self._write(LOG_START_OFFSETS, self._log_start_offsets)
+        self._write(HIGH_WATERMARKS, self._high_watermarks)
+        self._write(CLEANER_OFFSETS, self.cleaner_offsets)
+
+    def _write_high_watermarks(self) -> None:
+        before = dict(self._high_watermarks)
+        for partition, log in self.logs.items():
+            self._high_watermarks[partition] = log.high_watermark
+        if self._high_watermarks != before:
+            path = f"{self.path}/{HIGH_WATERMARKS}"
+            write_offsets(self._fs, path, self._high_watermarks, durable=False)
+
+    def _write_recovery_points(self) -> None:
+        for partition, log in self.logs.items():
+            self._recovery_points[partition] = log.recovery_point
+        self._write(RECOVERY_POINTS, self._recovery_points)
+        assert len(self._recovery_points) >= len(self.logs), self.path
+
+    def _lower_cleaner_offset(self, partition: TopicPartition, offset: Offset) -> None:
+        """Have compaction look at everything from `offset` on, durably, before a log is cut there.
+
+        Else a tombstone that is appended below would go without the values that it deletes. What
+        was never compacted gets no entry, as that would excuse gaps. StorageError: nothing changed.
+        """
+        assert offset >= 0, offset
+        before = self.cleaner_offsets.get(partition, Offset(0))
+        if before <= offset:
+            return
+        self.cleaner_offsets[partition] = offset
+        try:
+            self._write(CLEANER_OFFSETS, self.cleaner_offsets)
+        except StorageError:
+            self.cleaner_offsets[partition] = before  # who tries again has to write it again
+            raise
+
+    def _write(self, name: str, offsets: dict[TopicPartition, Offset]) -> None:
+        assert "/" not in name, name
+        write_offsets(self._fs, f"{self.path}/{name}", offsets)
+
+    def close(self, *, broker_epoch: int = -1) -> None:
+        """Stop cleanly: close every log, write the checkpoints, then the marker; unlock.
+
+        Offline directories are only unlocked, and a damaged log withholds the marker: what could
+        not be written or was wrong must be verified again. So must logs that were never opened,
+        unless they were clean before (KAFKA-10471).
+        """
+        if self.offline is None:
+            assert all(log.segments for log in self.logs.values()), self.path
+            for log in self.logs.values():
+                log.close()
+            self.checkpoint()
+            if not self.damaged and (self._is_loaded or self.was_clean):
+                fields = {"version": 0, "brokerEpoch": broker_epoch}
+                marker = json.dumps(fields, separators=(",", ":")).encode("ascii")
+                replace_file(self._fs, f"{self.path}/{CLEAN_SHUTDOWN}", marker)
+        self.release()
+        assert self.path, "closed"
+
+    def release(self) -> None:
+        """Give the lock up without any further write, as a crash would."""
+        assert self._lock is not None, self.path
+        self._lock.release()
+
+
+def set_stray_aside(fs: FileSystem, directory: LogDirectory, partition: TopicPartition) -> str:
+    """Close a log that is not this node's and rename it for keeps; return where it is now.
+
+    `settle` is due. StorageError where the disk refuses; the log is closed then.
+    """
+    log = directory.logs[partition]
+    log.close()
+    assert partition != METADATA_PARTITION, partition
+    unique, again = log.topic_id.hex(), 0
+    path = _path_aside(directory.path, partition, unique, _STRAY_SUFFIX)
+    while fs.exists(path):  # it has been a stray before
+        again += 1
+        path = _path_aside(directory.path, partition, f"{unique}{again}", _STRAY_SUFFIX)
+    fs.rename(log.directory, path)
+    directory.forget_log(partition)
+    return path
+
+
+def _path_aside(parent: str, partition: TopicPartition, unique: str, suffix: str) -> str:
+    """Return a path beside the logs, whose name is no longer than a name may be."""
+    end = f"-{partition.partition}.{unique}{suffix}"
+    assert len(end) < _NAME_BYTES_MAX, end
+    return f"{parent}/{partition.topic[: _NAME_BYTES_MAX - len(end)]}{end}"
+
+
+def note_compaction(directory: LogDirectory, partition: TopicPartition, dirty_from: Offset) -> None:
+    """Have the checkpoint say, durably, that a log has gaps, before it gets the first."""
+    assert partition in directory.logs, partition
+    if partition not in directory.cleaner_offsets:
+        directory.cleaner_offsets[partition] = dirty_from
+        try:
+            directory.checkpoint()
+        except StorageError:
+            del directory.cleaner_offsets[partition]  # it is asked for again, and not yet true
+            raise
+
+
+def log_bytes(fs: FileSystem, directory: str) -> int:
+    """Return the size of a log that is not open, because it was refused: its bytes are there."""
+    assert directory, "a log needs a directory"
+    total = 0
+    for name in fs.names(directory):
+        if name.endswith(LOG_SUFFIX):
+            file = fs.open_for_reading(f"{directory}/{name}")
+            total += file.size_bytes()
+            file.close()
+    return total
+
+
+def partition_of_directory(name: str) -> TopicPartition | None:
+    """Return the partition whose directory has this name, or None."""
+    assert "/" not in name, name
+    topic, dash, partition = name.rpartition("-")
+    if not (topic and dash and partition.isascii() and partition.isdigit()):
+        return None
+    return TopicPartition(topic, int(partition))

@@ -1,0 +1,1 @@
+"""Producer state of a partition (KIP-98): the table, its snapshots, and its replay."""

@@ -1,0 +1,118 @@
+"""Producer tables on disk: `<20-digit offset>.snapshot` files beside the segments (KIP-98).
+
+A snapshot at offset N is the table after every record below N. One is taken at each roll and at
+a clean stop; loading takes the newest intact one and replays the log from there. They are derived
+and carry a CRC: a damaged one is skipped.
+"""
+
+from collections.abc import Callable, Sequence
+
+from kraft_wire.model import Offset
+from kraft_wire.storage.files import FileSystem, replace_file
+from kraft_wire.storage.producers.producer_state import CorruptSnapshot, ProducerStates
+from kraft_wire.storage.producers.replay import ProducerReplay
+from kraft_wire.storage.recovery.verification import right_batches
+from kraft_wire.storage.scan import BadBatch
+from kraft_wire.storage.segment import CorruptLog, Segment, file_name
+from kraft_wire.wire.records.corruption import CorruptRecordBatch
+
+__all__ = [
+    "load_producers",
+    "remove_snapshots",
+    "snapshot_offsets",
+    "snapshot_path",
+    "take_snapshot",
+]
+
+_SUFFIX = ".snapshot"
+
+
+def snapshot_path(directory: str, offset: Offset) -> str:
+    """Return where the table of all records below an offset stands."""
+    assert offset >= 0, offset
+    return f"{directory}/{file_name(offset, _SUFFIX)}"
+
+
+def snapshot_offsets(fs: FileSystem, directory: str) -> list[Offset]:
+    """Return the offsets at which snapshots were taken, growing."""
+    stems = [name.removesuffix(_SUFFIX) for name in fs.names(directory) if name.endswith(_SUFFIX)]
+    offsets = [Offset(int(stem)) for stem in stems if stem.isdigit() and len(stem) == 20]
+    assert offsets == sorted(offsets), offsets
+    return offsets
+
+
+def take_snapshot(fs: FileSystem, directory: str, states: ProducerStates) -> bool:
+    """Write the table at its end offset, unless it stands there; tell whether it was written.
+
+    A node that stops has thousands of logs, most of them as they were at its start.
+    """
+    assert states.map_end_offset >= 0, states.map_end_offset
+    path = snapshot_path(directory, states.map_end_offset)
+    table = states.snapshot()
+    if fs.exists(path) and fs.read(path) == table:
+        return False
+    replace_file(fs, path, table, durable=False)
+    assert fs.exists(path), path
+    return True
+
+
+def remove_snapshots(fs: FileSystem, directory: str, is_unwanted: Callable[[Offset], bool]) -> None:
+    """Remove the snapshots at unwanted offsets, durably: a stale one would load a wrong table."""
+    unwanted = [offset for offset in snapshot_offsets(fs, directory) if is_unwanted(offset)]
+    for offset in unwanted:
+        fs.unlink(snapshot_path(directory, offset))
+    if unwanted:
+        fs.sync_directory(directory)
+    assert not any(map(is_unwanted, snapshot_offsets(fs, directory))), directory
+
+
+def load_producers(
+    fs: FileSystem, directory: str, segments: Sequence[Segment], end_offset: Offset
+) -> ProducerStates:
+    """Return the table at `end_offset`: newest intact snapshot up to there, then the log."""
+    assert segments, directory
+    states = ProducerStates()
+    for taken_at in reversed(snapshot_offsets(fs, directory)):
+        if segments[0].base_offset <= taken_at <= end_offset:
+            try:
+                states.load_snapshot(fs.read(snapshot_path(directory, taken_at)), taken_at)
+                break
+            except CorruptSnapshot:
+                continue
+    _replay(states, segments, end_offset)
+    states.map_end_offset = end_offset
+    return states
+
+
+def _replay(states: ProducerStates, segments: Sequence[Segment], end_offset: Offset) -> None:
+    """Follow the log from where the table ends; CorruptLog where it cannot be read."""
+    replay = ProducerReplay(states)
+    start = states.map_end_offset
+    for segment, following in zip(segments, [*segments[1:], None], strict=True):
+        if segment.base_offset >= end_offset:
+            break
+        if start >= end_offset or (following is not None and following.base_offset <= start):
+            continue
+        frame = segment.locate(max(start, segment.base_offset))
+        if frame is not None:
+            _replay_segment(replay, segment, frame.position, end_offset)
+    replay.settle()
+    assert states.map_end_offset >= 0, states.map_end_offset
+
+
+def _replay_segment(
+    replay: ProducerReplay, segment: Segment, position: int, end_offset: Offset
+) -> None:
+    """Take the batches from `position` on that begin below `end_offset`."""
+    assert position < segment.size_bytes, (position, segment.path)
+    try:
+        for found in right_batches(segment.file, position, segment.size_bytes):
+            position, size, base_offset, _, _, _, producer_id, view, at = found
+            if base_offset >= end_offset:
+                return
+            if producer_id >= 0:
+                replay.take(producer_id, view, at, size)
+    except BadBatch as bad:
+        raise CorruptLog(segment.path, bad.position, bad.reason) from bad
+    except CorruptRecordBatch as error:  # a marker that says nothing of its transaction
+        raise CorruptLog(segment.path, position, error.reason) from error

@@ -1,0 +1,1 @@
+"""Opening a log after any stop: verification, damage, and its repair."""

@@ -1,0 +1,313 @@
+"""Opening a log: leftovers of interrupted work, then verification, then the tables.
+
+After a clean stop nothing is read but what the end of the log needs. Otherwise every batch from the
+segment of the recovery point on is checked, as the disk has it (`_read_anew`): length, magic, CRC,
+place in the sequence of offsets, leader epoch. Bytes that are no batch are a **torn tail** only if
+no valid batch follows and nothing that was known to be durable is lost; they are cut, and the
+result is flushed. Anything else is damage: `CorruptLog` names file and position, nothing is
+changed, and the log is not served, because cutting there could lose acknowledged records.
+
+Order: `open_log`, `finish_swaps`, `_Recovery`.
+"""
+
+from collections.abc import Callable, Sequence
+
+from kraft_wire.model import LeaderEpoch, Offset, TopicPartition, Uuid
+from kraft_wire.storage.files import FileSystem
+from kraft_wire.storage.leader_epochs import LeaderEpochs
+from kraft_wire.storage.log import Log
+from kraft_wire.storage.log_config import LogConfig
+from kraft_wire.storage.producers.producer_state import ProducerStates
+from kraft_wire.storage.producers.replay import ProducerReplay
+from kraft_wire.storage.producers.snapshots import load_producers, remove_snapshots
+from kraft_wire.storage.recovery.verification import BEFORE_FIRST, LogVerifier, damage_behind
+from kraft_wire.storage.scan import BadBatch, batches
+from kraft_wire.storage.segment import INDEX_SUFFIXES, LOG_SUFFIX, CorruptLog, Segment, file_name
+from kraft_wire.storage.space import DiskSpace
+from kraft_wire.wire.records.corruption import CorruptRecordBatch
+
+__all__ = ["CLEANED_SUFFIX", "DELETED_SUFFIX", "SWAP_SUFFIX", "finish_swaps", "open_log"]
+
+CLEANED_SUFFIX = ".cleaned"
+SWAP_SUFFIX = ".swap"
+DELETED_SUFFIX = ".deleted"
+_TEMPORARY_SUFFIX = ".tmp"
+_BEGINNING = Offset(0)
+
+
+def open_log(
+    fs: FileSystem,
+    directory: str,
+    topic_partition: TopicPartition,
+    topic_id: Uuid,
+    config: LogConfig,
+    *,
+    wall_ms: int,
+    is_clean: bool = False,
+    recovery_point: Offset = _BEGINNING,
+    log_start_offset: Offset = _BEGINNING,
+    persist_recovery_point: Callable[[], None] = lambda: None,
+    lower_cleaner_offset: Callable[[Offset], None] = lambda _: None,
+    space: DiskSpace | None = None,
+    was_compacted: bool = False,
+) -> Log:
+    """Open the log in `directory`, which is made when missing, and bring it into a valid state.
+
+    `is_clean` is the clean-shutdown marker's word; the offsets come from the checkpoints.
+    `was_compacted` tells of gaps that are right although the topic is not compacted any more.
+    Errors: CorruptLog and CorruptCheckpoint name what is damaged; StorageError, FsyncFailed.
+    """
+    assert recovery_point >= 0, recovery_point
+    fs.make_directory(directory)
+    finish_swaps(fs, directory)
+    segments = _existing_segments(fs, directory, config, wall_ms)
+    is_new = not segments
+    if is_new:
+        segments = [Segment.create(fs, directory, log_start_offset, config, wall_ms)]
+    epochs = LeaderEpochs(fs, directory)
+    epochs.load()
+    recovery = _Recovery(
+        fs,
+        directory,
+        segments,
+        epochs,
+        recovery_point,
+        is_contiguous=not (config.is_compacted or was_compacted),
+    )
+    end = recovery.clean_end() if is_clean else recovery.verified_end()
+    log = Log(
+        fs,
+        directory,
+        topic_partition,
+        topic_id,
+        config,
+        segments,
+        epochs,
+        recovery.producers,
+        persist_recovery_point,
+        lower_cleaner_offset,
+        space or DiskSpace(fs, directory),
+        is_synced=is_clean and not is_new,
+    )
+    log.recovery_point = end if is_clean else min(recovery_point, end)
+    _bound(log, log_start_offset, end)
+    if not is_clean:
+        log.flush()
+    return log
+
+
+def _bound(log: Log, start: Offset, end: Offset) -> None:
+    """Give an opened log its bounds; one whose checkpoint starts it behind its end begins there."""
+    log.log_end_offset = end
+    if start > end:
+        log.truncate_fully_and_start_at(start)
+    else:
+        log.log_start_offset = max(log.log_start_offset, start)
+        # A power loss may restore entries of segments that are gone. The front is cut first: an
+        # entry that is left at the end of an empty log would only go at the next start.
+        log.epochs.truncate_from_start(log.segments[0].base_offset)
+        log.epochs.truncate_from_end(end)
+    log.high_watermark = log.log_start_offset
+    assert log.log_start_offset <= log.log_end_offset, log.directory
+
+
+def finish_swaps(fs: FileSystem, directory: str) -> None:
+    """Bring an interrupted compaction, deletion or replacement to its end or its beginning.
+
+    `.cleaned` never counted: dropped. `.swap` is a complete replacement, unless the renaming from
+    `.cleaned` had not come to it: the segments that it covers go, then it takes its name.
+    """
+    names = fs.names(directory)
+    assert names == sorted(names), directory
+    undone = [_base_offset(name) for name in names if name.endswith(LOG_SUFFIX + CLEANED_SUFFIX)]
+    swaps: list[int] = []
+    for name in names:
+        if name.endswith((DELETED_SUFFIX, CLEANED_SUFFIX, _TEMPORARY_SUFFIX)):
+            fs.unlink(f"{directory}/{name}")
+        elif name.endswith(SWAP_SUFFIX):
+            base = _base_offset(name)
+            if name.endswith(LOG_SUFFIX + SWAP_SUFFIX) and all(base < other for other in undone):
+                swaps.append(base)
+            else:
+                fs.unlink(f"{directory}/{name}")  # indexes are rebuilt, late swaps are not valid
+    if names != fs.names(directory):
+        fs.sync_directory(directory)
+    for base in swaps:
+        _finish_swap(fs, directory, base)
+
+
+def _finish_swap(fs: FileSystem, directory: str, base: int) -> None:
+    """Put one `.log.swap` in place of the segments that it covers."""
+    assert base >= 0, base
+    swap_path = f"{directory}/{file_name(base, LOG_SUFFIX + SWAP_SUFFIX)}"
+    file = fs.open(swap_path)
+    end = base
+    try:
+        for _, batch in batches(file, 0, file.size_bytes()):
+            end = batch.next_offset
+    except BadBatch as bad:
+        raise CorruptLog(swap_path, bad.position, bad.reason) from bad
+    finally:
+        file.close()
+    for name in fs.names(directory):
+        is_segment = name.endswith((LOG_SUFFIX, *INDEX_SUFFIXES))
+        if is_segment and (base <= _base_offset(name) < end or _base_offset(name) == base):
+            fs.unlink(f"{directory}/{name}")
+    fs.sync_directory(directory)
+    fs.rename(swap_path, swap_path.removesuffix(SWAP_SUFFIX))
+    fs.sync_directory(directory)
+    assert not fs.exists(swap_path), swap_path
+
+
+def _base_offset(name: str) -> int:
+    """Return the offset in a segment file's name, -1 when the name is none of Kafka's."""
+    stem = name.partition(".")[0]
+    assert stem or name.startswith("."), name
+    return int(stem) if stem.isdigit() and len(stem) == 20 else -1
+
+
+def _existing_segments(
+    fs: FileSystem, directory: str, config: LogConfig, wall_ms: int
+) -> list[Segment]:
+    """Open every segment, in offset order, and remove index files that belong to none."""
+    names = fs.names(directory)
+    bases = [_base_offset(name) for name in names if name.endswith(LOG_SUFFIX)]
+    known = [base for base in bases if base >= 0]
+    for name in names:
+        if name.endswith(INDEX_SUFFIXES) and _base_offset(name) not in known:
+            fs.unlink(f"{directory}/{name}")
+    assert known == sorted(known), known
+    return [Segment.open_existing(fs, directory, Offset(base), config, wall_ms) for base in known]
+
+
+def _read_anew(segments: Sequence[Segment]) -> None:
+    """Have verification see what is on the disk, where a failed fsync may have left it.
+
+    The process that met the failure is gone, and with it the knowledge which file it was. What is
+    only not written yet is written now, so that nothing but the disk's own bytes is left to read.
+    """
+    assert segments, "a log has a segment"
+    for segment in segments:
+        if segment.size_bytes:
+            segment.file.fsync()
+            segment.file.forget_clean_pages()
+            segment.size_bytes = segment.file.size_bytes()
+
+
+class _Recovery:
+    """One verification of one log; changes `segments`, `epochs` and files in place."""
+
+    def __init__(
+        self,
+        fs: FileSystem,
+        directory: str,
+        segments: list[Segment],
+        epochs: LeaderEpochs,
+        recovery_point: Offset,
+        *,
+        is_contiguous: bool,
+    ) -> None:
+        assert segments, directory
+        self._fs = fs
+        self._directory = directory
+        self._segments = segments
+        self._epochs = epochs
+        self._recovery_point = recovery_point
+        start = segments[0].base_offset
+        self._verifier = LogVerifier(start, epochs, is_contiguous=is_contiguous)
+        self._latest_epoch = LeaderEpoch(-1)
+        self.producers = ProducerStates()
+
+    def clean_end(self) -> Offset:
+        """Return the end of a log that was closed cleanly; CorruptLog when it does not say so."""
+        assert self._segments, self._directory
+        last = self._segments[-1]
+        frame = last.last_frame()
+        end = last.base_offset if frame is None else Offset(frame.last_offset + 1)
+        assert end >= last.base_offset, (end, last.path)
+        self._refuse_short(end)
+        self.producers = load_producers(self._fs, self._directory, self._segments, end)
+        return end
+
+    def verified_end(self) -> Offset:
+        """Verify from the recovery point's segment on, cut a torn tail, return the end."""
+        assert self._segments, self._directory
+        first = 0
+        for index, segment in enumerate(self._segments):
+            if segment.base_offset <= self._recovery_point:
+                first = index
+        _read_anew(self._segments[first:])
+        start = self._segments[first].base_offset
+        self._verifier.expected = start
+        self.producers = load_producers(self._fs, self._directory, self._segments, start)
+        for index in range(first, len(self._segments)):
+            if not self._verify(index):
+                break
+        end = self._verifier.expected
+        self._refuse_short(end)
+        remove_snapshots(self._fs, self._directory, lambda offset: offset > end)
+        self.producers.map_end_offset = end
+        assert end >= start, (end, start)
+        return end
+
+    def _verify(self, index: int) -> bool:
+        """Check one segment and rebuild its indexes; False when the log was cut in it."""
+        segment = self._segments[index]
+        indexes = segment.unread_indexes
+        indexes.clear()
+        note, replay = indexes.note, ProducerReplay(self.producers)
+        try:
+            for found in self._verifier.batches_of(segment):
+                position, size, base, last, epoch, timestamp, producer_id, view, at = found
+                note(position, size, last, timestamp)
+                if epoch > self._latest_epoch:
+                    self._take_epoch(epoch, base)
+                if producer_id >= 0:
+                    aborted = replay.take(producer_id, view, at, size)
+                    if aborted is not None:
+                        indexes.note_aborted(aborted)
+        except BadBatch as bad:
+            self._cut_torn_tail(index, bad)
+            return False
+        except CorruptRecordBatch as error:  # a marker that says nothing of its transaction
+            raise CorruptLog(segment.path, position, error.reason) from error
+        finally:
+            replay.settle()
+        segment.is_unflushed = True
+        if index < len(self._segments) - 1:
+            segment.seal()
+        else:
+            indexes.save()
+        assert segment.size_bytes >= 0, segment.path
+        return True
+
+    def _take_epoch(self, epoch: int, base_offset: int) -> None:
+        """Note that a leadership began at a batch, unless the checkpoint has it."""
+        assert epoch > self._latest_epoch, epoch
+        self._latest_epoch = LeaderEpoch(epoch)
+        if self._epochs.latest is None or epoch > self._epochs.latest:
+            self._epochs.assign(self._latest_epoch, Offset(base_offset))
+
+    def _cut_torn_tail(self, index: int, bad: BadBatch) -> None:
+        """Cut the log at a bad batch; CorruptLog when that could lose more than a torn write."""
+        assert bad.position >= BEFORE_FIRST, bad
+        segment, end = self._segments[index], self._verifier.expected
+        reason = damage_behind(bad, self._segments[index:], end, self._recovery_point)
+        if reason is not None:
+            raise CorruptLog(segment.path, bad.position, reason)
+        while len(self._segments) > max(1, index + 1 if bad.position > 0 or index == 0 else index):
+            self._segments.pop().remove()
+            self._fs.sync_directory(self._directory)
+        if self._segments[-1] is segment:
+            segment.cut(max(0, bad.position), end)
+            segment.indexes.save()
+            segment.file.fsync()
+        assert self._segments, self._directory
+
+    def _refuse_short(self, end: Offset) -> None:
+        """Raise CorruptLog when a log ends, without a bad byte, before what was known durable."""
+        assert end >= 0, end
+        if end < self._recovery_point:
+            last = self._segments[-1]
+            reason = f"the log ends at {end}; offsets below {self._recovery_point} were durable"
+            raise CorruptLog(last.path, last.size_bytes, reason)

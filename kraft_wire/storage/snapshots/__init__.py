@@ -1,0 +1,1 @@
+"""Snapshots of the metadata log (KIP-630): contents, files, and their cleaning."""

@@ -1,0 +1,1 @@
+"""Codecs of record batches, with a cap on what they decompress to."""
