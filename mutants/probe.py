@@ -6,6 +6,7 @@ An error of the harness (nothing could be imported or collected) is no verdict: 
 """
 
 import json
+import os
 import sys
 import traceback
 from dataclasses import asdict, dataclass, replace
@@ -27,6 +28,8 @@ HEALED_MS = 3_000
 _FLIPPED_BYTES = 4_096
 _FIRST_STATES = 25
 _TIMEOUT_S = 60
+_HANG_S = 10
+"""What a test waits for at most, so that it fails by its own words before its time is over."""
 
 
 @dataclass(slots=True)
@@ -175,6 +178,7 @@ class _Listener:
 
 
 def _tested(check: Check) -> Verdict:
+    os.environ["KRAFT_WIRE_HANG_S"] = str(_HANG_S)
     listener = _Listener()
     options = ["-x", "-q", "-p", "no:randomly", "--tb=short", f"--timeout={_TIMEOUT_S}"]
     code = pytest.main([*options, *check.names], plugins=[listener])

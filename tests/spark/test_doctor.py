@@ -10,8 +10,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from kraft_wire.cli.spark import doctor as spark_doctor
 from kraft_wire.cli.spark.command import app
-from kraft_wire.cli.spark.command import doctor as spark_doctor
 from kraft_wire.cli.spark.options import refusing, settings_of
 
 RUNNER = CliRunner()
