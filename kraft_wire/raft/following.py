@@ -25,10 +25,22 @@ __all__ = [
     "obey_control_records",
     "raise_to_leaders",
     "refuse_snapshot",
+    "renew_fetch_timeout",
     "take_control_record",
     "truncate",
     "turn_to_snapshot",
 ]
+
+
+def renew_fetch_timeout(quorum: Quorum, role: Follower) -> None:
+    """Start a follower's fetch timeout again, because its leader has answered.
+
+    An answer that the leader sent before EndQuorumEpoch may arrive later. It renews nothing:
+    otherwise the wait that EndQuorumEpoch has set would become a whole fetch timeout.
+    """
+    assert quorum.role is role, quorum.role
+    if not quorum.has_leader_resigned:
+        role.fetch_deadline_ms = quorum.now_ms + quorum.config.timing.fetch_timeout_ms
 
 
 def truncate(quorum: Quorum, sent: SendRequest, epoch: int, end_offset: int) -> None:

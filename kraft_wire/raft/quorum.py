@@ -86,6 +86,8 @@ class Quorum:
         """Parked fetches that this step has to answer."""
         self.left_transfer: SnapshotTransfer | None = None
         """What had come of a snapshot when this replica last ceased to follow: it may go on."""
+        self.ended_epoch = LeaderEpoch(-1)
+        """The newest epoch whose leader has sent EndQuorumEpoch."""
         self.abandoned_change: PendingChange | None = None
         """A voter change whose leadership ended in this step."""
         self.shutdown_deadline_ms: int | None = None
@@ -128,6 +130,12 @@ class Quorum:
         is_any_directory = not any(directory_id)
         is_ours = is_any_directory or directory_id == self.config.key.directory_id
         return replica_id == self.config.key.id and is_ours
+
+    @property
+    def has_leader_resigned(self) -> bool:
+        """Whether the leader of this epoch has sent EndQuorumEpoch: it never leads it again."""
+        assert self.ended_epoch <= self.epoch, self.ended_epoch
+        return self.ended_epoch == self.epoch
 
     def endpoints_of_leader(self) -> Endpoints:
         """Return where the known leader listens, empty where that is unknown."""

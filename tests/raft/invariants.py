@@ -28,14 +28,13 @@ from kraft_wire.raft.events import (
     Event,
     RequestReceived,
     ResignRequested,
-    ResponseReceived,
     ShutdownRequested,
 )
 from kraft_wire.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Role
 from kraft_wire.raft.voters import VoterSet
 from kraft_wire.wire.generated.begin_quorum_epoch import BeginQuorumEpochRequest
 from kraft_wire.wire.generated.end_quorum_epoch import EndQuorumEpochRequest
-from kraft_wire.wire.generated.fetch import FetchRequest, FetchResponse
+from kraft_wire.wire.generated.fetch import FetchRequest
 from kraft_wire.wire.generated.fetch_snapshot import FetchSnapshotRequest
 from kraft_wire.wire.generated.leader_change_message import LeaderChangeMessage
 from kraft_wire.wire.generated.update_raft_voter import UpdateRaftVoterRequest
@@ -436,7 +435,8 @@ class FetchTimeouts(Judge):
 
     An effect that takes in records or a chunk proves that an answer was good. Until the timeout has
     passed since then, the replica neither campaigns nor grants pre-votes. After EndQuorumEpoch it
-    grants them to every log that is as good as its own.
+    grants them to every log that is as good as its own: what comes of that leader afterwards was
+    sent before, and proves nothing.
     """
 
     def __init__(self) -> None:
@@ -444,8 +444,8 @@ class FetchTimeouts(Judge):
         """By node and incarnation: the role after the newest event."""
         self.heard: dict[tuple[int, int], tuple[Follower, int]] = {}
         """The follower's stay in which a good answer came last, and when."""
-        self.ended: dict[tuple[int, int], Follower] = {}
-        """The follower's stay in which its leader ended the epoch, and was not heard since."""
+        self.ended: dict[tuple[int, int], tuple[int, int]] = {}
+        """The newest epoch that its leader ended, and that leader."""
         self.asked: dict[object, VoteRequest] = {}
 
     def event(self, host: Host, event: Event) -> None:
@@ -453,16 +453,19 @@ class FetchTimeouts(Judge):
         match event:
             case RequestReceived(_, EndQuorumEpochRequest() as request) if request.topics:
                 ended = request.topics[0].partitions[0]
-                if (ended.leader_epoch, ended.leader_id) == (quorum.epoch, quorum.leader_id):
-                    self.heard.pop(at, None)
-                    if isinstance(quorum.role, Follower):
-                        self.ended[at] = quorum.role
+                is_known = ended.leader_epoch == quorum.epoch and quorum.leader_id >= 0
+                if ended.leader_epoch >= quorum.epoch and (
+                    not is_known or ended.leader_id == quorum.leader_id
+                ):
+                    self.ended[at] = (ended.leader_epoch, ended.leader_id)
             case RequestReceived(reply_to, VoteRequest() as request):
                 self.asked[reply_to] = request
-            case ResponseReceived(_, FetchResponse()):
-                self.ended.pop(at, None)
             case _:
                 pass
+
+    def _has_ended(self, host: Host) -> bool:
+        quorum = host.quorum().quorum
+        return self.ended.get((host.id, host.incarnation)) == (quorum.epoch, quorum.leader_id)
 
     def effect(self, host: Host, effect: Effect) -> None:
         at, role = (host.id, host.incarnation), host.quorum().quorum.role
@@ -477,7 +480,7 @@ class FetchTimeouts(Judge):
     def _answered(self, host: Host, role: Follower, asked: AskedVote, answer: VoteAnswer) -> None:
         if answer.error_code != 0 or not asked.pre_vote:
             return
-        at, log = (host.id, host.incarnation), host.disk.log
+        log = host.disk.log
         own, theirs = (
             (log.last_epoch, log.log_end_offset),
             (asked.last_offset_epoch, asked.last_offset),
@@ -485,11 +488,16 @@ class FetchTimeouts(Judge):
         if answer.vote_granted:
             check(not self._believes(host, role), "L5 pre-vote against a leader", host.id, asked)
             check(theirs >= own, "L5 pre-vote for a worse log", host.id, asked, own)
-        elif self.ended.get(at) is role:
+        elif self._has_ended(host):
             check(theirs < own, "L5 no pre-vote after EndQuorumEpoch", host.id, asked, own)
 
     def _believes(self, host: Host, role: Role | None) -> bool:
-        """Tell whether a good answer came in this stay of a follower, within the timeout."""
+        """Tell whether a good answer came in this stay of a follower, within the timeout.
+
+        A step may take a follower to a newer epoch, and out of that one at once.
+        """
+        if self._has_ended(host):
+            return False
         known, heard_ms = self.heard.get((host.id, host.incarnation), (None, 0))
         timeout_ms = host.cluster.setup.timing.fetch_timeout_ms
         return known is role and role is not None and host.cluster.now_ms < heard_ms + timeout_ms

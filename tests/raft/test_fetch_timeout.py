@@ -6,6 +6,7 @@ EndQuorumEpoch, and once its fetch timeout has passed (docs/DEVIATIONS.md).
 
 import pytest
 
+from kraft_wire.raft.polling import lose_pre_vote
 from kraft_wire.raft.roles import Follower, Prospective
 from kraft_wire.wire.generated.end_quorum_epoch import EndQuorumEpochRequest, ReplicaInfo
 from kraft_wire.wire.generated.error_code import ErrorCode as E
@@ -17,9 +18,20 @@ from kraft_wire.wire.generated.fetch import (
     SnapshotId,
 )
 from kraft_wire.wire.generated.fetch_snapshot import FetchSnapshotRequest, FetchSnapshotResponse
+from kraft_wire.wire.generated.update_raft_voter import (
+    CurrentLeader,
+    UpdateRaftVoterRequest,
+    UpdateRaftVoterResponse,
+)
 from tests.raft.cluster import directory_id
 from tests.raft.rpc.test_requests import end_request
-from tests.raft.rpc.test_responses import chunk, fetch_response, fetching, transferring
+from tests.raft.rpc.test_responses import (
+    chunk,
+    fetch_response,
+    fetching,
+    transferring,
+    without_update,
+)
 from tests.raft.small import TIMING, Small, begin_request, vote_request
 
 TIMEOUT_MS = TIMING.fetch_timeout_ms
@@ -117,10 +129,10 @@ def test_begin_quorum_epoch_of_the_same_leader_renews_nothing() -> None:
 # -- pre-votes -------------------------------------------------------------------------------------
 
 
-def grants(small: Small, last: tuple[int, int] = (3, 99)) -> bool:
+def grants(small: Small, last: tuple[int, int] = (3, 99), epoch: int = 3) -> bool:
     """Tell whether replica 3 gets a pre-vote for a log that ends there."""
     own = small.quorum.config.key.id
-    asked = vote_request(3, 3, last=last, pre_vote=True, voter_id=own)
+    asked = vote_request(epoch, 3, last=last, pre_vote=True, voter_id=own)
     response = small.reply(asked)
     granted: bool = response.topics[0].partitions[0].vote_granted  # type: ignore[attr-defined]  # its answer
     return granted
@@ -181,6 +193,62 @@ def test_follower_grants_pre_votes_once_its_leader_ends_the_epoch() -> None:
     assert not grants(small, (2, 7)), "a shorter log"
     assert grants(small)
     assert not small.reply(vote_request(3, 3, last=(2, 99))).topics[0].partitions[0].vote_granted  # type: ignore[attr-defined]  # its answer
+
+
+def updating() -> Small:
+    """A follower that has just told its leader where it can be reached."""
+    return Small((1, 5), (2, 3)).follower()
+
+
+UPDATED = UpdateRaftVoterResponse(current_leader=CurrentLeader(leader_id=2, leader_epoch=3))
+ANSWERS_FROM_BEFORE = {
+    "fetch": (fetching, FetchRequest, fetch_response()),
+    "chunk": (transferring, FetchSnapshotRequest, chunk(0, b"abcdef")),
+    "snapshot not found": (
+        transferring,
+        FetchSnapshotRequest,
+        chunk(0, b"", error_code=E.SNAPSHOT_NOT_FOUND),
+    ),
+    "update of a voter": (updating, UpdateRaftVoterRequest, UPDATED),
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS_FROM_BEFORE)
+def test_answer_from_before_endquorumepoch_renews_nothing_behind_it(name: str) -> None:
+    """A longer wait would be a whole fetch timeout without a leader; seeds 101398 and 102568."""
+    begin, kind, answer = ANSWERS_FROM_BEFORE[name]
+    small = begin()
+    sent = small.sent(kind)[-1]
+    small.ask(end_request(3, 2, (3, 1)))
+    until_ms = small.now_ms + TIMING.election_backoff_max_ms // 2
+    assert deadline_of(small) == until_ms
+    small.answer(sent, answer)
+    assert deadline_of(small) == until_ms
+    assert grants(small)
+
+
+def test_answer_from_before_endquorumepoch_renews_nothing_after_a_lost_pre_vote() -> None:
+    small = fetching()
+    before = small.sent(FetchRequest)[-1]
+    small.ask(end_request(3, 2, (1, 3)))
+    assert isinstance(small.role, Prospective)
+    lose_pre_vote(small.quorum, small.role)
+    until_ms = deadline_of(small)
+    small.now_ms += 1
+    small.answer(before, fetch_response())
+    assert deadline_of(small) == until_ms
+    assert grants(small)
+
+
+def test_leader_of_the_next_epoch_renews_the_timeout_again() -> None:
+    small = fetched()
+    small.ask(end_request(3, 2, (3, 1)))
+    small.ask(begin_request(4, 2))
+    without_update(small)
+    small.pass_ms(50)
+    next_leader = LeaderIdAndEpoch(leader_id=2, leader_epoch=4)
+    assert is_renewed_by(small, fetch_response(current_leader=next_leader))
+    assert not grants(small, epoch=4)
 
 
 @pytest.mark.parametrize(("epoch", "leader_id"), [(2, 2), (3, 3), (3, -1), (3, 1)])

@@ -1,6 +1,6 @@
 """Seeds of the swarm: no invariant breaks, the quorum settles, and a seed is the same day twice.
 
-`seeds.txt` holds the seeds that once failed, each with its story; they run first.
+`seeds.txt` and `bad_disk_seeds.txt` hold the seeds that once failed, each with its story.
 """
 
 import pytest
@@ -16,6 +16,13 @@ BATCHES = [range(start, start + 10) for start in range(0, 120, 10)]
 @pytest.mark.parametrize("seed", kept_seeds(__file__))
 def test_seed_that_once_failed_holds_every_invariant(seed: int) -> None:
     Day(seed, 2_000).run()
+
+
+@pytest.mark.parametrize("seed", kept_seeds(__file__, "bad_disk_seeds.txt"))
+def test_seed_of_bad_disks_that_once_failed_is_in_the_model_and_settles(seed: int) -> None:
+    day = Day(seed, 2_000, bad_disks=True)
+    day.cluster.holds_against_model = True
+    day.run()
 
 
 @pytest.mark.parametrize("seeds", BATCHES, ids=lambda batch: f"{batch[0]}-{batch[-1]}")

@@ -99,8 +99,8 @@ BUGS = {
         ("LeaderCompleteness",),
     ),
     "a vote is forgotten over a restart": Planted(
-        "r = r._replace(watermark=0)",
-        "r = r._replace(watermark=0, voted=None)",
+        "r = r._replace(watermark=0, has_ended=False)",
+        "r = r._replace(watermark=0, has_ended=False, voted=None)",
         ELECTION,
         ("SingleLeaderPerEpoch",),
     ),

@@ -90,6 +90,7 @@ def _prepare(quorum: Quorum, request: EndQuorumEpochRequest, ended: PartitionDat
         quorum.ignored.count(reason)
         return ErrorCode.UNKNOWN_SERVER_ERROR
     role = quorum.role
+    quorum.ended_epoch = quorum.epoch
     if isinstance(role, Follower) and quorum.leader_id == ended.leader_id:
         wait_ms = _successor_wait_ms(quorum, ended)
         assert wait_ms >= 0, wait_ms

@@ -13,7 +13,12 @@ from kraft_wire.raft.agreement import (
 )
 from kraft_wire.raft.effects import Reply, ReplyWithRecords, SendRequest
 from kraft_wire.raft.events import RequestReceived
-from kraft_wire.raft.following import append_fetched, truncate, turn_to_snapshot
+from kraft_wire.raft.following import (
+    append_fetched,
+    renew_fetch_timeout,
+    truncate,
+    turn_to_snapshot,
+)
 from kraft_wire.raft.ignored import Ignored
 from kraft_wire.raft.leaders import learn, set_aside
 from kraft_wire.raft.leading import count_fetch
@@ -251,8 +256,8 @@ def on_response(quorum: Quorum, sent: SendRequest, response: FetchResponse) -> N
     if not _asks_for_end(quorum, sent.request):
         set_aside(quorum, sent, Ignored.LATE_ANSWER)
         return
-    role.has_fetched = True
-    role.fetch_deadline_ms = quorum.now_ms + quorum.config.timing.fetch_timeout_ms
+    role.has_fetched = not quorum.has_leader_resigned
+    renew_fetch_timeout(quorum, role)
     diverging, snapshot = data.diverging_epoch, data.snapshot_id
     if diverging is not None and diverging.epoch >= 0:
         truncate(quorum, sent, diverging.epoch, diverging.end_offset)

@@ -14,6 +14,7 @@ from kraft_wire.raft.effects import (
     SendRequest,
 )
 from kraft_wire.raft.events import RequestReceived
+from kraft_wire.raft.following import renew_fetch_timeout
 from kraft_wire.raft.ignored import Ignored
 from kraft_wire.raft.leaders import learn, set_aside
 from kraft_wire.raft.leading import note_contact
@@ -197,7 +198,7 @@ def on_response(quorum: Quorum, sent: SendRequest, response: FetchSnapshotRespon
     snapshot_id = data.snapshot_id
     if error == ErrorCode.SNAPSHOT_NOT_FOUND or min(snapshot_id.end_offset, snapshot_id.epoch) < 0:
         role.transfer = None
-        role.fetch_deadline_ms = quorum.now_ms + quorum.config.timing.fetch_timeout_ms
+        renew_fetch_timeout(quorum, role)
         set_aside(quorum, sent, Ignored.SNAPSHOT_GONE)
     elif error != ErrorCode.NONE:
         set_aside(quorum, sent, Ignored.PARTITION_ERROR)
@@ -221,7 +222,7 @@ def _take_chunk(
     transfer: SnapshotTransfer,
     data: ResponsePartitionSnapshot,
 ) -> None:
-    role.fetch_deadline_ms = quorum.now_ms + quorum.config.timing.fetch_timeout_ms
+    renew_fetch_timeout(quorum, role)
     wanted = transfer.snapshot_id
     got = (data.snapshot_id.end_offset, data.snapshot_id.epoch, data.position)
     if got != (wanted.offset, wanted.epoch, transfer.received_bytes):

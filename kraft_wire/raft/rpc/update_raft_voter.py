@@ -8,6 +8,7 @@ it from every voter.
 from kraft_wire.model import ReplicaId, ReplicaKey
 from kraft_wire.raft.effects import Reply, SendRequest
 from kraft_wire.raft.events import RequestReceived
+from kraft_wire.raft.following import renew_fetch_timeout
 from kraft_wire.raft.ignored import Ignored
 from kraft_wire.raft.leaders import leader_address, learn
 from kraft_wire.raft.leading import note_contact
@@ -143,6 +144,6 @@ def on_response(quorum: Quorum, sent: SendRequest, response: UpdateRaftVoterResp
         quorum.ignored.count(Ignored.ROLE_CHANGED)
     elif error in (ErrorCode.NONE, ErrorCode.UNSUPPORTED_VERSION):
         role.has_updated = True
-        role.fetch_deadline_ms = quorum.now_ms + quorum.config.timing.fetch_timeout_ms
+        renew_fetch_timeout(quorum, role)
     else:  # the next period tries again; meanwhile fetching goes on
         quorum.ignored.count(Ignored.PARTITION_ERROR)

@@ -68,8 +68,9 @@ ANYTHING = Due()
 def _enter(r: Replica, role: Role, epoch: int, leader: int) -> Replica:
     """Take a role; a vote is kept for its epoch, what belongs to the old role is forgotten."""
     voted = r.voted if epoch == r.epoch else None
+    ended = r.has_ended and epoch == r.epoch
     own = frozenset((r.key.id,)) if role in ("prospective", "candidate") else frozenset[int]()
-    return Replica(r.key, r.log, epoch, voted, leader, role, r.watermark, granted=own)
+    return Replica(r.key, r.log, epoch, voted, leader, role, r.watermark, ended, granted=own)
 
 
 def _under(r: Replica, epoch: int, leader: int) -> Iterator[Replica]:
@@ -159,8 +160,8 @@ def _on_begin(r: Replica, m: Begin) -> Iterator[Step]:
 
 def _on_end(r: Replica, m: End) -> Iterator[Step]:
     for now in _learn(r, m.epoch, m.source):
-        if now.role == "follower" and (now.epoch, now.leader) == (m.epoch, m.source):
-            now = now._replace(has_fetched=False)
+        if (now.epoch, now.leader) == (m.epoch, m.source):
+            now = now._replace(has_fetched=False, has_ended=True)
         yield Step(now, _answer(now, m.source))
 
 
@@ -211,7 +212,9 @@ def _on_fetched(r: Replica, m: Fetched) -> Iterator[Step]:
     for now in _learn(r, m.epoch, m.leader):
         is_current = now.role == "follower" and (now.epoch, now.leader) == (m.epoch, m.leader)
         if m.epoch <= r.epoch and is_current and m.asked == now.log.last:
-            yield _obey(now._replace(has_fetched=True, is_overdue=False), m)
+            # What the leader sent before EndQuorumEpoch may arrive later (our rule).
+            is_overdue = now.is_overdue and now.has_ended
+            yield _obey(now._replace(has_fetched=not now.has_ended, is_overdue=is_overdue), m)
         else:
             yield Step(now)
 
@@ -247,7 +250,7 @@ def _on_fetch_snapshot(r: Replica, m: FetchSnapshot) -> Iterator[Step]:
 def _on_fetched_snapshot(r: Replica, m: FetchedSnapshot) -> Iterator[Step]:
     for now in _learn(r, m.epoch, m.leader):
         if now is r and r.role == "follower" and r.wanted is not None and m.epoch == r.epoch:
-            without = r._replace(wanted=None, is_overdue=False)
+            without = r._replace(wanted=None, is_overdue=r.is_overdue and r.has_ended)
             if m.snapshot == r.wanted:
                 yield Step(without, None, Install(m.snapshot, m.voters))
             yield Step(without)  # gone, or not what was asked for
@@ -324,7 +327,7 @@ def installed(r: Replica) -> Replica:
 
 def restarted(r: Replica) -> Iterator[Replica]:
     """Yield how a process may begin on what is on the disk (KIP-595 quorum-state)."""
-    r = r._replace(watermark=0)
+    r = r._replace(watermark=0, has_ended=False)
     if r.log.last.epoch > r.epoch:
         yield _enter(r, "unattached", r.log.last.epoch, NOBODY)
     elif r.leader == r.key.id:

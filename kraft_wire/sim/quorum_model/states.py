@@ -125,6 +125,8 @@ class Replica(NamedTuple):
     role: Role = "unattached"
     watermark: int = 0
     """The high watermark, 0 until this process has heard of one."""
+    has_ended: bool = False
+    """Whether the leader of its epoch has sent EndQuorumEpoch to this process."""
 
     has_fetched: bool = False
     """Follower: whether the leader has answered a fetch since its last farewell."""

@@ -218,6 +218,7 @@ class World:
             r = r._replace(refused=frozenset())
         if self.scope.has_pre_votes:
             return r
+        r = r._replace(has_ended=False)
         return rules.standing(r) if r.role == "prospective" else r._replace(has_fetched=False)
 
     def _heard(self, r: Replica, m: Message, h: History) -> Iterator[Any]:

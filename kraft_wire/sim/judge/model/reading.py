@@ -186,6 +186,7 @@ class Reading:
             election.leader_id,
             _ROLES[type(role)],
             quorum.high_watermark or 0,
+            quorum.has_leader_resigned,
         )
         match role:
             case Follower():

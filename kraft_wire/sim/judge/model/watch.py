@@ -388,7 +388,7 @@ class ModelWatch:
             if isinstance(heard, End):
                 self._heard_ms = -_AGES_MS
         if state.role == "follower":
-            if _is_from_leader(heard, before, state):
+            if _is_from_leader(heard, before, state) and not state.has_ended:
                 self._heard_ms = now_ms
         elif state.role == "leader" and contact is not None:
             self._note_contact(contact, now_ms)
