@@ -125,8 +125,12 @@ def test_only_dynamic_keys_of_a_broker_change() -> None:
 
 @pytest.mark.parametrize(
     "key",
-    ["ssl.keystore.type", "listener.name.a.ssl.keystore.type", "listener.name.a.own"]
-    + ["listener.name.a.max.connections"],
+    [
+        "ssl.keystore.type",
+        "listener.name.a.ssl.keystore.type",
+        "listener.name.a.own",
+        "listener.name.a.max.connections",
+    ],
 )
 def test_what_concerns_one_broker_is_set_for_one(key: str) -> None:
     words = "Cannot update these configs at default cluster level, broker id must be specified: "

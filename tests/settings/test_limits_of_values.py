@@ -85,8 +85,17 @@ def test_limit(limit: Validator, value: ConfigValue, problem: str | None) -> Non
 
 @pytest.mark.parametrize(
     "value",
-    ["", "none", "by_duration:", "by_duration:P", "by_duration:PT", "by_duration:P1DT"]
-    + ["by_duration:-PT1S", "by_duration:PT1.0000000000S", "latest "],
+    [
+        "",
+        "none",
+        "latest ",
+        "by_duration:",
+        "by_duration:P",
+        "by_duration:PT",
+        "by_duration:P1DT",
+        "by_duration:-PT1S",
+        "by_duration:PT1.0000000000S",
+    ],
 )
 def test_other_beginnings_of_a_share_group_are_refused(value: str) -> None:
     problem = OffsetReset().problem(value)
