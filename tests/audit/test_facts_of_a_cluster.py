@@ -1,0 +1,71 @@
+"""Where the facts of a cluster come from: its metadata log, or a snapshot where that is cut."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kraft_wire.audit.collector.metadata import MetadataLog, cluster_facts, quorum_high_watermark
+from kraft_wire.columnar.segments import PartitionFiles, list_partitions
+from kraft_wire.metadata.records import VersionedRecord, encode_record
+from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch, Uuid
+from kraft_wire.storage.os_files import OsFileSystem
+from kraft_wire.wire.batch_builder import build_batch
+from kraft_wire.wire.generated.topic_record import TopicRecord
+from kraft_wire.wire.record import Record
+from tests.audit.clean_set import write_snapshot
+
+FS = OsFileSystem()
+
+
+def topic(name: str) -> bytes:
+    return encode_record(VersionedRecord(TopicRecord(name=name, topic_id=Uuid(name.encode() * 16))))
+
+
+def node(path: Path, begin: int, names: str, snapshots: dict[int, str]) -> PartitionFiles:
+    """A metadata log from `begin` on, a topic a batch, and snapshots by their ends."""
+    directory = path / "__cluster_metadata-0"
+    directory.mkdir(parents=True)
+    data = b"".join(
+        build_batch([Record(None, topic(name))], base_offset=begin + at, partition_leader_epoch=1)
+        for at, name in enumerate(names)
+    )
+    (directory / f"{begin:020d}.log").write_bytes(data)
+    for end, held in snapshots.items():
+        snapshot_id = OffsetAndEpoch(Offset(end), LeaderEpoch(1))
+        write_snapshot(directory, snapshot_id, [topic(name) for name in held])
+    (files,) = [each for each in list_partitions(FS, str(path)) if each.partition == 0]
+    return files
+
+
+def names_of(*copies: PartitionFiles) -> str:
+    return "".join(sorted(cluster_facts(FS, MetadataLog(FS, copies)).topic_ids))
+
+
+def test_log_that_has_its_beginning_is_folded_from_there(tmp_path: Path) -> None:
+    """A snapshot that says otherwise is damaged, and a finding of its own."""
+    assert names_of(node(tmp_path / "1", 0, "abc", {2: "xy"})) == "abc"
+
+
+@pytest.mark.parametrize(
+    ("begin", "names", "snapshots", "wanted"),
+    [
+        (2, "cd", {2: "ab"}, "abcd"),
+        (2, "cd", {2: "ab", 3: "xyz"}, "dxyz"),
+        (2, "cd", {1: "a"}, ""),
+        (4, "", {2: "a", 3: "abc"}, "abc"),
+    ],
+)
+def test_cut_log_continues_its_newest_snapshot_that_it_reaches(
+    begin: int, names: str, snapshots: dict[int, str], wanted: str, tmp_path: Path
+) -> None:
+    assert names_of(node(tmp_path / "1", begin, names, snapshots)) == wanted
+
+
+def test_no_log_is_no_facts_and_what_has_a_snapshot_is_committed(tmp_path: Path) -> None:
+    assert names_of() == ""
+    nothing = node(tmp_path / "0", 0, "abc", {})
+    assert quorum_high_watermark(FS, MetadataLog(FS, [nothing])) == -1
+    copy = node(tmp_path / "1", 0, "abc", {1: "a", 2: "ab"})
+    assert quorum_high_watermark(FS, MetadataLog(FS, [copy])) == 2

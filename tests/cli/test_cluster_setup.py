@@ -1,0 +1,121 @@
+"""What a new cluster's directories hold: voters where a quorum begins, settings for its size."""
+
+from pathlib import Path
+
+import pytest
+
+from kraft_wire.cli.cluster_files import (
+    APACHE,
+    BROKER,
+    CONTROLLER,
+    OURS,
+    CannotRun,
+    ClusterFiles,
+)
+from kraft_wire.cli.cluster_setup import (
+    ClusterPlan,
+    apache_jars,
+    command_of,
+    environment_of,
+    make_cluster,
+    reformat,
+)
+from kraft_wire.cli.properties_file import read_properties
+from kraft_wire.storage.meta_properties import read_meta_properties
+from kraft_wire.storage.os_files import OsFileSystem
+from kraft_wire.storage.snapshots import list_snapshots
+
+FS = OsFileSystem()
+
+
+def voters_in(files: ClusterFiles, node_id: int) -> bool:
+    """Whether a directory holds the snapshot that begins a quorum."""
+    directory = files.data(node_id) / "__cluster_metadata-0"
+    return directory.exists() and bool(list_snapshots(FS, str(directory)))
+
+
+def test_controllers_begin_a_quorum_and_brokers_find_it(tmp_path: Path) -> None:
+    files = ClusterFiles(tmp_path / "new")
+    state = make_cluster(files, ClusterPlan(controllers=2, brokers=1, apache_brokers=1))
+    assert [(each.node_id, each.role, each.make) for each in state.nodes.values()] == [
+        (1, CONTROLLER, OURS),
+        (2, CONTROLLER, OURS),
+        (3, BROKER, APACHE),
+    ]
+    assert [voters_in(files, node_id) for node_id in (1, 2, 3)] == [True, True, False]
+    found = [read_meta_properties(FS, str(files.data(node_id))) for node_id in (1, 2, 3)]
+    assert [meta and (meta.cluster_id, meta.node_id) for meta in found] == [
+        (state.cluster_id, node_id) for node_id in (1, 2, 3)
+    ]
+    assert len({meta.directory_id for meta in found if meta}) == 3
+    assert files.load() == state
+
+
+def test_node_that_is_formatted_again_knows_no_voters(tmp_path: Path) -> None:
+    files = ClusterFiles(tmp_path)
+    state = make_cluster(files, ClusterPlan(controllers=1))
+    before = read_meta_properties(FS, str(files.data(1)))
+    directory_id = reformat(files, state, 1)
+    after = read_meta_properties(FS, str(files.data(1)))
+    assert before is not None
+    assert after is not None
+    assert after.directory_id == directory_id != before.directory_id
+    assert not voters_in(files, 1)
+
+
+@pytest.mark.parametrize(
+    ("brokers", "copies", "needed"),
+    [(0, None, None), (1, "1", "1"), (2, "2", "1"), (3, "3", "2"), (4, "3", "2")],
+)
+def test_topics_have_as_many_replicas_as_brokers_can_have(
+    brokers: int, copies: str | None, needed: str | None, tmp_path: Path
+) -> None:
+    files = ClusterFiles(tmp_path)
+    make_cluster(files, ClusterPlan(controllers=1, brokers=brokers, overrides={"a.b": "c"}))
+    for node_id in range(1, brokers + 2):
+        entries = read_properties(str(files.properties(node_id)))
+        read = {name: each.value for name, each in entries.items()}
+        assert read["a.b"] == "c"
+        assert read["node.id"] == str(node_id)
+        own = ("offsets.topic", "transaction.state.log", "share.coordinator.state.topic")
+        for name in ("default", *own):
+            assert read.get(f"{name}.replication.factor") == copies
+        for name in ("min.insync.replicas", *(f"{each}.min.isr" for each in own[1:])):
+            assert read.get(name) == needed
+        assert "offsets.topic.min.isr" not in read
+
+
+def test_command_and_environment_of_a_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = ClusterFiles(tmp_path)
+    state = make_cluster(files, ClusterPlan(controllers=2, apache_controllers=1))
+    ours = command_of(files, state.nodes[1], None)
+    assert ours[1:] == ["-m", "kraft_wire.cli.main", "server", str(files.properties(1))]
+    apaches = command_of(files, state.nodes[2], Path("/jars"))
+    assert (apaches[0], apaches[-4:]) == (
+        "java",
+        ["-cp", "/jars/*", "kafka.Kafka", str(files.properties(2))],
+    )
+    monkeypatch.setenv("KAFKA_NODE_ID", "7")
+    monkeypatch.setenv("OTHER", "7")
+    assert "KAFKA_NODE_ID" not in environment_of()
+    assert environment_of()["OTHER"] == "7"
+
+
+def test_jars_are_looked_for_where_the_user_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "java").write_text("#!/bin/sh\n")
+    (tmp_path / "java").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("KRAFT_WIRE_APACHE_JARS", raising=False)
+    with pytest.raises(CannotRun, match="needs Apache Kafka's jars: name their folder"):
+        apache_jars(None)
+    with pytest.raises(CannotRun, match=r"there is no kafka_2\.\*\.jar in"):
+        apache_jars(str(tmp_path))
+    (tmp_path / "kafka_2.13-4.3.1.jar").touch()
+    assert apache_jars(str(tmp_path)) == tmp_path
+    monkeypatch.setenv("KRAFT_WIRE_APACHE_JARS", str(tmp_path))
+    assert apache_jars(None) == tmp_path
+    (tmp_path / "java").unlink()
+    with pytest.raises(CannotRun, match=r"^--apache needs Java"):
+        apache_jars(str(tmp_path))

@@ -1,0 +1,61 @@
+"""KIP-966: who led last is remembered when nobody leads any more, and only then."""
+
+import pytest
+
+from kraft_wire.controller.partition_changes import Elections, PartitionChange
+from kraft_wire.metadata.features import ELR_VERSION, METADATA_VERSION
+from kraft_wire.metadata.image import MetadataImage, PartitionImage
+from kraft_wire.settings.node_settings import NodeSettings
+from kraft_wire.wire.generated.partition_change_record import PartitionChangeRecord
+from tests.broker.small_broker import broker_image, image_of, partition_image
+
+
+def changed(
+    isr: tuple[int, ...],
+    alive: set[int],
+    *,
+    keeps_elr: bool = True,
+    leader: int = 1,
+    last: tuple[int, ...] = (),
+    in_sync: tuple[int, ...] = (1, 2, 3),
+) -> PartitionChangeRecord:
+    """Make the ISR of replicas 1, 2, 3 another one; of the brokers these are alive."""
+    before: PartitionImage = partition_image(
+        0, replicas=(1, 2, 3), isr=in_sync, leader=leader, last_known_elr=last
+    )
+    given = image_of({"t": [before]}, [broker_image(each) for each in (1, 2, 3)])
+    values = {slot: getattr(given, slot) for slot in type(given).__slots__}
+    features = {METADATA_VERSION: 25, ELR_VERSION: int(keeps_elr)}
+    image = MetadataImage(**{**values, "finalized_features": features})
+    elections = Elections.of(image, image.topics_by_name["t"], NodeSettings())
+    change = PartitionChange(elections, before, accepts=lambda broker_id: broker_id in alive)
+    change.isr = isr
+    record = change.record()
+    assert record is not None
+    made = record.record
+    assert isinstance(made, PartitionChangeRecord)
+    return made
+
+
+def test_smaller_isr_under_the_same_leader_remembers_nobody() -> None:
+    made = changed((1, 2), {1, 2})
+    assert (made.isr, made.last_known_elr) == ([1, 2], None)
+
+
+def test_other_leader_remembers_nobody() -> None:
+    made = changed((2, 3), {2, 3})
+    assert (made.leader, made.last_known_elr) == (2, None)
+
+
+@pytest.mark.parametrize("keeps_elr", [False, True])
+def test_last_leader_is_remembered_where_nobody_leads(keeps_elr: bool) -> None:
+    made = changed((1,), set(), keeps_elr=keeps_elr)
+    assert made.leader == -1
+    assert made.last_known_elr == ([1] if keeps_elr else None)
+
+
+def test_next_leader_forgets_the_last_one() -> None:
+    made = changed((2,), {2}, leader=-1, last=(1,), in_sync=())
+    assert (made.leader, made.last_known_elr) == (2, [])
+    still = changed((), {3}, leader=-1, last=(1,), in_sync=(2,))
+    assert still.last_known_elr is None

@@ -1,0 +1,93 @@
+"""What a connection that waits for memory does when there is some, and when the host wakes up."""
+
+import asyncio
+import socket
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from kraft_wire.node.limits import ServerLimits
+from kraft_wire.node.outputs import Peer
+from kraft_wire.server import host as host_module
+from kraft_wire.server.connection import Connection
+from kraft_wire.server.host import Host
+
+NOW_MS = 5_000
+
+
+class Watching:
+    """A host that notes whether its connection is read from."""
+
+    def __init__(self) -> None:
+        self.limits = ServerLimits()
+        self.wishes: list[bool] = []
+
+    def watch_reads(self, connection: Connection, wanted: bool) -> None:
+        self.wishes.append(wanted)
+
+
+@pytest.mark.parametrize("awaits_answer", [False, True])
+def test_reading_goes_on_with_memory_unless_a_request_is_with_the_node(awaits_answer: bool) -> None:
+    host = Watching()
+    sock = cast(socket.socket, SimpleNamespace(close=lambda: None))
+    connection = Connection(cast(Any, host), sock, Peer(1, "127.0.0.1", 50_000, "PLAINTEXT"), 0)
+    connection._watch_reads(False)
+    connection.awaits_answer = awaits_answer
+    connection.memory_is_free()
+    assert host.wishes == ([False] if awaits_answer else [False, True])
+    connection.close()
+    connection.memory_is_free()
+    assert host.wishes[-1] is False
+
+
+class Timer:
+    """Remembers when the host wants to be woken."""
+
+    def __init__(self) -> None:
+        self.delays: list[float] = []
+        self.cancelled = 0
+
+    def call_later(self, delay: float, call: Any) -> "Timer":
+        self.delays.append(delay)
+        return self
+
+    def cancel(self) -> None:
+        self.cancelled += 1
+
+
+@pytest.mark.parametrize(
+    ("deadlines", "delays", "cancelled"),
+    [
+        ([None], [], 0),
+        ([NOW_MS + 250], [0.25], 0),
+        ([NOW_MS + 250, None], [0.25], 0),
+        ([NOW_MS + 250, NOW_MS + 250], [0.25], 0),
+        ([NOW_MS + 250, NOW_MS + 400], [0.25], 0),
+        ([NOW_MS + 250, NOW_MS + 249], [0.25, 0.249], 1),
+        ([NOW_MS - 30], [0.0], 0),
+    ],
+)
+def test_host_wakes_up_at_the_soonest_deadline_that_its_node_has(
+    deadlines: list[int | None],
+    delays: list[float],
+    cancelled: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(host_module, "now_ms", lambda: NOW_MS)
+    timer = Timer()
+    limits = ServerLimits()
+    node = SimpleNamespace(
+        config=SimpleNamespace(limits=limits), deadline_ms=lambda: None, timers_changed=True
+    )
+    host = Host(
+        cast(Any, node),
+        cast(asyncio.AbstractEventLoop, timer),
+        cast(Any, SimpleNamespace(event=None)),
+        print,
+    )
+    timer.delays.clear()
+    for deadline in deadlines:
+        node.deadline_ms = lambda deadline=deadline: deadline
+        host._finish_wake_up()
+    assert (timer.delays, timer.cancelled) == (delays, cancelled)
