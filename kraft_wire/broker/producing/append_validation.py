@@ -217,9 +217,8 @@ def _check_inside(
     if batch.attributes & CODEC_MASK > _LAST_CODEC:
         raise AppendRejected(ErrorCode.UNKNOWN_SERVER_ERROR, "Unknown compression type")
     try:
-        delta_min, delta_max, has_null_key = skim_records(
-            _body(batch, decompression), batch.records_count
-        )
+        body, begin = _body(batch, decompression)
+        delta_min, delta_max, has_null_key = skim_records(body, batch.records_count, begin)
     except DecompressedTooLarge as bomb:
         raise AppendRejected(ErrorCode.MESSAGE_TOO_LARGE, str(bomb)) from bomb
     except InvalidRecord as invalid:
@@ -238,12 +237,15 @@ def _check_inside(
             _correct_times(batch)
 
 
-def _body(batch: RecordBatch, limits: DecompressionLimits) -> bytes | memoryview:
-    """Return the records; copied where that makes walking over them cheaper than not."""
+def _body(batch: RecordBatch, limits: DecompressionLimits) -> tuple[bytes | memoryview, int]:
+    """Return bytes, and where the records begin in them.
+
+    They are copied where that makes walking over them cheaper than not.
+    """
     if batch.attributes & CODEC_MASK:
-        return batch.body(limits)
-    body = batch.view[HEADER_BYTES:]
-    return body.tobytes() if len(body) < _COPIED_BYTES_MAX else body
+        return batch.body(limits), 0
+    view = batch.view
+    return view.tobytes() if len(view) < _COPIED_BYTES_MAX else view, HEADER_BYTES
 
 
 def _refuse_null_keys(batch: RecordBatch, name: TopicPartition) -> None:
