@@ -109,8 +109,7 @@ class Broker:
         self.producer_ids = ProducerIds(
             node_id, self._registered_epoch, self.ask_controller, self.complete
         )
-        self.api_versions = RepeatedAnswers()
-        self.described_topics = AnswersOfImage()
+        self.api_versions, self.described_topics = RepeatedAnswers(), AnswersOfImage()
         self.followers: list[MetadataFollower] = []
         self.leading: LeaderSide | None = None
         """What this broker leads and others replicate, None until there is such a partition."""

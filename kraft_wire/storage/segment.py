@@ -132,7 +132,8 @@ class Segment:
         fails too, the error is the cut's: a whole batch that is left behind a shorter one, which
         would come next, is damage.
         """
-        position, size_bytes = self.size_bytes, len(data)
+        position = self.size_bytes
+        size_bytes = len(data)
         assert size_bytes > 0, self.path
         assert appended, self.path
         file = self._file or self.file
