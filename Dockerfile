@@ -4,7 +4,7 @@ FROM python:3.13-slim AS build
 WORKDIR /source
 COPY pyproject.toml README.md LICENSE ./
 COPY kraft_wire kraft_wire
-RUN python -m venv /opt/kraft-wire && /opt/kraft-wire/bin/pip install --no-cache-dir '.[fast]'
+RUN python -m venv /opt/kraft-wire && /opt/kraft-wire/bin/pip install --no-cache-dir --compile '.[fast]'
 
 FROM python:3.13-slim
 COPY --from=build /opt/kraft-wire /opt/kraft-wire

@@ -20,16 +20,18 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(NODE_READY): pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[fast]'
+	$(BIN)/python -m pip install --quiet --compile --editable '.[fast]'
 	touch $@
 
 $(READY): pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[fast,test,dev]'
+	$(BIN)/python -m pip install --quiet --compile --editable '.[fast,test,dev]'
+	$(BIN)/python -m compileall -q kraft_wire
 	touch $@ $(NODE_READY)
 
 install: $(READY)  ## the virtual environment with everything for running and developing
 
 run: $(NODE_READY)  ## a node on 127.0.0.1:9092, data under ./kraft-wire-data
+	$(BIN)/python -m compileall -q kraft_wire
 	$(BIN)/kraft-wire server $(ARGS)
 
 test: $(READY)  ## every test that needs nothing but Python, in minutes; what was not run is listed

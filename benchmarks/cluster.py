@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks import cluster_load
+from benchmarks.bytecode import require_bytecode
 from benchmarks.cluster_load import LOAD_PARTITIONS, AckedProducer
 from benchmarks.cluster_sides import HEAP_MB, ClusterSide, cluster_sides
 from benchmarks.cluster_turns import SETTLING_S, ClusterTurns, Figures, fill_idle_topic
@@ -231,6 +232,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="boot and parts whose name contains this")
     parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
     arguments = parser.parse_args()
+    require_bytecode()
     effort = QUICK if arguments.quick else Effort()
     return run_parts(
         "bench-cluster",

@@ -26,6 +26,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import load
+from benchmarks.bytecode import require_bytecode
 from tests.apache.jars import RELEASE
 from tests.apache.node import ApacheNode
 from tests.attack import frames
@@ -358,6 +359,7 @@ def main() -> int:
     parser.add_argument("--only", help="cases whose name contains this text")
     parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
     arguments = parser.parse_args()
+    require_bytecode()
     with tempfile.TemporaryDirectory(prefix="kraft-wire-bench-") as folder:
         rows = measure_all(arguments, Path(folder))
     if arguments.json:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from benchmarks import quorum_load, quorum_snapshots, quorum_state
+from benchmarks.bytecode import require_bytecode
 from benchmarks.parts import FAILURES, Parts, Row, Samples, row, run_parts
 from benchmarks.quorum_sides import Side, sides
 from tests.chaos.failover import SIDES, failover_seconds, percentile
@@ -221,6 +222,7 @@ def main() -> int:
     parser.add_argument("--records", type=int, help="of the snapshot; 1,000,000 unless --quick")
     parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
     arguments = parser.parse_args()
+    require_bytecode()
     return run_parts(
         "bench-quorum",
         lambda home, parts, rows: measure_all(arguments, home, parts, rows),

@@ -20,6 +20,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.bytecode import require_bytecode
 from kraft_wire.wire.records.batch_builder import build_batch
 from kraft_wire.wire.records.record import Record
 from kraft_wire.wire.records.record_batch import RecordBatch
@@ -144,6 +145,7 @@ def main() -> int:
     parser.add_argument("--mib", type=int, default=512, help="size of the segment")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
+    require_bytecode()
     mib, rounds = (64, 1) if arguments.quick else (arguments.mib, 3)
     console = Console(stderr=arguments.json)
     with tempfile.TemporaryDirectory() as directory, console.status("preparing") as status:

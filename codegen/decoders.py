@@ -173,6 +173,9 @@ class DecoderPlan:
             lines = [
                 f"if {n} < 128:",
                 f"{INDENT}{n} -= 1",
+                "elif 0 < (second := data[pos]) < 128:",
+                f"{INDENT}{n} = (second << 7 | {n} & 127) - 1",
+                f"{INDENT}pos += 1",
                 "else:",
                 f"{INDENT}{n}, pos = long_count(data, pos, {n})",
             ]

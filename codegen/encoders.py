@@ -212,8 +212,9 @@ class Body:
             write = f"write_{style}_texts({local}, {self.out})"
         else:
             assert step.field.struct is not None
-            write = f"{self.plan.array(step.field.struct)}({local}, {self.out})"
-        return [*head, f"n = len({local})", *self._length(step, prefix), write]
+            call = f"{self.plan.array(step.field.struct)}({local}, {self.out})"
+            write = f"if n:\n{INDENT}{call}"
+        return [*head, f"n = len({local})", *self._length(step, prefix), *write.splitlines()]
 
     def _by_table(self, step: Payload, prefix: Values, payload: str, suffix: Values) -> list[str]:
         """Write a short string or array in one call with the runs around it."""

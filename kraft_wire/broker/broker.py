@@ -19,7 +19,7 @@ from kraft_wire.broker.ports import ControllerChannel, LogStore, PartitionLog, R
 from kraft_wire.broker.producing.producer_ids import ProducerIds
 from kraft_wire.broker.producing.producer_refusals import ProducerRefusals
 from kraft_wire.broker.purgatory import FetchPurgatory, OperationPurgatory
-from kraft_wire.broker.repeated_answers import RepeatedAnswers
+from kraft_wire.broker.repeated_answers import AnswersOfImage, RepeatedAnswers
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.metadata.delta import MetadataDelta
 from kraft_wire.metadata.image import TOPIC_RESOURCE, MetadataImage, PartitionImage, TopicImage
@@ -109,7 +109,7 @@ class Broker:
         self.producer_ids = ProducerIds(
             node_id, self._registered_epoch, self.ask_controller, self.complete
         )
-        self.api_versions = RepeatedAnswers()
+        self.api_versions, self.described_topics = RepeatedAnswers(), AnswersOfImage()
         self.followers: list[MetadataFollower] = []
         self.leading: LeaderSide | None = None
         """What this broker leads and others replicate, None until there is such a partition."""

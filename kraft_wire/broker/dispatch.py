@@ -6,7 +6,7 @@ That keeps the start short. Which APIs there are says `apis`; a handler's module
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from kraft_wire.apis.api import Owner
 from kraft_wire.apis.registry import APIS
@@ -20,16 +20,17 @@ __all__ = ["Handle", "handler"]
 
 Handle: TypeAlias = "Callable[[Broker, RequestContext, Message], Message | Withheld]"
 
-_loaded: dict[int, Handle] = {}
 
+class _Handlers(dict[int, Handle]):
+    """The handlers that were used."""
 
-def handler(api_key: int) -> Handle:
-    """Return the function that answers an API of the broker, importing it on first use."""
-    found = _loaded.get(api_key)
-    if found is None:
+    def __missing__(self, api_key: int) -> Handle:
         api = APIS[api_key]
         assert api.owner is Owner.BROKER, api
-        found = import_module(f"kraft_wire.broker.handlers.{api.module}").handle
-        assert found is not None, api
-        _loaded[api_key] = found
-    return found
+        found: Handle = import_module(f"kraft_wire.broker.handlers.{api.module}").handle
+        self[api_key] = found
+        return found
+
+
+handler: Final[Callable[[int], Handle]] = _Handlers().__getitem__
+"""Returns the function that answers an API of the broker, importing it on first use."""

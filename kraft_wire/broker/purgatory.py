@@ -86,8 +86,10 @@ class FetchPurgatory:
 
     def wake(self, partition: Partition) -> None:
         """Note that a partition changed; its fetches run at the next `run_woken`."""
-        self.wake_readers(partition)
-        self.wake_followers(partition)
+        if self._readers:
+            self.wake_readers(partition)
+        if self._followers:
+            self.wake_followers(partition)
 
     def wake_readers(self, partition: Partition) -> None:
         """Note that more of a partition is committed, which is nothing to followers."""

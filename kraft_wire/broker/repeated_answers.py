@@ -1,14 +1,16 @@
-"""Answers that every client gets, encoded once instead of once a request.
+"""Answers that many clients get, encoded once instead of once a request.
 
-Such an answer depends on the version of the request and on some state of the broker. The state is
-compared by value on every request, so that no change of it can be missed.
+Such an answer depends on the request and on some state of the broker. The state is compared on
+every request, so that no change of it can be missed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from typing import Final
 
+from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.wire.message import Message
 
-__all__ = ["EncodedMessage", "RepeatedAnswers"]
+__all__ = ["AnswersOfImage", "EncodedMessage", "RepeatedAnswers"]
 
 
 class EncodedMessage(Message):
@@ -49,3 +51,42 @@ class RepeatedAnswers:
         if answer is None:
             answer = self._answers[version] = EncodedMessage(make(), version)
         return answer
+
+
+class AnswersOfImage:
+    """The newest answers that depend on their requests and on the present image alone."""
+
+    BYTES_MAX: Final = 1 << 20
+    """Of all answers together; a larger one is made for each request."""
+
+    __slots__ = ("_answers", "_image", "size_bytes")
+
+    def __init__(self) -> None:
+        self._image: MetadataImage | None = None
+        self._answers: dict[Hashable, EncodedMessage] = {}
+        self.size_bytes = 0
+
+    def find(self, image: MetadataImage, request: Hashable) -> EncodedMessage | None:
+        """Return the answer to a request; `request` is everything that it depends on.
+
+        Images are never changed, so it is enough to ask whether this is the same one.
+        """
+        if image is not self._image:
+            self._image = image
+            self._forget()
+        return self._answers.get(request)
+
+    def keep(self, request: Hashable, answer: Message, version: int) -> EncodedMessage:
+        """Keep the answer to a request that was not found."""
+        encoded = EncodedMessage(answer, version)
+        size_bytes = len(encoded.encode(version))
+        if self.size_bytes + size_bytes > self.BYTES_MAX:
+            self._forget()
+        if size_bytes <= self.BYTES_MAX:
+            self._answers[request] = encoded
+            self.size_bytes += size_bytes
+        return encoded
+
+    def _forget(self) -> None:
+        self._answers.clear()
+        self.size_bytes = 0

@@ -132,8 +132,9 @@ class Segment:
         fails too, the error is the cut's: a whole batch that is left behind a shorter one, which
         would come next, is damage.
         """
-        assert len(data) > 0, self.path
         position = self.size_bytes
+        size_bytes = len(data)
+        assert size_bytes > 0, self.path
         assert appended, self.path
         file = self._file or self.file
         try:
@@ -142,7 +143,7 @@ class Segment:
             file.truncate(position)
             raise
         self.is_unflushed = True
-        self.size_bytes = position + len(data)
+        self.size_bytes = position + size_bytes
         indexes, recent = self.unread_indexes, self._recent
         if len(recent) >= _RECENT_BATCHES_MAX:
             recent.clear()

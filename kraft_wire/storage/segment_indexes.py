@@ -83,11 +83,11 @@ class SegmentIndexes:
     def has_room(self, index_bytes_max: int) -> bool:
         """Tell whether one more entry fits into files of that size."""
         assert index_bytes_max > 0, index_bytes_max
-        entries_max = index_bytes_max // _OFFSET_ENTRY_BYTES
-        time_entries_max = index_bytes_max // _TIME_ENTRY_BYTES - 1
         # Not len(self.offsets): a method of ours behind it would double the cost of each append.
-        offsets_count, times_count = len(self.offsets.positions), len(self._times.timestamps)
-        return offsets_count < entries_max and times_count < time_entries_max
+        return (
+            len(self.offsets.positions) < index_bytes_max // _OFFSET_ENTRY_BYTES
+            and len(self._times.timestamps) < index_bytes_max // _TIME_ENTRY_BYTES - 1
+        )
 
     def cut(self, log: LogFile, offset: Offset) -> None:
         """Forget what stood at `offset` and above in the log, which is already cut."""

@@ -16,6 +16,7 @@ from kraft_wire.wire.message import Buffer, DecodeLimits, Malformation, Malforme
 from kraft_wire.wire.primitives import decode_unsigned_varint
 
 __all__ = [
+    "ANSWERS_FLEXIBLE_FROM",
     "RequestHeader",
     "encode_request_header",
     "encode_response_header",
@@ -29,6 +30,8 @@ API_VERSIONS = MESSAGES["ApiVersionsRequest"].api_key
 CONTROLLED_SHUTDOWN = 7
 FLEXIBLE_FROM = {key: entry.flexible_from for key, entry in REQUESTS.items()}
 NEVER_FLEXIBLE = 32767
+ANSWERS_FLEXIBLE_FROM = FLEXIBLE_FROM | {API_VERSIONS: NEVER_FLEXIBLE}
+"""From which version on the header of a response has tagged fields."""
 EMPTY_TAGS = b"\x00"
 
 HEAD = Struct(">hhih")
@@ -55,9 +58,7 @@ def request_header_version(api_key: int, api_version: int) -> int:
 
 def response_header_version(api_key: int, api_version: int) -> int:
     """Return the header version of the response to a request."""
-    if api_key == API_VERSIONS:
-        return 0
-    return 1 if api_version >= FLEXIBLE_FROM.get(api_key, NEVER_FLEXIBLE) else 0
+    return 1 if api_version >= ANSWERS_FLEXIBLE_FROM.get(api_key, NEVER_FLEXIBLE) else 0
 
 
 def parse_request_header(

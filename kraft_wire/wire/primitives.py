@@ -64,14 +64,14 @@ ONE_BYTE: Final = [bytes((value,)) for value in range(0x80)]
 
 def encode_unsigned_varint(value: int) -> bytes:
     """Write an unsigned varint; value is in [0, 2**32)."""
-    if 0 <= value < 0x80:
-        return ONE_BYTE[value]
-    if 0 < value < 0x4000:
-        return bytes((value & 0x7F | 0x80, value >> 7))
-    if 0 < value < 0x200000:
-        return bytes((value & 0x7F | 0x80, value >> 7 & 0x7F | 0x80, value >> 14))
     if not 0 <= value <= 0xFFFFFFFF:
         raise ValueError(f"{value} is not an unsigned 32-bit integer")
+    if value < 0x80:
+        return ONE_BYTE[value]
+    if value < 0x4000:
+        return bytes((value & 0x7F | 0x80, value >> 7))
+    if value < 0x200000:
+        return bytes((value & 0x7F | 0x80, value >> 7 & 0x7F | 0x80, value >> 14))
     groups = bytearray()
     while value >= 0x80:
         groups.append(value & 0x7F | 0x80)

@@ -20,7 +20,11 @@ from kraft_wire.wire.generated.create_topics import (
     CreateTopicsResponse,
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
-from kraft_wire.wire.generated.metadata import MetadataRequest, MetadataRequestTopic
+from kraft_wire.wire.generated.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
 from tests.broker.small_broker import context, image_of, small_broker
 
 
@@ -35,8 +39,8 @@ def broker_of(**file: str) -> Broker:
 def ask(broker: Broker, *names: str, now_ms: int = 0) -> list[int]:
     """Ask for topics as a producer does; return the errors."""
     request = MetadataRequest(topics=[MetadataRequestTopic(name=name) for name in names])
-    answer = metadata.handle(broker, context(9, now_ms=now_ms), request)
-    return [topic.error_code for topic in answer.topics]
+    body = metadata.handle(broker, context(9, now_ms=now_ms), request).encode(9)
+    return [topic.error_code for topic in MetadataResponse.decode(body, 9)[0].topics]
 
 
 def asked(broker: Broker) -> list[list[CreatableTopic]]:

@@ -8,6 +8,7 @@ import pytest
 
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.handlers.metadata import handle
+from kraft_wire.broker.repeated_answers import AnswersOfImage
 from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.error_code import ErrorCode as E
 from kraft_wire.wire.generated.metadata import (
@@ -15,12 +16,14 @@ from kraft_wire.wire.generated.metadata import (
     MetadataRequestTopic,
     MetadataResponse,
 )
+from kraft_wire.wire.message import Message
 from tests.broker.small_broker import (
     broker_image,
     context,
     id_of,
     image_of,
     partition_image,
+    publish,
     small_broker,
 )
 
@@ -44,8 +47,17 @@ def broker() -> Broker:
 def ask(
     broker: Broker, version: int, topics: Sequence[MetadataRequestTopic] | None
 ) -> MetadataResponse:
+    body = answer(broker, version, topics).encode(version)
+    response, end = MetadataResponse.decode(body, version)
+    assert end == len(body)
+    return response
+
+
+def answer(
+    broker: Broker, version: int, topics: Sequence[MetadataRequestTopic] | None, **asked: bool
+) -> Message:
     wanted = None if topics is None else list(topics)
-    request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
+    request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False, **asked)
     return handle(broker, context(version), request)
 
 
@@ -143,3 +155,56 @@ def test_partition_with_a_leader_shows_it_with_its_epoch(broker: Broker) -> None
     (partition,) = ask(broker, 13, named("led")).topics[0].partitions
     assert (partition.error_code, partition.leader_id, partition.leader_epoch) == (E.NONE, 1, 7)
     assert (partition.replica_nodes, partition.isr_nodes) == ([1], [1])
+
+
+def test_second_client_gets_the_bytes_that_were_made_for_the_first(broker: Broker) -> None:
+    assert answer(broker, 12, named("led")) is answer(broker, 12, named("led"))
+    assert answer(broker, 12, None) is answer(broker, 12, None)
+
+
+@pytest.mark.parametrize(
+    ("version", "topics", "asked"),
+    [
+        (11, named("led"), {}),
+        (10, named("unled"), {}),
+        (10, named("led", "unled"), {}),
+        (10, None, {}),
+        (10, named("led"), {"include_topic_authorized_operations": True}),
+        (10, named("led"), {"include_cluster_authorized_operations": True}),
+    ],
+)
+def test_answer_is_that_of_a_broker_that_nobody_asked_before(
+    broker: Broker,
+    version: int,
+    topics: Sequence[MetadataRequestTopic] | None,
+    asked: dict[str, bool],
+) -> None:
+    fresh = answer(broker, version, topics, **asked).encode(version)
+    broker.described_topics = AnswersOfImage()
+    answer(broker, 10, named("led"))
+    assert answer(broker, version, topics, **asked).encode(version) == fresh
+
+
+def test_answer_ends_with_the_image_that_it_was_made_of(broker: Broker) -> None:
+    assert ask(broker, 12, named("led")).topics[0].partitions[0].leader_epoch == 7
+    led = {"led": [partition_image(0, leader_epoch=8)]}
+    publish(broker, image_of(led, [broker_image(1)]))
+    assert ask(broker, 12, named("led")).topics[0].partitions[0].leader_epoch == 8
+
+
+def test_topic_that_is_missing_is_asked_for_each_time(broker: Broker) -> None:
+    answer(broker, 12, named("led", "absent"))
+    answer(broker, 12, named("led", "led"))
+    assert broker.described_topics.size_bytes == 0
+
+
+def test_answers_take_no_more_than_their_bytes(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size_bytes = len(answer(broker, 12, named("led")).encode(12))
+    assert broker.described_topics.size_bytes == size_bytes
+    monkeypatch.setattr(AnswersOfImage, "BYTES_MAX", size_bytes)
+    assert answer(broker, 12, None) is not answer(broker, 12, None), "larger than all may be"
+    assert broker.described_topics.size_bytes == 0
+    assert answer(broker, 12, named("led")) is answer(broker, 12, named("led"))
+    assert broker.described_topics.size_bytes == size_bytes

@@ -9,6 +9,7 @@ Versions:    v4 AllowAutoTopicCreation (below: allowed) · v8 to v10 cluster ope
 Left out:    authorization
 """
 
+from collections.abc import Hashable
 from typing import Final
 
 from kraft_wire.broker.broker import Broker
@@ -34,6 +35,7 @@ from kraft_wire.wire.generated.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+from kraft_wire.wire.message import Message
 from kraft_wire.wire.runtime import new
 
 __all__ = ["handle"]
@@ -46,14 +48,18 @@ _FIRST_BY_ID: Final = 12
 _FIRST_TOP_LEVEL_ERROR: Final = 13
 
 
-def handle(broker: Broker, context: RequestContext, request: MetadataRequest) -> MetadataResponse:
-    """Describe brokers and topics.
+def handle(broker: Broker, context: RequestContext, request: MetadataRequest) -> Message:
+    """Describe brokers and topics; clients ask the same again and again.
 
     Errors per topic: UNKNOWN_TOPIC_ID, INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION; per
     partition: LEADER_NOT_AVAILABLE, LISTENER_NOT_FOUND. INVALID_REQUEST for the whole request when
     it names topics by id before v12. Effects: may have topics created.
     """
     wanted = request.topics
+    asked = _identity(context, request)
+    found = broker.described_topics.find(broker.image, asked)
+    if found is not None:
+        return found
     if wanted is not None and context.api_version < _FIRST_BY_ID and _uses_ids(wanted):
         return _refused(request, context, ErrorCode.INVALID_REQUEST)
     if wanted is not None and _names_nothing(wanted):
@@ -62,6 +68,41 @@ def handle(broker: Broker, context: RequestContext, request: MetadataRequest) ->
         topics = [_existing(broker, context, request, topic) for topic in broker.image.topics()]
     else:
         topics = _named(broker, context, request, wanted)
+    response = _response(broker, context, request, topics)
+    if _depends_on_image_alone(topics, wanted):
+        return broker.described_topics.keep(asked, response, context.api_version)
+    return response
+
+
+def _identity(context: RequestContext, request: MetadataRequest) -> Hashable:
+    """Return all of a request that its answer depends on."""
+    topics = request.topics
+    return (
+        context.api_version,
+        context.listener,
+        request.include_cluster_authorized_operations,
+        request.include_topic_authorized_operations,
+        None if topics is None else tuple([(topic.name, topic.topic_id) for topic in topics]),
+    )
+
+
+def _depends_on_image_alone(
+    topics: list[MetadataResponseTopic], wanted: list[MetadataRequestTopic] | None
+) -> bool:
+    """Whether nothing is missing, which may be created; and no topic is named twice.
+
+    So what is kept of a request is not larger than its answer.
+    """
+    is_each_once = not wanted or len(wanted) == len(topics)
+    return is_each_once and all(topic.error_code == _NO_ERROR for topic in topics)
+
+
+def _response(
+    broker: Broker,
+    context: RequestContext,
+    request: MetadataRequest,
+    topics: list[MetadataResponseTopic],
+) -> MetadataResponse:
     brokers = alive_brokers(broker.image, context.listener)
     response = MetadataResponse(
         brokers=[

@@ -14,7 +14,11 @@ from typing import Final
 
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import CLOSE, NO_REPLY, PARKED, Parked, RequestContext, Withheld
-from kraft_wire.broker.metadata.metadata_cache import current_leader, is_internal, no_replica_error
+from kraft_wire.broker.metadata.metadata_cache import (
+    INTERNAL_TOPICS,
+    current_leader,
+    no_replica_error,
+)
 from kraft_wire.broker.partition import AppendResult, Partition
 from kraft_wire.broker.producing.append_validation import AppendOrigin, AppendRejected
 from kraft_wire.broker.producing.produced_batch import produced_batch
@@ -186,7 +190,7 @@ def _append(
         return AppendResult(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     if request.acks not in _VALID_ACKS:
         return AppendResult(ErrorCode.INVALID_REQUIRED_ACKS)
-    if is_internal(partition.topic) and context.client_id != _ADMIN_CLIENT:
+    if partition.topic in INTERNAL_TOPICS and context.client_id != _ADMIN_CLIENT:
         return AppendResult(ErrorCode.INVALID_TOPIC_EXCEPTION)
     result = partition.append_as_leader(
         batch,

@@ -115,7 +115,27 @@ def check_batch(
     """
     if not _is_sound(batch, limits):
         _refuse(batch, name, limits)
-    _check_inside(batch, name, limits, wall_ms, decompression)
+    if batch.attributes & CODEC_MASK > _LAST_CODEC:
+        raise AppendRejected(ErrorCode.UNKNOWN_SERVER_ERROR, "Unknown compression type")
+    try:
+        body, begin = _body(batch, decompression)
+        delta_min, delta_max, has_null_key = skim_records(body, batch.records_count, begin)
+    except DecompressedTooLarge as bomb:
+        raise AppendRejected(ErrorCode.MESSAGE_TOO_LARGE, str(bomb)) from bomb
+    except InvalidRecord as invalid:
+        raise AppendRejected(ErrorCode.INVALID_RECORD, str(invalid)) from invalid
+    except CorruptRecordBatch as corrupt:
+        raise AppendRejected(ErrorCode.CORRUPT_MESSAGE, str(corrupt)) from corrupt
+    if has_null_key and limits.is_compacted:
+        _refuse_null_keys(batch, name)
+    if limits.message_timestamp_type == "CreateTime":
+        oldest, latest = batch.base_timestamp + delta_min, batch.base_timestamp + delta_max
+        low = wall_ms - limits.message_timestamp_before_max_ms
+        high = wall_ms + limits.message_timestamp_after_max_ms
+        if oldest < low or latest > high:
+            _refuse_timestamps(batch, low, high)
+        if batch.max_timestamp != latest or batch.attributes & LOG_APPEND_TIME_BIT:
+            _correct_times(batch)
 
 
 def assigned(
@@ -206,44 +226,15 @@ def _head_problem(batch: RecordBatch) -> str | None:
     return None
 
 
-def _check_inside(
-    batch: RecordBatch,
-    name: TopicPartition,
-    limits: TopicLimits,
-    wall_ms: int,
-    decompression: DecompressionLimits,
-) -> None:
-    """Walk over the records: their codec and shape, keys of a compacted topic, timestamps."""
-    if batch.attributes & CODEC_MASK > _LAST_CODEC:
-        raise AppendRejected(ErrorCode.UNKNOWN_SERVER_ERROR, "Unknown compression type")
-    try:
-        delta_min, delta_max, has_null_key = skim_records(
-            _body(batch, decompression), batch.records_count
-        )
-    except DecompressedTooLarge as bomb:
-        raise AppendRejected(ErrorCode.MESSAGE_TOO_LARGE, str(bomb)) from bomb
-    except InvalidRecord as invalid:
-        raise AppendRejected(ErrorCode.INVALID_RECORD, str(invalid)) from invalid
-    except CorruptRecordBatch as corrupt:
-        raise AppendRejected(ErrorCode.CORRUPT_MESSAGE, str(corrupt)) from corrupt
-    if has_null_key and limits.is_compacted:
-        _refuse_null_keys(batch, name)
-    if limits.message_timestamp_type == "CreateTime":
-        oldest, latest = batch.base_timestamp + delta_min, batch.base_timestamp + delta_max
-        low = wall_ms - limits.message_timestamp_before_max_ms
-        high = wall_ms + limits.message_timestamp_after_max_ms
-        if oldest < low or latest > high:
-            _refuse_timestamps(batch, low, high)
-        if batch.max_timestamp != latest or batch.attributes & LOG_APPEND_TIME_BIT:
-            _correct_times(batch)
+def _body(batch: RecordBatch, limits: DecompressionLimits) -> tuple[bytes | memoryview, int]:
+    """Return bytes, and where the records begin in them.
 
-
-def _body(batch: RecordBatch, limits: DecompressionLimits) -> bytes | memoryview:
-    """Return the records; copied where that makes walking over them cheaper than not."""
+    They are copied where that makes walking over them cheaper than not.
+    """
     if batch.attributes & CODEC_MASK:
-        return batch.body(limits)
-    body = batch.view[HEADER_BYTES:]
-    return body.tobytes() if len(body) < _COPIED_BYTES_MAX else body
+        return batch.body(limits), 0
+    view = batch.view
+    return view.tobytes() if len(view) < _COPIED_BYTES_MAX else view, HEADER_BYTES
 
 
 def _refuse_null_keys(batch: RecordBatch, name: TopicPartition) -> None:

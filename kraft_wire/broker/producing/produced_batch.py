@@ -47,15 +47,12 @@ def produced_batch(
         view = memoryview(view or b"")
     size_bytes = len(view)
     batch = RecordBatch(view) if size_bytes >= HEADER_BYTES else None
-    if (
-        batch is None
-        or batch.magic != MAGIC
-        or batch.batch_length + LOG_OVERHEAD_BYTES != size_bytes
-    ):
+    is_all = batch is not None and batch.batch_length + LOG_OVERHEAD_BYTES == size_bytes
+    if batch is None or not is_all or batch.magic != MAGIC:
         batch = _first_batch(view)
     if version < _FIRST_ZSTD_VERSION:
         _refuse_codec(batch.attributes & CODEC_MASK)
-    if len(batch.view) < size_bytes and _batch_size(view[len(batch.view) :]) is not None:
+    if not is_all and _batch_size(view[len(batch.view) :]) is not None:
         raise AppendRejected(ErrorCode.INVALID_RECORD)
     return batch
 

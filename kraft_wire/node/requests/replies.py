@@ -11,7 +11,7 @@ from kraft_wire.apis.registry import key_of
 from kraft_wire.model import FileSlice
 from kraft_wire.node.outputs import Buffers, Close, Reply
 from kraft_wire.node.requests.decoding import Answered, unencodable
-from kraft_wire.wire.header import RequestHeader, response_header_version
+from kraft_wire.wire.header import ANSWERS_FLEXIBLE_FROM, RequestHeader
 from kraft_wire.wire.message import Message, UnencodableMessage
 
 __all__ = ["encoded_reply", "reply_of_bytes"]
@@ -20,28 +20,28 @@ _WITH_SLICES: Final = frozenset({key_of("Fetch"), key_of("FetchSnapshot")})
 """Their answers carry parts of files."""
 _HEAD: Final = Struct(">ii")
 """Frame length and correlation id."""
+_FLEXIBLE_HEAD: Final = Struct(">iix")
+"""The same, and no tagged fields."""
 _LENGTH_BYTES: Final = 4
-_CORRELATION_ID_BYTES: Final = 4
 
 
 def encoded_reply(connection_id: int, header: RequestHeader, response: Message) -> Reply | Close:
     """Return the answer to a request, or the end of its connection where it cannot be written."""
     api_key, version = header.api_key, header.api_version
-    tags = b"\0" if response_header_version(api_key, version) else b""
-    size = _CORRELATION_ID_BYTES + len(tags)
+    head = _FLEXIBLE_HEAD if version >= ANSWERS_FLEXIBLE_FROM[api_key] else _HEAD
     try:
         if api_key not in _WITH_SLICES:
             body = response.encode(version)
-            size += len(body)
-            frame = _HEAD.pack(size, header.correlation_id) + tags + body
-            return Reply(connection_id, [frame], size + _LENGTH_BYTES)
+            size = head.size + len(body)
+            frame = head.pack(size - _LENGTH_BYTES, header.correlation_id) + body
+            return Reply(connection_id, [frame], size)
         parts: Buffers = response.encode_parts(version)
     except UnencodableMessage as problem:
         return Close(connection_id, unencodable(header, problem))
     buffers, body_bytes = _joined(parts)
-    size += body_bytes
-    buffers[0] = _HEAD.pack(size, header.correlation_id) + tags + buffers[0]  # type: ignore[operator]  # a message begins with bytes
-    return Reply(connection_id, buffers, size + _LENGTH_BYTES)
+    size = head.size + body_bytes
+    buffers[0] = head.pack(size - _LENGTH_BYTES, header.correlation_id) + buffers[0]  # type: ignore[operator]  # a message begins with bytes
+    return Reply(connection_id, buffers, size)
 
 
 def _joined(parts: Buffers) -> tuple[Buffers, int]:
@@ -52,12 +52,13 @@ def _joined(parts: Buffers) -> tuple[Buffers, int]:
     """
     joined: Buffers = []
     begin = size = 0
-    for at, part in enumerate(parts):
-        if type(part) is FileSlice:
-            head = b"".join(parts[begin:at])  # type: ignore[arg-type]  # any buffer can be joined
-            joined += head, part
-            size += len(head) + part.size_bytes
-            begin = at + 1
+    kinds = list(map(type, parts))  # a loop of ours over all parts would cost twice as much
+    for _ in range(kinds.count(FileSlice)):
+        at = kinds.index(FileSlice, begin)
+        head, part = b"".join(parts[begin:at]), parts[at]  # type: ignore[arg-type]  # any buffer can be joined
+        joined += head, part
+        size += len(head) + part.size_bytes  # type: ignore[union-attr]  # a slice of a file
+        begin = at + 1
     if begin < len(parts):
         rest = b"".join(parts[begin:])  # type: ignore[arg-type]  # any buffer can be joined
         joined.append(rest)
@@ -67,6 +68,6 @@ def _joined(parts: Buffers) -> tuple[Buffers, int]:
 
 def reply_of_bytes(connection_id: int, answer: Answered) -> Reply:
     """Return an answer in a form that no message class has."""
-    size = _CORRELATION_ID_BYTES + len(answer.body)
+    size = _HEAD.size - _LENGTH_BYTES + len(answer.body)
     frame = _HEAD.pack(size, answer.correlation_id) + answer.body
     return Reply(connection_id, [frame], len(frame))

@@ -557,7 +557,8 @@ def _write_add_partitions_to_txn_request_1(item: AddPartitionsToTxnRequest, out:
     v3_and_below_topics = item.v3_and_below_topics
     n = len(v3_and_below_topics)
     out(pack_qhi(item.v3_and_below_producer_id, item.v3_and_below_producer_epoch, n))
-    _write_add_partitions_to_txn_topic_list_1(v3_and_below_topics, out)
+    if n:
+        _write_add_partitions_to_txn_topic_list_1(v3_and_below_topics, out)
 
 
 def _write_add_partitions_to_txn_topic_list_2(
@@ -600,7 +601,8 @@ def _write_add_partitions_to_txn_request_2(item: AddPartitionsToTxnRequest, out:
     else:
         out(pack_qh(item.v3_and_below_producer_id, item.v3_and_below_producer_epoch))
         out(varint(n + 1))
-    _write_add_partitions_to_txn_topic_list_2(v3_and_below_topics, out)
+    if n:
+        _write_add_partitions_to_txn_topic_list_2(v3_and_below_topics, out)
     out(b"\x00")
 
 
@@ -623,7 +625,8 @@ def _write_add_partitions_to_txn_transaction_list_1(
         else:
             out(pack_qht(item.producer_id, item.producer_epoch, item.verify_only))
             out(varint(n + 1))
-        _write_add_partitions_to_txn_topic_list_2(topics, out)
+        if n:
+            _write_add_partitions_to_txn_topic_list_2(topics, out)
         out(b"\x00")
 
 
@@ -644,7 +647,8 @@ def _write_add_partitions_to_txn_request_3(item: AddPartitionsToTxnRequest, out:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_add_partitions_to_txn_transaction_list_1(transactions, out)
+    if n:
+        _write_add_partitions_to_txn_transaction_list_1(transactions, out)
     out(b"\x00")
 
 
@@ -904,7 +908,8 @@ def _write_add_partitions_to_txn_topic_result_list_1(
         results_by_partition = item.results_by_partition
         n = len(results_by_partition)
         out(pack_i(n))
-        _write_add_partitions_to_txn_partition_result_list_1(results_by_partition, out)
+        if n:
+            _write_add_partitions_to_txn_partition_result_list_1(results_by_partition, out)
 
 
 def _write_add_partitions_to_txn_response_1(item: AddPartitionsToTxnResponse, out: Append) -> None:
@@ -915,7 +920,8 @@ def _write_add_partitions_to_txn_response_1(item: AddPartitionsToTxnResponse, ou
     results_by_topic_v3_and_below = item.results_by_topic_v3_and_below
     n = len(results_by_topic_v3_and_below)
     out(pack_ii(item.throttle_time_ms, n))
-    _write_add_partitions_to_txn_topic_result_list_1(results_by_topic_v3_and_below, out)
+    if n:
+        _write_add_partitions_to_txn_topic_result_list_1(results_by_topic_v3_and_below, out)
 
 
 def _write_add_partitions_to_txn_partition_result_list_2(
@@ -945,7 +951,8 @@ def _write_add_partitions_to_txn_topic_result_list_2(
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_add_partitions_to_txn_partition_result_list_2(results_by_partition, out)
+        if n:
+            _write_add_partitions_to_txn_partition_result_list_2(results_by_partition, out)
         out(b"\x00")
 
 
@@ -961,7 +968,8 @@ def _write_add_partitions_to_txn_response_2(item: AddPartitionsToTxnResponse, ou
     else:
         out(pack_i(item.throttle_time_ms))
         out(varint(n + 1))
-    _write_add_partitions_to_txn_topic_result_list_2(results_by_topic_v3_and_below, out)
+    if n:
+        _write_add_partitions_to_txn_topic_result_list_2(results_by_topic_v3_and_below, out)
     out(b"\x00")
 
 
@@ -983,7 +991,8 @@ def _write_add_partitions_to_txn_result_list_1(
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_add_partitions_to_txn_topic_result_list_2(topic_results, out)
+        if n:
+            _write_add_partitions_to_txn_topic_result_list_2(topic_results, out)
         out(b"\x00")
 
 
@@ -999,7 +1008,8 @@ def _write_add_partitions_to_txn_response_3(item: AddPartitionsToTxnResponse, ou
     else:
         out(pack_ih(item.throttle_time_ms, item.error_code))
         out(varint(n + 1))
-    _write_add_partitions_to_txn_result_list_1(results_by_transaction, out)
+    if n:
+        _write_add_partitions_to_txn_result_list_1(results_by_transaction, out)
     out(b"\x00")
 
 

@@ -339,7 +339,8 @@ def _write_add_raft_voter_request_1(item: AddRaftVoterRequest, out: Append) -> N
     else:
         out(pack_iiu(item.timeout_ms, item.voter_id, item.voter_directory_id))
         out(varint(n + 1))
-    _write_listener_list_1(listeners, out)
+    if n:
+        _write_listener_list_1(listeners, out)
     out(b"\x00")
 
 
@@ -365,7 +366,8 @@ def _write_add_raft_voter_request_2(item: AddRaftVoterRequest, out: Append) -> N
     else:
         out(pack_iiu(item.timeout_ms, item.voter_id, item.voter_directory_id))
         out(varint(n + 1))
-    _write_listener_list_1(listeners, out)
+    if n:
+        _write_listener_list_1(listeners, out)
     out(pack_tx(item.ack_when_committed))
 
 

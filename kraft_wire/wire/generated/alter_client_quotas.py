@@ -512,11 +512,13 @@ def _write_entry_data_list_1(items: list[EntryData], out: Append) -> None:
         entity = item.entity
         n = len(entity)
         out(pack_i(n))
-        _write_entity_data_list_1(entity, out)
+        if n:
+            _write_entity_data_list_1(entity, out)
         ops = item.ops
         n = len(ops)
         out(pack_i(n))
-        _write_op_data_list_1(ops, out)
+        if n:
+            _write_op_data_list_1(ops, out)
 
 
 def _write_alter_client_quotas_request_1(item: AlterClientQuotasRequest, out: Append) -> None:
@@ -525,7 +527,8 @@ def _write_alter_client_quotas_request_1(item: AlterClientQuotasRequest, out: Ap
     entries = item.entries
     n = len(entries)
     out(pack_i(n))
-    _write_entry_data_list_1(entries, out)
+    if n:
+        _write_entry_data_list_1(entries, out)
     out(pack_t(item.validate_only))
 
 
@@ -575,14 +578,16 @@ def _write_entry_data_list_2(items: list[EntryData], out: Append) -> None:
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_entity_data_list_2(entity, out)
+        if n:
+            _write_entity_data_list_2(entity, out)
         ops = item.ops
         n = len(ops)
         if n < 127:
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_op_data_list_2(ops, out)
+        if n:
+            _write_op_data_list_2(ops, out)
         out(b"\x00")
 
 
@@ -595,7 +600,8 @@ def _write_alter_client_quotas_request_2(item: AlterClientQuotasRequest, out: Ap
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_entry_data_list_2(entries, out)
+    if n:
+        _write_entry_data_list_2(entries, out)
     out(pack_tx(item.validate_only))
 
 
@@ -813,7 +819,8 @@ def _write_response_entry_data_list_1(items: list[ResponseEntryData], out: Appen
         entity = item.entity
         n = len(entity)
         out(pack_i(n))
-        _write_response_entity_data_list_1(entity, out)
+        if n:
+            _write_response_entity_data_list_1(entity, out)
 
 
 def _write_alter_client_quotas_response_1(item: AlterClientQuotasResponse, out: Append) -> None:
@@ -822,7 +829,8 @@ def _write_alter_client_quotas_response_1(item: AlterClientQuotasResponse, out: 
     entries = item.entries
     n = len(entries)
     out(pack_ii(item.throttle_time_ms, n))
-    _write_response_entry_data_list_1(entries, out)
+    if n:
+        _write_response_entry_data_list_1(entries, out)
 
 
 def _write_response_entity_data_list_2(items: list[ResponseEntityData], out: Append) -> None:
@@ -869,7 +877,8 @@ def _write_response_entry_data_list_2(items: list[ResponseEntryData], out: Appen
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_response_entity_data_list_2(entity, out)
+        if n:
+            _write_response_entity_data_list_2(entity, out)
         out(b"\x00")
 
 
@@ -883,7 +892,8 @@ def _write_alter_client_quotas_response_2(item: AlterClientQuotasResponse, out: 
     else:
         out(pack_i(item.throttle_time_ms))
         out(varint(n + 1))
-    _write_response_entry_data_list_2(entries, out)
+    if n:
+        _write_response_entry_data_list_2(entries, out)
     out(b"\x00")
 
 

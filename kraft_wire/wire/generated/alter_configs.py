@@ -419,7 +419,8 @@ def _write_alter_configs_resource_list_1(items: list[AlterConfigsResource], out:
         configs = item.configs
         n = len(configs)
         out(pack_i(n))
-        _write_alterable_config_list_1(configs, out)
+        if n:
+            _write_alterable_config_list_1(configs, out)
 
 
 def _write_alter_configs_request_1(item: AlterConfigsRequest, out: Append) -> None:
@@ -428,7 +429,8 @@ def _write_alter_configs_request_1(item: AlterConfigsRequest, out: Append) -> No
     resources = item.resources
     n = len(resources)
     out(pack_i(n))
-    _write_alter_configs_resource_list_1(resources, out)
+    if n:
+        _write_alter_configs_resource_list_1(resources, out)
     out(pack_t(item.validate_only))
 
 
@@ -472,7 +474,8 @@ def _write_alter_configs_resource_list_2(items: list[AlterConfigsResource], out:
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_alterable_config_list_2(configs, out)
+        if n:
+            _write_alterable_config_list_2(configs, out)
         out(b"\x00")
 
 
@@ -485,7 +488,8 @@ def _write_alter_configs_request_2(item: AlterConfigsRequest, out: Append) -> No
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_alter_configs_resource_list_2(resources, out)
+    if n:
+        _write_alter_configs_resource_list_2(resources, out)
     out(pack_tx(item.validate_only))
 
 
@@ -625,7 +629,8 @@ def _write_alter_configs_response_1(item: AlterConfigsResponse, out: Append) -> 
     responses = item.responses
     n = len(responses)
     out(pack_ii(item.throttle_time_ms, n))
-    _write_alter_configs_resource_response_list_1(responses, out)
+    if n:
+        _write_alter_configs_resource_response_list_1(responses, out)
 
 
 def _write_alter_configs_resource_response_list_2(
@@ -665,7 +670,8 @@ def _write_alter_configs_response_2(item: AlterConfigsResponse, out: Append) -> 
     else:
         out(pack_i(item.throttle_time_ms))
         out(varint(n + 1))
-    _write_alter_configs_resource_response_list_2(responses, out)
+    if n:
+        _write_alter_configs_resource_response_list_2(responses, out)
     out(b"\x00")
 
 

@@ -495,7 +495,8 @@ def _write_topic_data_list_1(items: list[TopicData], out: Append) -> None:
         else:
             out(pack_u(item.topic_id))
             out(varint(n + 1))
-        _write_partition_data_list_1(partitions, out)
+        if n:
+            _write_partition_data_list_1(partitions, out)
         out(b"\x00")
 
 
@@ -509,7 +510,8 @@ def _write_alter_partition_request_1(item: AlterPartitionRequest, out: Append) -
     else:
         out(pack_iq(item.broker_id, item.broker_epoch))
         out(varint(n + 1))
-    _write_topic_data_list_1(topics, out)
+    if n:
+        _write_topic_data_list_1(topics, out)
     out(b"\x00")
 
 
@@ -533,7 +535,8 @@ def _write_partition_data_list_2(items: list[PartitionData], out: Append) -> Non
         else:
             out(pack_ii(item.partition_index, item.leader_epoch))
             out(varint(n + 1))
-        _write_broker_state_list_1(new_isr_with_epochs, out)
+        if n:
+            _write_broker_state_list_1(new_isr_with_epochs, out)
         out(pack_bix(item.leader_recovery_state, item.partition_epoch))
 
 
@@ -550,7 +553,8 @@ def _write_topic_data_list_2(items: list[TopicData], out: Append) -> None:
         else:
             out(pack_u(item.topic_id))
             out(varint(n + 1))
-        _write_partition_data_list_2(partitions, out)
+        if n:
+            _write_partition_data_list_2(partitions, out)
         out(b"\x00")
 
 
@@ -564,7 +568,8 @@ def _write_alter_partition_request_2(item: AlterPartitionRequest, out: Append) -
     else:
         out(pack_iq(item.broker_id, item.broker_epoch))
         out(varint(n + 1))
-    _write_topic_data_list_2(topics, out)
+    if n:
+        _write_topic_data_list_2(topics, out)
     out(b"\x00")
 
 
@@ -686,7 +691,8 @@ def _write_response_topic_data_list_1(items: list[ResponseTopicData], out: Appen
         else:
             out(pack_u(item.topic_id))
             out(varint(n + 1))
-        _write_response_partition_data_list_1(partitions, out)
+        if n:
+            _write_response_partition_data_list_1(partitions, out)
         out(b"\x00")
 
 
@@ -700,7 +706,8 @@ def _write_alter_partition_response_1(item: AlterPartitionResponse, out: Append)
     else:
         out(pack_ih(item.throttle_time_ms, item.error_code))
         out(varint(n + 1))
-    _write_response_topic_data_list_1(topics, out)
+    if n:
+        _write_response_topic_data_list_1(topics, out)
     out(b"\x00")
 
 

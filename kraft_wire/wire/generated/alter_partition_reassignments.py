@@ -384,7 +384,8 @@ def _write_reassignable_topic_list_1(items: list[ReassignableTopic], out: Append
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_reassignable_partition_list_1(partitions, out)
+        if n:
+            _write_reassignable_partition_list_1(partitions, out)
         out(b"\x00")
 
 
@@ -402,7 +403,8 @@ def _write_alter_partition_reassignments_request_1(
     else:
         out(pack_i(item.timeout_ms))
         out(varint(n + 1))
-    _write_reassignable_topic_list_1(topics, out)
+    if n:
+        _write_reassignable_topic_list_1(topics, out)
     out(b"\x00")
 
 
@@ -418,7 +420,8 @@ def _write_alter_partition_reassignments_request_2(
     else:
         out(pack_it(item.timeout_ms, item.allow_replication_factor_change))
         out(varint(n + 1))
-    _write_reassignable_topic_list_1(topics, out)
+    if n:
+        _write_reassignable_topic_list_1(topics, out)
     out(b"\x00")
 
 
@@ -603,7 +606,8 @@ def _write_reassignable_topic_response_list_1(
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_reassignable_partition_response_list_1(partitions, out)
+        if n:
+            _write_reassignable_partition_response_list_1(partitions, out)
         out(b"\x00")
 
 
@@ -629,7 +633,8 @@ def _write_alter_partition_reassignments_response_1(
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_reassignable_topic_response_list_1(responses, out)
+    if n:
+        _write_reassignable_topic_response_list_1(responses, out)
     out(b"\x00")
 
 
@@ -676,7 +681,8 @@ def _write_alter_partition_reassignments_response_2(
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_reassignable_topic_response_list_1(responses, out)
+    if n:
+        _write_reassignable_topic_response_list_1(responses, out)
     out(b"\x00")
 
 

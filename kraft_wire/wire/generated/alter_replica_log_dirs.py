@@ -413,7 +413,8 @@ def _write_alter_replica_log_dir_list_1(items: list[AlterReplicaLogDir], out: Ap
         topics = item.topics
         n = len(topics)
         out(pack_i(n))
-        _write_alter_replica_log_dir_topic_list_1(topics, out)
+        if n:
+            _write_alter_replica_log_dir_topic_list_1(topics, out)
 
 
 def _write_alter_replica_log_dirs_request_1(item: AlterReplicaLogDirsRequest, out: Append) -> None:
@@ -422,7 +423,8 @@ def _write_alter_replica_log_dirs_request_1(item: AlterReplicaLogDirsRequest, ou
     dirs = item.dirs
     n = len(dirs)
     out(pack_i(n))
-    _write_alter_replica_log_dir_list_1(dirs, out)
+    if n:
+        _write_alter_replica_log_dir_list_1(dirs, out)
 
 
 def _write_alter_replica_log_dir_topic_list_2(
@@ -463,7 +465,8 @@ def _write_alter_replica_log_dir_list_2(items: list[AlterReplicaLogDir], out: Ap
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_alter_replica_log_dir_topic_list_2(topics, out)
+        if n:
+            _write_alter_replica_log_dir_topic_list_2(topics, out)
         out(b"\x00")
 
 
@@ -476,7 +479,8 @@ def _write_alter_replica_log_dirs_request_2(item: AlterReplicaLogDirsRequest, ou
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_alter_replica_log_dir_list_2(dirs, out)
+    if n:
+        _write_alter_replica_log_dir_list_2(dirs, out)
     out(b"\x00")
 
 
@@ -653,7 +657,8 @@ def _write_alter_replica_log_dir_topic_result_list_1(
         partitions = item.partitions
         n = len(partitions)
         out(pack_i(n))
-        _write_alter_replica_log_dir_partition_result_list_1(partitions, out)
+        if n:
+            _write_alter_replica_log_dir_partition_result_list_1(partitions, out)
 
 
 def _write_alter_replica_log_dirs_response_1(
@@ -664,7 +669,8 @@ def _write_alter_replica_log_dirs_response_1(
     results = item.results
     n = len(results)
     out(pack_ii(item.throttle_time_ms, n))
-    _write_alter_replica_log_dir_topic_result_list_1(results, out)
+    if n:
+        _write_alter_replica_log_dir_topic_result_list_1(results, out)
 
 
 def _write_alter_replica_log_dir_partition_result_list_2(
@@ -694,7 +700,8 @@ def _write_alter_replica_log_dir_topic_result_list_2(
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_alter_replica_log_dir_partition_result_list_2(partitions, out)
+        if n:
+            _write_alter_replica_log_dir_partition_result_list_2(partitions, out)
         out(b"\x00")
 
 
@@ -710,7 +717,8 @@ def _write_alter_replica_log_dirs_response_2(
     else:
         out(pack_i(item.throttle_time_ms))
         out(varint(n + 1))
-    _write_alter_replica_log_dir_topic_result_list_2(results, out)
+    if n:
+        _write_alter_replica_log_dir_topic_result_list_2(results, out)
     out(b"\x00")
 
 

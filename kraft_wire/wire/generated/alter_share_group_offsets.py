@@ -349,7 +349,8 @@ def _write_alter_share_group_offsets_request_topic_list_1(
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_alter_share_group_offsets_request_partition_list_1(partitions, out)
+        if n:
+            _write_alter_share_group_offsets_request_partition_list_1(partitions, out)
         out(b"\x00")
 
 
@@ -370,7 +371,8 @@ def _write_alter_share_group_offsets_request_1(
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_alter_share_group_offsets_request_topic_list_1(topics, out)
+    if n:
+        _write_alter_share_group_offsets_request_topic_list_1(topics, out)
     out(b"\x00")
 
 
@@ -523,7 +525,8 @@ def _write_alter_share_group_offsets_response_topic_list_1(
         else:
             out(pack_u(item.topic_id))
             out(varint(n + 1))
-        _write_alter_share_group_offsets_response_partition_list_1(partitions, out)
+        if n:
+            _write_alter_share_group_offsets_response_partition_list_1(partitions, out)
         out(b"\x00")
 
 
@@ -549,7 +552,8 @@ def _write_alter_share_group_offsets_response_1(
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_alter_share_group_offsets_response_topic_list_1(responses, out)
+    if n:
+        _write_alter_share_group_offsets_response_topic_list_1(responses, out)
     out(b"\x00")
 
 

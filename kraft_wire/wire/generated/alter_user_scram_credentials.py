@@ -247,6 +247,9 @@ def _read_scram_credential_upsertion_list_1(
             pos += 6
         if n_salt < 128:
             n_salt -= 1
+        elif 0 < (second := data[pos]) < 128:
+            n_salt = (second << 7 | n_salt & 127) - 1
+            pos += 1
         else:
             n_salt, pos = long_count(data, pos, n_salt)
         if n_salt < 0:
@@ -261,6 +264,9 @@ def _read_scram_credential_upsertion_list_1(
         pos += 1
         if n_salted_password < 128:
             n_salted_password -= 1
+        elif 0 < (second := data[pos]) < 128:
+            n_salted_password = (second << 7 | n_salted_password & 127) - 1
+            pos += 1
         else:
             n_salted_password, pos = long_count(data, pos, n_salted_password)
         if n_salted_password < 0:
@@ -370,14 +376,16 @@ def _write_alter_user_scram_credentials_request_1(
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_scram_credential_deletion_list_1(deletions, out)
+    if n:
+        _write_scram_credential_deletion_list_1(deletions, out)
     upsertions = item.upsertions
     n = len(upsertions)
     if n < 127:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_scram_credential_upsertion_list_1(upsertions, out)
+    if n:
+        _write_scram_credential_upsertion_list_1(upsertions, out)
     out(b"\x00")
 
 
@@ -480,7 +488,8 @@ def _write_alter_user_scram_credentials_response_1(
     else:
         out(pack_i(item.throttle_time_ms))
         out(varint(n + 1))
-    _write_alter_user_scram_credentials_result_list_1(results, out)
+    if n:
+        _write_alter_user_scram_credentials_result_list_1(results, out)
     out(b"\x00")
 
 

@@ -518,7 +518,8 @@ def _write_api_versions_response_1(item: ApiVersionsResponse, out: Append) -> No
     api_keys = item.api_keys
     n = len(api_keys)
     out(pack_hi(item.error_code, n))
-    _write_api_version_list_1(api_keys, out)
+    if n:
+        _write_api_version_list_1(api_keys, out)
 
 
 def _write_api_versions_response_2(item: ApiVersionsResponse, out: Append) -> None:
@@ -527,7 +528,8 @@ def _write_api_versions_response_2(item: ApiVersionsResponse, out: Append) -> No
     api_keys = item.api_keys
     n = len(api_keys)
     out(pack_hi(item.error_code, n))
-    _write_api_version_list_1(api_keys, out)
+    if n:
+        _write_api_version_list_1(api_keys, out)
     out(pack_i(item.throttle_time_ms))
 
 
@@ -577,7 +579,8 @@ def _write_api_versions_response_tags_1(item: ApiVersionsResponse, out: Append) 
             put(one_byte[n + 1])
         else:
             put(varint(n + 1))
-        _write_supported_feature_key_list_1(supported_features, put)
+        if n:
+            _write_supported_feature_key_list_1(supported_features, put)
         fields.append((0, parts))
     if item.finalized_features_epoch != -1:
         parts = []
@@ -593,7 +596,8 @@ def _write_api_versions_response_tags_1(item: ApiVersionsResponse, out: Append) 
             put(one_byte[n + 1])
         else:
             put(varint(n + 1))
-        _write_finalized_feature_key_list_1(finalized_features, put)
+        if n:
+            _write_finalized_feature_key_list_1(finalized_features, put)
         fields.append((2, parts))
     if item.zk_migration_ready:
         parts = []
@@ -611,7 +615,8 @@ def _write_api_versions_response_3(item: ApiVersionsResponse, out: Append) -> No
     else:
         out(pack_h(item.error_code))
         out(varint(n + 1))
-    _write_api_version_list_2(api_keys, out)
+    if n:
+        _write_api_version_list_2(api_keys, out)
     out(pack_i(item.throttle_time_ms))
     if (
         item.unknown_tagged_fields is None

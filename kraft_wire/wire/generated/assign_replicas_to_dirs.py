@@ -369,7 +369,8 @@ def _write_topic_data_list_1(items: list[TopicData], out: Append) -> None:
         else:
             out(pack_u(item.topic_id))
             out(varint(n + 1))
-        _write_partition_data_list_1(partitions, out)
+        if n:
+            _write_partition_data_list_1(partitions, out)
         out(b"\x00")
 
 
@@ -386,7 +387,8 @@ def _write_directory_data_list_1(items: list[DirectoryData], out: Append) -> Non
         else:
             out(pack_u(item.id))
             out(varint(n + 1))
-        _write_topic_data_list_1(topics, out)
+        if n:
+            _write_topic_data_list_1(topics, out)
         out(b"\x00")
 
 
@@ -402,7 +404,8 @@ def _write_assign_replicas_to_dirs_request_1(
     else:
         out(pack_iq(item.broker_id, item.broker_epoch))
         out(varint(n + 1))
-    _write_directory_data_list_1(directories, out)
+    if n:
+        _write_directory_data_list_1(directories, out)
     out(b"\x00")
 
 
@@ -520,7 +523,8 @@ def _write_response_topic_data_list_1(items: list[ResponseTopicData], out: Appen
         else:
             out(pack_u(item.topic_id))
             out(varint(n + 1))
-        _write_response_partition_data_list_1(partitions, out)
+        if n:
+            _write_response_partition_data_list_1(partitions, out)
         out(b"\x00")
 
 
@@ -537,7 +541,8 @@ def _write_response_directory_data_list_1(items: list[ResponseDirectoryData], ou
         else:
             out(pack_u(item.id))
             out(varint(n + 1))
-        _write_response_topic_data_list_1(topics, out)
+        if n:
+            _write_response_topic_data_list_1(topics, out)
         out(b"\x00")
 
 
@@ -553,7 +558,8 @@ def _write_assign_replicas_to_dirs_response_1(
     else:
         out(pack_ih(item.throttle_time_ms, item.error_code))
         out(varint(n + 1))
-    _write_response_directory_data_list_1(directories, out)
+    if n:
+        _write_response_directory_data_list_1(directories, out)
     out(b"\x00")
 
 

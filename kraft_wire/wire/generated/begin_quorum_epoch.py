@@ -555,7 +555,8 @@ def _write_topic_data_list_1(items: list[TopicData], out: Append) -> None:
         partitions = item.partitions
         n = len(partitions)
         out(pack_i(n))
-        _write_partition_data_list_1(partitions, out)
+        if n:
+            _write_partition_data_list_1(partitions, out)
 
 
 def _write_begin_quorum_epoch_request_1(item: BeginQuorumEpochRequest, out: Append) -> None:
@@ -575,7 +576,8 @@ def _write_begin_quorum_epoch_request_1(item: BeginQuorumEpochRequest, out: Appe
     topics = item.topics
     n = len(topics)
     out(pack_i(n))
-    _write_topic_data_list_1(topics, out)
+    if n:
+        _write_topic_data_list_1(topics, out)
 
 
 def _write_partition_data_list_2(items: list[PartitionData], out: Append) -> None:
@@ -610,7 +612,8 @@ def _write_topic_data_list_2(items: list[TopicData], out: Append) -> None:
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_partition_data_list_2(partitions, out)
+        if n:
+            _write_partition_data_list_2(partitions, out)
         out(b"\x00")
 
 
@@ -653,14 +656,16 @@ def _write_begin_quorum_epoch_request_2(item: BeginQuorumEpochRequest, out: Appe
     else:
         out(pack_i(item.voter_id))
         out(varint(n + 1))
-    _write_topic_data_list_2(topics, out)
+    if n:
+        _write_topic_data_list_2(topics, out)
     leader_endpoints = item.leader_endpoints
     n = len(leader_endpoints)
     if n < 127:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_leader_endpoint_list_1(leader_endpoints, out)
+    if n:
+        _write_leader_endpoint_list_1(leader_endpoints, out)
     out(b"\x00")
 
 
@@ -881,7 +886,8 @@ def _write_response_topic_data_list_1(items: list[ResponseTopicData], out: Appen
         partitions = item.partitions
         n = len(partitions)
         out(pack_i(n))
-        _write_response_partition_data_list_1(partitions, out)
+        if n:
+            _write_response_partition_data_list_1(partitions, out)
 
 
 def _write_begin_quorum_epoch_response_1(item: BeginQuorumEpochResponse, out: Append) -> None:
@@ -892,7 +898,8 @@ def _write_begin_quorum_epoch_response_1(item: BeginQuorumEpochResponse, out: Ap
     topics = item.topics
     n = len(topics)
     out(pack_hi(item.error_code, n))
-    _write_response_topic_data_list_1(topics, out)
+    if n:
+        _write_response_topic_data_list_1(topics, out)
 
 
 def _write_response_partition_data_list_2(items: list[ResponsePartitionData], out: Append) -> None:
@@ -918,7 +925,8 @@ def _write_response_topic_data_list_2(items: list[ResponseTopicData], out: Appen
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_response_partition_data_list_2(partitions, out)
+        if n:
+            _write_response_partition_data_list_2(partitions, out)
         out(b"\x00")
 
 
@@ -949,7 +957,8 @@ def _write_begin_quorum_epoch_response_tags_1(item: BeginQuorumEpochResponse, ou
             put(one_byte[n + 1])
         else:
             put(varint(n + 1))
-        _write_node_endpoint_list_1(node_endpoints, put)
+        if n:
+            _write_node_endpoint_list_1(node_endpoints, put)
         fields.append((0, parts))
     write_tags(fields, out)
 
@@ -962,7 +971,8 @@ def _write_begin_quorum_epoch_response_2(item: BeginQuorumEpochResponse, out: Ap
     else:
         out(pack_h(item.error_code))
         out(varint(n + 1))
-    _write_response_topic_data_list_2(topics, out)
+    if n:
+        _write_response_topic_data_list_2(topics, out)
     if item.unknown_tagged_fields is None and item.node_endpoints == []:
         out(b"\x00")
     else:

@@ -579,14 +579,16 @@ def _write_broker_registration_request_1(item: BrokerRegistrationRequest, out: A
     else:
         out(pack_u(item.incarnation_id))
         out(varint(n + 1))
-    _write_listener_list_1(listeners, out)
+    if n:
+        _write_listener_list_1(listeners, out)
     features = item.features
     n = len(features)
     if n < 127:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_feature_list_1(features, out)
+    if n:
+        _write_feature_list_1(features, out)
     rack = item.rack
     if rack is None:
         out(b"\x00\x00")
@@ -619,14 +621,16 @@ def _write_broker_registration_request_2(item: BrokerRegistrationRequest, out: A
     else:
         out(pack_u(item.incarnation_id))
         out(varint(n + 1))
-    _write_listener_list_1(listeners, out)
+    if n:
+        _write_listener_list_1(listeners, out)
     features = item.features
     n = len(features)
     if n < 127:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_feature_list_1(features, out)
+    if n:
+        _write_feature_list_1(features, out)
     rack = item.rack
     if rack is None:
         out(pack_Btx(0, item.is_migrating_zk_broker))
@@ -659,14 +663,16 @@ def _write_broker_registration_request_3(item: BrokerRegistrationRequest, out: A
     else:
         out(pack_u(item.incarnation_id))
         out(varint(n + 1))
-    _write_listener_list_1(listeners, out)
+    if n:
+        _write_listener_list_1(listeners, out)
     features = item.features
     n = len(features)
     if n < 127:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_feature_list_1(features, out)
+    if n:
+        _write_feature_list_1(features, out)
     rack = item.rack
     if rack is None:
         out(b"\x00")
@@ -707,14 +713,16 @@ def _write_broker_registration_request_4(item: BrokerRegistrationRequest, out: A
     else:
         out(pack_u(item.incarnation_id))
         out(varint(n + 1))
-    _write_listener_list_1(listeners, out)
+    if n:
+        _write_listener_list_1(listeners, out)
     features = item.features
     n = len(features)
     if n < 127:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_feature_list_1(features, out)
+    if n:
+        _write_feature_list_1(features, out)
     rack = item.rack
     if rack is None:
         out(b"\x00")

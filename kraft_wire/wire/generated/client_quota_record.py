@@ -194,7 +194,8 @@ def _write_client_quota_record_1(item: ClientQuotaRecord, out: Append) -> None:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_entity_data_list_1(entity, out)
+    if n:
+        _write_entity_data_list_1(entity, out)
     raw = item.key.encode()
     n = len(raw)
     if n < 127:

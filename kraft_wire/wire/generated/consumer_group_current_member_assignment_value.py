@@ -272,14 +272,16 @@ def _write_consumer_group_current_member_assignment_value_1(
     else:
         out(pack_iib(item.member_epoch, item.previous_member_epoch, item.state))
         out(varint(n + 1))
-    _write_topic_partitions_list_1(assigned_partitions, out)
+    if n:
+        _write_topic_partitions_list_1(assigned_partitions, out)
     partitions_pending_revocation = item.partitions_pending_revocation
     n = len(partitions_pending_revocation)
     if n < 127:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_topic_partitions_list_1(partitions_pending_revocation, out)
+    if n:
+        _write_topic_partitions_list_1(partitions_pending_revocation, out)
     out(b"\x00")
 
 

@@ -744,7 +744,8 @@ def _write_assignment_1(item: Assignment, out: Append) -> None:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_topic_partitions_list_1(topic_partitions, out)
+    if n:
+        _write_topic_partitions_list_1(topic_partitions, out)
     out(b"\x00")
 
 
@@ -855,7 +856,8 @@ def _write_described_group_list_1(items: list[DescribedGroup], out: Append) -> N
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_member_list_1(members, out)
+        if n:
+            _write_member_list_1(members, out)
         out(pack_ix(item.authorized_operations))
 
 
@@ -871,7 +873,8 @@ def _write_consumer_group_describe_response_1(
     else:
         out(pack_i(item.throttle_time_ms))
         out(varint(n + 1))
-    _write_described_group_list_1(groups, out)
+    if n:
+        _write_described_group_list_1(groups, out)
     out(b"\x00")
 
 
@@ -982,7 +985,8 @@ def _write_described_group_list_2(items: list[DescribedGroup], out: Append) -> N
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_member_list_2(members, out)
+        if n:
+            _write_member_list_2(members, out)
         out(pack_ix(item.authorized_operations))
 
 
@@ -998,7 +1002,8 @@ def _write_consumer_group_describe_response_2(
     else:
         out(pack_i(item.throttle_time_ms))
         out(varint(n + 1))
-    _write_described_group_list_2(groups, out)
+    if n:
+        _write_described_group_list_2(groups, out)
     out(b"\x00")
 
 

@@ -543,7 +543,8 @@ def _write_consumer_group_heartbeat_request_1(
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_topic_partitions_list_1(topic_partitions, out)
+        if n:
+            _write_topic_partitions_list_1(topic_partitions, out)
     out(b"\x00")
 
 
@@ -625,7 +626,8 @@ def _write_consumer_group_heartbeat_request_2(
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_topic_partitions_list_1(topic_partitions, out)
+        if n:
+            _write_topic_partitions_list_1(topic_partitions, out)
     out(b"\x00")
 
 
@@ -757,7 +759,8 @@ def _write_assignment_1(item: Assignment, out: Append) -> None:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_response_topic_partitions_list_1(topic_partitions, out)
+    if n:
+        _write_response_topic_partitions_list_1(topic_partitions, out)
     out(b"\x00")
 
 

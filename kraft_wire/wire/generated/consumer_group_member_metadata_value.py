@@ -169,6 +169,9 @@ def _read_classic_protocol_list_1(
             pos += 1
         if n_metadata < 128:
             n_metadata -= 1
+        elif 0 < (second := data[pos]) < 128:
+            n_metadata = (second << 7 | n_metadata & 127) - 1
+            pos += 1
         else:
             n_metadata, pos = long_count(data, pos, n_metadata)
         if n_metadata < 0:
@@ -354,7 +357,8 @@ def _write_classic_member_metadata_1(item: ClassicMemberMetadata, out: Append) -
     else:
         out(pack_i(item.session_timeout_ms))
         out(varint(n + 1))
-    _write_classic_protocol_list_1(supported_protocols, out)
+    if n:
+        _write_classic_protocol_list_1(supported_protocols, out)
     out(b"\x00")
 
 

@@ -241,7 +241,8 @@ def _write_topic_metadata_list_1(items: list[TopicMetadata], out: Append) -> Non
         else:
             out(pack_i(item.num_partitions))
             out(varint(n + 1))
-        _write_partition_metadata_list_1(partition_metadata, out)
+        if n:
+            _write_partition_metadata_list_1(partition_metadata, out)
         out(b"\x00")
 
 
@@ -256,7 +257,8 @@ def _write_consumer_group_partition_metadata_value_1(
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_topic_metadata_list_1(topics, out)
+    if n:
+        _write_topic_metadata_list_1(topics, out)
     out(b"\x00")
 
 

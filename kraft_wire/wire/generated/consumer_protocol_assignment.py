@@ -158,7 +158,8 @@ def _write_consumer_protocol_assignment_1(item: ConsumerProtocolAssignment, out:
     assigned_partitions = item.assigned_partitions
     n = len(assigned_partitions)
     out(pack_i(n))
-    _write_topic_partition_list_1(assigned_partitions, out)
+    if n:
+        _write_topic_partition_list_1(assigned_partitions, out)
     user_data = item.user_data
     if user_data is None:
         out(b"\xff\xff\xff\xff")

@@ -299,7 +299,8 @@ def _write_consumer_protocol_subscription_2(
     owned_partitions = item.owned_partitions
     n = len(owned_partitions)
     out(pack_i(n))
-    _write_topic_partition_list_1(owned_partitions, out)
+    if n:
+        _write_topic_partition_list_1(owned_partitions, out)
 
 
 def _write_consumer_protocol_subscription_3(
@@ -319,7 +320,8 @@ def _write_consumer_protocol_subscription_3(
     owned_partitions = item.owned_partitions
     n = len(owned_partitions)
     out(pack_i(n))
-    _write_topic_partition_list_1(owned_partitions, out)
+    if n:
+        _write_topic_partition_list_1(owned_partitions, out)
     out(pack_i(item.generation_id))
 
 
@@ -340,7 +342,8 @@ def _write_consumer_protocol_subscription_4(
     owned_partitions = item.owned_partitions
     n = len(owned_partitions)
     out(pack_i(n))
-    _write_topic_partition_list_1(owned_partitions, out)
+    if n:
+        _write_topic_partition_list_1(owned_partitions, out)
     rack_id = item.rack_id
     if rack_id is None:
         out(pack_ih(item.generation_id, -1))

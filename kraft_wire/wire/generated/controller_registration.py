@@ -332,14 +332,16 @@ def _write_controller_registration_request_1(
     else:
         out(pack_iut(item.controller_id, item.incarnation_id, item.zk_migration_ready))
         out(varint(n + 1))
-    _write_listener_list_1(listeners, out)
+    if n:
+        _write_listener_list_1(listeners, out)
     features = item.features
     n = len(features)
     if n < 127:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_feature_list_1(features, out)
+    if n:
+        _write_feature_list_1(features, out)
     out(b"\x00")
 
 

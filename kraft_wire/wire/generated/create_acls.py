@@ -337,7 +337,8 @@ def _write_create_acls_request_1(item: CreateAclsRequest, out: Append) -> None:
     creations = item.creations
     n = len(creations)
     out(pack_i(n))
-    _write_acl_creation_list_1(creations, out)
+    if n:
+        _write_acl_creation_list_1(creations, out)
 
 
 def _write_acl_creation_list_2(items: list[AclCreation], out: Append) -> None:
@@ -376,7 +377,8 @@ def _write_create_acls_request_2(item: CreateAclsRequest, out: Append) -> None:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_acl_creation_list_2(creations, out)
+    if n:
+        _write_acl_creation_list_2(creations, out)
     out(b"\x00")
 
 
@@ -486,7 +488,8 @@ def _write_create_acls_response_1(item: CreateAclsResponse, out: Append) -> None
     results = item.results
     n = len(results)
     out(pack_ii(item.throttle_time_ms, n))
-    _write_acl_creation_result_list_1(results, out)
+    if n:
+        _write_acl_creation_result_list_1(results, out)
 
 
 def _write_acl_creation_result_list_2(items: list[AclCreationResult], out: Append) -> None:
@@ -517,7 +520,8 @@ def _write_create_acls_response_2(item: CreateAclsResponse, out: Append) -> None
     else:
         out(pack_i(item.throttle_time_ms))
         out(varint(n + 1))
-    _write_acl_creation_result_list_2(results, out)
+    if n:
+        _write_acl_creation_result_list_2(results, out)
     out(b"\x00")
 
 

@@ -377,7 +377,8 @@ def _write_create_delegation_token_request_1(
     renewers = item.renewers
     n = len(renewers)
     out(pack_i(n))
-    _write_creatable_renewers_list_1(renewers, out)
+    if n:
+        _write_creatable_renewers_list_1(renewers, out)
     out(pack_q(item.max_lifetime_ms))
 
 
@@ -415,7 +416,8 @@ def _write_create_delegation_token_request_2(
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_creatable_renewers_list_2(renewers, out)
+    if n:
+        _write_creatable_renewers_list_2(renewers, out)
     out(pack_qx(item.max_lifetime_ms))
 
 
@@ -450,7 +452,8 @@ def _write_create_delegation_token_request_3(
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_creatable_renewers_list_2(renewers, out)
+    if n:
+        _write_creatable_renewers_list_2(renewers, out)
     out(pack_qx(item.max_lifetime_ms))
 
 
@@ -554,6 +557,9 @@ def _read_create_delegation_token_response_2(
         pos += 1
     if n_hmac < 128:
         n_hmac -= 1
+    elif 0 < (second := data[pos]) < 128:
+        n_hmac = (second << 7 | n_hmac & 127) - 1
+        pos += 1
     else:
         n_hmac, pos = long_count(data, pos, n_hmac)
     if n_hmac < 0:
@@ -642,6 +648,9 @@ def _read_create_delegation_token_response_3(
         pos += 1
     if n_hmac < 128:
         n_hmac -= 1
+    elif 0 < (second := data[pos]) < 128:
+        n_hmac = (second << 7 | n_hmac & 127) - 1
+        pos += 1
     else:
         n_hmac, pos = long_count(data, pos, n_hmac)
     if n_hmac < 0:

@@ -400,7 +400,8 @@ def _write_create_partitions_topic_list_1(items: list[CreatePartitionsTopic], ou
         else:
             n = len(assignments)
             out(pack_ii(item.count, n))
-            _write_create_partitions_assignment_list_1(assignments, out)
+            if n:
+                _write_create_partitions_assignment_list_1(assignments, out)
 
 
 def _write_create_partitions_request_1(item: CreatePartitionsRequest, out: Append) -> None:
@@ -409,7 +410,8 @@ def _write_create_partitions_request_1(item: CreatePartitionsRequest, out: Appen
     topics = item.topics
     n = len(topics)
     out(pack_i(n))
-    _write_create_partitions_topic_list_1(topics, out)
+    if n:
+        _write_create_partitions_topic_list_1(topics, out)
     out(pack_it(item.timeout_ms, item.validate_only))
 
 
@@ -449,7 +451,8 @@ def _write_create_partitions_topic_list_2(items: list[CreatePartitionsTopic], ou
             else:
                 out(pack_i(item.count))
                 out(varint(n + 1))
-            _write_create_partitions_assignment_list_2(assignments, out)
+            if n:
+                _write_create_partitions_assignment_list_2(assignments, out)
         out(b"\x00")
 
 
@@ -462,7 +465,8 @@ def _write_create_partitions_request_2(item: CreatePartitionsRequest, out: Appen
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_create_partitions_topic_list_2(topics, out)
+    if n:
+        _write_create_partitions_topic_list_2(topics, out)
     out(pack_itx(item.timeout_ms, item.validate_only))
 
 
@@ -601,7 +605,8 @@ def _write_create_partitions_response_1(item: CreatePartitionsResponse, out: App
     results = item.results
     n = len(results)
     out(pack_ii(item.throttle_time_ms, n))
-    _write_create_partitions_topic_result_list_1(results, out)
+    if n:
+        _write_create_partitions_topic_result_list_1(results, out)
 
 
 def _write_create_partitions_topic_result_list_2(
@@ -640,7 +645,8 @@ def _write_create_partitions_response_2(item: CreatePartitionsResponse, out: App
     else:
         out(pack_i(item.throttle_time_ms))
         out(varint(n + 1))
-    _write_create_partitions_topic_result_list_2(results, out)
+    if n:
+        _write_create_partitions_topic_result_list_2(results, out)
     out(b"\x00")
 
 

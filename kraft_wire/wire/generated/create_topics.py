@@ -627,11 +627,13 @@ def _write_creatable_topic_list_1(items: list[CreatableTopic], out: Append) -> N
         assignments = item.assignments
         n = len(assignments)
         out(pack_ihi(item.num_partitions, item.replication_factor, n))
-        _write_creatable_replica_assignment_list_1(assignments, out)
+        if n:
+            _write_creatable_replica_assignment_list_1(assignments, out)
         configs = item.configs
         n = len(configs)
         out(pack_i(n))
-        _write_creatable_topic_config_list_1(configs, out)
+        if n:
+            _write_creatable_topic_config_list_1(configs, out)
 
 
 def _write_create_topics_request_1(item: CreateTopicsRequest, out: Append) -> None:
@@ -640,7 +642,8 @@ def _write_create_topics_request_1(item: CreateTopicsRequest, out: Append) -> No
     topics = item.topics
     n = len(topics)
     out(pack_i(n))
-    _write_creatable_topic_list_1(topics, out)
+    if n:
+        _write_creatable_topic_list_1(topics, out)
     out(pack_it(item.timeout_ms, item.validate_only))
 
 
@@ -701,14 +704,16 @@ def _write_creatable_topic_list_2(items: list[CreatableTopic], out: Append) -> N
         else:
             out(pack_ih(item.num_partitions, item.replication_factor))
             out(varint(n + 1))
-        _write_creatable_replica_assignment_list_2(assignments, out)
+        if n:
+            _write_creatable_replica_assignment_list_2(assignments, out)
         configs = item.configs
         n = len(configs)
         if n < 127:
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_creatable_topic_config_list_2(configs, out)
+        if n:
+            _write_creatable_topic_config_list_2(configs, out)
         out(b"\x00")
 
 
@@ -721,7 +726,8 @@ def _write_create_topics_request_2(item: CreateTopicsRequest, out: Append) -> No
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_creatable_topic_list_2(topics, out)
+    if n:
+        _write_creatable_topic_list_2(topics, out)
     out(pack_itx(item.timeout_ms, item.validate_only))
 
 
@@ -1029,7 +1035,8 @@ def _write_create_topics_response_1(item: CreateTopicsResponse, out: Append) -> 
     topics = item.topics
     n = len(topics)
     out(pack_ii(item.throttle_time_ms, n))
-    _write_creatable_topic_result_list_1(topics, out)
+    if n:
+        _write_creatable_topic_result_list_1(topics, out)
 
 
 def _write_creatable_topic_configs_list_1(items: list[CreatableTopicConfigs], out: Append) -> None:
@@ -1104,7 +1111,8 @@ def _write_creatable_topic_result_list_2(items: list[CreatableTopicResult], out:
             else:
                 out(pack_ih(item.num_partitions, item.replication_factor))
                 out(varint(n + 1))
-            _write_creatable_topic_configs_list_1(configs, out)
+            if n:
+                _write_creatable_topic_configs_list_1(configs, out)
         if item.unknown_tagged_fields is None and item.topic_config_error_code == 0:
             out(b"\x00")
         else:
@@ -1121,7 +1129,8 @@ def _write_create_topics_response_2(item: CreateTopicsResponse, out: Append) -> 
     else:
         out(pack_i(item.throttle_time_ms))
         out(varint(n + 1))
-    _write_creatable_topic_result_list_2(topics, out)
+    if n:
+        _write_creatable_topic_result_list_2(topics, out)
     out(b"\x00")
 
 
@@ -1168,7 +1177,8 @@ def _write_creatable_topic_result_list_3(items: list[CreatableTopicResult], out:
             else:
                 out(pack_ih(item.num_partitions, item.replication_factor))
                 out(varint(n + 1))
-            _write_creatable_topic_configs_list_1(configs, out)
+            if n:
+                _write_creatable_topic_configs_list_1(configs, out)
         if item.unknown_tagged_fields is None and item.topic_config_error_code == 0:
             out(b"\x00")
         else:
@@ -1185,7 +1195,8 @@ def _write_create_topics_response_3(item: CreateTopicsResponse, out: Append) -> 
     else:
         out(pack_i(item.throttle_time_ms))
         out(varint(n + 1))
-    _write_creatable_topic_result_list_3(topics, out)
+    if n:
+        _write_creatable_topic_result_list_3(topics, out)
     out(b"\x00")
 
 

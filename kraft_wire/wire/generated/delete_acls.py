@@ -451,7 +451,8 @@ def _write_delete_acls_request_1(item: DeleteAclsRequest, out: Append) -> None:
     filters = item.filters
     n = len(filters)
     out(pack_i(n))
-    _write_delete_acls_filter_list_1(filters, out)
+    if n:
+        _write_delete_acls_filter_list_1(filters, out)
 
 
 def _write_delete_acls_filter_list_2(items: list[DeleteAclsFilter], out: Append) -> None:
@@ -502,7 +503,8 @@ def _write_delete_acls_request_2(item: DeleteAclsRequest, out: Append) -> None:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_delete_acls_filter_list_2(filters, out)
+    if n:
+        _write_delete_acls_filter_list_2(filters, out)
     out(b"\x00")
 
 
@@ -787,7 +789,8 @@ def _write_delete_acls_filter_result_list_1(
         matching_acls = item.matching_acls
         n = len(matching_acls)
         out(pack_i(n))
-        _write_delete_acls_matching_acl_list_1(matching_acls, out)
+        if n:
+            _write_delete_acls_matching_acl_list_1(matching_acls, out)
 
 
 def _write_delete_acls_response_1(item: DeleteAclsResponse, out: Append) -> None:
@@ -796,7 +799,8 @@ def _write_delete_acls_response_1(item: DeleteAclsResponse, out: Append) -> None
     filter_results = item.filter_results
     n = len(filter_results)
     out(pack_ii(item.throttle_time_ms, n))
-    _write_delete_acls_filter_result_list_1(filter_results, out)
+    if n:
+        _write_delete_acls_filter_result_list_1(filter_results, out)
 
 
 def _write_delete_acls_matching_acl_list_2(items: list[DeleteAclsMatchingAcl], out: Append) -> None:
@@ -860,7 +864,8 @@ def _write_delete_acls_filter_result_list_2(
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_delete_acls_matching_acl_list_2(matching_acls, out)
+        if n:
+            _write_delete_acls_matching_acl_list_2(matching_acls, out)
         out(b"\x00")
 
 
@@ -874,7 +879,8 @@ def _write_delete_acls_response_2(item: DeleteAclsResponse, out: Append) -> None
     else:
         out(pack_i(item.throttle_time_ms))
         out(varint(n + 1))
-    _write_delete_acls_filter_result_list_2(filter_results, out)
+    if n:
+        _write_delete_acls_filter_result_list_2(filter_results, out)
     out(b"\x00")
 
 

@@ -278,7 +278,8 @@ def _write_delete_groups_response_1(item: DeleteGroupsResponse, out: Append) -> 
     results = item.results
     n = len(results)
     out(pack_ii(item.throttle_time_ms, n))
-    _write_deletable_group_result_list_1(results, out)
+    if n:
+        _write_deletable_group_result_list_1(results, out)
 
 
 def _write_deletable_group_result_list_2(items: list[DeletableGroupResult], out: Append) -> None:
@@ -304,7 +305,8 @@ def _write_delete_groups_response_2(item: DeleteGroupsResponse, out: Append) -> 
     else:
         out(pack_i(item.throttle_time_ms))
         out(varint(n + 1))
-    _write_deletable_group_result_list_2(results, out)
+    if n:
+        _write_deletable_group_result_list_2(results, out)
     out(b"\x00")
 
 

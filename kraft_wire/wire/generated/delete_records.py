@@ -384,7 +384,8 @@ def _write_delete_records_topic_list_1(items: list[DeleteRecordsTopic], out: App
         partitions = item.partitions
         n = len(partitions)
         out(pack_i(n))
-        _write_delete_records_partition_list_1(partitions, out)
+        if n:
+            _write_delete_records_partition_list_1(partitions, out)
 
 
 def _write_delete_records_request_1(item: DeleteRecordsRequest, out: Append) -> None:
@@ -393,7 +394,8 @@ def _write_delete_records_request_1(item: DeleteRecordsRequest, out: Append) -> 
     topics = item.topics
     n = len(topics)
     out(pack_i(n))
-    _write_delete_records_topic_list_1(topics, out)
+    if n:
+        _write_delete_records_topic_list_1(topics, out)
     out(pack_i(item.timeout_ms))
 
 
@@ -422,7 +424,8 @@ def _write_delete_records_topic_list_2(items: list[DeleteRecordsTopic], out: App
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_delete_records_partition_list_2(partitions, out)
+        if n:
+            _write_delete_records_partition_list_2(partitions, out)
         out(b"\x00")
 
 
@@ -435,7 +438,8 @@ def _write_delete_records_request_2(item: DeleteRecordsRequest, out: Append) -> 
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_delete_records_topic_list_2(topics, out)
+    if n:
+        _write_delete_records_topic_list_2(topics, out)
     out(pack_ix(item.timeout_ms))
 
 
@@ -607,7 +611,8 @@ def _write_delete_records_topic_result_list_1(
         partitions = item.partitions
         n = len(partitions)
         out(pack_i(n))
-        _write_delete_records_partition_result_list_1(partitions, out)
+        if n:
+            _write_delete_records_partition_result_list_1(partitions, out)
 
 
 def _write_delete_records_response_1(item: DeleteRecordsResponse, out: Append) -> None:
@@ -616,7 +621,8 @@ def _write_delete_records_response_1(item: DeleteRecordsResponse, out: Append) -
     topics = item.topics
     n = len(topics)
     out(pack_ii(item.throttle_time_ms, n))
-    _write_delete_records_topic_result_list_1(topics, out)
+    if n:
+        _write_delete_records_topic_result_list_1(topics, out)
 
 
 def _write_delete_records_partition_result_list_2(
@@ -646,7 +652,8 @@ def _write_delete_records_topic_result_list_2(
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_delete_records_partition_result_list_2(partitions, out)
+        if n:
+            _write_delete_records_partition_result_list_2(partitions, out)
         out(b"\x00")
 
 
@@ -660,7 +667,8 @@ def _write_delete_records_response_2(item: DeleteRecordsResponse, out: Append) -
     else:
         out(pack_i(item.throttle_time_ms))
         out(varint(n + 1))
-    _write_delete_records_topic_result_list_2(topics, out)
+    if n:
+        _write_delete_records_topic_result_list_2(topics, out)
     out(b"\x00")
 
 

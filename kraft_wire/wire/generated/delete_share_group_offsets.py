@@ -263,7 +263,8 @@ def _write_delete_share_group_offsets_request_1(
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_delete_share_group_offsets_request_topic_list_1(topics, out)
+    if n:
+        _write_delete_share_group_offsets_request_topic_list_1(topics, out)
     out(b"\x00")
 
 
@@ -398,7 +399,8 @@ def _write_delete_share_group_offsets_response_1(
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_delete_share_group_offsets_response_topic_list_1(responses, out)
+    if n:
+        _write_delete_share_group_offsets_response_topic_list_1(responses, out)
     out(b"\x00")
 
 

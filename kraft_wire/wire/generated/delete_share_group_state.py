@@ -301,7 +301,8 @@ def _write_delete_state_data_list_1(items: list[DeleteStateData], out: Append) -
         else:
             out(pack_u(item.topic_id))
             out(varint(n + 1))
-        _write_partition_data_list_1(partitions, out)
+        if n:
+            _write_partition_data_list_1(partitions, out)
         out(b"\x00")
 
 
@@ -322,7 +323,8 @@ def _write_delete_share_group_state_request_1(
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_delete_state_data_list_1(topics, out)
+    if n:
+        _write_delete_state_data_list_1(topics, out)
     out(b"\x00")
 
 
@@ -433,7 +435,8 @@ def _write_delete_state_result_list_1(items: list[DeleteStateResult], out: Appen
         else:
             out(pack_u(item.topic_id))
             out(varint(n + 1))
-        _write_partition_result_list_1(partitions, out)
+        if n:
+            _write_partition_result_list_1(partitions, out)
         out(b"\x00")
 
 
@@ -448,7 +451,8 @@ def _write_delete_share_group_state_response_1(
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_delete_state_result_list_1(results, out)
+    if n:
+        _write_delete_state_result_list_1(results, out)
     out(b"\x00")
 
 

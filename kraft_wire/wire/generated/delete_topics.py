@@ -323,7 +323,8 @@ def _write_delete_topics_request_3(item: DeleteTopicsRequest, out: Append) -> No
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_delete_topic_state_list_1(topics, out)
+    if n:
+        _write_delete_topic_state_list_1(topics, out)
     out(pack_ix(item.timeout_ms))
 
 
@@ -550,7 +551,8 @@ def _write_delete_topics_response_1(item: DeleteTopicsResponse, out: Append) -> 
     responses = item.responses
     n = len(responses)
     out(pack_ii(item.throttle_time_ms, n))
-    _write_deletable_topic_result_list_1(responses, out)
+    if n:
+        _write_deletable_topic_result_list_1(responses, out)
 
 
 def _write_deletable_topic_result_list_2(items: list[DeletableTopicResult], out: Append) -> None:
@@ -579,7 +581,8 @@ def _write_delete_topics_response_2(item: DeleteTopicsResponse, out: Append) -> 
     else:
         out(pack_i(item.throttle_time_ms))
         out(varint(n + 1))
-    _write_deletable_topic_result_list_2(responses, out)
+    if n:
+        _write_deletable_topic_result_list_2(responses, out)
     out(b"\x00")
 
 
@@ -620,7 +623,8 @@ def _write_delete_topics_response_3(item: DeleteTopicsResponse, out: Append) -> 
     else:
         out(pack_i(item.throttle_time_ms))
         out(varint(n + 1))
-    _write_deletable_topic_result_list_3(responses, out)
+    if n:
+        _write_deletable_topic_result_list_3(responses, out)
     out(b"\x00")
 
 
@@ -664,7 +668,8 @@ def _write_delete_topics_response_4(item: DeleteTopicsResponse, out: Append) -> 
     else:
         out(pack_i(item.throttle_time_ms))
         out(varint(n + 1))
-    _write_deletable_topic_result_list_4(responses, out)
+    if n:
+        _write_deletable_topic_result_list_4(responses, out)
     out(b"\x00")
 
 

@@ -619,7 +619,8 @@ def _write_describe_acls_resource_list_1(items: list[DescribeAclsResource], out:
         acls = item.acls
         n = len(acls)
         out(pack_bi(item.pattern_type, n))
-        _write_acl_description_list_1(acls, out)
+        if n:
+            _write_acl_description_list_1(acls, out)
 
 
 def _write_describe_acls_response_1(item: DescribeAclsResponse, out: Append) -> None:
@@ -639,7 +640,8 @@ def _write_describe_acls_response_1(item: DescribeAclsResponse, out: Append) -> 
     resources = item.resources
     n = len(resources)
     out(pack_i(n))
-    _write_describe_acls_resource_list_1(resources, out)
+    if n:
+        _write_describe_acls_resource_list_1(resources, out)
 
 
 def _write_acl_description_list_2(items: list[AclDescription], out: Append) -> None:
@@ -679,7 +681,8 @@ def _write_describe_acls_resource_list_2(items: list[DescribeAclsResource], out:
         else:
             out(pack_b(item.pattern_type))
             out(varint(n + 1))
-        _write_acl_description_list_2(acls, out)
+        if n:
+            _write_acl_description_list_2(acls, out)
         out(b"\x00")
 
 
@@ -703,7 +706,8 @@ def _write_describe_acls_response_2(item: DescribeAclsResponse, out: Append) -> 
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_describe_acls_resource_list_2(resources, out)
+    if n:
+        _write_describe_acls_resource_list_2(resources, out)
     out(b"\x00")
 
 

@@ -385,7 +385,8 @@ def _write_describe_client_quotas_request_1(item: DescribeClientQuotasRequest, o
     components = item.components
     n = len(components)
     out(pack_i(n))
-    _write_component_data_list_1(components, out)
+    if n:
+        _write_component_data_list_1(components, out)
     out(pack_t(item.strict))
 
 
@@ -422,7 +423,8 @@ def _write_describe_client_quotas_request_2(item: DescribeClientQuotasRequest, o
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_component_data_list_2(components, out)
+    if n:
+        _write_component_data_list_2(components, out)
     out(pack_tx(item.strict))
 
 
@@ -694,11 +696,13 @@ def _write_entry_data_list_1(items: list[EntryData], out: Append) -> None:
         entity = item.entity
         n = len(entity)
         out(pack_i(n))
-        _write_entity_data_list_1(entity, out)
+        if n:
+            _write_entity_data_list_1(entity, out)
         values_ = item.values
         n = len(values_)
         out(pack_i(n))
-        _write_value_data_list_1(values_, out)
+        if n:
+            _write_value_data_list_1(values_, out)
 
 
 def _write_describe_client_quotas_response_1(
@@ -723,7 +727,8 @@ def _write_describe_client_quotas_response_1(
     else:
         n = len(entries)
         out(pack_i(n))
-        _write_entry_data_list_1(entries, out)
+        if n:
+            _write_entry_data_list_1(entries, out)
 
 
 def _write_entity_data_list_2(items: list[EntityData], out: Append) -> None:
@@ -772,14 +777,16 @@ def _write_entry_data_list_2(items: list[EntryData], out: Append) -> None:
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_entity_data_list_2(entity, out)
+        if n:
+            _write_entity_data_list_2(entity, out)
         values_ = item.values
         n = len(values_)
         if n < 127:
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_value_data_list_2(values_, out)
+        if n:
+            _write_value_data_list_2(values_, out)
         out(b"\x00")
 
 
@@ -808,7 +815,8 @@ def _write_describe_client_quotas_response_2(
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_entry_data_list_2(entries, out)
+        if n:
+            _write_entry_data_list_2(entries, out)
     out(b"\x00")
 
 

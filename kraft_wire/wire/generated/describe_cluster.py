@@ -511,7 +511,8 @@ def _write_describe_cluster_response_1(item: DescribeClusterResponse, out: Appen
     else:
         out(pack_i(item.controller_id))
         out(varint(n + 1))
-    _write_describe_cluster_broker_list_1(brokers, out)
+    if n:
+        _write_describe_cluster_broker_list_1(brokers, out)
     out(pack_ix(item.cluster_authorized_operations))
 
 
@@ -543,7 +544,8 @@ def _write_describe_cluster_response_2(item: DescribeClusterResponse, out: Appen
     else:
         out(pack_i(item.controller_id))
         out(varint(n + 1))
-    _write_describe_cluster_broker_list_1(brokers, out)
+    if n:
+        _write_describe_cluster_broker_list_1(brokers, out)
     out(pack_ix(item.cluster_authorized_operations))
 
 
@@ -600,7 +602,8 @@ def _write_describe_cluster_response_3(item: DescribeClusterResponse, out: Appen
     else:
         out(pack_i(item.controller_id))
         out(varint(n + 1))
-    _write_describe_cluster_broker_list_2(brokers, out)
+    if n:
+        _write_describe_cluster_broker_list_2(brokers, out)
     out(pack_ix(item.cluster_authorized_operations))
 
 

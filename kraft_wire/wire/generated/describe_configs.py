@@ -439,7 +439,8 @@ def _write_describe_configs_request_1(item: DescribeConfigsRequest, out: Append)
     resources = item.resources
     n = len(resources)
     out(pack_i(n))
-    _write_describe_configs_resource_list_1(resources, out)
+    if n:
+        _write_describe_configs_resource_list_1(resources, out)
     out(pack_t(item.include_synonyms))
 
 
@@ -449,7 +450,8 @@ def _write_describe_configs_request_2(item: DescribeConfigsRequest, out: Append)
     resources = item.resources
     n = len(resources)
     out(pack_i(n))
-    _write_describe_configs_resource_list_1(resources, out)
+    if n:
+        _write_describe_configs_resource_list_1(resources, out)
     out(pack_tt(item.include_synonyms, item.include_documentation))
 
 
@@ -488,7 +490,8 @@ def _write_describe_configs_request_3(item: DescribeConfigsRequest, out: Append)
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_describe_configs_resource_list_2(resources, out)
+    if n:
+        _write_describe_configs_resource_list_2(resources, out)
     out(pack_ttx(item.include_synonyms, item.include_documentation))
 
 
@@ -992,7 +995,8 @@ def _write_describe_configs_resource_result_list_1(
         synonyms = item.synonyms
         n = len(synonyms)
         out(pack_tbti(item.read_only, item.config_source, item.is_sensitive, n))
-        _write_describe_configs_synonym_list_1(synonyms, out)
+        if n:
+            _write_describe_configs_synonym_list_1(synonyms, out)
 
 
 def _write_describe_configs_result_list_1(items: list[DescribeConfigsResult], out: Append) -> None:
@@ -1020,7 +1024,8 @@ def _write_describe_configs_result_list_1(items: list[DescribeConfigsResult], ou
         configs = item.configs
         n = len(configs)
         out(pack_i(n))
-        _write_describe_configs_resource_result_list_1(configs, out)
+        if n:
+            _write_describe_configs_resource_result_list_1(configs, out)
 
 
 def _write_describe_configs_response_1(item: DescribeConfigsResponse, out: Append) -> None:
@@ -1029,7 +1034,8 @@ def _write_describe_configs_response_1(item: DescribeConfigsResponse, out: Appen
     results = item.results
     n = len(results)
     out(pack_ii(item.throttle_time_ms, n))
-    _write_describe_configs_result_list_1(results, out)
+    if n:
+        _write_describe_configs_result_list_1(results, out)
 
 
 def _write_describe_configs_resource_result_list_2(
@@ -1059,7 +1065,8 @@ def _write_describe_configs_resource_result_list_2(
         synonyms = item.synonyms
         n = len(synonyms)
         out(pack_tbti(item.read_only, item.config_source, item.is_sensitive, n))
-        _write_describe_configs_synonym_list_1(synonyms, out)
+        if n:
+            _write_describe_configs_synonym_list_1(synonyms, out)
         documentation = item.documentation
         if documentation is None:
             out(pack_bh(item.config_type, -1))
@@ -1098,7 +1105,8 @@ def _write_describe_configs_result_list_2(items: list[DescribeConfigsResult], ou
         configs = item.configs
         n = len(configs)
         out(pack_i(n))
-        _write_describe_configs_resource_result_list_2(configs, out)
+        if n:
+            _write_describe_configs_resource_result_list_2(configs, out)
 
 
 def _write_describe_configs_response_2(item: DescribeConfigsResponse, out: Append) -> None:
@@ -1107,7 +1115,8 @@ def _write_describe_configs_response_2(item: DescribeConfigsResponse, out: Appen
     results = item.results
     n = len(results)
     out(pack_ii(item.throttle_time_ms, n))
-    _write_describe_configs_result_list_2(results, out)
+    if n:
+        _write_describe_configs_result_list_2(results, out)
 
 
 def _write_describe_configs_synonym_list_2(
@@ -1164,7 +1173,8 @@ def _write_describe_configs_resource_result_list_3(
         else:
             out(pack_tbt(item.read_only, item.config_source, item.is_sensitive))
             out(varint(n + 1))
-        _write_describe_configs_synonym_list_2(synonyms, out)
+        if n:
+            _write_describe_configs_synonym_list_2(synonyms, out)
         documentation = item.documentation
         if documentation is None:
             out(pack_bBx(item.config_type, 0))
@@ -1207,7 +1217,8 @@ def _write_describe_configs_result_list_3(items: list[DescribeConfigsResult], ou
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_describe_configs_resource_result_list_3(configs, out)
+        if n:
+            _write_describe_configs_resource_result_list_3(configs, out)
         out(b"\x00")
 
 
@@ -1221,7 +1232,8 @@ def _write_describe_configs_response_3(item: DescribeConfigsResponse, out: Appen
     else:
         out(pack_i(item.throttle_time_ms))
         out(varint(n + 1))
-    _write_describe_configs_result_list_3(results, out)
+    if n:
+        _write_describe_configs_result_list_3(results, out)
     out(b"\x00")
 
 

@@ -360,7 +360,8 @@ def _write_describe_delegation_token_request_1(
     else:
         n = len(owners)
         out(pack_i(n))
-        _write_describe_delegation_token_owner_list_1(owners, out)
+        if n:
+            _write_describe_delegation_token_owner_list_1(owners, out)
 
 
 def _write_describe_delegation_token_owner_list_2(
@@ -398,7 +399,8 @@ def _write_describe_delegation_token_request_2(
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_describe_delegation_token_owner_list_2(owners, out)
+        if n:
+            _write_describe_delegation_token_owner_list_2(owners, out)
     out(b"\x00")
 
 
@@ -592,6 +594,9 @@ def _read_described_delegation_token_list_2(
             pos += 1
         if n_hmac < 128:
             n_hmac -= 1
+        elif 0 < (second := data[pos]) < 128:
+            n_hmac = (second << 7 | n_hmac & 127) - 1
+            pos += 1
         else:
             n_hmac, pos = long_count(data, pos, n_hmac)
         if n_hmac < 0:
@@ -723,6 +728,9 @@ def _read_described_delegation_token_list_3(
             pos += 1
         if n_hmac < 128:
             n_hmac -= 1
+        elif 0 < (second := data[pos]) < 128:
+            n_hmac = (second << 7 | n_hmac & 127) - 1
+            pos += 1
         else:
             n_hmac, pos = long_count(data, pos, n_hmac)
         if n_hmac < 0:
@@ -850,7 +858,8 @@ def _write_described_delegation_token_list_1(
         renewers = item.renewers
         n = len(renewers)
         out(pack_i(n))
-        _write_described_delegation_token_renewer_list_1(renewers, out)
+        if n:
+            _write_described_delegation_token_renewer_list_1(renewers, out)
 
 
 def _write_describe_delegation_token_response_1(
@@ -861,7 +870,8 @@ def _write_describe_delegation_token_response_1(
     tokens = item.tokens
     n = len(tokens)
     out(pack_hi(item.error_code, n))
-    _write_described_delegation_token_list_1(tokens, out)
+    if n:
+        _write_described_delegation_token_list_1(tokens, out)
     out(pack_i(item.throttle_time_ms))
 
 
@@ -936,7 +946,8 @@ def _write_described_delegation_token_list_2(
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_described_delegation_token_renewer_list_2(renewers, out)
+        if n:
+            _write_described_delegation_token_renewer_list_2(renewers, out)
         out(b"\x00")
 
 
@@ -952,7 +963,8 @@ def _write_describe_delegation_token_response_2(
     else:
         out(pack_h(item.error_code))
         out(varint(n + 1))
-    _write_described_delegation_token_list_2(tokens, out)
+    if n:
+        _write_described_delegation_token_list_2(tokens, out)
     out(pack_ix(item.throttle_time_ms))
 
 
@@ -1014,7 +1026,8 @@ def _write_described_delegation_token_list_3(
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_described_delegation_token_renewer_list_2(renewers, out)
+        if n:
+            _write_described_delegation_token_renewer_list_2(renewers, out)
         out(b"\x00")
 
 
@@ -1030,7 +1043,8 @@ def _write_describe_delegation_token_response_3(
     else:
         out(pack_h(item.error_code))
         out(varint(n + 1))
-    _write_described_delegation_token_list_3(tokens, out)
+    if n:
+        _write_described_delegation_token_list_3(tokens, out)
     out(pack_ix(item.throttle_time_ms))
 
 

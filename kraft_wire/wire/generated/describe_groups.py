@@ -670,6 +670,9 @@ def _read_described_group_member_list_3(
             pos += 1
         if n_member_metadata < 128:
             n_member_metadata -= 1
+        elif 0 < (second := data[pos]) < 128:
+            n_member_metadata = (second << 7 | n_member_metadata & 127) - 1
+            pos += 1
         else:
             n_member_metadata, pos = long_count(data, pos, n_member_metadata)
         if n_member_metadata < 0:
@@ -684,6 +687,9 @@ def _read_described_group_member_list_3(
         pos += 1
         if n_member_assignment < 128:
             n_member_assignment -= 1
+        elif 0 < (second := data[pos]) < 128:
+            n_member_assignment = (second << 7 | n_member_assignment & 127) - 1
+            pos += 1
         else:
             n_member_assignment, pos = long_count(data, pos, n_member_assignment)
         if n_member_assignment < 0:
@@ -948,7 +954,8 @@ def _write_described_group_list_1(items: list[DescribedGroup], out: Append) -> N
         members = item.members
         n = len(members)
         out(pack_i(n))
-        _write_described_group_member_list_1(members, out)
+        if n:
+            _write_described_group_member_list_1(members, out)
 
 
 def _write_describe_groups_response_1(item: DescribeGroupsResponse, out: Append) -> None:
@@ -957,7 +964,8 @@ def _write_describe_groups_response_1(item: DescribeGroupsResponse, out: Append)
     groups = item.groups
     n = len(groups)
     out(pack_i(n))
-    _write_described_group_list_1(groups, out)
+    if n:
+        _write_described_group_list_1(groups, out)
 
 
 def _write_describe_groups_response_2(item: DescribeGroupsResponse, out: Append) -> None:
@@ -966,7 +974,8 @@ def _write_describe_groups_response_2(item: DescribeGroupsResponse, out: Append)
     groups = item.groups
     n = len(groups)
     out(pack_ii(item.throttle_time_ms, n))
-    _write_described_group_list_1(groups, out)
+    if n:
+        _write_described_group_list_1(groups, out)
 
 
 def _write_described_group_list_2(items: list[DescribedGroup], out: Append) -> None:
@@ -1006,7 +1015,8 @@ def _write_described_group_list_2(items: list[DescribedGroup], out: Append) -> N
         members = item.members
         n = len(members)
         out(pack_i(n))
-        _write_described_group_member_list_1(members, out)
+        if n:
+            _write_described_group_member_list_1(members, out)
         out(pack_i(item.authorized_operations))
 
 
@@ -1016,7 +1026,8 @@ def _write_describe_groups_response_3(item: DescribeGroupsResponse, out: Append)
     groups = item.groups
     n = len(groups)
     out(pack_ii(item.throttle_time_ms, n))
-    _write_described_group_list_2(groups, out)
+    if n:
+        _write_described_group_list_2(groups, out)
 
 
 def _write_described_group_member_list_2(items: list[DescribedGroupMember], out: Append) -> None:
@@ -1102,7 +1113,8 @@ def _write_described_group_list_3(items: list[DescribedGroup], out: Append) -> N
         members = item.members
         n = len(members)
         out(pack_i(n))
-        _write_described_group_member_list_2(members, out)
+        if n:
+            _write_described_group_member_list_2(members, out)
         out(pack_i(item.authorized_operations))
 
 
@@ -1112,7 +1124,8 @@ def _write_describe_groups_response_4(item: DescribeGroupsResponse, out: Append)
     groups = item.groups
     n = len(groups)
     out(pack_ii(item.throttle_time_ms, n))
-    _write_described_group_list_3(groups, out)
+    if n:
+        _write_described_group_list_3(groups, out)
 
 
 def _write_described_group_member_list_3(items: list[DescribedGroupMember], out: Append) -> None:
@@ -1201,7 +1214,8 @@ def _write_described_group_list_4(items: list[DescribedGroup], out: Append) -> N
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_described_group_member_list_3(members, out)
+        if n:
+            _write_described_group_member_list_3(members, out)
         out(pack_ix(item.authorized_operations))
 
 
@@ -1215,7 +1229,8 @@ def _write_describe_groups_response_5(item: DescribeGroupsResponse, out: Append)
     else:
         out(pack_i(item.throttle_time_ms))
         out(varint(n + 1))
-    _write_described_group_list_4(groups, out)
+    if n:
+        _write_described_group_list_4(groups, out)
     out(b"\x00")
 
 
@@ -1264,7 +1279,8 @@ def _write_described_group_list_5(items: list[DescribedGroup], out: Append) -> N
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_described_group_member_list_3(members, out)
+        if n:
+            _write_described_group_member_list_3(members, out)
         out(pack_ix(item.authorized_operations))
 
 
@@ -1278,7 +1294,8 @@ def _write_describe_groups_response_6(item: DescribeGroupsResponse, out: Append)
     else:
         out(pack_i(item.throttle_time_ms))
         out(varint(n + 1))
-    _write_described_group_list_5(groups, out)
+    if n:
+        _write_described_group_list_5(groups, out)
     out(b"\x00")
 
 

@@ -383,7 +383,8 @@ def _write_describe_log_dirs_request_1(item: DescribeLogDirsRequest, out: Append
     else:
         n = len(topics)
         out(pack_i(n))
-        _write_describable_log_dir_topic_list_1(topics, out)
+        if n:
+            _write_describable_log_dir_topic_list_1(topics, out)
 
 
 def _write_describable_log_dir_topic_list_2(
@@ -420,7 +421,8 @@ def _write_describe_log_dirs_request_2(item: DescribeLogDirsRequest, out: Append
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_describable_log_dir_topic_list_2(topics, out)
+        if n:
+            _write_describable_log_dir_topic_list_2(topics, out)
     out(b"\x00")
 
 
@@ -804,7 +806,8 @@ def _write_describe_log_dirs_topic_list_1(items: list[DescribeLogDirsTopic], out
         partitions = item.partitions
         n = len(partitions)
         out(pack_i(n))
-        _write_describe_log_dirs_partition_list_1(partitions, out)
+        if n:
+            _write_describe_log_dirs_partition_list_1(partitions, out)
 
 
 def _write_describe_log_dirs_result_list_1(items: list[DescribeLogDirsResult], out: Append) -> None:
@@ -821,7 +824,8 @@ def _write_describe_log_dirs_result_list_1(items: list[DescribeLogDirsResult], o
         topics = item.topics
         n = len(topics)
         out(pack_i(n))
-        _write_describe_log_dirs_topic_list_1(topics, out)
+        if n:
+            _write_describe_log_dirs_topic_list_1(topics, out)
 
 
 def _write_describe_log_dirs_response_1(item: DescribeLogDirsResponse, out: Append) -> None:
@@ -830,7 +834,8 @@ def _write_describe_log_dirs_response_1(item: DescribeLogDirsResponse, out: Appe
     results = item.results
     n = len(results)
     out(pack_ii(item.throttle_time_ms, n))
-    _write_describe_log_dirs_result_list_1(results, out)
+    if n:
+        _write_describe_log_dirs_result_list_1(results, out)
 
 
 def _write_describe_log_dirs_partition_list_2(
@@ -865,7 +870,8 @@ def _write_describe_log_dirs_topic_list_2(items: list[DescribeLogDirsTopic], out
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_describe_log_dirs_partition_list_2(partitions, out)
+        if n:
+            _write_describe_log_dirs_partition_list_2(partitions, out)
         out(b"\x00")
 
 
@@ -886,7 +892,8 @@ def _write_describe_log_dirs_result_list_2(items: list[DescribeLogDirsResult], o
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_describe_log_dirs_topic_list_2(topics, out)
+        if n:
+            _write_describe_log_dirs_topic_list_2(topics, out)
         out(b"\x00")
 
 
@@ -900,7 +907,8 @@ def _write_describe_log_dirs_response_2(item: DescribeLogDirsResponse, out: Appe
     else:
         out(pack_i(item.throttle_time_ms))
         out(varint(n + 1))
-    _write_describe_log_dirs_result_list_2(results, out)
+    if n:
+        _write_describe_log_dirs_result_list_2(results, out)
     out(b"\x00")
 
 
@@ -914,7 +922,8 @@ def _write_describe_log_dirs_response_3(item: DescribeLogDirsResponse, out: Appe
     else:
         out(pack_ih(item.throttle_time_ms, item.error_code))
         out(varint(n + 1))
-    _write_describe_log_dirs_result_list_2(results, out)
+    if n:
+        _write_describe_log_dirs_result_list_2(results, out)
     out(b"\x00")
 
 
@@ -935,7 +944,8 @@ def _write_describe_log_dirs_result_list_3(items: list[DescribeLogDirsResult], o
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_describe_log_dirs_topic_list_2(topics, out)
+        if n:
+            _write_describe_log_dirs_topic_list_2(topics, out)
         out(pack_qqx(item.total_bytes, item.usable_bytes))
 
 
@@ -949,7 +959,8 @@ def _write_describe_log_dirs_response_4(item: DescribeLogDirsResponse, out: Appe
     else:
         out(pack_ih(item.throttle_time_ms, item.error_code))
         out(varint(n + 1))
-    _write_describe_log_dirs_result_list_3(results, out)
+    if n:
+        _write_describe_log_dirs_result_list_3(results, out)
     out(b"\x00")
 
 
@@ -970,7 +981,8 @@ def _write_describe_log_dirs_result_list_4(items: list[DescribeLogDirsResult], o
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_describe_log_dirs_topic_list_2(topics, out)
+        if n:
+            _write_describe_log_dirs_topic_list_2(topics, out)
         out(pack_qqtx(item.total_bytes, item.usable_bytes, item.is_cordoned))
 
 
@@ -984,7 +996,8 @@ def _write_describe_log_dirs_response_5(item: DescribeLogDirsResponse, out: Appe
     else:
         out(pack_ih(item.throttle_time_ms, item.error_code))
         out(varint(n + 1))
-    _write_describe_log_dirs_result_list_4(results, out)
+    if n:
+        _write_describe_log_dirs_result_list_4(results, out)
     out(b"\x00")
 
 

@@ -317,7 +317,8 @@ def _write_describe_producers_request_1(item: DescribeProducersRequest, out: App
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_topic_request_list_1(topics, out)
+    if n:
+        _write_topic_request_list_1(topics, out)
     out(b"\x00")
 
 
@@ -479,7 +480,8 @@ def _write_partition_response_list_1(items: list[PartitionResponse], out: Append
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_producer_state_list_1(active_producers, out)
+        if n:
+            _write_producer_state_list_1(active_producers, out)
         out(b"\x00")
 
 
@@ -499,7 +501,8 @@ def _write_topic_response_list_1(items: list[TopicResponse], out: Append) -> Non
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_partition_response_list_1(partitions, out)
+        if n:
+            _write_partition_response_list_1(partitions, out)
         out(b"\x00")
 
 
@@ -513,7 +516,8 @@ def _write_describe_producers_response_1(item: DescribeProducersResponse, out: A
     else:
         out(pack_i(item.throttle_time_ms))
         out(varint(n + 1))
-    _write_topic_response_list_1(topics, out)
+    if n:
+        _write_topic_response_list_1(topics, out)
     out(b"\x00")
 
 

@@ -456,7 +456,8 @@ def _write_topic_data_list_1(items: list[TopicData], out: Append) -> None:
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_partition_data_list_1(partitions, out)
+        if n:
+            _write_partition_data_list_1(partitions, out)
         out(b"\x00")
 
 
@@ -469,7 +470,8 @@ def _write_describe_quorum_request_1(item: DescribeQuorumRequest, out: Append) -
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_topic_data_list_1(topics, out)
+    if n:
+        _write_topic_data_list_1(topics, out)
     out(b"\x00")
 
 
@@ -976,14 +978,16 @@ def _write_response_partition_data_list_1(items: list[ResponsePartitionData], ou
                 )
             )
             out(varint(n + 1))
-        _write_replica_state_list_1(current_voters, out)
+        if n:
+            _write_replica_state_list_1(current_voters, out)
         observers = item.observers
         n = len(observers)
         if n < 127:
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_replica_state_list_1(observers, out)
+        if n:
+            _write_replica_state_list_1(observers, out)
         out(b"\x00")
 
 
@@ -1003,7 +1007,8 @@ def _write_response_topic_data_list_1(items: list[ResponseTopicData], out: Appen
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_response_partition_data_list_1(partitions, out)
+        if n:
+            _write_response_partition_data_list_1(partitions, out)
         out(b"\x00")
 
 
@@ -1019,7 +1024,8 @@ def _write_describe_quorum_response_1(item: DescribeQuorumResponse, out: Append)
     else:
         out(pack_h(item.error_code))
         out(varint(n + 1))
-    _write_response_topic_data_list_1(topics, out)
+    if n:
+        _write_response_topic_data_list_1(topics, out)
     out(b"\x00")
 
 
@@ -1067,14 +1073,16 @@ def _write_response_partition_data_list_2(items: list[ResponsePartitionData], ou
                 )
             )
             out(varint(n + 1))
-        _write_replica_state_list_2(current_voters, out)
+        if n:
+            _write_replica_state_list_2(current_voters, out)
         observers = item.observers
         n = len(observers)
         if n < 127:
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_replica_state_list_2(observers, out)
+        if n:
+            _write_replica_state_list_2(observers, out)
         out(b"\x00")
 
 
@@ -1094,7 +1102,8 @@ def _write_response_topic_data_list_2(items: list[ResponseTopicData], out: Appen
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_response_partition_data_list_2(partitions, out)
+        if n:
+            _write_response_partition_data_list_2(partitions, out)
         out(b"\x00")
 
 
@@ -1110,7 +1119,8 @@ def _write_describe_quorum_response_2(item: DescribeQuorumResponse, out: Append)
     else:
         out(pack_h(item.error_code))
         out(varint(n + 1))
-    _write_response_topic_data_list_2(topics, out)
+    if n:
+        _write_response_topic_data_list_2(topics, out)
     out(b"\x00")
 
 
@@ -1153,14 +1163,16 @@ def _write_response_partition_data_list_3(items: list[ResponsePartitionData], ou
         else:
             out(pack_iiq(item.leader_id, item.leader_epoch, item.high_watermark))
             out(varint(n + 1))
-        _write_replica_state_list_3(current_voters, out)
+        if n:
+            _write_replica_state_list_3(current_voters, out)
         observers = item.observers
         n = len(observers)
         if n < 127:
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_replica_state_list_3(observers, out)
+        if n:
+            _write_replica_state_list_3(observers, out)
         out(b"\x00")
 
 
@@ -1180,7 +1192,8 @@ def _write_response_topic_data_list_3(items: list[ResponseTopicData], out: Appen
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_response_partition_data_list_3(partitions, out)
+        if n:
+            _write_response_partition_data_list_3(partitions, out)
         out(b"\x00")
 
 
@@ -1214,7 +1227,8 @@ def _write_node_list_1(items: list[Node], out: Append) -> None:
         else:
             out(pack_i(item.node_id))
             out(varint(n + 1))
-        _write_listener_list_1(listeners, out)
+        if n:
+            _write_listener_list_1(listeners, out)
         out(b"\x00")
 
 
@@ -1238,14 +1252,16 @@ def _write_describe_quorum_response_3(item: DescribeQuorumResponse, out: Append)
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_response_topic_data_list_3(topics, out)
+    if n:
+        _write_response_topic_data_list_3(topics, out)
     nodes = item.nodes
     n = len(nodes)
     if n < 127:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_node_list_1(nodes, out)
+    if n:
+        _write_node_list_1(nodes, out)
     out(b"\x00")
 
 

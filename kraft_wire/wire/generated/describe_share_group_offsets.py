@@ -418,7 +418,8 @@ def _write_describe_share_group_offsets_request_group_list_1(
                 out(one_byte[n + 1])
             else:
                 out(varint(n + 1))
-            _write_describe_share_group_offsets_request_topic_list_1(topics, out)
+            if n:
+                _write_describe_share_group_offsets_request_topic_list_1(topics, out)
         out(b"\x00")
 
 
@@ -433,7 +434,8 @@ def _write_describe_share_group_offsets_request_1(
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_describe_share_group_offsets_request_group_list_1(groups, out)
+    if n:
+        _write_describe_share_group_offsets_request_group_list_1(groups, out)
     out(b"\x00")
 
 
@@ -812,7 +814,8 @@ def _write_describe_share_group_offsets_response_topic_list_1(
         else:
             out(pack_u(item.topic_id))
             out(varint(n + 1))
-        _write_describe_share_group_offsets_response_partition_list_1(partitions, out)
+        if n:
+            _write_describe_share_group_offsets_response_partition_list_1(partitions, out)
         out(b"\x00")
 
 
@@ -834,7 +837,8 @@ def _write_describe_share_group_offsets_response_group_list_1(
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_describe_share_group_offsets_response_topic_list_1(topics, out)
+        if n:
+            _write_describe_share_group_offsets_response_topic_list_1(topics, out)
         error_message = item.error_message
         if error_message is None:
             out(pack_hBx(item.error_code, 0))
@@ -861,7 +865,8 @@ def _write_describe_share_group_offsets_response_1(
     else:
         out(pack_i(item.throttle_time_ms))
         out(varint(n + 1))
-    _write_describe_share_group_offsets_response_group_list_1(groups, out)
+    if n:
+        _write_describe_share_group_offsets_response_group_list_1(groups, out)
     out(b"\x00")
 
 
@@ -933,7 +938,8 @@ def _write_describe_share_group_offsets_response_topic_list_2(
         else:
             out(pack_u(item.topic_id))
             out(varint(n + 1))
-        _write_describe_share_group_offsets_response_partition_list_2(partitions, out)
+        if n:
+            _write_describe_share_group_offsets_response_partition_list_2(partitions, out)
         out(b"\x00")
 
 
@@ -955,7 +961,8 @@ def _write_describe_share_group_offsets_response_group_list_2(
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_describe_share_group_offsets_response_topic_list_2(topics, out)
+        if n:
+            _write_describe_share_group_offsets_response_topic_list_2(topics, out)
         error_message = item.error_message
         if error_message is None:
             out(pack_hBx(item.error_code, 0))
@@ -982,7 +989,8 @@ def _write_describe_share_group_offsets_response_2(
     else:
         out(pack_i(item.throttle_time_ms))
         out(varint(n + 1))
-    _write_describe_share_group_offsets_response_group_list_2(groups, out)
+    if n:
+        _write_describe_share_group_offsets_response_group_list_2(groups, out)
     out(b"\x00")
 
 

@@ -408,7 +408,8 @@ def _write_describe_topic_partitions_request_1(
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_topic_request_list_1(topics, out)
+    if n:
+        _write_topic_request_list_1(topics, out)
     cursor = item.cursor
     if cursor is None:
         out(pack_ib(item.response_partition_limit, -1))
@@ -680,7 +681,8 @@ def _write_describe_topic_partitions_response_topic_list_1(
         else:
             out(pack_ut(item.topic_id, item.is_internal))
             out(varint(n + 1))
-        _write_describe_topic_partitions_response_partition_list_1(partitions, out)
+        if n:
+            _write_describe_topic_partitions_response_partition_list_1(partitions, out)
         out(pack_ix(item.topic_authorized_operations))
 
 
@@ -708,7 +710,8 @@ def _write_describe_topic_partitions_response_1(
     else:
         out(pack_i(item.throttle_time_ms))
         out(varint(n + 1))
-    _write_describe_topic_partitions_response_topic_list_1(topics, out)
+    if n:
+        _write_describe_topic_partitions_response_topic_list_1(topics, out)
     next_cursor = item.next_cursor
     if next_cursor is None:
         out(b"\xff")

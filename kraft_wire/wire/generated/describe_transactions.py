@@ -385,7 +385,8 @@ def _write_transaction_state_list_1(items: list[TransactionState], out: Append) 
                 )
             )
             out(varint(n + 1))
-        _write_topic_data_list_1(topics, out)
+        if n:
+            _write_topic_data_list_1(topics, out)
         out(b"\x00")
 
 
@@ -401,7 +402,8 @@ def _write_describe_transactions_response_1(
     else:
         out(pack_i(item.throttle_time_ms))
         out(varint(n + 1))
-    _write_transaction_state_list_1(transaction_states, out)
+    if n:
+        _write_transaction_state_list_1(transaction_states, out)
     out(b"\x00")
 
 

@@ -265,7 +265,8 @@ def _write_describe_user_scram_credentials_request_1(
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_user_name_list_1(users, out)
+        if n:
+            _write_user_name_list_1(users, out)
     out(b"\x00")
 
 
@@ -414,7 +415,8 @@ def _write_describe_user_scram_credentials_result_list_1(
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_credential_info_list_1(credential_infos, out)
+        if n:
+            _write_credential_info_list_1(credential_infos, out)
         out(b"\x00")
 
 
@@ -440,7 +442,8 @@ def _write_describe_user_scram_credentials_response_1(
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_describe_user_scram_credentials_result_list_1(results, out)
+    if n:
+        _write_describe_user_scram_credentials_result_list_1(results, out)
     out(b"\x00")
 
 

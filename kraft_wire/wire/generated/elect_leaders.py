@@ -367,7 +367,8 @@ def _write_elect_leaders_request_1(item: ElectLeadersRequest, out: Append) -> No
     else:
         n = len(topic_partitions)
         out(pack_i(n))
-        _write_topic_partitions_list_1(topic_partitions, out)
+        if n:
+            _write_topic_partitions_list_1(topic_partitions, out)
     out(pack_i(item.timeout_ms))
 
 
@@ -380,7 +381,8 @@ def _write_elect_leaders_request_2(item: ElectLeadersRequest, out: Append) -> No
     else:
         n = len(topic_partitions)
         out(pack_bi(item.election_type, n))
-        _write_topic_partitions_list_1(topic_partitions, out)
+        if n:
+            _write_topic_partitions_list_1(topic_partitions, out)
     out(pack_i(item.timeout_ms))
 
 
@@ -417,7 +419,8 @@ def _write_elect_leaders_request_3(item: ElectLeadersRequest, out: Append) -> No
         else:
             out(pack_b(item.election_type))
             out(varint(n + 1))
-        _write_topic_partitions_list_2(topic_partitions, out)
+        if n:
+            _write_topic_partitions_list_2(topic_partitions, out)
     out(pack_ix(item.timeout_ms))
 
 
@@ -632,7 +635,8 @@ def _write_replica_election_result_list_1(items: list[ReplicaElectionResult], ou
         partition_result = item.partition_result
         n = len(partition_result)
         out(pack_i(n))
-        _write_partition_result_list_1(partition_result, out)
+        if n:
+            _write_partition_result_list_1(partition_result, out)
 
 
 def _write_elect_leaders_response_1(item: ElectLeadersResponse, out: Append) -> None:
@@ -643,7 +647,8 @@ def _write_elect_leaders_response_1(item: ElectLeadersResponse, out: Append) -> 
     replica_election_results = item.replica_election_results
     n = len(replica_election_results)
     out(pack_ii(item.throttle_time_ms, n))
-    _write_replica_election_result_list_1(replica_election_results, out)
+    if n:
+        _write_replica_election_result_list_1(replica_election_results, out)
 
 
 def _write_elect_leaders_response_2(item: ElectLeadersResponse, out: Append) -> None:
@@ -652,7 +657,8 @@ def _write_elect_leaders_response_2(item: ElectLeadersResponse, out: Append) -> 
     replica_election_results = item.replica_election_results
     n = len(replica_election_results)
     out(pack_ihi(item.throttle_time_ms, item.error_code, n))
-    _write_replica_election_result_list_1(replica_election_results, out)
+    if n:
+        _write_replica_election_result_list_1(replica_election_results, out)
 
 
 def _write_partition_result_list_2(items: list[PartitionResult], out: Append) -> None:
@@ -689,7 +695,8 @@ def _write_replica_election_result_list_2(items: list[ReplicaElectionResult], ou
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_partition_result_list_2(partition_result, out)
+        if n:
+            _write_partition_result_list_2(partition_result, out)
         out(b"\x00")
 
 
@@ -703,7 +710,8 @@ def _write_elect_leaders_response_3(item: ElectLeadersResponse, out: Append) -> 
     else:
         out(pack_ih(item.throttle_time_ms, item.error_code))
         out(varint(n + 1))
-    _write_replica_election_result_list_2(replica_election_results, out)
+    if n:
+        _write_replica_election_result_list_2(replica_election_results, out)
     out(b"\x00")
 
 

@@ -636,7 +636,8 @@ def _write_topic_data_list_1(items: list[TopicData], out: Append) -> None:
         partitions = item.partitions
         n = len(partitions)
         out(pack_i(n))
-        _write_partition_data_list_1(partitions, out)
+        if n:
+            _write_partition_data_list_1(partitions, out)
 
 
 def _write_end_quorum_epoch_request_1(item: EndQuorumEpochRequest, out: Append) -> None:
@@ -656,7 +657,8 @@ def _write_end_quorum_epoch_request_1(item: EndQuorumEpochRequest, out: Append) 
     topics = item.topics
     n = len(topics)
     out(pack_i(n))
-    _write_topic_data_list_1(topics, out)
+    if n:
+        _write_topic_data_list_1(topics, out)
 
 
 def _write_replica_info_list_1(items: list[ReplicaInfo], out: Append) -> None:
@@ -679,7 +681,8 @@ def _write_partition_data_list_2(items: list[PartitionData], out: Append) -> Non
         else:
             out(pack_iii(item.partition_index, item.leader_id, item.leader_epoch))
             out(varint(n + 1))
-        _write_replica_info_list_1(preferred_candidates, out)
+        if n:
+            _write_replica_info_list_1(preferred_candidates, out)
         out(b"\x00")
 
 
@@ -699,7 +702,8 @@ def _write_topic_data_list_2(items: list[TopicData], out: Append) -> None:
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_partition_data_list_2(partitions, out)
+        if n:
+            _write_partition_data_list_2(partitions, out)
         out(b"\x00")
 
 
@@ -741,14 +745,16 @@ def _write_end_quorum_epoch_request_2(item: EndQuorumEpochRequest, out: Append) 
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_topic_data_list_2(topics, out)
+    if n:
+        _write_topic_data_list_2(topics, out)
     leader_endpoints = item.leader_endpoints
     n = len(leader_endpoints)
     if n < 127:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_leader_endpoint_list_1(leader_endpoints, out)
+    if n:
+        _write_leader_endpoint_list_1(leader_endpoints, out)
     out(b"\x00")
 
 
@@ -965,7 +971,8 @@ def _write_response_topic_data_list_1(items: list[ResponseTopicData], out: Appen
         partitions = item.partitions
         n = len(partitions)
         out(pack_i(n))
-        _write_response_partition_data_list_1(partitions, out)
+        if n:
+            _write_response_partition_data_list_1(partitions, out)
 
 
 def _write_end_quorum_epoch_response_1(item: EndQuorumEpochResponse, out: Append) -> None:
@@ -976,7 +983,8 @@ def _write_end_quorum_epoch_response_1(item: EndQuorumEpochResponse, out: Append
     topics = item.topics
     n = len(topics)
     out(pack_hi(item.error_code, n))
-    _write_response_topic_data_list_1(topics, out)
+    if n:
+        _write_response_topic_data_list_1(topics, out)
 
 
 def _write_response_partition_data_list_2(items: list[ResponsePartitionData], out: Append) -> None:
@@ -1002,7 +1010,8 @@ def _write_response_topic_data_list_2(items: list[ResponseTopicData], out: Appen
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_response_partition_data_list_2(partitions, out)
+        if n:
+            _write_response_partition_data_list_2(partitions, out)
         out(b"\x00")
 
 
@@ -1033,7 +1042,8 @@ def _write_end_quorum_epoch_response_tags_1(item: EndQuorumEpochResponse, out: A
             put(one_byte[n + 1])
         else:
             put(varint(n + 1))
-        _write_node_endpoint_list_1(node_endpoints, put)
+        if n:
+            _write_node_endpoint_list_1(node_endpoints, put)
         fields.append((0, parts))
     write_tags(fields, out)
 
@@ -1046,7 +1056,8 @@ def _write_end_quorum_epoch_response_2(item: EndQuorumEpochResponse, out: Append
     else:
         out(pack_h(item.error_code))
         out(varint(n + 1))
-    _write_response_topic_data_list_2(topics, out)
+    if n:
+        _write_response_topic_data_list_2(topics, out)
     if item.unknown_tagged_fields is None and item.node_endpoints == []:
         out(b"\x00")
     else:

@@ -96,6 +96,9 @@ def _read_envelope_request_1(data: Buffer, pos: int) -> tuple[EnvelopeRequest, i
     pos += 1
     if n_request_data < 128:
         n_request_data -= 1
+    elif 0 < (second := data[pos]) < 128:
+        n_request_data = (second << 7 | n_request_data & 127) - 1
+        pos += 1
     else:
         n_request_data, pos = long_count(data, pos, n_request_data)
     if n_request_data < 0:
@@ -110,6 +113,9 @@ def _read_envelope_request_1(data: Buffer, pos: int) -> tuple[EnvelopeRequest, i
     pos += 1
     if n_request_principal < 128:
         n_request_principal -= 1
+    elif 0 < (second := data[pos]) < 128:
+        n_request_principal = (second << 7 | n_request_principal & 127) - 1
+        pos += 1
     else:
         n_request_principal, pos = long_count(data, pos, n_request_principal)
     if n_request_principal < 0:
@@ -124,6 +130,9 @@ def _read_envelope_request_1(data: Buffer, pos: int) -> tuple[EnvelopeRequest, i
     pos += 1
     if n_client_host_address < 128:
         n_client_host_address -= 1
+    elif 0 < (second := data[pos]) < 128:
+        n_client_host_address = (second << 7 | n_client_host_address & 127) - 1
+        pos += 1
     else:
         n_client_host_address, pos = long_count(data, pos, n_client_host_address)
     if n_client_host_address < 0:
@@ -178,6 +187,9 @@ def _read_envelope_response_1(data: Buffer, pos: int) -> tuple[EnvelopeResponse,
     pos += 1
     if n_response_data < 128:
         n_response_data -= 1
+    elif 0 < (second := data[pos]) < 128:
+        n_response_data = (second << 7 | n_response_data & 127) - 1
+        pos += 1
     else:
         n_response_data, pos = long_count(data, pos, n_response_data)
     if n_response_data < 0:

@@ -126,6 +126,9 @@ def _read_expire_delegation_token_request_2(
     pos += 1
     if n_hmac < 128:
         n_hmac -= 1
+    elif 0 < (second := data[pos]) < 128:
+        n_hmac = (second << 7 | n_hmac & 127) - 1
+        pos += 1
     else:
         n_hmac, pos = long_count(data, pos, n_hmac)
     if n_hmac < 0:

@@ -1718,7 +1718,8 @@ def _write_fetch_topic_list_1(items: list[FetchTopic], out: Append) -> None:
         partitions = item.partitions
         n = len(partitions)
         out(pack_i(n))
-        _write_fetch_partition_list_1(partitions, out)
+        if n:
+            _write_fetch_partition_list_1(partitions, out)
 
 
 def _write_fetch_request_1(item: FetchRequest, out: Append) -> None:
@@ -1740,7 +1741,8 @@ def _write_fetch_request_1(item: FetchRequest, out: Append) -> None:
             n,
         )
     )
-    _write_fetch_topic_list_1(topics, out)
+    if n:
+        _write_fetch_topic_list_1(topics, out)
 
 
 def _write_fetch_partition_list_2(items: list[FetchPartition], out: Append) -> None:
@@ -1773,7 +1775,8 @@ def _write_fetch_topic_list_2(items: list[FetchTopic], out: Append) -> None:
         partitions = item.partitions
         n = len(partitions)
         out(pack_i(n))
-        _write_fetch_partition_list_2(partitions, out)
+        if n:
+            _write_fetch_partition_list_2(partitions, out)
 
 
 def _write_fetch_request_2(item: FetchRequest, out: Append) -> None:
@@ -1795,7 +1798,8 @@ def _write_fetch_request_2(item: FetchRequest, out: Append) -> None:
             n,
         )
     )
-    _write_fetch_topic_list_2(topics, out)
+    if n:
+        _write_fetch_topic_list_2(topics, out)
 
 
 def _write_forgotten_topic_list_1(items: list[ForgottenTopic], out: Append) -> None:
@@ -1837,11 +1841,13 @@ def _write_fetch_request_3(item: FetchRequest, out: Append) -> None:
             n,
         )
     )
-    _write_fetch_topic_list_2(topics, out)
+    if n:
+        _write_fetch_topic_list_2(topics, out)
     forgotten_topics_data = item.forgotten_topics_data
     n = len(forgotten_topics_data)
     out(pack_i(n))
-    _write_forgotten_topic_list_1(forgotten_topics_data, out)
+    if n:
+        _write_forgotten_topic_list_1(forgotten_topics_data, out)
 
 
 def _write_fetch_partition_list_3(items: list[FetchPartition], out: Append) -> None:
@@ -1875,7 +1881,8 @@ def _write_fetch_topic_list_3(items: list[FetchTopic], out: Append) -> None:
         partitions = item.partitions
         n = len(partitions)
         out(pack_i(n))
-        _write_fetch_partition_list_3(partitions, out)
+        if n:
+            _write_fetch_partition_list_3(partitions, out)
 
 
 def _write_fetch_request_4(item: FetchRequest, out: Append) -> None:
@@ -1897,11 +1904,13 @@ def _write_fetch_request_4(item: FetchRequest, out: Append) -> None:
             n,
         )
     )
-    _write_fetch_topic_list_3(topics, out)
+    if n:
+        _write_fetch_topic_list_3(topics, out)
     forgotten_topics_data = item.forgotten_topics_data
     n = len(forgotten_topics_data)
     out(pack_i(n))
-    _write_forgotten_topic_list_1(forgotten_topics_data, out)
+    if n:
+        _write_forgotten_topic_list_1(forgotten_topics_data, out)
 
 
 def _write_fetch_request_5(item: FetchRequest, out: Append) -> None:
@@ -1923,11 +1932,13 @@ def _write_fetch_request_5(item: FetchRequest, out: Append) -> None:
             n,
         )
     )
-    _write_fetch_topic_list_3(topics, out)
+    if n:
+        _write_fetch_topic_list_3(topics, out)
     forgotten_topics_data = item.forgotten_topics_data
     n = len(forgotten_topics_data)
     out(pack_i(n))
-    _write_forgotten_topic_list_1(forgotten_topics_data, out)
+    if n:
+        _write_forgotten_topic_list_1(forgotten_topics_data, out)
     raw = item.rack_id.encode()
     n = len(raw)
     if n < 128:
@@ -1969,7 +1980,8 @@ def _write_fetch_topic_list_4(items: list[FetchTopic], out: Append) -> None:
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_fetch_partition_list_4(partitions, out)
+        if n:
+            _write_fetch_partition_list_4(partitions, out)
         out(b"\x00")
 
 
@@ -2042,14 +2054,16 @@ def _write_fetch_request_6(item: FetchRequest, out: Append) -> None:
             )
         )
         out(varint(n + 1))
-    _write_fetch_topic_list_4(topics, out)
+    if n:
+        _write_fetch_topic_list_4(topics, out)
     forgotten_topics_data = item.forgotten_topics_data
     n = len(forgotten_topics_data)
     if n < 127:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_forgotten_topic_list_2(forgotten_topics_data, out)
+    if n:
+        _write_forgotten_topic_list_2(forgotten_topics_data, out)
     raw = item.rack_id.encode()
     n = len(raw)
     if n < 127:
@@ -2075,7 +2089,8 @@ def _write_fetch_topic_list_5(items: list[FetchTopic], out: Append) -> None:
         else:
             out(pack_u(item.topic_id))
             out(varint(n + 1))
-        _write_fetch_partition_list_4(partitions, out)
+        if n:
+            _write_fetch_partition_list_4(partitions, out)
         out(b"\x00")
 
 
@@ -2145,14 +2160,16 @@ def _write_fetch_request_7(item: FetchRequest, out: Append) -> None:
             )
         )
         out(varint(n + 1))
-    _write_fetch_topic_list_5(topics, out)
+    if n:
+        _write_fetch_topic_list_5(topics, out)
     forgotten_topics_data = item.forgotten_topics_data
     n = len(forgotten_topics_data)
     if n < 127:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_forgotten_topic_list_3(forgotten_topics_data, out)
+    if n:
+        _write_forgotten_topic_list_3(forgotten_topics_data, out)
     raw = item.rack_id.encode()
     n = len(raw)
     if n < 127:
@@ -2224,14 +2241,16 @@ def _write_fetch_request_8(item: FetchRequest, out: Append) -> None:
             )
         )
         out(varint(n + 1))
-    _write_fetch_topic_list_5(topics, out)
+    if n:
+        _write_fetch_topic_list_5(topics, out)
     forgotten_topics_data = item.forgotten_topics_data
     n = len(forgotten_topics_data)
     if n < 127:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_forgotten_topic_list_3(forgotten_topics_data, out)
+    if n:
+        _write_forgotten_topic_list_3(forgotten_topics_data, out)
     raw = item.rack_id.encode()
     n = len(raw)
     if n < 127:
@@ -2291,7 +2310,8 @@ def _write_fetch_topic_list_6(items: list[FetchTopic], out: Append) -> None:
         else:
             out(pack_u(item.topic_id))
             out(varint(n + 1))
-        _write_fetch_partition_list_5(partitions, out)
+        if n:
+            _write_fetch_partition_list_5(partitions, out)
         out(b"\x00")
 
 
@@ -2348,14 +2368,16 @@ def _write_fetch_request_9(item: FetchRequest, out: Append) -> None:
             )
         )
         out(varint(n + 1))
-    _write_fetch_topic_list_6(topics, out)
+    if n:
+        _write_fetch_topic_list_6(topics, out)
     forgotten_topics_data = item.forgotten_topics_data
     n = len(forgotten_topics_data)
     if n < 127:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_forgotten_topic_list_3(forgotten_topics_data, out)
+    if n:
+        _write_forgotten_topic_list_3(forgotten_topics_data, out)
     raw = item.rack_id.encode()
     n = len(raw)
     if n < 127:
@@ -2424,7 +2446,8 @@ def _write_fetch_topic_list_7(items: list[FetchTopic], out: Append) -> None:
         else:
             out(pack_u(item.topic_id))
             out(varint(n + 1))
-        _write_fetch_partition_list_6(partitions, out)
+        if n:
+            _write_fetch_partition_list_6(partitions, out)
         out(b"\x00")
 
 
@@ -2481,14 +2504,16 @@ def _write_fetch_request_10(item: FetchRequest, out: Append) -> None:
             )
         )
         out(varint(n + 1))
-    _write_fetch_topic_list_7(topics, out)
+    if n:
+        _write_fetch_topic_list_7(topics, out)
     forgotten_topics_data = item.forgotten_topics_data
     n = len(forgotten_topics_data)
     if n < 127:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_forgotten_topic_list_3(forgotten_topics_data, out)
+    if n:
+        _write_forgotten_topic_list_3(forgotten_topics_data, out)
     raw = item.rack_id.encode()
     n = len(raw)
     if n < 127:
@@ -2901,6 +2926,9 @@ def _read_partition_data_list_4(
         pos += 5
         if n_records < 128:
             n_records -= 1
+        elif 0 < (second := data[pos]) < 128:
+            n_records = (second << 7 | n_records & 127) - 1
+            pos += 1
         else:
             n_records, pos = long_count(data, pos, n_records)
         if n_records < 0:
@@ -3188,7 +3216,8 @@ def _write_partition_data_list_1(items: list[PartitionData], out: Append) -> Non
                     n,
                 )
             )
-            _write_aborted_transaction_list_1(aborted_transactions, out)
+            if n:
+                _write_aborted_transaction_list_1(aborted_transactions, out)
         records = item.records
         if records is None:
             out(b"\xff\xff\xff\xff")
@@ -3214,7 +3243,8 @@ def _write_fetchable_topic_response_list_1(
         partitions = item.partitions
         n = len(partitions)
         out(pack_i(n))
-        _write_partition_data_list_1(partitions, out)
+        if n:
+            _write_partition_data_list_1(partitions, out)
 
 
 def _write_fetch_response_1(item: FetchResponse, out: Append) -> None:
@@ -3227,7 +3257,8 @@ def _write_fetch_response_1(item: FetchResponse, out: Append) -> None:
     responses = item.responses
     n = len(responses)
     out(pack_ii(item.throttle_time_ms, n))
-    _write_fetchable_topic_response_list_1(responses, out)
+    if n:
+        _write_fetchable_topic_response_list_1(responses, out)
 
 
 def _write_partition_data_list_2(items: list[PartitionData], out: Append) -> None:
@@ -3266,7 +3297,8 @@ def _write_partition_data_list_2(items: list[PartitionData], out: Append) -> Non
                     n,
                 )
             )
-            _write_aborted_transaction_list_1(aborted_transactions, out)
+            if n:
+                _write_aborted_transaction_list_1(aborted_transactions, out)
         records = item.records
         if records is None:
             out(b"\xff\xff\xff\xff")
@@ -3292,7 +3324,8 @@ def _write_fetchable_topic_response_list_2(
         partitions = item.partitions
         n = len(partitions)
         out(pack_i(n))
-        _write_partition_data_list_2(partitions, out)
+        if n:
+            _write_partition_data_list_2(partitions, out)
 
 
 def _write_fetch_response_2(item: FetchResponse, out: Append) -> None:
@@ -3305,7 +3338,8 @@ def _write_fetch_response_2(item: FetchResponse, out: Append) -> None:
     responses = item.responses
     n = len(responses)
     out(pack_ii(item.throttle_time_ms, n))
-    _write_fetchable_topic_response_list_2(responses, out)
+    if n:
+        _write_fetchable_topic_response_list_2(responses, out)
 
 
 def _write_fetch_response_3(item: FetchResponse, out: Append) -> None:
@@ -3316,7 +3350,8 @@ def _write_fetch_response_3(item: FetchResponse, out: Append) -> None:
     responses = item.responses
     n = len(responses)
     out(pack_ihii(item.throttle_time_ms, item.error_code, item.session_id, n))
-    _write_fetchable_topic_response_list_2(responses, out)
+    if n:
+        _write_fetchable_topic_response_list_2(responses, out)
 
 
 def _write_partition_data_list_3(items: list[PartitionData], out: Append) -> None:
@@ -3353,7 +3388,8 @@ def _write_partition_data_list_3(items: list[PartitionData], out: Append) -> Non
                     n,
                 )
             )
-            _write_aborted_transaction_list_1(aborted_transactions, out)
+            if n:
+                _write_aborted_transaction_list_1(aborted_transactions, out)
         records = item.records
         if records is None:
             out(pack_ii(item.preferred_read_replica, -1))
@@ -3379,7 +3415,8 @@ def _write_fetchable_topic_response_list_3(
         partitions = item.partitions
         n = len(partitions)
         out(pack_i(n))
-        _write_partition_data_list_3(partitions, out)
+        if n:
+            _write_partition_data_list_3(partitions, out)
 
 
 def _write_fetch_response_4(item: FetchResponse, out: Append) -> None:
@@ -3390,7 +3427,8 @@ def _write_fetch_response_4(item: FetchResponse, out: Append) -> None:
     responses = item.responses
     n = len(responses)
     out(pack_ihii(item.throttle_time_ms, item.error_code, item.session_id, n))
-    _write_fetchable_topic_response_list_3(responses, out)
+    if n:
+        _write_fetchable_topic_response_list_3(responses, out)
 
 
 def _write_aborted_transaction_list_2(items: list[AbortedTransaction], out: Append) -> None:
@@ -3481,7 +3519,8 @@ def _write_partition_data_list_4(items: list[PartitionData], out: Append) -> Non
                     )
                 )
                 out(varint(n + 1))
-            _write_aborted_transaction_list_2(aborted_transactions, out)
+            if n:
+                _write_aborted_transaction_list_2(aborted_transactions, out)
         records = item.records
         if records is None:
             out(pack_iB(item.preferred_read_replica, 0))
@@ -3522,7 +3561,8 @@ def _write_fetchable_topic_response_list_4(
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_partition_data_list_4(partitions, out)
+        if n:
+            _write_partition_data_list_4(partitions, out)
         out(b"\x00")
 
 
@@ -3538,7 +3578,8 @@ def _write_fetch_response_5(item: FetchResponse, out: Append) -> None:
     else:
         out(pack_ihi(item.throttle_time_ms, item.error_code, item.session_id))
         out(varint(n + 1))
-    _write_fetchable_topic_response_list_4(responses, out)
+    if n:
+        _write_fetchable_topic_response_list_4(responses, out)
     out(b"\x00")
 
 
@@ -3557,7 +3598,8 @@ def _write_fetchable_topic_response_list_5(
         else:
             out(pack_u(item.topic_id))
             out(varint(n + 1))
-        _write_partition_data_list_4(partitions, out)
+        if n:
+            _write_partition_data_list_4(partitions, out)
         out(b"\x00")
 
 
@@ -3573,7 +3615,8 @@ def _write_fetch_response_6(item: FetchResponse, out: Append) -> None:
     else:
         out(pack_ihi(item.throttle_time_ms, item.error_code, item.session_id))
         out(varint(n + 1))
-    _write_fetchable_topic_response_list_5(responses, out)
+    if n:
+        _write_fetchable_topic_response_list_5(responses, out)
     out(b"\x00")
 
 
@@ -3615,7 +3658,8 @@ def _write_fetch_response_tags_1(item: FetchResponse, out: Append) -> None:
             put(one_byte[n + 1])
         else:
             put(varint(n + 1))
-        _write_node_endpoint_list_1(node_endpoints, put)
+        if n:
+            _write_node_endpoint_list_1(node_endpoints, put)
         fields.append((0, parts))
     write_tags(fields, out)
 
@@ -3628,7 +3672,8 @@ def _write_fetch_response_7(item: FetchResponse, out: Append) -> None:
     else:
         out(pack_ihi(item.throttle_time_ms, item.error_code, item.session_id))
         out(varint(n + 1))
-    _write_fetchable_topic_response_list_5(responses, out)
+    if n:
+        _write_fetchable_topic_response_list_5(responses, out)
     if item.unknown_tagged_fields is None and item.node_endpoints == []:
         out(b"\x00")
     else:

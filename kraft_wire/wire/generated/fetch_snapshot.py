@@ -686,7 +686,8 @@ def _write_topic_snapshot_list_1(items: list[TopicSnapshot], out: Append) -> Non
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_partition_snapshot_list_1(partitions, out)
+        if n:
+            _write_partition_snapshot_list_1(partitions, out)
         out(b"\x00")
 
 
@@ -716,7 +717,8 @@ def _write_fetch_snapshot_request_1(item: FetchSnapshotRequest, out: Append) -> 
     else:
         out(pack_ii(item.replica_id, item.max_bytes))
         out(varint(n + 1))
-    _write_topic_snapshot_list_1(topics, out)
+    if n:
+        _write_topic_snapshot_list_1(topics, out)
     if item.unknown_tagged_fields is None and item.cluster_id is None:
         out(b"\x00")
     else:
@@ -763,7 +765,8 @@ def _write_topic_snapshot_list_2(items: list[TopicSnapshot], out: Append) -> Non
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_partition_snapshot_list_2(partitions, out)
+        if n:
+            _write_partition_snapshot_list_2(partitions, out)
         out(b"\x00")
 
 
@@ -793,7 +796,8 @@ def _write_fetch_snapshot_request_2(item: FetchSnapshotRequest, out: Append) -> 
     else:
         out(pack_ii(item.replica_id, item.max_bytes))
         out(varint(n + 1))
-    _write_topic_snapshot_list_2(topics, out)
+    if n:
+        _write_topic_snapshot_list_2(topics, out)
     if item.unknown_tagged_fields is None and item.cluster_id is None:
         out(b"\x00")
     else:
@@ -851,6 +855,9 @@ def _read_response_partition_snapshot_list_1(
         pos += 17
         if n_unaligned_records < 128:
             n_unaligned_records -= 1
+        elif 0 < (second := data[pos]) < 128:
+            n_unaligned_records = (second << 7 | n_unaligned_records & 127) - 1
+            pos += 1
         else:
             n_unaligned_records, pos = long_count(data, pos, n_unaligned_records)
         if n_unaligned_records < 0:
@@ -1088,7 +1095,8 @@ def _write_response_topic_snapshot_list_1(items: list[ResponseTopicSnapshot], ou
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_response_partition_snapshot_list_1(partitions, out)
+        if n:
+            _write_response_partition_snapshot_list_1(partitions, out)
         out(b"\x00")
 
 
@@ -1104,7 +1112,8 @@ def _write_fetch_snapshot_response_1(item: FetchSnapshotResponse, out: Append) -
     else:
         out(pack_ih(item.throttle_time_ms, item.error_code))
         out(varint(n + 1))
-    _write_response_topic_snapshot_list_1(topics, out)
+    if n:
+        _write_response_topic_snapshot_list_1(topics, out)
     out(b"\x00")
 
 
@@ -1135,7 +1144,8 @@ def _write_fetch_snapshot_response_tags_1(item: FetchSnapshotResponse, out: Appe
             put(one_byte[n + 1])
         else:
             put(varint(n + 1))
-        _write_node_endpoint_list_1(node_endpoints, put)
+        if n:
+            _write_node_endpoint_list_1(node_endpoints, put)
         fields.append((0, parts))
     write_tags(fields, out)
 
@@ -1148,7 +1158,8 @@ def _write_fetch_snapshot_response_2(item: FetchSnapshotResponse, out: Append) -
     else:
         out(pack_ih(item.throttle_time_ms, item.error_code))
         out(varint(n + 1))
-    _write_response_topic_snapshot_list_1(topics, out)
+    if n:
+        _write_response_topic_snapshot_list_1(topics, out)
     if item.unknown_tagged_fields is None and item.node_endpoints == []:
         out(b"\x00")
     else:

@@ -599,7 +599,8 @@ def _write_find_coordinator_response_4(item: FindCoordinatorResponse, out: Appen
     else:
         out(pack_i(item.throttle_time_ms))
         out(varint(n + 1))
-    _write_coordinator_list_1(coordinators, out)
+    if n:
+        _write_coordinator_list_1(coordinators, out)
     out(b"\x00")
 
 

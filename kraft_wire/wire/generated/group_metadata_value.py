@@ -586,6 +586,9 @@ def _read_member_metadata_list_4(
             pos += 9
         if n_subscription < 128:
             n_subscription -= 1
+        elif 0 < (second := data[pos]) < 128:
+            n_subscription = (second << 7 | n_subscription & 127) - 1
+            pos += 1
         else:
             n_subscription, pos = long_count(data, pos, n_subscription)
         if n_subscription < 0:
@@ -600,6 +603,9 @@ def _read_member_metadata_list_4(
         pos += 1
         if n_assignment < 128:
             n_assignment -= 1
+        elif 0 < (second := data[pos]) < 128:
+            n_assignment = (second << 7 | n_assignment & 127) - 1
+            pos += 1
         else:
             n_assignment, pos = long_count(data, pos, n_assignment)
         if n_assignment < 0:
@@ -742,7 +748,8 @@ def _write_group_metadata_value_1(item: GroupMetadataValue, out: Append) -> None
     members = item.members
     n = len(members)
     out(pack_i(n))
-    _write_member_metadata_list_1(members, out)
+    if n:
+        _write_member_metadata_list_1(members, out)
 
 
 def _write_member_metadata_list_2(items: list[MemberMetadata], out: Append) -> None:
@@ -815,7 +822,8 @@ def _write_group_metadata_value_2(item: GroupMetadataValue, out: Append) -> None
     members = item.members
     n = len(members)
     out(pack_i(n))
-    _write_member_metadata_list_2(members, out)
+    if n:
+        _write_member_metadata_list_2(members, out)
 
 
 def _write_group_metadata_value_3(item: GroupMetadataValue, out: Append) -> None:
@@ -853,7 +861,8 @@ def _write_group_metadata_value_3(item: GroupMetadataValue, out: Append) -> None
     members = item.members
     n = len(members)
     out(pack_qi(item.current_state_timestamp, n))
-    _write_member_metadata_list_2(members, out)
+    if n:
+        _write_member_metadata_list_2(members, out)
 
 
 def _write_member_metadata_list_3(items: list[MemberMetadata], out: Append) -> None:
@@ -937,7 +946,8 @@ def _write_group_metadata_value_4(item: GroupMetadataValue, out: Append) -> None
     members = item.members
     n = len(members)
     out(pack_qi(item.current_state_timestamp, n))
-    _write_member_metadata_list_3(members, out)
+    if n:
+        _write_member_metadata_list_3(members, out)
 
 
 def _write_member_metadata_list_4(items: list[MemberMetadata], out: Append) -> None:
@@ -1027,7 +1037,8 @@ def _write_group_metadata_value_5(item: GroupMetadataValue, out: Append) -> None
     else:
         out(pack_q(item.current_state_timestamp))
         out(varint(n + 1))
-    _write_member_metadata_list_4(members, out)
+    if n:
+        _write_member_metadata_list_4(members, out)
     out(b"\x00")
 
 

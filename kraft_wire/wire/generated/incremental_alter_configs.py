@@ -426,7 +426,8 @@ def _write_alter_configs_resource_list_1(items: list[AlterConfigsResource], out:
         configs = item.configs
         n = len(configs)
         out(pack_i(n))
-        _write_alterable_config_list_1(configs, out)
+        if n:
+            _write_alterable_config_list_1(configs, out)
 
 
 def _write_incremental_alter_configs_request_1(
@@ -437,7 +438,8 @@ def _write_incremental_alter_configs_request_1(
     resources = item.resources
     n = len(resources)
     out(pack_i(n))
-    _write_alter_configs_resource_list_1(resources, out)
+    if n:
+        _write_alter_configs_resource_list_1(resources, out)
     out(pack_t(item.validate_only))
 
 
@@ -482,7 +484,8 @@ def _write_alter_configs_resource_list_2(items: list[AlterConfigsResource], out:
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_alterable_config_list_2(configs, out)
+        if n:
+            _write_alterable_config_list_2(configs, out)
         out(b"\x00")
 
 
@@ -497,7 +500,8 @@ def _write_incremental_alter_configs_request_2(
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_alter_configs_resource_list_2(resources, out)
+    if n:
+        _write_alter_configs_resource_list_2(resources, out)
     out(pack_tx(item.validate_only))
 
 
@@ -643,7 +647,8 @@ def _write_incremental_alter_configs_response_1(
     responses = item.responses
     n = len(responses)
     out(pack_ii(item.throttle_time_ms, n))
-    _write_alter_configs_resource_response_list_1(responses, out)
+    if n:
+        _write_alter_configs_resource_response_list_1(responses, out)
 
 
 def _write_alter_configs_resource_response_list_2(
@@ -685,7 +690,8 @@ def _write_incremental_alter_configs_response_2(
     else:
         out(pack_i(item.throttle_time_ms))
         out(varint(n + 1))
-    _write_alter_configs_resource_response_list_2(responses, out)
+    if n:
+        _write_alter_configs_resource_response_list_2(responses, out)
     out(b"\x00")
 
 

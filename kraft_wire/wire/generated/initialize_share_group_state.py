@@ -311,7 +311,8 @@ def _write_initialize_state_data_list_1(items: list[InitializeStateData], out: A
         else:
             out(pack_u(item.topic_id))
             out(varint(n + 1))
-        _write_partition_data_list_1(partitions, out)
+        if n:
+            _write_partition_data_list_1(partitions, out)
         out(b"\x00")
 
 
@@ -332,7 +333,8 @@ def _write_initialize_share_group_state_request_1(
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_initialize_state_data_list_1(topics, out)
+    if n:
+        _write_initialize_state_data_list_1(topics, out)
     out(b"\x00")
 
 
@@ -443,7 +445,8 @@ def _write_initialize_state_result_list_1(items: list[InitializeStateResult], ou
         else:
             out(pack_u(item.topic_id))
             out(varint(n + 1))
-        _write_partition_result_list_1(partitions, out)
+        if n:
+            _write_partition_result_list_1(partitions, out)
         out(b"\x00")
 
 
@@ -458,7 +461,8 @@ def _write_initialize_share_group_state_response_1(
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_initialize_state_result_list_1(results, out)
+    if n:
+        _write_initialize_state_result_list_1(results, out)
     out(b"\x00")
 
 

@@ -444,6 +444,9 @@ def _read_join_group_request_protocol_list_2(
             pos += 1
         if n_metadata < 128:
             n_metadata -= 1
+        elif 0 < (second := data[pos]) < 128:
+            n_metadata = (second << 7 | n_metadata & 127) - 1
+            pos += 1
         else:
             n_metadata, pos = long_count(data, pos, n_metadata)
         if n_metadata < 0:
@@ -648,7 +651,8 @@ def _write_join_group_request_1(item: JoinGroupRequest, out: Append) -> None:
     protocols = item.protocols
     n = len(protocols)
     out(pack_i(n))
-    _write_join_group_request_protocol_list_1(protocols, out)
+    if n:
+        _write_join_group_request_protocol_list_1(protocols, out)
 
 
 def _write_join_group_request_2(item: JoinGroupRequest, out: Append) -> None:
@@ -680,7 +684,8 @@ def _write_join_group_request_2(item: JoinGroupRequest, out: Append) -> None:
     protocols = item.protocols
     n = len(protocols)
     out(pack_i(n))
-    _write_join_group_request_protocol_list_1(protocols, out)
+    if n:
+        _write_join_group_request_protocol_list_1(protocols, out)
 
 
 def _write_join_group_request_3(item: JoinGroupRequest, out: Append) -> None:
@@ -721,7 +726,8 @@ def _write_join_group_request_3(item: JoinGroupRequest, out: Append) -> None:
     protocols = item.protocols
     n = len(protocols)
     out(pack_i(n))
-    _write_join_group_request_protocol_list_1(protocols, out)
+    if n:
+        _write_join_group_request_protocol_list_1(protocols, out)
 
 
 def _write_join_group_request_protocol_list_2(
@@ -784,7 +790,8 @@ def _write_join_group_request_4(item: JoinGroupRequest, out: Append) -> None:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_join_group_request_protocol_list_2(protocols, out)
+    if n:
+        _write_join_group_request_protocol_list_2(protocols, out)
     out(b"\x00")
 
 
@@ -826,7 +833,8 @@ def _write_join_group_request_5(item: JoinGroupRequest, out: Append) -> None:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_join_group_request_protocol_list_2(protocols, out)
+    if n:
+        _write_join_group_request_protocol_list_2(protocols, out)
     reason = item.reason
     if reason is None:
         out(b"\x00\x00")
@@ -1072,6 +1080,9 @@ def _read_join_group_response_member_list_3(
             pos += 1
         if n_metadata < 128:
             n_metadata -= 1
+        elif 0 < (second := data[pos]) < 128:
+            n_metadata = (second << 7 | n_metadata & 127) - 1
+            pos += 1
         else:
             n_metadata, pos = long_count(data, pos, n_metadata)
         if n_metadata < 0:
@@ -1327,7 +1338,8 @@ def _write_join_group_response_1(item: JoinGroupResponse, out: Append) -> None:
     members = item.members
     n = len(members)
     out(pack_i(n))
-    _write_join_group_response_member_list_1(members, out)
+    if n:
+        _write_join_group_response_member_list_1(members, out)
 
 
 def _write_join_group_response_2(item: JoinGroupResponse, out: Append) -> None:
@@ -1362,7 +1374,8 @@ def _write_join_group_response_2(item: JoinGroupResponse, out: Append) -> None:
     members = item.members
     n = len(members)
     out(pack_i(n))
-    _write_join_group_response_member_list_1(members, out)
+    if n:
+        _write_join_group_response_member_list_1(members, out)
 
 
 def _write_join_group_response_member_list_2(
@@ -1427,7 +1440,8 @@ def _write_join_group_response_3(item: JoinGroupResponse, out: Append) -> None:
     members = item.members
     n = len(members)
     out(pack_i(n))
-    _write_join_group_response_member_list_2(members, out)
+    if n:
+        _write_join_group_response_member_list_2(members, out)
 
 
 def _write_join_group_response_member_list_3(
@@ -1495,7 +1509,8 @@ def _write_join_group_response_4(item: JoinGroupResponse, out: Append) -> None:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_join_group_response_member_list_3(members, out)
+    if n:
+        _write_join_group_response_member_list_3(members, out)
     out(b"\x00")
 
 
@@ -1551,7 +1566,8 @@ def _write_join_group_response_5(item: JoinGroupResponse, out: Append) -> None:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_join_group_response_member_list_3(members, out)
+    if n:
+        _write_join_group_response_member_list_3(members, out)
     out(b"\x00")
 
 
@@ -1606,7 +1622,8 @@ def _write_join_group_response_6(item: JoinGroupResponse, out: Append) -> None:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_join_group_response_member_list_3(members, out)
+    if n:
+        _write_join_group_response_member_list_3(members, out)
     out(b"\x00")
 
 

@@ -208,14 +208,16 @@ def _write_leader_change_message_1(item: LeaderChangeMessage, out: Append) -> No
     else:
         out(pack_hi(item.version, item.leader_id))
         out(varint(n + 1))
-    _write_voter_list_1(voters, out)
+    if n:
+        _write_voter_list_1(voters, out)
     granting_voters = item.granting_voters
     n = len(granting_voters)
     if n < 127:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_voter_list_1(granting_voters, out)
+    if n:
+        _write_voter_list_1(granting_voters, out)
     out(b"\x00")
 
 
@@ -238,14 +240,16 @@ def _write_leader_change_message_2(item: LeaderChangeMessage, out: Append) -> No
     else:
         out(pack_hi(item.version, item.leader_id))
         out(varint(n + 1))
-    _write_voter_list_2(voters, out)
+    if n:
+        _write_voter_list_2(voters, out)
     granting_voters = item.granting_voters
     n = len(granting_voters)
     if n < 127:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_voter_list_2(granting_voters, out)
+    if n:
+        _write_voter_list_2(granting_voters, out)
     out(b"\x00")
 
 

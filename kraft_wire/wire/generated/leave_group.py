@@ -466,7 +466,8 @@ def _write_leave_group_request_2(item: LeaveGroupRequest, out: Append) -> None:
     members = item.members
     n = len(members)
     out(pack_i(n))
-    _write_member_identity_list_1(members, out)
+    if n:
+        _write_member_identity_list_1(members, out)
 
 
 def _write_member_identity_list_2(items: list[MemberIdentity], out: Append) -> None:
@@ -509,7 +510,8 @@ def _write_leave_group_request_3(item: LeaveGroupRequest, out: Append) -> None:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_member_identity_list_2(members, out)
+    if n:
+        _write_member_identity_list_2(members, out)
     out(b"\x00")
 
 
@@ -563,7 +565,8 @@ def _write_leave_group_request_4(item: LeaveGroupRequest, out: Append) -> None:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_member_identity_list_3(members, out)
+    if n:
+        _write_member_identity_list_3(members, out)
     out(b"\x00")
 
 
@@ -736,7 +739,8 @@ def _write_leave_group_response_3(item: LeaveGroupResponse, out: Append) -> None
     members = item.members
     n = len(members)
     out(pack_ihi(item.throttle_time_ms, item.error_code, n))
-    _write_member_response_list_1(members, out)
+    if n:
+        _write_member_response_list_1(members, out)
 
 
 def _write_member_response_list_2(items: list[MemberResponse], out: Append) -> None:
@@ -772,7 +776,8 @@ def _write_leave_group_response_4(item: LeaveGroupResponse, out: Append) -> None
     else:
         out(pack_ih(item.throttle_time_ms, item.error_code))
         out(varint(n + 1))
-    _write_member_response_list_2(members, out)
+    if n:
+        _write_member_response_list_2(members, out)
     out(b"\x00")
 
 

@@ -303,7 +303,8 @@ def _write_list_config_resources_response_1(item: ListConfigResourcesResponse, o
     else:
         out(pack_ih(item.throttle_time_ms, item.error_code))
         out(varint(n + 1))
-    _write_config_resource_list_1(config_resources, out)
+    if n:
+        _write_config_resource_list_1(config_resources, out)
     out(b"\x00")
 
 
@@ -330,7 +331,8 @@ def _write_list_config_resources_response_2(item: ListConfigResourcesResponse, o
     else:
         out(pack_ih(item.throttle_time_ms, item.error_code))
         out(varint(n + 1))
-    _write_config_resource_list_2(config_resources, out)
+    if n:
+        _write_config_resource_list_2(config_resources, out)
     out(b"\x00")
 
 

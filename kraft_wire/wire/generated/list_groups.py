@@ -513,7 +513,8 @@ def _write_list_groups_response_1(item: ListGroupsResponse, out: Append) -> None
     groups = item.groups
     n = len(groups)
     out(pack_hi(item.error_code, n))
-    _write_listed_group_list_1(groups, out)
+    if n:
+        _write_listed_group_list_1(groups, out)
 
 
 def _write_list_groups_response_2(item: ListGroupsResponse, out: Append) -> None:
@@ -522,7 +523,8 @@ def _write_list_groups_response_2(item: ListGroupsResponse, out: Append) -> None
     groups = item.groups
     n = len(groups)
     out(pack_ihi(item.throttle_time_ms, item.error_code, n))
-    _write_listed_group_list_1(groups, out)
+    if n:
+        _write_listed_group_list_1(groups, out)
 
 
 def _write_listed_group_list_2(items: list[ListedGroup], out: Append) -> None:
@@ -554,7 +556,8 @@ def _write_list_groups_response_3(item: ListGroupsResponse, out: Append) -> None
     else:
         out(pack_ih(item.throttle_time_ms, item.error_code))
         out(varint(n + 1))
-    _write_listed_group_list_2(groups, out)
+    if n:
+        _write_listed_group_list_2(groups, out)
     out(b"\x00")
 
 
@@ -593,7 +596,8 @@ def _write_list_groups_response_4(item: ListGroupsResponse, out: Append) -> None
     else:
         out(pack_ih(item.throttle_time_ms, item.error_code))
         out(varint(n + 1))
-    _write_listed_group_list_3(groups, out)
+    if n:
+        _write_listed_group_list_3(groups, out)
     out(b"\x00")
 
 
@@ -638,7 +642,8 @@ def _write_list_groups_response_5(item: ListGroupsResponse, out: Append) -> None
     else:
         out(pack_ih(item.throttle_time_ms, item.error_code))
         out(varint(n + 1))
-    _write_listed_group_list_4(groups, out)
+    if n:
+        _write_listed_group_list_4(groups, out)
     out(b"\x00")
 
 

@@ -521,7 +521,8 @@ def _write_list_offsets_topic_list_1(items: list[ListOffsetsTopic], out: Append)
         partitions = item.partitions
         n = len(partitions)
         out(pack_i(n))
-        _write_list_offsets_partition_list_1(partitions, out)
+        if n:
+            _write_list_offsets_partition_list_1(partitions, out)
 
 
 def _write_list_offsets_request_1(item: ListOffsetsRequest, out: Append) -> None:
@@ -532,7 +533,8 @@ def _write_list_offsets_request_1(item: ListOffsetsRequest, out: Append) -> None
     topics = item.topics
     n = len(topics)
     out(pack_ii(item.replica_id, n))
-    _write_list_offsets_topic_list_1(topics, out)
+    if n:
+        _write_list_offsets_topic_list_1(topics, out)
 
 
 def _write_list_offsets_request_2(item: ListOffsetsRequest, out: Append) -> None:
@@ -541,7 +543,8 @@ def _write_list_offsets_request_2(item: ListOffsetsRequest, out: Append) -> None
     topics = item.topics
     n = len(topics)
     out(pack_ibi(item.replica_id, item.isolation_level, n))
-    _write_list_offsets_topic_list_1(topics, out)
+    if n:
+        _write_list_offsets_topic_list_1(topics, out)
 
 
 def _write_list_offsets_partition_list_2(items: list[ListOffsetsPartition], out: Append) -> None:
@@ -565,7 +568,8 @@ def _write_list_offsets_topic_list_2(items: list[ListOffsetsTopic], out: Append)
         partitions = item.partitions
         n = len(partitions)
         out(pack_i(n))
-        _write_list_offsets_partition_list_2(partitions, out)
+        if n:
+            _write_list_offsets_partition_list_2(partitions, out)
 
 
 def _write_list_offsets_request_3(item: ListOffsetsRequest, out: Append) -> None:
@@ -574,7 +578,8 @@ def _write_list_offsets_request_3(item: ListOffsetsRequest, out: Append) -> None
     topics = item.topics
     n = len(topics)
     out(pack_ibi(item.replica_id, item.isolation_level, n))
-    _write_list_offsets_topic_list_2(topics, out)
+    if n:
+        _write_list_offsets_topic_list_2(topics, out)
 
 
 def _write_list_offsets_partition_list_3(items: list[ListOffsetsPartition], out: Append) -> None:
@@ -600,7 +605,8 @@ def _write_list_offsets_topic_list_3(items: list[ListOffsetsTopic], out: Append)
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_list_offsets_partition_list_3(partitions, out)
+        if n:
+            _write_list_offsets_partition_list_3(partitions, out)
         out(b"\x00")
 
 
@@ -614,7 +620,8 @@ def _write_list_offsets_request_4(item: ListOffsetsRequest, out: Append) -> None
     else:
         out(pack_ib(item.replica_id, item.isolation_level))
         out(varint(n + 1))
-    _write_list_offsets_topic_list_3(topics, out)
+    if n:
+        _write_list_offsets_topic_list_3(topics, out)
     out(b"\x00")
 
 
@@ -628,7 +635,8 @@ def _write_list_offsets_request_5(item: ListOffsetsRequest, out: Append) -> None
     else:
         out(pack_ib(item.replica_id, item.isolation_level))
         out(varint(n + 1))
-    _write_list_offsets_topic_list_3(topics, out)
+    if n:
+        _write_list_offsets_topic_list_3(topics, out)
     out(pack_ix(item.timeout_ms))
 
 
@@ -885,7 +893,8 @@ def _write_list_offsets_topic_response_list_1(
         partitions = item.partitions
         n = len(partitions)
         out(pack_i(n))
-        _write_list_offsets_partition_response_list_1(partitions, out)
+        if n:
+            _write_list_offsets_partition_response_list_1(partitions, out)
 
 
 def _write_list_offsets_response_1(item: ListOffsetsResponse, out: Append) -> None:
@@ -894,7 +903,8 @@ def _write_list_offsets_response_1(item: ListOffsetsResponse, out: Append) -> No
     topics = item.topics
     n = len(topics)
     out(pack_i(n))
-    _write_list_offsets_topic_response_list_1(topics, out)
+    if n:
+        _write_list_offsets_topic_response_list_1(topics, out)
 
 
 def _write_list_offsets_response_2(item: ListOffsetsResponse, out: Append) -> None:
@@ -903,7 +913,8 @@ def _write_list_offsets_response_2(item: ListOffsetsResponse, out: Append) -> No
     topics = item.topics
     n = len(topics)
     out(pack_ii(item.throttle_time_ms, n))
-    _write_list_offsets_topic_response_list_1(topics, out)
+    if n:
+        _write_list_offsets_topic_response_list_1(topics, out)
 
 
 def _write_list_offsets_partition_response_list_2(
@@ -939,7 +950,8 @@ def _write_list_offsets_topic_response_list_2(
         partitions = item.partitions
         n = len(partitions)
         out(pack_i(n))
-        _write_list_offsets_partition_response_list_2(partitions, out)
+        if n:
+            _write_list_offsets_partition_response_list_2(partitions, out)
 
 
 def _write_list_offsets_response_3(item: ListOffsetsResponse, out: Append) -> None:
@@ -948,7 +960,8 @@ def _write_list_offsets_response_3(item: ListOffsetsResponse, out: Append) -> No
     topics = item.topics
     n = len(topics)
     out(pack_ii(item.throttle_time_ms, n))
-    _write_list_offsets_topic_response_list_2(topics, out)
+    if n:
+        _write_list_offsets_topic_response_list_2(topics, out)
 
 
 def _write_list_offsets_partition_response_list_3(
@@ -986,7 +999,8 @@ def _write_list_offsets_topic_response_list_3(
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_list_offsets_partition_response_list_3(partitions, out)
+        if n:
+            _write_list_offsets_partition_response_list_3(partitions, out)
         out(b"\x00")
 
 
@@ -1000,7 +1014,8 @@ def _write_list_offsets_response_4(item: ListOffsetsResponse, out: Append) -> No
     else:
         out(pack_i(item.throttle_time_ms))
         out(varint(n + 1))
-    _write_list_offsets_topic_response_list_3(topics, out)
+    if n:
+        _write_list_offsets_topic_response_list_3(topics, out)
     out(b"\x00")
 
 

@@ -295,7 +295,8 @@ def _write_list_partition_reassignments_request_1(
         else:
             out(pack_i(item.timeout_ms))
             out(varint(n + 1))
-        _write_list_partition_reassignments_topics_list_1(topics, out)
+        if n:
+            _write_list_partition_reassignments_topics_list_1(topics, out)
     out(b"\x00")
 
 
@@ -465,7 +466,8 @@ def _write_ongoing_topic_reassignment_list_1(
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_ongoing_partition_reassignment_list_1(partitions, out)
+        if n:
+            _write_ongoing_partition_reassignment_list_1(partitions, out)
         out(b"\x00")
 
 
@@ -491,7 +493,8 @@ def _write_list_partition_reassignments_response_1(
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_ongoing_topic_reassignment_list_1(topics, out)
+    if n:
+        _write_ongoing_topic_reassignment_list_1(topics, out)
     out(b"\x00")
 
 

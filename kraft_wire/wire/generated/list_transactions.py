@@ -426,7 +426,8 @@ def _write_list_transactions_response_1(item: ListTransactionsResponse, out: App
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_transaction_state_list_1(transaction_states, out)
+    if n:
+        _write_transaction_state_list_1(transaction_states, out)
     out(b"\x00")
 
 

@@ -616,7 +616,8 @@ def _write_metadata_request_1(item: MetadataRequest, out: Append) -> None:
         raise Unusual
     n = len(topics)
     out(pack_i(n))
-    _write_metadata_request_topic_list_1(topics, out)
+    if n:
+        _write_metadata_request_topic_list_1(topics, out)
 
 
 def _write_metadata_request_2(item: MetadataRequest, out: Append) -> None:
@@ -634,7 +635,8 @@ def _write_metadata_request_2(item: MetadataRequest, out: Append) -> None:
     else:
         n = len(topics)
         out(pack_i(n))
-        _write_metadata_request_topic_list_1(topics, out)
+        if n:
+            _write_metadata_request_topic_list_1(topics, out)
 
 
 def _write_metadata_request_3(item: MetadataRequest, out: Append) -> None:
@@ -650,7 +652,8 @@ def _write_metadata_request_3(item: MetadataRequest, out: Append) -> None:
     else:
         n = len(topics)
         out(pack_i(n))
-        _write_metadata_request_topic_list_1(topics, out)
+        if n:
+            _write_metadata_request_topic_list_1(topics, out)
     out(pack_t(item.allow_auto_topic_creation))
 
 
@@ -663,7 +666,8 @@ def _write_metadata_request_4(item: MetadataRequest, out: Append) -> None:
     else:
         n = len(topics)
         out(pack_i(n))
-        _write_metadata_request_topic_list_1(topics, out)
+        if n:
+            _write_metadata_request_topic_list_1(topics, out)
     out(
         pack_ttt(
             item.allow_auto_topic_creation,
@@ -701,7 +705,8 @@ def _write_metadata_request_5(item: MetadataRequest, out: Append) -> None:
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_metadata_request_topic_list_2(topics, out)
+        if n:
+            _write_metadata_request_topic_list_2(topics, out)
     out(
         pack_tttx(
             item.allow_auto_topic_creation,
@@ -743,7 +748,8 @@ def _write_metadata_request_6(item: MetadataRequest, out: Append) -> None:
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_metadata_request_topic_list_3(topics, out)
+        if n:
+            _write_metadata_request_topic_list_3(topics, out)
     out(
         pack_tttx(
             item.allow_auto_topic_creation,
@@ -767,7 +773,8 @@ def _write_metadata_request_7(item: MetadataRequest, out: Append) -> None:
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_metadata_request_topic_list_3(topics, out)
+        if n:
+            _write_metadata_request_topic_list_3(topics, out)
     out(pack_ttx(item.allow_auto_topic_creation, item.include_topic_authorized_operations))
 
 
@@ -1816,7 +1823,8 @@ def _write_metadata_response_topic_list_1(items: list[MetadataResponseTopic], ou
         partitions = item.partitions
         n = len(partitions)
         out(pack_i(n))
-        _write_metadata_response_partition_list_1(partitions, out)
+        if n:
+            _write_metadata_response_partition_list_1(partitions, out)
 
 
 def _write_metadata_response_1(item: MetadataResponse, out: Append) -> None:
@@ -1827,11 +1835,13 @@ def _write_metadata_response_1(item: MetadataResponse, out: Append) -> None:
     brokers = item.brokers
     n = len(brokers)
     out(pack_i(n))
-    _write_metadata_response_broker_list_1(brokers, out)
+    if n:
+        _write_metadata_response_broker_list_1(brokers, out)
     topics = item.topics
     n = len(topics)
     out(pack_i(n))
-    _write_metadata_response_topic_list_1(topics, out)
+    if n:
+        _write_metadata_response_topic_list_1(topics, out)
 
 
 def _write_metadata_response_broker_list_2(
@@ -1879,7 +1889,8 @@ def _write_metadata_response_topic_list_2(items: list[MetadataResponseTopic], ou
         partitions = item.partitions
         n = len(partitions)
         out(pack_ti(item.is_internal, n))
-        _write_metadata_response_partition_list_1(partitions, out)
+        if n:
+            _write_metadata_response_partition_list_1(partitions, out)
 
 
 def _write_metadata_response_2(item: MetadataResponse, out: Append) -> None:
@@ -1890,11 +1901,13 @@ def _write_metadata_response_2(item: MetadataResponse, out: Append) -> None:
     brokers = item.brokers
     n = len(brokers)
     out(pack_i(n))
-    _write_metadata_response_broker_list_2(brokers, out)
+    if n:
+        _write_metadata_response_broker_list_2(brokers, out)
     topics = item.topics
     n = len(topics)
     out(pack_ii(item.controller_id, n))
-    _write_metadata_response_topic_list_2(topics, out)
+    if n:
+        _write_metadata_response_topic_list_2(topics, out)
 
 
 def _write_metadata_response_3(item: MetadataResponse, out: Append) -> None:
@@ -1905,7 +1918,8 @@ def _write_metadata_response_3(item: MetadataResponse, out: Append) -> None:
     brokers = item.brokers
     n = len(brokers)
     out(pack_i(n))
-    _write_metadata_response_broker_list_2(brokers, out)
+    if n:
+        _write_metadata_response_broker_list_2(brokers, out)
     cluster_id = item.cluster_id
     if cluster_id is None:
         out(b"\xff\xff")
@@ -1920,7 +1934,8 @@ def _write_metadata_response_3(item: MetadataResponse, out: Append) -> None:
     topics = item.topics
     n = len(topics)
     out(pack_ii(item.controller_id, n))
-    _write_metadata_response_topic_list_2(topics, out)
+    if n:
+        _write_metadata_response_topic_list_2(topics, out)
 
 
 def _write_metadata_response_4(item: MetadataResponse, out: Append) -> None:
@@ -1931,7 +1946,8 @@ def _write_metadata_response_4(item: MetadataResponse, out: Append) -> None:
     brokers = item.brokers
     n = len(brokers)
     out(pack_ii(item.throttle_time_ms, n))
-    _write_metadata_response_broker_list_2(brokers, out)
+    if n:
+        _write_metadata_response_broker_list_2(brokers, out)
     cluster_id = item.cluster_id
     if cluster_id is None:
         out(b"\xff\xff")
@@ -1946,7 +1962,8 @@ def _write_metadata_response_4(item: MetadataResponse, out: Append) -> None:
     topics = item.topics
     n = len(topics)
     out(pack_ii(item.controller_id, n))
-    _write_metadata_response_topic_list_2(topics, out)
+    if n:
+        _write_metadata_response_topic_list_2(topics, out)
 
 
 def _write_metadata_response_partition_list_2(
@@ -2005,7 +2022,8 @@ def _write_metadata_response_topic_list_3(items: list[MetadataResponseTopic], ou
         partitions = item.partitions
         n = len(partitions)
         out(pack_ti(item.is_internal, n))
-        _write_metadata_response_partition_list_2(partitions, out)
+        if n:
+            _write_metadata_response_partition_list_2(partitions, out)
 
 
 def _write_metadata_response_5(item: MetadataResponse, out: Append) -> None:
@@ -2016,7 +2034,8 @@ def _write_metadata_response_5(item: MetadataResponse, out: Append) -> None:
     brokers = item.brokers
     n = len(brokers)
     out(pack_ii(item.throttle_time_ms, n))
-    _write_metadata_response_broker_list_2(brokers, out)
+    if n:
+        _write_metadata_response_broker_list_2(brokers, out)
     cluster_id = item.cluster_id
     if cluster_id is None:
         out(b"\xff\xff")
@@ -2031,7 +2050,8 @@ def _write_metadata_response_5(item: MetadataResponse, out: Append) -> None:
     topics = item.topics
     n = len(topics)
     out(pack_ii(item.controller_id, n))
-    _write_metadata_response_topic_list_3(topics, out)
+    if n:
+        _write_metadata_response_topic_list_3(topics, out)
 
 
 def _write_metadata_response_partition_list_3(
@@ -2099,7 +2119,8 @@ def _write_metadata_response_topic_list_4(items: list[MetadataResponseTopic], ou
         partitions = item.partitions
         n = len(partitions)
         out(pack_ti(item.is_internal, n))
-        _write_metadata_response_partition_list_3(partitions, out)
+        if n:
+            _write_metadata_response_partition_list_3(partitions, out)
 
 
 def _write_metadata_response_6(item: MetadataResponse, out: Append) -> None:
@@ -2110,7 +2131,8 @@ def _write_metadata_response_6(item: MetadataResponse, out: Append) -> None:
     brokers = item.brokers
     n = len(brokers)
     out(pack_ii(item.throttle_time_ms, n))
-    _write_metadata_response_broker_list_2(brokers, out)
+    if n:
+        _write_metadata_response_broker_list_2(brokers, out)
     cluster_id = item.cluster_id
     if cluster_id is None:
         out(b"\xff\xff")
@@ -2125,7 +2147,8 @@ def _write_metadata_response_6(item: MetadataResponse, out: Append) -> None:
     topics = item.topics
     n = len(topics)
     out(pack_ii(item.controller_id, n))
-    _write_metadata_response_topic_list_4(topics, out)
+    if n:
+        _write_metadata_response_topic_list_4(topics, out)
 
 
 def _write_metadata_response_topic_list_5(items: list[MetadataResponseTopic], out: Append) -> None:
@@ -2145,7 +2168,8 @@ def _write_metadata_response_topic_list_5(items: list[MetadataResponseTopic], ou
         partitions = item.partitions
         n = len(partitions)
         out(pack_ti(item.is_internal, n))
-        _write_metadata_response_partition_list_3(partitions, out)
+        if n:
+            _write_metadata_response_partition_list_3(partitions, out)
         out(pack_i(item.topic_authorized_operations))
 
 
@@ -2155,7 +2179,8 @@ def _write_metadata_response_7(item: MetadataResponse, out: Append) -> None:
     brokers = item.brokers
     n = len(brokers)
     out(pack_ii(item.throttle_time_ms, n))
-    _write_metadata_response_broker_list_2(brokers, out)
+    if n:
+        _write_metadata_response_broker_list_2(brokers, out)
     cluster_id = item.cluster_id
     if cluster_id is None:
         out(b"\xff\xff")
@@ -2170,7 +2195,8 @@ def _write_metadata_response_7(item: MetadataResponse, out: Append) -> None:
     topics = item.topics
     n = len(topics)
     out(pack_ii(item.controller_id, n))
-    _write_metadata_response_topic_list_5(topics, out)
+    if n:
+        _write_metadata_response_topic_list_5(topics, out)
     out(pack_i(item.cluster_authorized_operations))
 
 
@@ -2262,7 +2288,8 @@ def _write_metadata_response_topic_list_6(items: list[MetadataResponseTopic], ou
         else:
             out(pack_t(item.is_internal))
             out(varint(n + 1))
-        _write_metadata_response_partition_list_4(partitions, out)
+        if n:
+            _write_metadata_response_partition_list_4(partitions, out)
         out(pack_ix(item.topic_authorized_operations))
 
 
@@ -2276,7 +2303,8 @@ def _write_metadata_response_8(item: MetadataResponse, out: Append) -> None:
     else:
         out(pack_i(item.throttle_time_ms))
         out(varint(n + 1))
-    _write_metadata_response_broker_list_3(brokers, out)
+    if n:
+        _write_metadata_response_broker_list_3(brokers, out)
     cluster_id = item.cluster_id
     if cluster_id is None:
         out(b"\x00")
@@ -2294,7 +2322,8 @@ def _write_metadata_response_8(item: MetadataResponse, out: Append) -> None:
     else:
         out(pack_i(item.controller_id))
         out(varint(n + 1))
-    _write_metadata_response_topic_list_6(topics, out)
+    if n:
+        _write_metadata_response_topic_list_6(topics, out)
     out(pack_ix(item.cluster_authorized_operations))
 
 
@@ -2321,7 +2350,8 @@ def _write_metadata_response_topic_list_7(items: list[MetadataResponseTopic], ou
         else:
             out(pack_ut(item.topic_id, item.is_internal))
             out(varint(n + 1))
-        _write_metadata_response_partition_list_4(partitions, out)
+        if n:
+            _write_metadata_response_partition_list_4(partitions, out)
         out(pack_ix(item.topic_authorized_operations))
 
 
@@ -2335,7 +2365,8 @@ def _write_metadata_response_9(item: MetadataResponse, out: Append) -> None:
     else:
         out(pack_i(item.throttle_time_ms))
         out(varint(n + 1))
-    _write_metadata_response_broker_list_3(brokers, out)
+    if n:
+        _write_metadata_response_broker_list_3(brokers, out)
     cluster_id = item.cluster_id
     if cluster_id is None:
         out(b"\x00")
@@ -2353,7 +2384,8 @@ def _write_metadata_response_9(item: MetadataResponse, out: Append) -> None:
     else:
         out(pack_i(item.controller_id))
         out(varint(n + 1))
-    _write_metadata_response_topic_list_7(topics, out)
+    if n:
+        _write_metadata_response_topic_list_7(topics, out)
     out(pack_ix(item.cluster_authorized_operations))
 
 
@@ -2369,7 +2401,8 @@ def _write_metadata_response_10(item: MetadataResponse, out: Append) -> None:
     else:
         out(pack_i(item.throttle_time_ms))
         out(varint(n + 1))
-    _write_metadata_response_broker_list_3(brokers, out)
+    if n:
+        _write_metadata_response_broker_list_3(brokers, out)
     cluster_id = item.cluster_id
     if cluster_id is None:
         out(b"\x00")
@@ -2387,7 +2420,8 @@ def _write_metadata_response_10(item: MetadataResponse, out: Append) -> None:
     else:
         out(pack_i(item.controller_id))
         out(varint(n + 1))
-    _write_metadata_response_topic_list_7(topics, out)
+    if n:
+        _write_metadata_response_topic_list_7(topics, out)
     out(b"\x00")
 
 
@@ -2415,7 +2449,8 @@ def _write_metadata_response_topic_list_8(items: list[MetadataResponseTopic], ou
         else:
             out(pack_ut(item.topic_id, item.is_internal))
             out(varint(n + 1))
-        _write_metadata_response_partition_list_4(partitions, out)
+        if n:
+            _write_metadata_response_partition_list_4(partitions, out)
         out(pack_ix(item.topic_authorized_operations))
 
 
@@ -2431,7 +2466,8 @@ def _write_metadata_response_11(item: MetadataResponse, out: Append) -> None:
     else:
         out(pack_i(item.throttle_time_ms))
         out(varint(n + 1))
-    _write_metadata_response_broker_list_3(brokers, out)
+    if n:
+        _write_metadata_response_broker_list_3(brokers, out)
     cluster_id = item.cluster_id
     if cluster_id is None:
         out(b"\x00")
@@ -2449,7 +2485,8 @@ def _write_metadata_response_11(item: MetadataResponse, out: Append) -> None:
     else:
         out(pack_i(item.controller_id))
         out(varint(n + 1))
-    _write_metadata_response_topic_list_8(topics, out)
+    if n:
+        _write_metadata_response_topic_list_8(topics, out)
     out(b"\x00")
 
 
@@ -2465,7 +2502,8 @@ def _write_metadata_response_12(item: MetadataResponse, out: Append) -> None:
     else:
         out(pack_i(item.throttle_time_ms))
         out(varint(n + 1))
-    _write_metadata_response_broker_list_3(brokers, out)
+    if n:
+        _write_metadata_response_broker_list_3(brokers, out)
     cluster_id = item.cluster_id
     if cluster_id is None:
         out(b"\x00")
@@ -2483,7 +2521,8 @@ def _write_metadata_response_12(item: MetadataResponse, out: Append) -> None:
     else:
         out(pack_i(item.controller_id))
         out(varint(n + 1))
-    _write_metadata_response_topic_list_8(topics, out)
+    if n:
+        _write_metadata_response_topic_list_8(topics, out)
     out(pack_hx(item.error_code))
 
 

@@ -769,7 +769,8 @@ def _write_offset_commit_request_topic_list_1(
         partitions = item.partitions
         n = len(partitions)
         out(pack_i(n))
-        _write_offset_commit_request_partition_list_1(partitions, out)
+        if n:
+            _write_offset_commit_request_partition_list_1(partitions, out)
 
 
 def _write_offset_commit_request_1(item: OffsetCommitRequest, out: Append) -> None:
@@ -794,7 +795,8 @@ def _write_offset_commit_request_1(item: OffsetCommitRequest, out: Append) -> No
     topics = item.topics
     n = len(topics)
     out(pack_qi(item.retention_time_ms, n))
-    _write_offset_commit_request_topic_list_1(topics, out)
+    if n:
+        _write_offset_commit_request_topic_list_1(topics, out)
 
 
 def _write_offset_commit_request_2(item: OffsetCommitRequest, out: Append) -> None:
@@ -819,7 +821,8 @@ def _write_offset_commit_request_2(item: OffsetCommitRequest, out: Append) -> No
     topics = item.topics
     n = len(topics)
     out(pack_i(n))
-    _write_offset_commit_request_topic_list_1(topics, out)
+    if n:
+        _write_offset_commit_request_topic_list_1(topics, out)
 
 
 def _write_offset_commit_request_partition_list_2(
@@ -879,7 +882,8 @@ def _write_offset_commit_request_topic_list_2(
         partitions = item.partitions
         n = len(partitions)
         out(pack_i(n))
-        _write_offset_commit_request_partition_list_2(partitions, out)
+        if n:
+            _write_offset_commit_request_partition_list_2(partitions, out)
 
 
 def _write_offset_commit_request_3(item: OffsetCommitRequest, out: Append) -> None:
@@ -904,7 +908,8 @@ def _write_offset_commit_request_3(item: OffsetCommitRequest, out: Append) -> No
     topics = item.topics
     n = len(topics)
     out(pack_i(n))
-    _write_offset_commit_request_topic_list_2(topics, out)
+    if n:
+        _write_offset_commit_request_topic_list_2(topics, out)
 
 
 def _write_offset_commit_request_4(item: OffsetCommitRequest, out: Append) -> None:
@@ -938,7 +943,8 @@ def _write_offset_commit_request_4(item: OffsetCommitRequest, out: Append) -> No
     topics = item.topics
     n = len(topics)
     out(pack_i(n))
-    _write_offset_commit_request_topic_list_2(topics, out)
+    if n:
+        _write_offset_commit_request_topic_list_2(topics, out)
 
 
 def _write_offset_commit_request_partition_list_3(
@@ -1000,7 +1006,8 @@ def _write_offset_commit_request_topic_list_3(
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_offset_commit_request_partition_list_3(partitions, out)
+        if n:
+            _write_offset_commit_request_partition_list_3(partitions, out)
         out(b"\x00")
 
 
@@ -1036,7 +1043,8 @@ def _write_offset_commit_request_5(item: OffsetCommitRequest, out: Append) -> No
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_offset_commit_request_topic_list_3(topics, out)
+    if n:
+        _write_offset_commit_request_topic_list_3(topics, out)
     out(b"\x00")
 
 
@@ -1055,7 +1063,8 @@ def _write_offset_commit_request_topic_list_4(
         else:
             out(pack_u(item.topic_id))
             out(varint(n + 1))
-        _write_offset_commit_request_partition_list_3(partitions, out)
+        if n:
+            _write_offset_commit_request_partition_list_3(partitions, out)
         out(b"\x00")
 
 
@@ -1091,7 +1100,8 @@ def _write_offset_commit_request_6(item: OffsetCommitRequest, out: Append) -> No
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_offset_commit_request_topic_list_4(topics, out)
+    if n:
+        _write_offset_commit_request_topic_list_4(topics, out)
     out(b"\x00")
 
 
@@ -1332,7 +1342,8 @@ def _write_offset_commit_response_topic_list_1(
         partitions = item.partitions
         n = len(partitions)
         out(pack_i(n))
-        _write_offset_commit_response_partition_list_1(partitions, out)
+        if n:
+            _write_offset_commit_response_partition_list_1(partitions, out)
 
 
 def _write_offset_commit_response_1(item: OffsetCommitResponse, out: Append) -> None:
@@ -1341,7 +1352,8 @@ def _write_offset_commit_response_1(item: OffsetCommitResponse, out: Append) -> 
     topics = item.topics
     n = len(topics)
     out(pack_i(n))
-    _write_offset_commit_response_topic_list_1(topics, out)
+    if n:
+        _write_offset_commit_response_topic_list_1(topics, out)
 
 
 def _write_offset_commit_response_2(item: OffsetCommitResponse, out: Append) -> None:
@@ -1350,7 +1362,8 @@ def _write_offset_commit_response_2(item: OffsetCommitResponse, out: Append) -> 
     topics = item.topics
     n = len(topics)
     out(pack_ii(item.throttle_time_ms, n))
-    _write_offset_commit_response_topic_list_1(topics, out)
+    if n:
+        _write_offset_commit_response_topic_list_1(topics, out)
 
 
 def _write_offset_commit_response_partition_list_2(
@@ -1380,7 +1393,8 @@ def _write_offset_commit_response_topic_list_2(
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_offset_commit_response_partition_list_2(partitions, out)
+        if n:
+            _write_offset_commit_response_partition_list_2(partitions, out)
         out(b"\x00")
 
 
@@ -1394,7 +1408,8 @@ def _write_offset_commit_response_3(item: OffsetCommitResponse, out: Append) -> 
     else:
         out(pack_i(item.throttle_time_ms))
         out(varint(n + 1))
-    _write_offset_commit_response_topic_list_2(topics, out)
+    if n:
+        _write_offset_commit_response_topic_list_2(topics, out)
     out(b"\x00")
 
 
@@ -1413,7 +1428,8 @@ def _write_offset_commit_response_topic_list_3(
         else:
             out(pack_u(item.topic_id))
             out(varint(n + 1))
-        _write_offset_commit_response_partition_list_2(partitions, out)
+        if n:
+            _write_offset_commit_response_partition_list_2(partitions, out)
         out(b"\x00")
 
 
@@ -1427,7 +1443,8 @@ def _write_offset_commit_response_4(item: OffsetCommitResponse, out: Append) -> 
     else:
         out(pack_i(item.throttle_time_ms))
         out(varint(n + 1))
-    _write_offset_commit_response_topic_list_3(topics, out)
+    if n:
+        _write_offset_commit_response_topic_list_3(topics, out)
     out(b"\x00")
 
 

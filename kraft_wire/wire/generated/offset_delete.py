@@ -261,7 +261,8 @@ def _write_offset_delete_request_topic_list_1(
         partitions = item.partitions
         n = len(partitions)
         out(pack_i(n))
-        _write_offset_delete_request_partition_list_1(partitions, out)
+        if n:
+            _write_offset_delete_request_partition_list_1(partitions, out)
 
 
 def _write_offset_delete_request_1(item: OffsetDeleteRequest, out: Append) -> None:
@@ -275,7 +276,8 @@ def _write_offset_delete_request_1(item: OffsetDeleteRequest, out: Append) -> No
     topics = item.topics
     n = len(topics)
     out(pack_i(n))
-    _write_offset_delete_request_topic_list_1(topics, out)
+    if n:
+        _write_offset_delete_request_topic_list_1(topics, out)
 
 
 def _read_offset_delete_response_partition_list_1(
@@ -357,14 +359,16 @@ def _write_offset_delete_response_topic_list_1(
         partitions = item.partitions
         n = len(partitions)
         out(pack_i(n))
-        _write_offset_delete_response_partition_list_1(partitions, out)
+        if n:
+            _write_offset_delete_response_partition_list_1(partitions, out)
 
 
 def _write_offset_delete_response_1(item: OffsetDeleteResponse, out: Append) -> None:
     topics = item.topics
     n = len(topics)
     out(pack_hii(item.error_code, item.throttle_time_ms, n))
-    _write_offset_delete_response_topic_list_1(topics, out)
+    if n:
+        _write_offset_delete_response_topic_list_1(topics, out)
 
 
 OffsetDeleteRequest._decoders = {

@@ -875,7 +875,8 @@ def _write_offset_fetch_request_1(item: OffsetFetchRequest, out: Append) -> None
         raise Unusual
     n = len(topics)
     out(pack_i(n))
-    _write_offset_fetch_request_topic_list_1(topics, out)
+    if n:
+        _write_offset_fetch_request_topic_list_1(topics, out)
 
 
 def _write_offset_fetch_request_2(item: OffsetFetchRequest, out: Append) -> None:
@@ -898,7 +899,8 @@ def _write_offset_fetch_request_2(item: OffsetFetchRequest, out: Append) -> None
     else:
         n = len(topics)
         out(pack_i(n))
-        _write_offset_fetch_request_topic_list_1(topics, out)
+        if n:
+            _write_offset_fetch_request_topic_list_1(topics, out)
 
 
 def _write_offset_fetch_request_topic_list_2(
@@ -945,7 +947,8 @@ def _write_offset_fetch_request_3(item: OffsetFetchRequest, out: Append) -> None
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_offset_fetch_request_topic_list_2(topics, out)
+        if n:
+            _write_offset_fetch_request_topic_list_2(topics, out)
     out(b"\x00")
 
 
@@ -969,7 +972,8 @@ def _write_offset_fetch_request_4(item: OffsetFetchRequest, out: Append) -> None
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_offset_fetch_request_topic_list_2(topics, out)
+        if n:
+            _write_offset_fetch_request_topic_list_2(topics, out)
     out(pack_tx(item.require_stable))
 
 
@@ -1016,7 +1020,8 @@ def _write_offset_fetch_request_group_list_1(
                 out(one_byte[n + 1])
             else:
                 out(varint(n + 1))
-            _write_offset_fetch_request_topics_list_1(topics, out)
+            if n:
+                _write_offset_fetch_request_topics_list_1(topics, out)
         out(b"\x00")
 
 
@@ -1033,7 +1038,8 @@ def _write_offset_fetch_request_5(item: OffsetFetchRequest, out: Append) -> None
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_offset_fetch_request_group_list_1(groups, out)
+    if n:
+        _write_offset_fetch_request_group_list_1(groups, out)
     out(pack_tx(item.require_stable))
 
 
@@ -1069,7 +1075,8 @@ def _write_offset_fetch_request_group_list_2(
             else:
                 out(pack_i(item.member_epoch))
                 out(varint(n + 1))
-            _write_offset_fetch_request_topics_list_1(topics, out)
+            if n:
+                _write_offset_fetch_request_topics_list_1(topics, out)
         out(b"\x00")
 
 
@@ -1086,7 +1093,8 @@ def _write_offset_fetch_request_6(item: OffsetFetchRequest, out: Append) -> None
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_offset_fetch_request_group_list_2(groups, out)
+    if n:
+        _write_offset_fetch_request_group_list_2(groups, out)
     out(pack_tx(item.require_stable))
 
 
@@ -1141,7 +1149,8 @@ def _write_offset_fetch_request_group_list_3(
             else:
                 out(pack_i(item.member_epoch))
                 out(varint(n + 1))
-            _write_offset_fetch_request_topics_list_2(topics, out)
+            if n:
+                _write_offset_fetch_request_topics_list_2(topics, out)
         out(b"\x00")
 
 
@@ -1158,7 +1167,8 @@ def _write_offset_fetch_request_7(item: OffsetFetchRequest, out: Append) -> None
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_offset_fetch_request_group_list_3(groups, out)
+    if n:
+        _write_offset_fetch_request_group_list_3(groups, out)
     out(pack_tx(item.require_stable))
 
 
@@ -1705,7 +1715,8 @@ def _write_offset_fetch_response_topic_list_1(
         partitions = item.partitions
         n = len(partitions)
         out(pack_i(n))
-        _write_offset_fetch_response_partition_list_1(partitions, out)
+        if n:
+            _write_offset_fetch_response_partition_list_1(partitions, out)
 
 
 def _write_offset_fetch_response_1(item: OffsetFetchResponse, out: Append) -> None:
@@ -1716,7 +1727,8 @@ def _write_offset_fetch_response_1(item: OffsetFetchResponse, out: Append) -> No
     topics = item.topics
     n = len(topics)
     out(pack_i(n))
-    _write_offset_fetch_response_topic_list_1(topics, out)
+    if n:
+        _write_offset_fetch_response_topic_list_1(topics, out)
 
 
 def _write_offset_fetch_response_2(item: OffsetFetchResponse, out: Append) -> None:
@@ -1727,7 +1739,8 @@ def _write_offset_fetch_response_2(item: OffsetFetchResponse, out: Append) -> No
     topics = item.topics
     n = len(topics)
     out(pack_i(n))
-    _write_offset_fetch_response_topic_list_1(topics, out)
+    if n:
+        _write_offset_fetch_response_topic_list_1(topics, out)
     out(pack_h(item.error_code))
 
 
@@ -1739,7 +1752,8 @@ def _write_offset_fetch_response_3(item: OffsetFetchResponse, out: Append) -> No
     topics = item.topics
     n = len(topics)
     out(pack_ii(item.throttle_time_ms, n))
-    _write_offset_fetch_response_topic_list_1(topics, out)
+    if n:
+        _write_offset_fetch_response_topic_list_1(topics, out)
     out(pack_h(item.error_code))
 
 
@@ -1803,7 +1817,8 @@ def _write_offset_fetch_response_topic_list_2(
         partitions = item.partitions
         n = len(partitions)
         out(pack_i(n))
-        _write_offset_fetch_response_partition_list_2(partitions, out)
+        if n:
+            _write_offset_fetch_response_partition_list_2(partitions, out)
 
 
 def _write_offset_fetch_response_4(item: OffsetFetchResponse, out: Append) -> None:
@@ -1814,7 +1829,8 @@ def _write_offset_fetch_response_4(item: OffsetFetchResponse, out: Append) -> No
     topics = item.topics
     n = len(topics)
     out(pack_ii(item.throttle_time_ms, n))
-    _write_offset_fetch_response_topic_list_2(topics, out)
+    if n:
+        _write_offset_fetch_response_topic_list_2(topics, out)
     out(pack_h(item.error_code))
 
 
@@ -1879,7 +1895,8 @@ def _write_offset_fetch_response_topic_list_3(
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_offset_fetch_response_partition_list_3(partitions, out)
+        if n:
+            _write_offset_fetch_response_partition_list_3(partitions, out)
         out(b"\x00")
 
 
@@ -1895,7 +1912,8 @@ def _write_offset_fetch_response_5(item: OffsetFetchResponse, out: Append) -> No
     else:
         out(pack_i(item.throttle_time_ms))
         out(varint(n + 1))
-    _write_offset_fetch_response_topic_list_3(topics, out)
+    if n:
+        _write_offset_fetch_response_topic_list_3(topics, out)
     out(pack_hx(item.error_code))
 
 
@@ -1960,7 +1978,8 @@ def _write_offset_fetch_response_topics_list_1(
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_offset_fetch_response_partitions_list_1(partitions, out)
+        if n:
+            _write_offset_fetch_response_partitions_list_1(partitions, out)
         out(b"\x00")
 
 
@@ -1982,7 +2001,8 @@ def _write_offset_fetch_response_group_list_1(
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_offset_fetch_response_topics_list_1(topics, out)
+        if n:
+            _write_offset_fetch_response_topics_list_1(topics, out)
         out(pack_hx(item.error_code))
 
 
@@ -1998,7 +2018,8 @@ def _write_offset_fetch_response_6(item: OffsetFetchResponse, out: Append) -> No
     else:
         out(pack_i(item.throttle_time_ms))
         out(varint(n + 1))
-    _write_offset_fetch_response_group_list_1(groups, out)
+    if n:
+        _write_offset_fetch_response_group_list_1(groups, out)
     out(b"\x00")
 
 
@@ -2017,7 +2038,8 @@ def _write_offset_fetch_response_topics_list_2(
         else:
             out(pack_u(item.topic_id))
             out(varint(n + 1))
-        _write_offset_fetch_response_partitions_list_1(partitions, out)
+        if n:
+            _write_offset_fetch_response_partitions_list_1(partitions, out)
         out(b"\x00")
 
 
@@ -2039,7 +2061,8 @@ def _write_offset_fetch_response_group_list_2(
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_offset_fetch_response_topics_list_2(topics, out)
+        if n:
+            _write_offset_fetch_response_topics_list_2(topics, out)
         out(pack_hx(item.error_code))
 
 
@@ -2055,7 +2078,8 @@ def _write_offset_fetch_response_7(item: OffsetFetchResponse, out: Append) -> No
     else:
         out(pack_i(item.throttle_time_ms))
         out(varint(n + 1))
-    _write_offset_fetch_response_group_list_2(groups, out)
+    if n:
+        _write_offset_fetch_response_group_list_2(groups, out)
     out(b"\x00")
 
 

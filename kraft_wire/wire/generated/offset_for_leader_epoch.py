@@ -415,7 +415,8 @@ def _write_offset_for_leader_topic_list_1(items: list[OffsetForLeaderTopic], out
         partitions = item.partitions
         n = len(partitions)
         out(pack_i(n))
-        _write_offset_for_leader_partition_list_1(partitions, out)
+        if n:
+            _write_offset_for_leader_partition_list_1(partitions, out)
 
 
 def _write_offset_for_leader_epoch_request_1(
@@ -426,7 +427,8 @@ def _write_offset_for_leader_epoch_request_1(
     topics = item.topics
     n = len(topics)
     out(pack_i(n))
-    _write_offset_for_leader_topic_list_1(topics, out)
+    if n:
+        _write_offset_for_leader_topic_list_1(topics, out)
 
 
 def _write_offset_for_leader_epoch_request_2(
@@ -437,7 +439,8 @@ def _write_offset_for_leader_epoch_request_2(
     topics = item.topics
     n = len(topics)
     out(pack_ii(item.replica_id, n))
-    _write_offset_for_leader_topic_list_1(topics, out)
+    if n:
+        _write_offset_for_leader_topic_list_1(topics, out)
 
 
 def _write_offset_for_leader_partition_list_2(
@@ -465,7 +468,8 @@ def _write_offset_for_leader_topic_list_2(items: list[OffsetForLeaderTopic], out
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_offset_for_leader_partition_list_2(partitions, out)
+        if n:
+            _write_offset_for_leader_partition_list_2(partitions, out)
         out(b"\x00")
 
 
@@ -481,7 +485,8 @@ def _write_offset_for_leader_epoch_request_3(
     else:
         out(pack_i(item.replica_id))
         out(varint(n + 1))
-    _write_offset_for_leader_topic_list_2(topics, out)
+    if n:
+        _write_offset_for_leader_topic_list_2(topics, out)
     out(b"\x00")
 
 
@@ -648,7 +653,8 @@ def _write_offset_for_leader_topic_result_list_1(
         partitions = item.partitions
         n = len(partitions)
         out(pack_i(n))
-        _write_epoch_end_offset_list_1(partitions, out)
+        if n:
+            _write_epoch_end_offset_list_1(partitions, out)
 
 
 def _write_offset_for_leader_epoch_response_1(
@@ -659,7 +665,8 @@ def _write_offset_for_leader_epoch_response_1(
     topics = item.topics
     n = len(topics)
     out(pack_ii(item.throttle_time_ms, n))
-    _write_offset_for_leader_topic_result_list_1(topics, out)
+    if n:
+        _write_offset_for_leader_topic_result_list_1(topics, out)
 
 
 def _write_epoch_end_offset_list_2(items: list[EpochEndOffset], out: Append) -> None:
@@ -687,7 +694,8 @@ def _write_offset_for_leader_topic_result_list_2(
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_epoch_end_offset_list_2(partitions, out)
+        if n:
+            _write_epoch_end_offset_list_2(partitions, out)
         out(b"\x00")
 
 
@@ -703,7 +711,8 @@ def _write_offset_for_leader_epoch_response_2(
     else:
         out(pack_i(item.throttle_time_ms))
         out(varint(n + 1))
-    _write_offset_for_leader_topic_result_list_2(topics, out)
+    if n:
+        _write_offset_for_leader_topic_result_list_2(topics, out)
     out(b"\x00")
 
 

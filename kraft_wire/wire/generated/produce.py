@@ -488,6 +488,9 @@ def _read_partition_produce_data_list_2(
         pos += 5
         if n_records < 128:
             n_records -= 1
+        elif 0 < (second := data[pos]) < 128:
+            n_records = (second << 7 | n_records & 127) - 1
+            pos += 1
         else:
             n_records, pos = long_count(data, pos, n_records)
         if n_records < 0:
@@ -674,7 +677,8 @@ def _write_topic_produce_data_list_1(items: list[TopicProduceData], out: Append)
         partition_data = item.partition_data
         n = len(partition_data)
         out(pack_i(n))
-        _write_partition_produce_data_list_1(partition_data, out)
+        if n:
+            _write_partition_produce_data_list_1(partition_data, out)
 
 
 def _write_produce_request_1(item: ProduceRequest, out: Append) -> None:
@@ -694,7 +698,8 @@ def _write_produce_request_1(item: ProduceRequest, out: Append) -> None:
     topic_data = item.topic_data
     n = len(topic_data)
     out(pack_hii(item.acks, item.timeout_ms, n))
-    _write_topic_produce_data_list_1(topic_data, out)
+    if n:
+        _write_topic_produce_data_list_1(topic_data, out)
 
 
 def _write_partition_produce_data_list_2(items: list[PartitionProduceData], out: Append) -> None:
@@ -731,7 +736,8 @@ def _write_topic_produce_data_list_2(items: list[TopicProduceData], out: Append)
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_partition_produce_data_list_2(partition_data, out)
+        if n:
+            _write_partition_produce_data_list_2(partition_data, out)
         out(b"\x00")
 
 
@@ -755,7 +761,8 @@ def _write_produce_request_2(item: ProduceRequest, out: Append) -> None:
     else:
         out(pack_hi(item.acks, item.timeout_ms))
         out(varint(n + 1))
-    _write_topic_produce_data_list_2(topic_data, out)
+    if n:
+        _write_topic_produce_data_list_2(topic_data, out)
     out(b"\x00")
 
 
@@ -772,7 +779,8 @@ def _write_topic_produce_data_list_3(items: list[TopicProduceData], out: Append)
         else:
             out(pack_u(item.topic_id))
             out(varint(n + 1))
-        _write_partition_produce_data_list_2(partition_data, out)
+        if n:
+            _write_partition_produce_data_list_2(partition_data, out)
         out(b"\x00")
 
 
@@ -796,7 +804,8 @@ def _write_produce_request_3(item: ProduceRequest, out: Append) -> None:
     else:
         out(pack_hi(item.acks, item.timeout_ms))
         out(varint(n + 1))
-    _write_topic_produce_data_list_3(topic_data, out)
+    if n:
+        _write_topic_produce_data_list_3(topic_data, out)
     out(b"\x00")
 
 
@@ -1549,7 +1558,8 @@ def _write_topic_produce_response_list_1(items: list[TopicProduceResponse], out:
         partition_responses = item.partition_responses
         n = len(partition_responses)
         out(pack_i(n))
-        _write_partition_produce_response_list_1(partition_responses, out)
+        if n:
+            _write_partition_produce_response_list_1(partition_responses, out)
 
 
 def _write_produce_response_1(item: ProduceResponse, out: Append) -> None:
@@ -1560,7 +1570,8 @@ def _write_produce_response_1(item: ProduceResponse, out: Append) -> None:
     responses = item.responses
     n = len(responses)
     out(pack_i(n))
-    _write_topic_produce_response_list_1(responses, out)
+    if n:
+        _write_topic_produce_response_list_1(responses, out)
     out(pack_i(item.throttle_time_ms))
 
 
@@ -1597,7 +1608,8 @@ def _write_topic_produce_response_list_2(items: list[TopicProduceResponse], out:
         partition_responses = item.partition_responses
         n = len(partition_responses)
         out(pack_i(n))
-        _write_partition_produce_response_list_2(partition_responses, out)
+        if n:
+            _write_partition_produce_response_list_2(partition_responses, out)
 
 
 def _write_produce_response_2(item: ProduceResponse, out: Append) -> None:
@@ -1608,7 +1620,8 @@ def _write_produce_response_2(item: ProduceResponse, out: Append) -> None:
     responses = item.responses
     n = len(responses)
     out(pack_i(n))
-    _write_topic_produce_response_list_2(responses, out)
+    if n:
+        _write_topic_produce_response_list_2(responses, out)
     out(pack_i(item.throttle_time_ms))
 
 
@@ -1651,7 +1664,8 @@ def _write_partition_produce_response_list_3(
                 n,
             )
         )
-        _write_batch_index_and_error_message_list_1(record_errors, out)
+        if n:
+            _write_batch_index_and_error_message_list_1(record_errors, out)
         error_message = item.error_message
         if error_message is None:
             out(b"\xff\xff")
@@ -1679,7 +1693,8 @@ def _write_topic_produce_response_list_3(items: list[TopicProduceResponse], out:
         partition_responses = item.partition_responses
         n = len(partition_responses)
         out(pack_i(n))
-        _write_partition_produce_response_list_3(partition_responses, out)
+        if n:
+            _write_partition_produce_response_list_3(partition_responses, out)
 
 
 def _write_produce_response_3(item: ProduceResponse, out: Append) -> None:
@@ -1690,7 +1705,8 @@ def _write_produce_response_3(item: ProduceResponse, out: Append) -> None:
     responses = item.responses
     n = len(responses)
     out(pack_i(n))
-    _write_topic_produce_response_list_3(responses, out)
+    if n:
+        _write_topic_produce_response_list_3(responses, out)
     out(pack_i(item.throttle_time_ms))
 
 
@@ -1746,7 +1762,8 @@ def _write_partition_produce_response_list_4(
                 )
             )
             out(varint(n + 1))
-        _write_batch_index_and_error_message_list_2(record_errors, out)
+        if n:
+            _write_batch_index_and_error_message_list_2(record_errors, out)
         error_message = item.error_message
         if error_message is None:
             out(b"\x00\x00")
@@ -1776,7 +1793,8 @@ def _write_topic_produce_response_list_4(items: list[TopicProduceResponse], out:
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_partition_produce_response_list_4(partition_responses, out)
+        if n:
+            _write_partition_produce_response_list_4(partition_responses, out)
         out(b"\x00")
 
 
@@ -1791,7 +1809,8 @@ def _write_produce_response_4(item: ProduceResponse, out: Append) -> None:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_topic_produce_response_list_4(responses, out)
+    if n:
+        _write_topic_produce_response_list_4(responses, out)
     out(pack_ix(item.throttle_time_ms))
 
 
@@ -1842,7 +1861,8 @@ def _write_partition_produce_response_list_5(
                 )
             )
             out(varint(n + 1))
-        _write_batch_index_and_error_message_list_2(record_errors, out)
+        if n:
+            _write_batch_index_and_error_message_list_2(record_errors, out)
         error_message = item.error_message
         if error_message is None:
             out(b"\x00")
@@ -1875,7 +1895,8 @@ def _write_topic_produce_response_list_5(items: list[TopicProduceResponse], out:
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_partition_produce_response_list_5(partition_responses, out)
+        if n:
+            _write_partition_produce_response_list_5(partition_responses, out)
         out(b"\x00")
 
 
@@ -1917,7 +1938,8 @@ def _write_produce_response_tags_1(item: ProduceResponse, out: Append) -> None:
             put(one_byte[n + 1])
         else:
             put(varint(n + 1))
-        _write_node_endpoint_list_1(node_endpoints, put)
+        if n:
+            _write_node_endpoint_list_1(node_endpoints, put)
         fields.append((0, parts))
     write_tags(fields, out)
 
@@ -1929,7 +1951,8 @@ def _write_produce_response_5(item: ProduceResponse, out: Append) -> None:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_topic_produce_response_list_5(responses, out)
+    if n:
+        _write_topic_produce_response_list_5(responses, out)
     out(pack_i(item.throttle_time_ms))
     if item.unknown_tagged_fields is None and item.node_endpoints == []:
         out(b"\x00")
@@ -1950,7 +1973,8 @@ def _write_topic_produce_response_list_6(items: list[TopicProduceResponse], out:
         else:
             out(pack_u(item.topic_id))
             out(varint(n + 1))
-        _write_partition_produce_response_list_5(partition_responses, out)
+        if n:
+            _write_partition_produce_response_list_5(partition_responses, out)
         out(b"\x00")
 
 
@@ -1967,7 +1991,8 @@ def _write_produce_response_tags_2(item: ProduceResponse, out: Append) -> None:
             put(one_byte[n + 1])
         else:
             put(varint(n + 1))
-        _write_node_endpoint_list_1(node_endpoints, put)
+        if n:
+            _write_node_endpoint_list_1(node_endpoints, put)
         fields.append((0, parts))
     write_tags(fields, out)
 
@@ -1979,7 +2004,8 @@ def _write_produce_response_6(item: ProduceResponse, out: Append) -> None:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_topic_produce_response_list_6(responses, out)
+    if n:
+        _write_topic_produce_response_list_6(responses, out)
     out(pack_i(item.throttle_time_ms))
     if item.unknown_tagged_fields is None and item.node_endpoints == []:
         out(b"\x00")

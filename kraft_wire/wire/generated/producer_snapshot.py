@@ -150,7 +150,8 @@ def _write_producer_snapshot_1(item: ProducerSnapshot, out: Append) -> None:
     producer_entries = item.producer_entries
     n = len(producer_entries)
     out(pack_Ii(item.crc, n))
-    _write_producer_entry_list_1(producer_entries, out)
+    if n:
+        _write_producer_entry_list_1(producer_entries, out)
 
 
 ProducerSnapshot._decoders = {

@@ -114,6 +114,9 @@ def _read_push_telemetry_request_1(data: Buffer, pos: int) -> tuple[PushTelemetr
     pos += 23
     if n_metrics < 128:
         n_metrics -= 1
+    elif 0 < (second := data[pos]) < 128:
+        n_metrics = (second << 7 | n_metrics & 127) - 1
+        pos += 1
     else:
         n_metrics, pos = long_count(data, pos, n_metrics)
     if n_metrics < 0:

@@ -224,7 +224,8 @@ def _write_quorum_state_data_1(item: QuorumStateData, out: Append) -> None:
         else:
             out(pack_iiiq(item.leader_id, item.leader_epoch, item.voted_id, item.applied_offset))
             out(varint(n + 1))
-        _write_voter_list_1(current_voters, out)
+        if n:
+            _write_voter_list_1(current_voters, out)
     out(b"\x00")
 
 

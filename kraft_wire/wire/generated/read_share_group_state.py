@@ -358,7 +358,8 @@ def _write_read_state_data_list_1(items: list[ReadStateData], out: Append) -> No
         else:
             out(pack_u(item.topic_id))
             out(varint(n + 1))
-        _write_partition_data_list_1(partitions, out)
+        if n:
+            _write_partition_data_list_1(partitions, out)
         out(b"\x00")
 
 
@@ -377,7 +378,8 @@ def _write_read_share_group_state_request_1(item: ReadShareGroupStateRequest, ou
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_read_state_data_list_1(topics, out)
+    if n:
+        _write_read_state_data_list_1(topics, out)
     out(b"\x00")
 
 
@@ -528,7 +530,8 @@ def _write_partition_result_list_1(items: list[PartitionResult], out: Append) ->
         else:
             out(pack_iq(item.state_epoch, item.start_offset))
             out(varint(n + 1))
-        _write_state_batch_list_1(state_batches, out)
+        if n:
+            _write_state_batch_list_1(state_batches, out)
         out(b"\x00")
 
 
@@ -545,7 +548,8 @@ def _write_read_state_result_list_1(items: list[ReadStateResult], out: Append) -
         else:
             out(pack_u(item.topic_id))
             out(varint(n + 1))
-        _write_partition_result_list_1(partitions, out)
+        if n:
+            _write_partition_result_list_1(partitions, out)
         out(b"\x00")
 
 
@@ -560,7 +564,8 @@ def _write_read_share_group_state_response_1(
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_read_state_result_list_1(results, out)
+    if n:
+        _write_read_state_result_list_1(results, out)
     out(b"\x00")
 
 

@@ -330,7 +330,8 @@ def _write_read_state_summary_data_list_1(items: list[ReadStateSummaryData], out
         else:
             out(pack_u(item.topic_id))
             out(varint(n + 1))
-        _write_partition_data_list_1(partitions, out)
+        if n:
+            _write_partition_data_list_1(partitions, out)
         out(b"\x00")
 
 
@@ -351,7 +352,8 @@ def _write_read_share_group_state_summary_request_1(
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_read_state_summary_data_list_1(topics, out)
+    if n:
+        _write_read_state_summary_data_list_1(topics, out)
     out(b"\x00")
 
 
@@ -585,7 +587,8 @@ def _write_read_state_summary_result_list_1(
         else:
             out(pack_u(item.topic_id))
             out(varint(n + 1))
-        _write_partition_result_list_1(partitions, out)
+        if n:
+            _write_partition_result_list_1(partitions, out)
         out(b"\x00")
 
 
@@ -600,7 +603,8 @@ def _write_read_share_group_state_summary_response_1(
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_read_state_summary_result_list_1(results, out)
+    if n:
+        _write_read_state_summary_result_list_1(results, out)
     out(b"\x00")
 
 
@@ -665,7 +669,8 @@ def _write_read_state_summary_result_list_2(
         else:
             out(pack_u(item.topic_id))
             out(varint(n + 1))
-        _write_partition_result_list_2(partitions, out)
+        if n:
+            _write_partition_result_list_2(partitions, out)
         out(b"\x00")
 
 
@@ -680,7 +685,8 @@ def _write_read_share_group_state_summary_response_2(
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_read_state_summary_result_list_2(results, out)
+    if n:
+        _write_read_state_summary_result_list_2(results, out)
     out(b"\x00")
 
 

@@ -678,14 +678,16 @@ def _write_register_broker_record_1(item: RegisterBrokerRecord, out: Append) -> 
     else:
         out(pack_iuq(item.broker_id, item.incarnation_id, item.broker_epoch))
         out(varint(n + 1))
-    _write_broker_endpoint_list_1(end_points, out)
+    if n:
+        _write_broker_endpoint_list_1(end_points, out)
     features = item.features
     n = len(features)
     if n < 127:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_broker_feature_list_1(features, out)
+    if n:
+        _write_broker_feature_list_1(features, out)
     rack = item.rack
     if rack is None:
         out(pack_Btx(0, item.fenced))
@@ -717,14 +719,16 @@ def _write_register_broker_record_2(item: RegisterBrokerRecord, out: Append) -> 
     else:
         out(pack_iuq(item.broker_id, item.incarnation_id, item.broker_epoch))
         out(varint(n + 1))
-    _write_broker_endpoint_list_1(end_points, out)
+    if n:
+        _write_broker_endpoint_list_1(end_points, out)
     features = item.features
     n = len(features)
     if n < 127:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_broker_feature_list_1(features, out)
+    if n:
+        _write_broker_feature_list_1(features, out)
     rack = item.rack
     if rack is None:
         out(pack_Bttx(0, item.fenced, item.in_controlled_shutdown))
@@ -769,14 +773,16 @@ def _write_register_broker_record_3(item: RegisterBrokerRecord, out: Append) -> 
             )
         )
         out(varint(n + 1))
-    _write_broker_endpoint_list_1(end_points, out)
+    if n:
+        _write_broker_endpoint_list_1(end_points, out)
     features = item.features
     n = len(features)
     if n < 127:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_broker_feature_list_1(features, out)
+    if n:
+        _write_broker_feature_list_1(features, out)
     rack = item.rack
     if rack is None:
         out(pack_Bttx(0, item.fenced, item.in_controlled_shutdown))
@@ -835,14 +841,16 @@ def _write_register_broker_record_4(item: RegisterBrokerRecord, out: Append) -> 
             )
         )
         out(varint(n + 1))
-    _write_broker_endpoint_list_1(end_points, out)
+    if n:
+        _write_broker_endpoint_list_1(end_points, out)
     features = item.features
     n = len(features)
     if n < 127:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_broker_feature_list_1(features, out)
+    if n:
+        _write_broker_feature_list_1(features, out)
     rack = item.rack
     if rack is None:
         out(pack_Btt(0, item.fenced, item.in_controlled_shutdown))
@@ -914,14 +922,16 @@ def _write_register_broker_record_5(item: RegisterBrokerRecord, out: Append) -> 
             )
         )
         out(varint(n + 1))
-    _write_broker_endpoint_list_1(end_points, out)
+    if n:
+        _write_broker_endpoint_list_1(end_points, out)
     features = item.features
     n = len(features)
     if n < 127:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_broker_feature_list_1(features, out)
+    if n:
+        _write_broker_feature_list_1(features, out)
     rack = item.rack
     if rack is None:
         out(pack_Btt(0, item.fenced, item.in_controlled_shutdown))

@@ -291,14 +291,16 @@ def _write_register_controller_record_1(item: RegisterControllerRecord, out: App
     else:
         out(pack_iut(item.controller_id, item.incarnation_id, item.zk_migration_ready))
         out(varint(n + 1))
-    _write_controller_endpoint_list_1(end_points, out)
+    if n:
+        _write_controller_endpoint_list_1(end_points, out)
     features = item.features
     n = len(features)
     if n < 127:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_controller_feature_list_1(features, out)
+    if n:
+        _write_controller_feature_list_1(features, out)
     out(b"\x00")
 
 

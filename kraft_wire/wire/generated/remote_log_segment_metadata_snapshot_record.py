@@ -195,6 +195,9 @@ def _read_remote_log_segment_metadata_snapshot_record_1(
     pos += 5
     if n_custom_metadata < 128:
         n_custom_metadata -= 1
+    elif 0 < (second := data[pos]) < 128:
+        n_custom_metadata = (second << 7 | n_custom_metadata & 127) - 1
+        pos += 1
     else:
         n_custom_metadata, pos = long_count(data, pos, n_custom_metadata)
     if n_custom_metadata < 0:
@@ -268,7 +271,8 @@ def _write_remote_log_segment_metadata_snapshot_record_1(
             )
         )
         out(varint(n + 1))
-    _write_segment_leader_epoch_entry_list_1(segment_leader_epochs, out)
+    if n:
+        _write_segment_leader_epoch_entry_list_1(segment_leader_epochs, out)
     custom_metadata = item.custom_metadata
     if custom_metadata is None:
         out(pack_iB(item.segment_size_in_bytes, 0))

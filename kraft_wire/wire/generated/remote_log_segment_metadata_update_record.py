@@ -178,6 +178,9 @@ def _read_remote_log_segment_metadata_update_record_1(
     pos += 13
     if n_custom_metadata < 128:
         n_custom_metadata -= 1
+    elif 0 < (second := data[pos]) < 128:
+        n_custom_metadata = (second << 7 | n_custom_metadata & 127) - 1
+        pos += 1
     else:
         n_custom_metadata, pos = long_count(data, pos, n_custom_metadata)
     if n_custom_metadata < 0:

@@ -140,6 +140,9 @@ def _read_sasl_authenticate_request_2(
     pos += 1
     if n_auth_bytes < 128:
         n_auth_bytes -= 1
+    elif 0 < (second := data[pos]) < 128:
+        n_auth_bytes = (second << 7 | n_auth_bytes & 127) - 1
+        pos += 1
     else:
         n_auth_bytes, pos = long_count(data, pos, n_auth_bytes)
     if n_auth_bytes < 0:
@@ -263,6 +266,9 @@ def _read_sasl_authenticate_response_3(
         pos += 1
     if n_auth_bytes < 128:
         n_auth_bytes -= 1
+    elif 0 < (second := data[pos]) < 128:
+        n_auth_bytes = (second << 7 | n_auth_bytes & 127) - 1
+        pos += 1
     else:
         n_auth_bytes, pos = long_count(data, pos, n_auth_bytes)
     if n_auth_bytes < 0:

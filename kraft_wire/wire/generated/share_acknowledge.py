@@ -562,7 +562,8 @@ def _write_acknowledge_partition_list_1(items: list[AcknowledgePartition], out: 
         else:
             out(pack_i(item.partition_index))
             out(varint(n + 1))
-        _write_acknowledgement_batch_list_1(acknowledgement_batches, out)
+        if n:
+            _write_acknowledgement_batch_list_1(acknowledgement_batches, out)
         out(b"\x00")
 
 
@@ -579,7 +580,8 @@ def _write_acknowledge_topic_list_1(items: list[AcknowledgeTopic], out: Append) 
         else:
             out(pack_u(item.topic_id))
             out(varint(n + 1))
-        _write_acknowledge_partition_list_1(partitions, out)
+        if n:
+            _write_acknowledge_partition_list_1(partitions, out)
         out(b"\x00")
 
 
@@ -615,7 +617,8 @@ def _write_share_acknowledge_request_1(item: ShareAcknowledgeRequest, out: Appen
     else:
         out(pack_i(item.share_session_epoch))
         out(varint(n + 1))
-    _write_acknowledge_topic_list_1(topics, out)
+    if n:
+        _write_acknowledge_topic_list_1(topics, out)
     out(b"\x00")
 
 
@@ -649,7 +652,8 @@ def _write_share_acknowledge_request_2(item: ShareAcknowledgeRequest, out: Appen
     else:
         out(pack_it(item.share_session_epoch, item.is_renew_ack))
         out(varint(n + 1))
-    _write_acknowledge_topic_list_1(topics, out)
+    if n:
+        _write_acknowledge_topic_list_1(topics, out)
     out(b"\x00")
 
 
@@ -894,7 +898,8 @@ def _write_share_acknowledge_topic_response_list_1(
         else:
             out(pack_u(item.topic_id))
             out(varint(n + 1))
-        _write_partition_data_list_1(partitions, out)
+        if n:
+            _write_partition_data_list_1(partitions, out)
         out(b"\x00")
 
 
@@ -943,14 +948,16 @@ def _write_share_acknowledge_response_1(item: ShareAcknowledgeResponse, out: App
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_share_acknowledge_topic_response_list_1(responses, out)
+    if n:
+        _write_share_acknowledge_topic_response_list_1(responses, out)
     node_endpoints = item.node_endpoints
     n = len(node_endpoints)
     if n < 127:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_node_endpoint_list_1(node_endpoints, out)
+    if n:
+        _write_node_endpoint_list_1(node_endpoints, out)
     out(b"\x00")
 
 
@@ -975,14 +982,16 @@ def _write_share_acknowledge_response_2(item: ShareAcknowledgeResponse, out: App
     else:
         out(pack_i(item.acquisition_lock_timeout_ms))
         out(varint(n + 1))
-    _write_share_acknowledge_topic_response_list_1(responses, out)
+    if n:
+        _write_share_acknowledge_topic_response_list_1(responses, out)
     node_endpoints = item.node_endpoints
     n = len(node_endpoints)
     if n < 127:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_node_endpoint_list_1(node_endpoints, out)
+    if n:
+        _write_node_endpoint_list_1(node_endpoints, out)
     out(b"\x00")
 
 

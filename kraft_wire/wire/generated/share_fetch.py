@@ -787,7 +787,8 @@ def _write_fetch_partition_list_1(items: list[FetchPartition], out: Append) -> N
         else:
             out(pack_i(item.partition_index))
             out(varint(n + 1))
-        _write_acknowledgement_batch_list_1(acknowledgement_batches, out)
+        if n:
+            _write_acknowledgement_batch_list_1(acknowledgement_batches, out)
         out(b"\x00")
 
 
@@ -804,7 +805,8 @@ def _write_fetch_topic_list_1(items: list[FetchTopic], out: Append) -> None:
         else:
             out(pack_u(item.topic_id))
             out(varint(n + 1))
-        _write_fetch_partition_list_1(partitions, out)
+        if n:
+            _write_fetch_partition_list_1(partitions, out)
         out(b"\x00")
 
 
@@ -876,14 +878,16 @@ def _write_share_fetch_request_1(item: ShareFetchRequest, out: Append) -> None:
             )
         )
         out(varint(n + 1))
-    _write_fetch_topic_list_1(topics, out)
+    if n:
+        _write_fetch_topic_list_1(topics, out)
     forgotten_topics_data = item.forgotten_topics_data
     n = len(forgotten_topics_data)
     if n < 127:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_forgotten_topic_list_1(forgotten_topics_data, out)
+    if n:
+        _write_forgotten_topic_list_1(forgotten_topics_data, out)
     out(b"\x00")
 
 
@@ -940,14 +944,16 @@ def _write_share_fetch_request_2(item: ShareFetchRequest, out: Append) -> None:
             )
         )
         out(varint(n + 1))
-    _write_fetch_topic_list_1(topics, out)
+    if n:
+        _write_fetch_topic_list_1(topics, out)
     forgotten_topics_data = item.forgotten_topics_data
     n = len(forgotten_topics_data)
     if n < 127:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_forgotten_topic_list_1(forgotten_topics_data, out)
+    if n:
+        _write_forgotten_topic_list_1(forgotten_topics_data, out)
     out(b"\x00")
 
 
@@ -1021,6 +1027,9 @@ def _read_partition_data_list_1(
         pos += 1
         if n_records < 128:
             n_records -= 1
+        elif 0 < (second := data[pos]) < 128:
+            n_records = (second << 7 | n_records & 127) - 1
+            pos += 1
         else:
             n_records, pos = long_count(data, pos, n_records)
         if n_records < 0:
@@ -1225,7 +1234,8 @@ def _write_partition_data_list_1(items: list[PartitionData], out: Append) -> Non
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_acquired_records_list_1(acquired_records, out)
+        if n:
+            _write_acquired_records_list_1(acquired_records, out)
         out(b"\x00")
 
 
@@ -1244,7 +1254,8 @@ def _write_share_fetchable_topic_response_list_1(
         else:
             out(pack_u(item.topic_id))
             out(varint(n + 1))
-        _write_partition_data_list_1(partitions, out)
+        if n:
+            _write_partition_data_list_1(partitions, out)
         out(b"\x00")
 
 
@@ -1294,14 +1305,16 @@ def _write_share_fetch_response_1(item: ShareFetchResponse, out: Append) -> None
     else:
         out(pack_i(item.acquisition_lock_timeout_ms))
         out(varint(n + 1))
-    _write_share_fetchable_topic_response_list_1(responses, out)
+    if n:
+        _write_share_fetchable_topic_response_list_1(responses, out)
     node_endpoints = item.node_endpoints
     n = len(node_endpoints)
     if n < 127:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_node_endpoint_list_1(node_endpoints, out)
+    if n:
+        _write_node_endpoint_list_1(node_endpoints, out)
     out(b"\x00")
 
 

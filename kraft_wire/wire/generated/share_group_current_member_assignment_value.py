@@ -187,7 +187,8 @@ def _write_share_group_current_member_assignment_value_1(
     else:
         out(pack_iib(item.member_epoch, item.previous_member_epoch, item.state))
         out(varint(n + 1))
-    _write_topic_partitions_list_1(assigned_partitions, out)
+    if n:
+        _write_topic_partitions_list_1(assigned_partitions, out)
     out(b"\x00")
 
 

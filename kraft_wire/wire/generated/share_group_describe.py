@@ -533,7 +533,8 @@ def _write_assignment_1(item: Assignment, out: Append) -> None:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_topic_partitions_list_1(topic_partitions, out)
+    if n:
+        _write_topic_partitions_list_1(topic_partitions, out)
     out(b"\x00")
 
 
@@ -622,7 +623,8 @@ def _write_described_group_list_1(items: list[DescribedGroup], out: Append) -> N
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_member_list_1(members, out)
+        if n:
+            _write_member_list_1(members, out)
         out(pack_ix(item.authorized_operations))
 
 
@@ -636,7 +638,8 @@ def _write_share_group_describe_response_1(item: ShareGroupDescribeResponse, out
     else:
         out(pack_i(item.throttle_time_ms))
         out(varint(n + 1))
-    _write_described_group_list_1(groups, out)
+    if n:
+        _write_described_group_list_1(groups, out)
     out(b"\x00")
 
 

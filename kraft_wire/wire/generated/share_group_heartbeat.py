@@ -405,7 +405,8 @@ def _write_assignment_1(item: Assignment, out: Append) -> None:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_topic_partitions_list_1(topic_partitions, out)
+    if n:
+        _write_topic_partitions_list_1(topic_partitions, out)
     out(b"\x00")
 
 

@@ -289,21 +289,24 @@ def _write_share_group_state_partition_metadata_value_1(
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_topic_partitions_info_list_1(initializing_topics, out)
+    if n:
+        _write_topic_partitions_info_list_1(initializing_topics, out)
     initialized_topics = item.initialized_topics
     n = len(initialized_topics)
     if n < 127:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_topic_partitions_info_list_1(initialized_topics, out)
+    if n:
+        _write_topic_partitions_info_list_1(initialized_topics, out)
     deleting_topics = item.deleting_topics
     n = len(deleting_topics)
     if n < 127:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_topic_info_list_1(deleting_topics, out)
+    if n:
+        _write_topic_info_list_1(deleting_topics, out)
     out(b"\x00")
 
 

@@ -161,7 +161,8 @@ def _write_share_group_target_assignment_member_value_1(
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_topic_partition_list_1(topic_partitions, out)
+    if n:
+        _write_topic_partition_list_1(topic_partitions, out)
     out(b"\x00")
 
 

@@ -235,7 +235,8 @@ def _write_share_snapshot_value_1(item: ShareSnapshotValue, out: Append) -> None
             )
         )
         out(varint(n + 1))
-    _write_state_batch_list_1(state_batches, out)
+    if n:
+        _write_state_batch_list_1(state_batches, out)
     if item.unknown_tagged_fields is None and item.delivery_complete_count == -1:
         out(b"\x00")
     else:

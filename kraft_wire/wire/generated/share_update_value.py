@@ -201,7 +201,8 @@ def _write_share_update_value_1(item: ShareUpdateValue, out: Append) -> None:
     else:
         out(pack_iiq(item.snapshot_epoch, item.leader_epoch, item.start_offset))
         out(varint(n + 1))
-    _write_state_batch_list_1(state_batches, out)
+    if n:
+        _write_state_batch_list_1(state_batches, out)
     if item.unknown_tagged_fields is None and item.delivery_complete_count == -1:
         out(b"\x00")
     else:

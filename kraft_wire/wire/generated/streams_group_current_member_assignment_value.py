@@ -353,42 +353,48 @@ def _write_streams_group_current_member_assignment_value_1(
     else:
         out(pack_iib(item.member_epoch, item.previous_member_epoch, item.state))
         out(varint(n + 1))
-    _write_task_ids_list_1(active_tasks, out)
+    if n:
+        _write_task_ids_list_1(active_tasks, out)
     standby_tasks = item.standby_tasks
     n = len(standby_tasks)
     if n < 127:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_task_ids_list_1(standby_tasks, out)
+    if n:
+        _write_task_ids_list_1(standby_tasks, out)
     warmup_tasks = item.warmup_tasks
     n = len(warmup_tasks)
     if n < 127:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_task_ids_list_1(warmup_tasks, out)
+    if n:
+        _write_task_ids_list_1(warmup_tasks, out)
     active_tasks_pending_revocation = item.active_tasks_pending_revocation
     n = len(active_tasks_pending_revocation)
     if n < 127:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_task_ids_list_1(active_tasks_pending_revocation, out)
+    if n:
+        _write_task_ids_list_1(active_tasks_pending_revocation, out)
     standby_tasks_pending_revocation = item.standby_tasks_pending_revocation
     n = len(standby_tasks_pending_revocation)
     if n < 127:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_task_ids_list_1(standby_tasks_pending_revocation, out)
+    if n:
+        _write_task_ids_list_1(standby_tasks_pending_revocation, out)
     warmup_tasks_pending_revocation = item.warmup_tasks_pending_revocation
     n = len(warmup_tasks_pending_revocation)
     if n < 127:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_task_ids_list_1(warmup_tasks_pending_revocation, out)
+    if n:
+        _write_task_ids_list_1(warmup_tasks_pending_revocation, out)
     out(b"\x00")
 
 

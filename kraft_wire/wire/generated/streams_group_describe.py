@@ -1026,7 +1026,8 @@ def _write_topic_info_list_1(items: list[TopicInfo], out: Append) -> None:
         else:
             out(pack_ih(item.partitions, item.replication_factor))
             out(varint(n + 1))
-        _write_key_value_list_1(topic_configs, out)
+        if n:
+            _write_key_value_list_1(topic_configs, out)
         out(b"\x00")
 
 
@@ -1060,14 +1061,16 @@ def _write_subtopology_list_1(items: list[Subtopology], out: Append) -> None:
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_topic_info_list_1(state_changelog_topics, out)
+        if n:
+            _write_topic_info_list_1(state_changelog_topics, out)
         repartition_source_topics = item.repartition_source_topics
         n = len(repartition_source_topics)
         if n < 127:
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_topic_info_list_1(repartition_source_topics, out)
+        if n:
+            _write_topic_info_list_1(repartition_source_topics, out)
         out(b"\x00")
 
 
@@ -1084,7 +1087,8 @@ def _write_topology_1(item: Topology, out: Append) -> None:
         else:
             out(pack_i(item.epoch))
             out(varint(n + 1))
-        _write_subtopology_list_1(subtopologies, out)
+        if n:
+            _write_subtopology_list_1(subtopologies, out)
     out(b"\x00")
 
 
@@ -1142,21 +1146,24 @@ def _write_assignment_1(item: Assignment, out: Append) -> None:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_task_ids_list_1(active_tasks, out)
+    if n:
+        _write_task_ids_list_1(active_tasks, out)
     standby_tasks = item.standby_tasks
     n = len(standby_tasks)
     if n < 127:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_task_ids_list_1(standby_tasks, out)
+    if n:
+        _write_task_ids_list_1(standby_tasks, out)
     warmup_tasks = item.warmup_tasks
     n = len(warmup_tasks)
     if n < 127:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_task_ids_list_1(warmup_tasks, out)
+    if n:
+        _write_task_ids_list_1(warmup_tasks, out)
     out(b"\x00")
 
 
@@ -1222,21 +1229,24 @@ def _write_member_list_1(items: list[Member], out: Append) -> None:
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_key_value_list_1(client_tags, out)
+        if n:
+            _write_key_value_list_1(client_tags, out)
         task_offsets = item.task_offsets
         n = len(task_offsets)
         if n < 127:
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_task_offset_list_1(task_offsets, out)
+        if n:
+            _write_task_offset_list_1(task_offsets, out)
         task_end_offsets = item.task_end_offsets
         n = len(task_end_offsets)
         if n < 127:
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_task_offset_list_1(task_end_offsets, out)
+        if n:
+            _write_task_offset_list_1(task_end_offsets, out)
         assignment = item.assignment
         _write_assignment_1(assignment, out)
         target_assignment = item.target_assignment
@@ -1283,7 +1293,8 @@ def _write_described_group_list_1(items: list[DescribedGroup], out: Append) -> N
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_member_list_1(members, out)
+        if n:
+            _write_member_list_1(members, out)
         out(pack_ix(item.authorized_operations))
 
 
@@ -1299,7 +1310,8 @@ def _write_streams_group_describe_response_1(
     else:
         out(pack_i(item.throttle_time_ms))
         out(varint(n + 1))
-    _write_described_group_list_1(groups, out)
+    if n:
+        _write_described_group_list_1(groups, out)
     out(b"\x00")
 
 

@@ -1096,7 +1096,8 @@ def _write_topic_info_list_1(items: list[TopicInfo], out: Append) -> None:
         else:
             out(pack_ih(item.partitions, item.replication_factor))
             out(varint(n + 1))
-        _write_key_value_list_1(topic_configs, out)
+        if n:
+            _write_key_value_list_1(topic_configs, out)
         out(b"\x00")
 
 
@@ -1158,7 +1159,8 @@ def _write_subtopology_list_1(items: list[Subtopology], out: Append) -> None:
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_topic_info_list_1(state_changelog_topics, out)
+        if n:
+            _write_topic_info_list_1(state_changelog_topics, out)
         repartition_sink_topics = item.repartition_sink_topics
         n = len(repartition_sink_topics)
         if n < 127:
@@ -1172,14 +1174,16 @@ def _write_subtopology_list_1(items: list[Subtopology], out: Append) -> None:
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_topic_info_list_1(repartition_source_topics, out)
+        if n:
+            _write_topic_info_list_1(repartition_source_topics, out)
         copartition_groups = item.copartition_groups
         n = len(copartition_groups)
         if n < 127:
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_copartition_group_list_1(copartition_groups, out)
+        if n:
+            _write_copartition_group_list_1(copartition_groups, out)
         out(b"\x00")
 
 
@@ -1193,7 +1197,8 @@ def _write_topology_1(item: Topology, out: Append) -> None:
     else:
         out(pack_i(item.epoch))
         out(varint(n + 1))
-    _write_subtopology_list_1(subtopologies, out)
+    if n:
+        _write_subtopology_list_1(subtopologies, out)
     out(b"\x00")
 
 
@@ -1295,7 +1300,8 @@ def _write_streams_group_heartbeat_request_1(
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_task_ids_list_1(active_tasks, out)
+        if n:
+            _write_task_ids_list_1(active_tasks, out)
     standby_tasks = item.standby_tasks
     if standby_tasks is None:
         out(b"\x00")
@@ -1305,7 +1311,8 @@ def _write_streams_group_heartbeat_request_1(
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_task_ids_list_1(standby_tasks, out)
+        if n:
+            _write_task_ids_list_1(standby_tasks, out)
     warmup_tasks = item.warmup_tasks
     if warmup_tasks is None:
         out(b"\x00")
@@ -1315,7 +1322,8 @@ def _write_streams_group_heartbeat_request_1(
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_task_ids_list_1(warmup_tasks, out)
+        if n:
+            _write_task_ids_list_1(warmup_tasks, out)
     process_id = item.process_id
     if process_id is None:
         out(b"\x00")
@@ -1341,7 +1349,8 @@ def _write_streams_group_heartbeat_request_1(
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_key_value_list_1(client_tags, out)
+        if n:
+            _write_key_value_list_1(client_tags, out)
     task_offsets = item.task_offsets
     if task_offsets is None:
         out(b"\x00")
@@ -1351,7 +1360,8 @@ def _write_streams_group_heartbeat_request_1(
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_task_offset_list_1(task_offsets, out)
+        if n:
+            _write_task_offset_list_1(task_offsets, out)
     task_end_offsets = item.task_end_offsets
     if task_end_offsets is None:
         out(b"\x00")
@@ -1361,7 +1371,8 @@ def _write_streams_group_heartbeat_request_1(
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_task_offset_list_1(task_end_offsets, out)
+        if n:
+            _write_task_offset_list_1(task_end_offsets, out)
     out(pack_tx(item.shutdown_application))
 
 
@@ -1702,14 +1713,16 @@ def _write_endpoint_to_partitions_list_1(items: list[EndpointToPartitions], out:
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_topic_partition_list_1(active_partitions, out)
+        if n:
+            _write_topic_partition_list_1(active_partitions, out)
         standby_partitions = item.standby_partitions
         n = len(standby_partitions)
         if n < 127:
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_topic_partition_list_1(standby_partitions, out)
+        if n:
+            _write_topic_partition_list_1(standby_partitions, out)
         out(b"\x00")
 
 
@@ -1768,7 +1781,8 @@ def _write_streams_group_heartbeat_response_1(
                 )
             )
             out(varint(n + 1))
-        _write_status_list_1(status, out)
+        if n:
+            _write_status_list_1(status, out)
     active_tasks = item.active_tasks
     if active_tasks is None:
         out(b"\x00")
@@ -1778,7 +1792,8 @@ def _write_streams_group_heartbeat_response_1(
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_response_task_ids_list_1(active_tasks, out)
+        if n:
+            _write_response_task_ids_list_1(active_tasks, out)
     standby_tasks = item.standby_tasks
     if standby_tasks is None:
         out(b"\x00")
@@ -1788,7 +1803,8 @@ def _write_streams_group_heartbeat_response_1(
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_response_task_ids_list_1(standby_tasks, out)
+        if n:
+            _write_response_task_ids_list_1(standby_tasks, out)
     warmup_tasks = item.warmup_tasks
     if warmup_tasks is None:
         out(b"\x00")
@@ -1798,7 +1814,8 @@ def _write_streams_group_heartbeat_response_1(
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_response_task_ids_list_1(warmup_tasks, out)
+        if n:
+            _write_response_task_ids_list_1(warmup_tasks, out)
     partitions_by_user_endpoint = item.partitions_by_user_endpoint
     if partitions_by_user_endpoint is None:
         out(pack_iB(item.endpoint_information_epoch, 0))
@@ -1809,7 +1826,8 @@ def _write_streams_group_heartbeat_response_1(
         else:
             out(pack_i(item.endpoint_information_epoch))
             out(varint(n + 1))
-        _write_endpoint_to_partitions_list_1(partitions_by_user_endpoint, out)
+        if n:
+            _write_endpoint_to_partitions_list_1(partitions_by_user_endpoint, out)
     out(b"\x00")
 
 

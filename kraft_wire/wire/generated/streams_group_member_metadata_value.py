@@ -370,7 +370,8 @@ def _write_streams_group_member_metadata_value_1(
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_key_value_list_1(client_tags, out)
+    if n:
+        _write_key_value_list_1(client_tags, out)
     out(b"\x00")
 
 

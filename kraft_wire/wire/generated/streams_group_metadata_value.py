@@ -227,7 +227,8 @@ def _write_streams_group_metadata_value_tags_1(
                 put(one_byte[n + 1])
             else:
                 put(varint(n + 1))
-            _write_last_assignment_config_list_1(last_assignment_configs, put)
+            if n:
+                _write_last_assignment_config_list_1(last_assignment_configs, put)
         fields.append((1, parts))
     write_tags(fields, out)
 

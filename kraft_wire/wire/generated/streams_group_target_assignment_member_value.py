@@ -199,21 +199,24 @@ def _write_streams_group_target_assignment_member_value_1(
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_task_ids_list_1(active_tasks, out)
+    if n:
+        _write_task_ids_list_1(active_tasks, out)
     standby_tasks = item.standby_tasks
     n = len(standby_tasks)
     if n < 127:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_task_ids_list_1(standby_tasks, out)
+    if n:
+        _write_task_ids_list_1(standby_tasks, out)
     warmup_tasks = item.warmup_tasks
     n = len(warmup_tasks)
     if n < 127:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_task_ids_list_1(warmup_tasks, out)
+    if n:
+        _write_task_ids_list_1(warmup_tasks, out)
     out(b"\x00")
 
 

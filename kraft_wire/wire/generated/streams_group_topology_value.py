@@ -463,7 +463,8 @@ def _write_topic_info_list_1(items: list[TopicInfo], out: Append) -> None:
         else:
             out(pack_ih(item.partitions, item.replication_factor))
             out(varint(n + 1))
-        _write_topic_config_list_1(topic_configs, out)
+        if n:
+            _write_topic_config_list_1(topic_configs, out)
         out(b"\x00")
 
 
@@ -525,7 +526,8 @@ def _write_subtopology_list_1(items: list[Subtopology], out: Append) -> None:
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_topic_info_list_1(state_changelog_topics, out)
+        if n:
+            _write_topic_info_list_1(state_changelog_topics, out)
         repartition_sink_topics = item.repartition_sink_topics
         n = len(repartition_sink_topics)
         if n < 127:
@@ -539,14 +541,16 @@ def _write_subtopology_list_1(items: list[Subtopology], out: Append) -> None:
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_topic_info_list_1(repartition_source_topics, out)
+        if n:
+            _write_topic_info_list_1(repartition_source_topics, out)
         copartition_groups = item.copartition_groups
         n = len(copartition_groups)
         if n < 127:
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_copartition_group_list_1(copartition_groups, out)
+        if n:
+            _write_copartition_group_list_1(copartition_groups, out)
         out(b"\x00")
 
 
@@ -560,7 +564,8 @@ def _write_streams_group_topology_value_1(item: StreamsGroupTopologyValue, out: 
     else:
         out(pack_i(item.epoch))
         out(varint(n + 1))
-    _write_subtopology_list_1(subtopologies, out)
+    if n:
+        _write_subtopology_list_1(subtopologies, out)
     out(b"\x00")
 
 

@@ -306,6 +306,9 @@ def _read_sync_group_request_assignment_list_2(
             pos += 1
         if n_assignment < 128:
             n_assignment -= 1
+        elif 0 < (second := data[pos]) < 128:
+            n_assignment = (second << 7 | n_assignment & 127) - 1
+            pos += 1
         else:
             n_assignment, pos = long_count(data, pos, n_assignment)
         if n_assignment < 0:
@@ -496,7 +499,8 @@ def _write_sync_group_request_1(item: SyncGroupRequest, out: Append) -> None:
     assignments = item.assignments
     n = len(assignments)
     out(pack_i(n))
-    _write_sync_group_request_assignment_list_1(assignments, out)
+    if n:
+        _write_sync_group_request_assignment_list_1(assignments, out)
 
 
 def _write_sync_group_request_2(item: SyncGroupRequest, out: Append) -> None:
@@ -530,7 +534,8 @@ def _write_sync_group_request_2(item: SyncGroupRequest, out: Append) -> None:
     assignments = item.assignments
     n = len(assignments)
     out(pack_i(n))
-    _write_sync_group_request_assignment_list_1(assignments, out)
+    if n:
+        _write_sync_group_request_assignment_list_1(assignments, out)
 
 
 def _write_sync_group_request_assignment_list_2(
@@ -587,7 +592,8 @@ def _write_sync_group_request_3(item: SyncGroupRequest, out: Append) -> None:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_sync_group_request_assignment_list_2(assignments, out)
+    if n:
+        _write_sync_group_request_assignment_list_2(assignments, out)
     out(b"\x00")
 
 
@@ -643,7 +649,8 @@ def _write_sync_group_request_4(item: SyncGroupRequest, out: Append) -> None:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_sync_group_request_assignment_list_2(assignments, out)
+    if n:
+        _write_sync_group_request_assignment_list_2(assignments, out)
     out(b"\x00")
 
 
@@ -690,6 +697,9 @@ def _read_sync_group_response_3(data: Buffer, pos: int) -> tuple[SyncGroupRespon
     pos += 7
     if n_assignment < 128:
         n_assignment -= 1
+    elif 0 < (second := data[pos]) < 128:
+        n_assignment = (second << 7 | n_assignment & 127) - 1
+        pos += 1
     else:
         n_assignment, pos = long_count(data, pos, n_assignment)
     if n_assignment < 0:
@@ -740,6 +750,9 @@ def _read_sync_group_response_4(data: Buffer, pos: int) -> tuple[SyncGroupRespon
         pos += 1
     if n_assignment < 128:
         n_assignment -= 1
+    elif 0 < (second := data[pos]) < 128:
+        n_assignment = (second << 7 | n_assignment & 127) - 1
+        pos += 1
     else:
         n_assignment, pos = long_count(data, pos, n_assignment)
     if n_assignment < 0:

@@ -362,7 +362,8 @@ def _write_transaction_log_value_1(item: TransactionLogValue, out: Append) -> No
                 n,
             )
         )
-        _write_partitions_schema_list_1(transaction_partitions, out)
+        if n:
+            _write_partitions_schema_list_1(transaction_partitions, out)
     out(pack_qq(item.transaction_last_update_timestamp_ms, item.transaction_start_timestamp_ms))
 
 
@@ -447,7 +448,8 @@ def _write_transaction_log_value_2(item: TransactionLogValue, out: Append) -> No
                 )
             )
             out(varint(n + 1))
-        _write_partitions_schema_list_2(transaction_partitions, out)
+        if n:
+            _write_partitions_schema_list_2(transaction_partitions, out)
     out(pack_qq(item.transaction_last_update_timestamp_ms, item.transaction_start_timestamp_ms))
     if (
         item.unknown_tagged_fields is None

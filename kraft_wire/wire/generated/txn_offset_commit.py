@@ -614,7 +614,8 @@ def _write_txn_offset_commit_request_topic_list_1(
         partitions = item.partitions
         n = len(partitions)
         out(pack_i(n))
-        _write_txn_offset_commit_request_partition_list_1(partitions, out)
+        if n:
+            _write_txn_offset_commit_request_partition_list_1(partitions, out)
 
 
 def _write_txn_offset_commit_request_1(item: TxnOffsetCommitRequest, out: Append) -> None:
@@ -643,7 +644,8 @@ def _write_txn_offset_commit_request_1(item: TxnOffsetCommitRequest, out: Append
     topics = item.topics
     n = len(topics)
     out(pack_qhi(item.producer_id, item.producer_epoch, n))
-    _write_txn_offset_commit_request_topic_list_1(topics, out)
+    if n:
+        _write_txn_offset_commit_request_topic_list_1(topics, out)
 
 
 def _write_txn_offset_commit_request_partition_list_2(
@@ -703,7 +705,8 @@ def _write_txn_offset_commit_request_topic_list_2(
         partitions = item.partitions
         n = len(partitions)
         out(pack_i(n))
-        _write_txn_offset_commit_request_partition_list_2(partitions, out)
+        if n:
+            _write_txn_offset_commit_request_partition_list_2(partitions, out)
 
 
 def _write_txn_offset_commit_request_2(item: TxnOffsetCommitRequest, out: Append) -> None:
@@ -732,7 +735,8 @@ def _write_txn_offset_commit_request_2(item: TxnOffsetCommitRequest, out: Append
     topics = item.topics
     n = len(topics)
     out(pack_qhi(item.producer_id, item.producer_epoch, n))
-    _write_txn_offset_commit_request_topic_list_2(topics, out)
+    if n:
+        _write_txn_offset_commit_request_topic_list_2(topics, out)
 
 
 def _write_txn_offset_commit_request_partition_list_3(
@@ -794,7 +798,8 @@ def _write_txn_offset_commit_request_topic_list_3(
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_txn_offset_commit_request_partition_list_3(partitions, out)
+        if n:
+            _write_txn_offset_commit_request_partition_list_3(partitions, out)
         out(b"\x00")
 
 
@@ -836,7 +841,8 @@ def _write_txn_offset_commit_request_3(item: TxnOffsetCommitRequest, out: Append
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_txn_offset_commit_request_topic_list_3(topics, out)
+    if n:
+        _write_txn_offset_commit_request_topic_list_3(topics, out)
     out(b"\x00")
 
 
@@ -1010,7 +1016,8 @@ def _write_txn_offset_commit_response_topic_list_1(
         partitions = item.partitions
         n = len(partitions)
         out(pack_i(n))
-        _write_txn_offset_commit_response_partition_list_1(partitions, out)
+        if n:
+            _write_txn_offset_commit_response_partition_list_1(partitions, out)
 
 
 def _write_txn_offset_commit_response_1(item: TxnOffsetCommitResponse, out: Append) -> None:
@@ -1019,7 +1026,8 @@ def _write_txn_offset_commit_response_1(item: TxnOffsetCommitResponse, out: Appe
     topics = item.topics
     n = len(topics)
     out(pack_ii(item.throttle_time_ms, n))
-    _write_txn_offset_commit_response_topic_list_1(topics, out)
+    if n:
+        _write_txn_offset_commit_response_topic_list_1(topics, out)
 
 
 def _write_txn_offset_commit_response_partition_list_2(
@@ -1049,7 +1057,8 @@ def _write_txn_offset_commit_response_topic_list_2(
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_txn_offset_commit_response_partition_list_2(partitions, out)
+        if n:
+            _write_txn_offset_commit_response_partition_list_2(partitions, out)
         out(b"\x00")
 
 
@@ -1063,7 +1072,8 @@ def _write_txn_offset_commit_response_2(item: TxnOffsetCommitResponse, out: Appe
     else:
         out(pack_i(item.throttle_time_ms))
         out(varint(n + 1))
-    _write_txn_offset_commit_response_topic_list_2(topics, out)
+    if n:
+        _write_txn_offset_commit_response_topic_list_2(topics, out)
     out(b"\x00")
 
 

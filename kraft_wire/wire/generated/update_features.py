@@ -330,7 +330,8 @@ def _write_update_features_request_1(item: UpdateFeaturesRequest, out: Append) -
     else:
         out(pack_i(item.timeout_ms))
         out(varint(n + 1))
-    _write_feature_update_key_list_1(feature_updates, out)
+    if n:
+        _write_feature_update_key_list_1(feature_updates, out)
     out(b"\x00")
 
 
@@ -359,7 +360,8 @@ def _write_update_features_request_2(item: UpdateFeaturesRequest, out: Append) -
     else:
         out(pack_i(item.timeout_ms))
         out(varint(n + 1))
-    _write_feature_update_key_list_2(feature_updates, out)
+    if n:
+        _write_feature_update_key_list_2(feature_updates, out)
     out(pack_tx(item.validate_only))
 
 
@@ -500,7 +502,8 @@ def _write_update_features_response_1(item: UpdateFeaturesResponse, out: Append)
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_updatable_feature_result_list_1(results, out)
+    if n:
+        _write_updatable_feature_result_list_1(results, out)
     out(b"\x00")
 
 

@@ -367,7 +367,8 @@ def _write_update_raft_voter_request_1(item: UpdateRaftVoterRequest, out: Append
     else:
         out(pack_iiu(item.current_leader_epoch, item.voter_id, item.voter_directory_id))
         out(varint(n + 1))
-    _write_listener_list_1(listeners, out)
+    if n:
+        _write_listener_list_1(listeners, out)
     kraft_version_feature = item.kraft_version_feature
     _write_kraft_version_feature_1(kraft_version_feature, out)
     out(b"\x00")

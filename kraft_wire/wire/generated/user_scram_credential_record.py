@@ -98,6 +98,9 @@ def _read_user_scram_credential_record_1(
         pos += 2
     if n_salt < 128:
         n_salt -= 1
+    elif 0 < (second := data[pos]) < 128:
+        n_salt = (second << 7 | n_salt & 127) - 1
+        pos += 1
     else:
         n_salt, pos = long_count(data, pos, n_salt)
     if n_salt < 0:
@@ -112,6 +115,9 @@ def _read_user_scram_credential_record_1(
     pos += 1
     if n_stored_key < 128:
         n_stored_key -= 1
+    elif 0 < (second := data[pos]) < 128:
+        n_stored_key = (second << 7 | n_stored_key & 127) - 1
+        pos += 1
     else:
         n_stored_key, pos = long_count(data, pos, n_stored_key)
     if n_stored_key < 0:
@@ -126,6 +132,9 @@ def _read_user_scram_credential_record_1(
     pos += 1
     if n_server_key < 128:
         n_server_key -= 1
+    elif 0 < (second := data[pos]) < 128:
+        n_server_key = (second << 7 | n_server_key & 127) - 1
+        pos += 1
     else:
         n_server_key, pos = long_count(data, pos, n_server_key)
     if n_server_key < 0:

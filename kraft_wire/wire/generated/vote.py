@@ -620,7 +620,8 @@ def _write_topic_data_list_1(items: list[TopicData], out: Append) -> None:
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_partition_data_list_1(partitions, out)
+        if n:
+            _write_partition_data_list_1(partitions, out)
         out(b"\x00")
 
 
@@ -643,7 +644,8 @@ def _write_vote_request_1(item: VoteRequest, out: Append) -> None:
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_topic_data_list_1(topics, out)
+    if n:
+        _write_topic_data_list_1(topics, out)
     out(b"\x00")
 
 
@@ -686,7 +688,8 @@ def _write_topic_data_list_2(items: list[TopicData], out: Append) -> None:
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_partition_data_list_2(partitions, out)
+        if n:
+            _write_partition_data_list_2(partitions, out)
         out(b"\x00")
 
 
@@ -710,7 +713,8 @@ def _write_vote_request_2(item: VoteRequest, out: Append) -> None:
     else:
         out(pack_i(item.voter_id))
         out(varint(n + 1))
-    _write_topic_data_list_2(topics, out)
+    if n:
+        _write_topic_data_list_2(topics, out)
     out(b"\x00")
 
 
@@ -752,7 +756,8 @@ def _write_topic_data_list_3(items: list[TopicData], out: Append) -> None:
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_partition_data_list_3(partitions, out)
+        if n:
+            _write_partition_data_list_3(partitions, out)
         out(b"\x00")
 
 
@@ -776,7 +781,8 @@ def _write_vote_request_3(item: VoteRequest, out: Append) -> None:
     else:
         out(pack_i(item.voter_id))
         out(varint(n + 1))
-    _write_topic_data_list_3(topics, out)
+    if n:
+        _write_topic_data_list_3(topics, out)
     out(b"\x00")
 
 
@@ -979,7 +985,8 @@ def _write_response_topic_data_list_1(items: list[ResponseTopicData], out: Appen
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_response_partition_data_list_1(partitions, out)
+        if n:
+            _write_response_partition_data_list_1(partitions, out)
         out(b"\x00")
 
 
@@ -995,7 +1002,8 @@ def _write_vote_response_1(item: VoteResponse, out: Append) -> None:
     else:
         out(pack_h(item.error_code))
         out(varint(n + 1))
-    _write_response_topic_data_list_1(topics, out)
+    if n:
+        _write_response_topic_data_list_1(topics, out)
     out(b"\x00")
 
 
@@ -1026,7 +1034,8 @@ def _write_vote_response_tags_1(item: VoteResponse, out: Append) -> None:
             put(one_byte[n + 1])
         else:
             put(varint(n + 1))
-        _write_node_endpoint_list_1(node_endpoints, put)
+        if n:
+            _write_node_endpoint_list_1(node_endpoints, put)
         fields.append((0, parts))
     write_tags(fields, out)
 
@@ -1039,7 +1048,8 @@ def _write_vote_response_2(item: VoteResponse, out: Append) -> None:
     else:
         out(pack_h(item.error_code))
         out(varint(n + 1))
-    _write_response_topic_data_list_1(topics, out)
+    if n:
+        _write_response_topic_data_list_1(topics, out)
     if item.unknown_tagged_fields is None and item.node_endpoints == []:
         out(b"\x00")
     else:

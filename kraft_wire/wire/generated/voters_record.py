@@ -286,7 +286,8 @@ def _write_voter_list_1(items: list[Voter], out: Append) -> None:
         else:
             out(pack_iu(item.voter_id, item.voter_directory_id))
             out(varint(n + 1))
-        _write_endpoint_list_1(endpoints, out)
+        if n:
+            _write_endpoint_list_1(endpoints, out)
         kraft_version_feature = item.kraft_version_feature
         _write_kraft_version_feature_1(kraft_version_feature, out)
         out(b"\x00")
@@ -302,7 +303,8 @@ def _write_voters_record_1(item: VotersRecord, out: Append) -> None:
     else:
         out(pack_h(item.version))
         out(varint(n + 1))
-    _write_voter_list_1(voters, out)
+    if n:
+        _write_voter_list_1(voters, out)
     out(b"\x00")
 
 

@@ -498,7 +498,8 @@ def _write_partition_data_list_1(items: list[PartitionData], out: Append) -> Non
         else:
             out(pack_iiiq(item.partition, item.state_epoch, item.leader_epoch, item.start_offset))
             out(varint(n + 1))
-        _write_state_batch_list_1(state_batches, out)
+        if n:
+            _write_state_batch_list_1(state_batches, out)
         out(b"\x00")
 
 
@@ -515,7 +516,8 @@ def _write_write_state_data_list_1(items: list[WriteStateData], out: Append) -> 
         else:
             out(pack_u(item.topic_id))
             out(varint(n + 1))
-        _write_partition_data_list_1(partitions, out)
+        if n:
+            _write_partition_data_list_1(partitions, out)
         out(b"\x00")
 
 
@@ -536,7 +538,8 @@ def _write_write_share_group_state_request_1(
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_write_state_data_list_1(topics, out)
+    if n:
+        _write_write_state_data_list_1(topics, out)
     out(b"\x00")
 
 
@@ -568,7 +571,8 @@ def _write_partition_data_list_2(items: list[PartitionData], out: Append) -> Non
                 )
             )
             out(varint(n + 1))
-        _write_state_batch_list_1(state_batches, out)
+        if n:
+            _write_state_batch_list_1(state_batches, out)
         out(b"\x00")
 
 
@@ -585,7 +589,8 @@ def _write_write_state_data_list_2(items: list[WriteStateData], out: Append) -> 
         else:
             out(pack_u(item.topic_id))
             out(varint(n + 1))
-        _write_partition_data_list_2(partitions, out)
+        if n:
+            _write_partition_data_list_2(partitions, out)
         out(b"\x00")
 
 
@@ -606,7 +611,8 @@ def _write_write_share_group_state_request_2(
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_write_state_data_list_2(topics, out)
+    if n:
+        _write_write_state_data_list_2(topics, out)
     out(b"\x00")
 
 
@@ -717,7 +723,8 @@ def _write_write_state_result_list_1(items: list[WriteStateResult], out: Append)
         else:
             out(pack_u(item.topic_id))
             out(varint(n + 1))
-        _write_partition_result_list_1(partitions, out)
+        if n:
+            _write_partition_result_list_1(partitions, out)
         out(b"\x00")
 
 
@@ -732,7 +739,8 @@ def _write_write_share_group_state_response_1(
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_write_state_result_list_1(results, out)
+    if n:
+        _write_write_state_result_list_1(results, out)
     out(b"\x00")
 
 

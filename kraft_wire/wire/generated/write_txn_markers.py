@@ -420,7 +420,8 @@ def _write_writable_txn_marker_list_1(items: list[WritableTxnMarker], out: Appen
         else:
             out(pack_qht(item.producer_id, item.producer_epoch, item.transaction_result))
             out(varint(n + 1))
-        _write_writable_txn_marker_topic_list_1(topics, out)
+        if n:
+            _write_writable_txn_marker_topic_list_1(topics, out)
         out(pack_ix(item.coordinator_epoch))
 
 
@@ -433,7 +434,8 @@ def _write_write_txn_markers_request_1(item: WriteTxnMarkersRequest, out: Append
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_writable_txn_marker_list_1(markers, out)
+    if n:
+        _write_writable_txn_marker_list_1(markers, out)
     out(b"\x00")
 
 
@@ -448,7 +450,8 @@ def _write_writable_txn_marker_list_2(items: list[WritableTxnMarker], out: Appen
         else:
             out(pack_qht(item.producer_id, item.producer_epoch, item.transaction_result))
             out(varint(n + 1))
-        _write_writable_txn_marker_topic_list_1(topics, out)
+        if n:
+            _write_writable_txn_marker_topic_list_1(topics, out)
         out(pack_ibx(item.coordinator_epoch, item.transaction_version))
 
 
@@ -461,7 +464,8 @@ def _write_write_txn_markers_request_2(item: WriteTxnMarkersRequest, out: Append
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_writable_txn_marker_list_2(markers, out)
+    if n:
+        _write_writable_txn_marker_list_2(markers, out)
     out(b"\x00")
 
 
@@ -603,7 +607,8 @@ def _write_writable_txn_marker_topic_result_list_1(
             out(one_byte[n + 1])
         else:
             out(varint(n + 1))
-        _write_writable_txn_marker_partition_result_list_1(partitions, out)
+        if n:
+            _write_writable_txn_marker_partition_result_list_1(partitions, out)
         out(b"\x00")
 
 
@@ -620,7 +625,8 @@ def _write_writable_txn_marker_result_list_1(
         else:
             out(pack_q(item.producer_id))
             out(varint(n + 1))
-        _write_writable_txn_marker_topic_result_list_1(topics, out)
+        if n:
+            _write_writable_txn_marker_topic_result_list_1(topics, out)
         out(b"\x00")
 
 
@@ -633,7 +639,8 @@ def _write_write_txn_markers_response_1(item: WriteTxnMarkersResponse, out: Appe
         out(one_byte[n + 1])
     else:
         out(varint(n + 1))
-    _write_writable_txn_marker_result_list_1(markers, out)
+    if n:
+        _write_writable_txn_marker_result_list_1(markers, out)
     out(b"\x00")
 
 

@@ -22,18 +22,20 @@ The lowest and the highest timestamp delta, 0 included, and whether a key is nul
 """
 
 
-def skim_records(body: bytes | memoryview, count: int) -> RecordSkim:
-    """Check `count` records of an uncompressed body; InvalidRecord where reading would fail."""
+def skim_records(body: bytes | memoryview, count: int, begin: int = 0) -> RecordSkim:
+    """Check `count` records of an uncompressed body, which `begin` bytes may precede.
+
+    InvalidRecord where reading them would fail.
+    """
     try:
-        skim = _skim(body, count) if count > 0 else None
+        skim = _skim(body, count, begin) if count > 0 else None
     except (IndexError, ValueError):
         skim = None
-    return _skim_slowly(bytes(body), count) if skim is None else skim
+    return _skim_slowly(bytes(body[begin:]), count) if skim is None else skim
 
 
-def _skim(body: bytes | memoryview, count: int) -> RecordSkim | None:  # noqa: C901  # a call per field would double the cost of every produced record
+def _skim(body: bytes | memoryview, count: int, position: int) -> RecordSkim | None:  # noqa: C901  # a call per field would double the cost of every produced record
     """Walk over records of the usual shape; None or ValueError as soon as one has another."""
-    position = 0
     lowest = highest = 0
     has_null_key = False
     for _ in range(count):
