@@ -11,9 +11,9 @@ from kraft_wire.columnar.segments import PartitionFiles, list_partitions
 from kraft_wire.metadata.records import VersionedRecord, encode_record
 from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch, Uuid
 from kraft_wire.storage.os_files import OsFileSystem
-from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.generated.topic_record import TopicRecord
-from kraft_wire.wire.record import Record
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
 from tests.audit.clean_set import write_snapshot
 
 FS = OsFileSystem()

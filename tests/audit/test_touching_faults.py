@@ -5,8 +5,8 @@ from __future__ import annotations
 from kraft_wire.audit import Replica, batches_of
 from kraft_wire.audit.partition_audit import PartitionFacts, audit_partition
 from kraft_wire.columnar import Place, batch_columns, batches_table, window_of
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.record import Record
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
 
 Held = list[tuple[int, bytes]]
 """Offset and value of each batch, which has one record."""

@@ -2,9 +2,9 @@
 
 import pytest
 
-from kraft_wire.cli.cluster_facts import BrokerFacts, ClusterFacts
-from kraft_wire.cli.cluster_files import BROKER, ClusterState, NodeState
-from kraft_wire.cli.cluster_view import cluster_table
+from kraft_wire.cli.cluster.facts import BrokerFacts, ClusterFacts
+from kraft_wire.cli.cluster.files import BROKER, ClusterState, NodeState
+from kraft_wire.cli.cluster.view import cluster_table
 
 
 @pytest.mark.parametrize(

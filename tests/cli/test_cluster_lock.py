@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from kraft_wire.cli import cluster, main
-from kraft_wire.cli.cluster_files import CannotRun, ClusterFiles
+from kraft_wire.cli.cluster.files import CannotRun, ClusterFiles
 
 
 def test_a_directory_has_one_cluster_at_a_time(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kraft_wire.cli.cluster_files import (
+from kraft_wire.cli.cluster.files import (
     APACHE,
     BROKER,
     CONTROLLER,
@@ -12,7 +12,7 @@ from kraft_wire.cli.cluster_files import (
     CannotRun,
     ClusterFiles,
 )
-from kraft_wire.cli.cluster_setup import (
+from kraft_wire.cli.cluster.setup import (
     ClusterPlan,
     apache_jars,
     command_of,
@@ -21,9 +21,9 @@ from kraft_wire.cli.cluster_setup import (
     reformat,
 )
 from kraft_wire.cli.properties_file import read_properties
-from kraft_wire.storage.meta_properties import read_meta_properties
+from kraft_wire.storage.directory.meta_properties import read_meta_properties
 from kraft_wire.storage.os_files import OsFileSystem
-from kraft_wire.storage.snapshots import list_snapshots
+from kraft_wire.storage.snapshots.metadata_snapshot import list_snapshots
 
 FS = OsFileSystem()
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from kraft_wire.cli.quorum_input import BadInput, both_forms, voter_of
+from kraft_wire.cli.quorum.input import BadInput, both_forms, voter_of
 from kraft_wire.model import Uuid, uuid_to_text
-from kraft_wire.storage.meta_properties import MetaProperties, write_meta_properties
+from kraft_wire.storage.directory.meta_properties import MetaProperties, write_meta_properties
 from kraft_wire.storage.os_files import OsFileSystem
 
 OWN = Uuid(bytes(range(16)))

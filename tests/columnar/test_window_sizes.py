@@ -3,8 +3,8 @@
 import pytest
 
 from kraft_wire.columnar.log_windows import MemoryFile, Status, read_windows, window_of
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.record import Record
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
 
 
 def batch(offset: int, size: int) -> bytes:

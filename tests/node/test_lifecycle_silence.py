@@ -3,7 +3,7 @@
 import pytest
 
 from kraft_wire.controller.directories import UNASSIGNED_DIRECTORY
-from kraft_wire.node.broker_lifecycle import BrokerState
+from kraft_wire.node.registration.broker_lifecycle import BrokerState
 from kraft_wire.wire.generated.broker_heartbeat import BrokerHeartbeatResponse
 from kraft_wire.wire.generated.broker_registration import BrokerRegistrationResponse
 from kraft_wire.wire.generated.error_code import ErrorCode

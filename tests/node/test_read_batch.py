@@ -4,11 +4,11 @@ import pytest
 
 from kraft_wire.metadata.image_draft import MetadataFault
 from kraft_wire.metadata.records import VersionedRecord, encode_record
-from kraft_wire.node.quorum_log import read_batch
-from kraft_wire.wire.batch_builder import build_batch
+from kraft_wire.node.quorum.quorum_log import read_batch
 from kraft_wire.wire.generated.no_op_record import NoOpRecord
-from kraft_wire.wire.record import Record
-from kraft_wire.wire.record_batch import RecordBatch
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
+from kraft_wire.wire.records.record_batch import RecordBatch
 
 NO_OP = encode_record(VersionedRecord(NoOpRecord()))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kraft_wire.spark.failure import PipelineError
-from kraft_wire.spark.wire_keys import KafkaKeys
+from kraft_wire.spark.kraftwire.wire_keys import KafkaKeys
 
 NAMES = (Path(__file__).parent / "client_keys.txt").read_text().split()
 FOREIGN = ("internal.", "share.")

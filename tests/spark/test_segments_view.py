@@ -5,13 +5,13 @@ from pathlib import Path
 from kraft_wire.columnar.schemas import SEGMENTS
 from kraft_wire.model import Offset, TopicPartition, Uuid
 from kraft_wire.spark import read_view
+from kraft_wire.storage.directory.log_directory import LogDirectory
+from kraft_wire.storage.directory.meta_properties import MetaProperties, write_meta_properties
 from kraft_wire.storage.log_config import LogConfig
-from kraft_wire.storage.log_directory import LogDirectory
-from kraft_wire.storage.meta_properties import MetaProperties, write_meta_properties
 from kraft_wire.storage.os_files import OsFileSystem
-from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.record import Record
-from kraft_wire.wire.record_batch import parse_batches
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
+from kraft_wire.wire.records.record_batch import parse_batches
 
 
 def directory_of(path: Path, batches: int) -> str:

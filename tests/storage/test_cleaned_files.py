@@ -2,7 +2,7 @@
 
 from kraft_wire.model import Offset
 from kraft_wire.sim.disk.files import Fault, SimFileSystem
-from kraft_wire.storage.cleaner import compact
+from kraft_wire.storage.cleaning.cleaner import compact
 from kraft_wire.storage.log_config import LogConfig
 from tests.storage.making import DIRECTORY, append, batch_bytes, open_at
 

@@ -3,8 +3,8 @@
 from kraft_wire.model import Offset
 from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.storage.files import replace_file
-from kraft_wire.storage.producer_snapshots import load_producers, snapshot_path, take_snapshot
-from kraft_wire.storage.producer_state import ProducerStates
+from kraft_wire.storage.producers.producer_state import ProducerStates
+from kraft_wire.storage.producers.snapshots import load_producers, snapshot_path, take_snapshot
 from tests.storage.making import DIRECTORY, append, batch_bytes, open_at, parsed
 
 GONE = 9

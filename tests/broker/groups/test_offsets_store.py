@@ -9,9 +9,9 @@ import pytest
 from kraft_wire.broker.groups.moment import Moment
 from kraft_wire.broker.groups.store import Appended, CoordinatorRecord, PartitionOffsetsStore
 from kraft_wire.broker.partition import AppendResult, Partition
-from kraft_wire.wire.compression import Compression
+from kraft_wire.wire.compression.codecs import Compression
 from kraft_wire.wire.generated.error_code import ErrorCode
-from kraft_wire.wire.record_batch import RecordBatch
+from kraft_wire.wire.records.record_batch import RecordBatch
 
 AT = Moment(now_ms=500, wall_ms=1_700_000_000_000)
 RECORDS = [CoordinatorRecord(b"a", b"1"), CoordinatorRecord(b"b", None)]
