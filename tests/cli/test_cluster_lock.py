@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from kraft_wire.cli import cluster, main
+from kraft_wire.cli import main
+from kraft_wire.cli.cluster import command as cluster
 from kraft_wire.cli.cluster.files import CannotRun, ClusterFiles
 
 
