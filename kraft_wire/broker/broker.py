@@ -133,8 +133,8 @@ class Broker:
         """The group coordinator, put in when it is first asked for: most of a start is imports."""
         if self._groups is None:
             self._groups = self._new_groups()
-            self.followers.append(self._groups)
-            self._groups.follow(self.image.topic(OFFSETS_TOPIC), self._now_ms)
+            self.followers.append(self._groups.runtime)
+            self._groups.runtime.follow(self.image.topic(OFFSETS_TOPIC), self._now_ms)
         return self._groups
 
     def _new_groups(self) -> "GroupCoordinator":

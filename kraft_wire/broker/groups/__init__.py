@@ -1,8 +1,9 @@
-"""The group coordinator: classic groups and committed offsets, kept in `__consumer_offsets`.
+"""Groups and committed offsets, kept in `__consumer_offsets` under the coordinator runtime.
 
-Read `states` (the machine as a table), `rebalance`, `join`, `sync`, `leave`; then `commit` and
-`expiry` for offsets; `records` and `replay` for the log; `coordinator` puts partitions together.
-Not here: the protocols of KIP-848 and KIP-932, and transactional commits.
+Read `classic/states` (the machine as a table), `classic/rebalance`, `join`, `sync`, `leave`; then
+`offsets/`; `records` and `replay` for the log; `partition` and `coordinator` join them to the
+runtime (`broker/coordination/`). Not here: the protocols of KIP-848 and KIP-932, and transactional
+commits.
 """
 
 from kraft_wire.broker.groups.assembly import group_coordinator

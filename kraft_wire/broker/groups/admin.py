@@ -3,14 +3,14 @@
 from collections.abc import Collection
 from typing import Final
 
+from kraft_wire.broker.coordination.clock_reading import ClockReading
+from kraft_wire.broker.coordination.log import Appended
 from kraft_wire.broker.groups.classic.group import ClassicGroup
 from kraft_wire.broker.groups.classic.states import GroupState
-from kraft_wire.broker.groups.commit import write_tombstones
 from kraft_wire.broker.groups.foreign import ForeignGroup
-from kraft_wire.broker.groups.moment import Moment
+from kraft_wire.broker.groups.offsets.delete import write_tombstones
 from kraft_wire.broker.groups.records import group_tombstone
 from kraft_wire.broker.groups.shard import GroupShard
-from kraft_wire.broker.groups.store import Appended
 from kraft_wire.wire.generated.describe_groups import DescribedGroup, DescribedGroupMember
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.list_groups import ListedGroup
@@ -73,7 +73,7 @@ def describe_group(shard: GroupShard, group_id: str, api_version: int) -> Descri
     )
 
 
-def delete_group(shard: GroupShard, group_id: str, at: Moment) -> Appended:
+def delete_group(shard: GroupShard, group_id: str, at: ClockReading) -> Appended:
     """Delete a group without members, and all its offsets.
 
     Errors, first match wins: GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP, those of the append. The group
@@ -92,7 +92,7 @@ def delete_group(shard: GroupShard, group_id: str, at: Moment) -> Appended:
     if removed.error is not ErrorCode.NONE:
         return removed
     tombstones = [group_tombstone(group_id)] if foreign is None else foreign.tombstones()
-    appended = shard.append_for_later(tombstones, at)
+    appended = shard.log.append_for_later(tombstones, at)
     if appended.error is ErrorCode.NONE:
         shard.remove_group(group_id, at)
     return appended

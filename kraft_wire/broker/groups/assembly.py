@@ -3,11 +3,13 @@
 from collections.abc import Callable, Mapping
 
 from kraft_wire.broker.context import ReplyTo
-from kraft_wire.broker.groups.commit_waits import CommitWaits
+from kraft_wire.broker.coordination.commit_waits import CommitWaits
+from kraft_wire.broker.coordination.log import BrokerCoordinatorLog
+from kraft_wire.broker.coordination.memory import MemoryUse
+from kraft_wire.broker.coordination.topic import CoordinatorTopic, CoordinatorTopicCreation
 from kraft_wire.broker.groups.coordinator import GroupCoordinator
 from kraft_wire.broker.groups.environment import GroupEnvironment
-from kraft_wire.broker.groups.offsets_topic import OffsetsTopicCreation
-from kraft_wire.broker.groups.store import OFFSETS_TOPIC, PartitionOffsetsStore
+from kraft_wire.broker.metadata.metadata_cache import OFFSETS_TOPIC
 from kraft_wire.broker.partition import Partition
 from kraft_wire.broker.purgatory import OperationPurgatory
 from kraft_wire.broker.settings import BrokerSettings
@@ -15,7 +17,17 @@ from kraft_wire.model import Chance, Offset
 from kraft_wire.wire.compression.codecs import Compression
 from kraft_wire.wire.message import Message
 
-__all__ = ["group_coordinator"]
+__all__ = ["group_coordinator", "offsets_topic"]
+
+
+def offsets_topic(settings: Callable[[], BrokerSettings]) -> CoordinatorTopic:
+    """Return the topic that groups and their offsets are kept in."""
+    return CoordinatorTopic(
+        name=OFFSETS_TOPIC,
+        partition_count=lambda: settings().offsets_topic_num_partitions,
+        commit_timeout_ms=lambda: settings().offsets_commit_timeout_ms,
+        clean_up_interval_ms=lambda: settings().offsets_retention_check_interval_ms,
+    )
 
 
 def group_coordinator(
@@ -36,12 +48,15 @@ def group_coordinator(
     `partition`, `appended`, `flushed`, `complete` and `ask_controller` are the broker's methods of
     these names. What waits for the ISR is parked in `operations`.
     """
-    store = PartitionOffsetsStore(
+    topic = offsets_topic(settings)
+    log = BrokerCoordinatorLog(
         partition=lambda number: partition(OFFSETS_TOPIC, number),
         appended=appended,
         flushed=flushed,
         compression=Compression(settings().offsets_topic_compression_codec),
     )
-    commits = CommitWaits(operations, settings, complete, now_ms)
-    env = GroupEnvironment(settings, store, chance, complete, commits)
-    return GroupCoordinator(node_id, env, OffsetsTopicCreation(ask_controller))
+    commits = CommitWaits(topic, operations, complete, now_ms)
+    memory = MemoryUse(lambda: settings().group_coordinator_memory_max_bytes)
+    env = GroupEnvironment(settings, chance, complete, commits, memory)
+    creation = CoordinatorTopicCreation(OFFSETS_TOPIC, ask_controller)
+    return GroupCoordinator(node_id, topic, log, env, creation)

@@ -11,7 +11,7 @@ from enum import Enum
 from struct import Struct
 from typing import Final
 
-from kraft_wire.broker.groups.store import CoordinatorRecord
+from kraft_wire.broker.coordination.log import CoordinatorRecord
 
 __all__ = ["FOREIGN_TYPES", "ForeignGroup", "ForeignType", "foreign_group_id"]
 

@@ -8,7 +8,7 @@ version 1 where the client asked for a retention time of its own; group metadata
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
-from kraft_wire.broker.groups.store import CoordinatorRecord
+from kraft_wire.broker.coordination.log import CoordinatorRecord
 from kraft_wire.wire.generated.group_metadata_key import GroupMetadataKey
 from kraft_wire.wire.generated.group_metadata_value import GroupMetadataValue, MemberMetadata
 from kraft_wire.wire.generated.offset_commit_key import OffsetCommitKey
@@ -16,7 +16,7 @@ from kraft_wire.wire.generated.offset_commit_value import OffsetCommitValue
 
 if TYPE_CHECKING:
     from kraft_wire.broker.groups.classic.group import ClassicGroup
-    from kraft_wire.broker.groups.offsets import CommittedOffset, OffsetKey
+    from kraft_wire.broker.groups.offsets.table import CommittedOffset, OffsetKey
 
 __all__ = [
     "GROUP_METADATA",

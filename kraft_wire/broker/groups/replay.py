@@ -7,12 +7,12 @@ where it is in the log, and counted under a named reason.
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from kraft_wire.broker.coordination.memory import MemoryUse
 from kraft_wire.broker.groups.classic.group import ClassicGroup
 from kraft_wire.broker.groups.classic.member import Member
 from kraft_wire.broker.groups.classic.states import GroupState
 from kraft_wire.broker.groups.foreign import FOREIGN_TYPES, ForeignGroup, foreign_group_id
-from kraft_wire.broker.groups.memory import MemoryUse
-from kraft_wire.broker.groups.offsets import CommittedOffset, OffsetKey
+from kraft_wire.broker.groups.offsets.table import CommittedOffset, OffsetKey
 from kraft_wire.broker.groups.records import (
     GROUP_METADATA,
     LEGACY_OFFSET_COMMIT,

@@ -1,26 +1,23 @@
 """One partition of `__consumer_offsets`: the groups that it coordinates, and their offsets.
 
 Holds state and reads it back from the log (`replay`). What requests do to the groups is in
-`join.py`, `sync.py`, `leave.py`, `rebalance.py` (membership) and `commit.py` (offsets); time comes
-in through `rebalance.tick` and `expiry.expire_offsets`.
+`classic/` (membership) and `offsets/`; time comes
+in through `rebalance.tick` and `offsets/expiry.py`. `GroupPartition` drives all of it.
 """
 
-from collections.abc import Sequence
-from functools import partial
-
+from kraft_wire.broker.coordination.clock_reading import ClockReading
+from kraft_wire.broker.coordination.shard_log import ShardLog
+from kraft_wire.broker.coordination.timers import Timers
 from kraft_wire.broker.groups.classic.group import ClassicGroup
 from kraft_wire.broker.groups.classic.member import Member, Waiting
 from kraft_wire.broker.groups.classic.states import GroupEvent
-from kraft_wire.broker.groups.coordinator_errors import coordinator_error
-from kraft_wire.broker.groups.deadlines import Deadlines, Timer, TimerKind
+from kraft_wire.broker.groups.classic.timers import Timer, TimerKind
 from kraft_wire.broker.groups.environment import GroupEnvironment
 from kraft_wire.broker.groups.foreign import ForeignGroup
-from kraft_wire.broker.groups.memory import GROUP_BYTES
-from kraft_wire.broker.groups.moment import Moment
-from kraft_wire.broker.groups.offsets import OffsetTable
+from kraft_wire.broker.groups.object_sizes import GROUP_BYTES
+from kraft_wire.broker.groups.offsets.table import OffsetTable
+from kraft_wire.broker.groups.offsets.uncommitted import UncommittedOffsets
 from kraft_wire.broker.groups.records import empty_group_record
-from kraft_wire.broker.groups.store import Appended, CoordinatorRecord
-from kraft_wire.broker.groups.uncommitted import UncommittedOffsets
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.join_group import JoinGroupResponse
 from kraft_wire.wire.generated.sync_group import SyncGroupResponse
@@ -33,18 +30,18 @@ class GroupShard:
     """The groups of one partition, once it is loaded."""
 
     __slots__ = (
-        "deadlines",
         "env",
         "foreign",
         "groups",
         "is_released",
+        "log",
         "offsets",
-        "partition",
+        "timers",
         "uncommitted",
     )
 
-    def __init__(self, partition: int, env: GroupEnvironment) -> None:
-        self.partition = partition
+    def __init__(self, log: ShardLog, env: GroupEnvironment) -> None:
+        self.log = log
         self.env = env
         self.is_released = False
         """Whether another coordinator has the groups now."""
@@ -53,19 +50,8 @@ class GroupShard:
         """Groups of other protocols; no group id is in both tables."""
         self.offsets = OffsetTable(env.memory)
         """The newest; what is shown of them is `uncommitted`'s to say."""
-        self.uncommitted = UncommittedOffsets(
-            self.offsets, env.memory, partial(env.store.high_watermark, partition)
-        )
-        self.deadlines = Deadlines()
-
-    def append(self, records: Sequence[CoordinatorRecord], at: Moment) -> ErrorCode:
-        """Write records as one batch; the error, if any, is one for clients."""
-        return coordinator_error(self.env.store.append(self.partition, records, at))
-
-    def append_for_later(self, records: Sequence[CoordinatorRecord], at: Moment) -> Appended:
-        """As `append`; the answer has to wait for the high watermark that is returned."""
-        appended = self.env.store.append_for_later(self.partition, records, at)
-        return Appended(coordinator_error(appended.error), appended.safe_at)
+        self.uncommitted = UncommittedOffsets(self.offsets, env.memory, log.high_watermark)
+        self.timers: Timers[Timer] = Timers()
 
     def answer(self, waiting: Waiting, response: Message) -> None:
         """Answer a parked request."""
@@ -89,17 +75,17 @@ class GroupShard:
         self.answer(waiting, response)
         return True
 
-    def create_group(self, group_id: str, at: Moment) -> ClassicGroup | ErrorCode:
+    def create_group(self, group_id: str, at: ClockReading) -> ClassicGroup | ErrorCode:
         """Create a group that outlives a restart, in place of an empty one of another protocol."""
         assert group_id not in self.groups, group_id
-        if not self.env.has_memory_for(GROUP_BYTES + len(group_id)):
+        if not self.env.memory.has_room_for(GROUP_BYTES + len(group_id)):
             return ErrorCode.POLICY_VIOLATION
         records = [empty_group_record(group_id, at.wall_ms)]
         foreign = self.foreign.get(group_id)
         if foreign is not None:
             assert foreign.is_empty, group_id
             records = foreign.tombstones() + records
-        error = self.append(records, at)
+        error = self.log.append(records, at)
         if error is not ErrorCode.NONE:
             return error
         self.foreign.pop(group_id, None)
@@ -107,7 +93,7 @@ class GroupShard:
         self.groups[group_id] = group
         return group
 
-    def simple_group(self, group_id: str, at: Moment) -> ClassicGroup:
+    def simple_group(self, group_id: str, at: ClockReading) -> ClassicGroup:
         """Return the group, created without a record: its offsets in the log stand for it."""
         group = self.groups.get(group_id)
         if group is None:
@@ -116,7 +102,7 @@ class GroupShard:
             self.groups[group_id] = group
         return group
 
-    def remove_group(self, group_id: str, at: Moment) -> None:
+    def remove_group(self, group_id: str, at: ClockReading) -> None:
         """Forget a group that is gone from the log; nobody can be waiting in it."""
         group = self.groups.pop(group_id, None)
         self.foreign.pop(group_id, None)
@@ -124,7 +110,7 @@ class GroupShard:
             assert not group.members, group_id
             group.release()
             group.apply(GroupEvent.REMOVED, at.wall_ms)
-            self.deadlines.cancel_group(group_id)
+            self.timers.cancel_all_of(group_id)
 
     def release(self) -> None:
         """Give back the memory that is counted for everything here, which is over."""
@@ -134,17 +120,17 @@ class GroupShard:
         self.offsets.release()
         self.uncommitted.release()
 
-    def schedule_session(self, group: ClassicGroup, member: Member, at: Moment) -> None:
+    def schedule_session(self, group: ClassicGroup, member: Member, at: ClockReading) -> None:
         """Count the member's session timeout from now."""
         self.schedule_member(group, member.member_id, at.now_ms + member.session_timeout_ms)
 
     def schedule_member(self, group: ClassicGroup, member_id: str, deadline_ms: int) -> None:
         """Set when the member, or the id that was given out, is given up."""
-        self.deadlines.schedule(Timer(TimerKind.MEMBER, group.group_id, member_id), deadline_ms)
+        self.timers.schedule(Timer(TimerKind.MEMBER, group.group_id, member_id), deadline_ms)
 
     def cancel_member(self, group: ClassicGroup, member_id: str) -> None:
         """Stop waiting for a member that is gone."""
-        self.deadlines.cancel(Timer(TimerKind.MEMBER, group.group_id, member_id))
+        self.timers.cancel(Timer(TimerKind.MEMBER, group.group_id, member_id))
 
 
 def protocol_name_in(name: str | None, api_version: int) -> str | None:

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from kraft_wire.broker.context import Parked, RequestContext
+from kraft_wire.broker.coordination.clock_reading import arrival_of
+from kraft_wire.broker.coordination.log import Appended
 from kraft_wire.broker.groups.admin import delete_group
-from kraft_wire.broker.groups.moment import moment_of
 from kraft_wire.broker.groups.shard import GroupShard
-from kraft_wire.broker.groups.store import Appended
 from kraft_wire.wire.generated.delete_groups import (
     DeletableGroupResult,
     DeleteGroupsRequest,
@@ -61,5 +61,5 @@ def handle(
 def _delete(broker: "Broker", group_id: str, context: RequestContext) -> Appended:
     shard = broker.groups.shard_of(group_id)
     if isinstance(shard, GroupShard):
-        return delete_group(shard, group_id, moment_of(context))
+        return delete_group(shard, group_id, arrival_of(context))
     return Appended(shard)

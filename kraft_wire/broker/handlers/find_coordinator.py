@@ -11,7 +11,7 @@ Left out:    coordinators of transactions (UNSUPPORTED_VERSION, which a client d
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kraft_wire.broker.context import RequestContext
-from kraft_wire.broker.groups.store import OFFSETS_TOPIC
+from kraft_wire.broker.metadata.metadata_cache import OFFSETS_TOPIC
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.find_coordinator import (
     Coordinator,

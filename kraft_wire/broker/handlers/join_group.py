@@ -12,9 +12,9 @@ Left out:    a classic member in a group of KIP-848 (INCONSISTENT_GROUP_PROTOCOL
 from typing import TYPE_CHECKING
 
 from kraft_wire.broker.context import PARKED, Parked, RequestContext
+from kraft_wire.broker.coordination.clock_reading import arrival_of
 from kraft_wire.broker.groups.classic.join import JoinAttempt, join
 from kraft_wire.broker.groups.classic.member import Waiting
-from kraft_wire.broker.groups.moment import moment_of
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.join_group import JoinGroupRequest, JoinGroupResponse
@@ -31,7 +31,7 @@ def handle(
     """Let a member into its group.
 
     Errors, first match wins: INVALID_GROUP_ID, INVALID_SESSION_TIMEOUT, NOT_COORDINATOR,
-    COORDINATOR_LOAD_IN_PROGRESS, then those of `groups.join.join`.
+    COORDINATOR_LOAD_IN_PROGRESS, then those of `groups.classic.join.join`.
     """
     waiting = Waiting(context.reply_to, context.api_version)
     client_host = "/" + context.client_host.removeprefix("/")
@@ -45,5 +45,5 @@ def handle(
     shard = broker.groups.shard_of(request.group_id)
     if not isinstance(shard, GroupShard):
         return attempt.refused(shard)
-    answer = join(shard, attempt, moment_of(context))
+    answer = join(shard, attempt, arrival_of(context))
     return PARKED if answer is None else answer

@@ -8,8 +8,8 @@ Left out:    nothing
 from typing import TYPE_CHECKING, Final
 
 from kraft_wire.broker.context import RequestContext
+from kraft_wire.broker.coordination.clock_reading import arrival_of
 from kraft_wire.broker.groups.classic.leave import leave
-from kraft_wire.broker.groups.moment import moment_of
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.leave_group import (
@@ -32,7 +32,7 @@ def handle(
     """Take members out of a group.
 
     Errors, first match wins: INVALID_GROUP_ID, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS; per
-    member those of `groups.leave.leave`.
+    member those of `groups.classic.leave.leave`.
     """
     if not request.group_id:
         return LeaveGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID)
@@ -40,8 +40,8 @@ def handle(
     if not isinstance(shard, GroupShard):
         return LeaveGroupResponse(error_code=shard)
     if context.api_version >= _BATCHED_FROM:
-        members = leave(shard, request.group_id, request.members, moment_of(context))
+        members = leave(shard, request.group_id, request.members, arrival_of(context))
         return LeaveGroupResponse(members=members)
     leaving = [MemberIdentity(member_id=request.member_id)]
-    (left,) = leave(shard, request.group_id, leaving, moment_of(context))
+    (left,) = leave(shard, request.group_id, leaving, arrival_of(context))
     return LeaveGroupResponse(error_code=left.error_code)

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from kraft_wire.broker.context import Parked, RequestContext
-from kraft_wire.broker.groups.commit import commit_offsets, failed_topics
-from kraft_wire.broker.groups.moment import moment_of
+from kraft_wire.broker.coordination.clock_reading import arrival_of
+from kraft_wire.broker.groups.offsets.commit import commit_offsets, failed_topics
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -39,7 +39,8 @@ def handle(
     """Commit offsets for a group; parked until the ISR has them, flushed if that is promised.
 
     Errors per partition, first match wins: UNKNOWN_TOPIC_ID (v10+), UNKNOWN_TOPIC_OR_PARTITION,
-    NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, then those of `groups.commit.commit_offsets`.
+    NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, then those of
+    `groups.offsets.commit.commit_offsets`.
     """
     answer = _Answer(by_id=context.api_version >= _TOPIC_IDS_FROM)
     known = [
@@ -54,7 +55,7 @@ def handle(
         for topic in known:
             answer.fail(topic, shard)
         return answer.response
-    committed = commit_offsets(shard, request, known, context.api_version, moment_of(context))
+    committed = commit_offsets(shard, request, known, context.api_version, arrival_of(context))
     if committed.safe_at is None:
         return answer.with_topics(committed.topics)
 
@@ -65,7 +66,7 @@ def handle(
         return answer.with_topics(topics)
 
     return shard.env.commits.answer_when_committed(
-        context, {shard.partition: committed.safe_at}, answered
+        context, {shard.log.partition: committed.safe_at}, answered
     )
 
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from kraft_wire.broker.context import Parked, RequestContext
-from kraft_wire.broker.groups.commit import delete_offsets
-from kraft_wire.broker.groups.moment import moment_of
-from kraft_wire.broker.groups.offsets import OffsetKey
+from kraft_wire.broker.coordination.clock_reading import arrival_of
+from kraft_wire.broker.groups.offsets.delete import delete_offsets
+from kraft_wire.broker.groups.offsets.table import OffsetKey
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.offset_delete import (
@@ -44,7 +44,7 @@ def handle(
         return OffsetDeleteResponse(error_code=shard)
     answers = dict.fromkeys(_asked_for(request), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     known = [key for key in answers if _exists(broker, key)]
-    deleted = delete_offsets(shard, request.group_id, known, moment_of(context))
+    deleted = delete_offsets(shard, request.group_id, known, arrival_of(context))
     if deleted.error is not ErrorCode.NONE:
         return OffsetDeleteResponse(error_code=deleted.error)
     answers.update(deleted.answers)
@@ -58,7 +58,7 @@ def handle(
         return response
 
     return shard.env.commits.answer_when_committed(
-        context, {shard.partition: deleted.safe_at}, answered
+        context, {shard.log.partition: deleted.safe_at}, answered
     )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from kraft_wire.broker.answer_room import AnswerRoom
 from kraft_wire.broker.context import RequestContext
-from kraft_wire.broker.groups.commit import fetch_all_offsets, fetch_offsets
+from kraft_wire.broker.groups.offsets.fetch import fetch_all_offsets, fetch_offsets
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.offset_fetch import (

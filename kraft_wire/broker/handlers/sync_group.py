@@ -10,9 +10,9 @@ Left out:    nothing
 from typing import TYPE_CHECKING, Final
 
 from kraft_wire.broker.context import PARKED, Parked, RequestContext
+from kraft_wire.broker.coordination.clock_reading import arrival_of
 from kraft_wire.broker.groups.classic.member import Waiting
 from kraft_wire.broker.groups.classic.sync import sync
-from kraft_wire.broker.groups.moment import moment_of
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.sync_group import SyncGroupRequest, SyncGroupResponse
@@ -32,7 +32,7 @@ def handle(
 
     Errors, first match wins: INCONSISTENT_GROUP_PROTOCOL (v5+ without protocol type or name),
     INVALID_GROUP_ID, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, then those of
-    `groups.sync.sync`.
+    `groups.classic.sync.sync`.
     """
     if context.api_version >= _PROTOCOL_MANDATORY_FROM and (
         request.protocol_type is None or request.protocol_name is None
@@ -44,5 +44,5 @@ def handle(
     if not isinstance(shard, GroupShard):
         return SyncGroupResponse(error_code=shard)
     waiting = Waiting(context.reply_to, context.api_version)
-    answer = sync(shard, request, waiting, moment_of(context))
+    answer = sync(shard, request, waiting, arrival_of(context))
     return PARKED if answer is None else answer

@@ -12,13 +12,15 @@ from typing import Any, cast
 
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import PARKED, ReplyTo, RequestContext
+from kraft_wire.broker.coordination.clock_reading import ClockReading
+from kraft_wire.broker.coordination.commit_waits import CommitWaits
+from kraft_wire.broker.coordination.log import Appended, CoordinatorRecord, LogStretch
+from kraft_wire.broker.coordination.memory import MemoryUse
+from kraft_wire.broker.coordination.topic import CoordinatorTopicCreation
 from kraft_wire.broker.dispatch import handler
 from kraft_wire.broker.groups import GroupCoordinator, GroupEnvironment
-from kraft_wire.broker.groups.commit_waits import CommitWaits
-from kraft_wire.broker.groups.memory import GROUP_BYTES, PENDING_MEMBER_BYTES
-from kraft_wire.broker.groups.moment import Moment
-from kraft_wire.broker.groups.offsets_topic import OffsetsTopicCreation
-from kraft_wire.broker.groups.store import Appended, CoordinatorRecord, LogStretch
+from kraft_wire.broker.groups.assembly import offsets_topic
+from kraft_wire.broker.groups.object_sizes import GROUP_BYTES, PENDING_MEMBER_BYTES
 from kraft_wire.broker.purgatory import OperationPurgatory, ParkedOperation
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.metadata.delta import MetadataDelta
@@ -61,7 +63,9 @@ class MemoryStore:
         self.refusals: list[ErrorCode] = []
         """Errors of the next appends, first first."""
 
-    def append(self, partition: int, records: Sequence[CoordinatorRecord], at: Moment) -> ErrorCode:
+    def append(
+        self, partition: int, records: Sequence[CoordinatorRecord], at: ClockReading
+    ) -> ErrorCode:
         if self.refusals:
             return self.refusals.pop(0)
         built = [Record(key, value, timestamp=at.wall_ms) for key, value in records]
@@ -69,7 +73,7 @@ class MemoryStore:
         return ErrorCode.NONE
 
     def append_for_later(
-        self, partition: int, records: Sequence[CoordinatorRecord], at: Moment
+        self, partition: int, records: Sequence[CoordinatorRecord], at: ClockReading
     ) -> Appended:
         return Appended(self.append(partition, records, at))
 
@@ -163,17 +167,18 @@ class Harness:
         self.controller_requests: list[Message] = []
         self.replies: dict[ReplyTo, Reply] = {}
         self.image = image_of({})
+        topic = offsets_topic(lambda: self.settings)
         env = GroupEnvironment(
             settings=lambda: self.settings,
-            store=self.store,
             chance=self.chance,
             complete=self._complete,
-            commits=CommitWaits(
-                _NothingParks(), lambda: self.settings, self._complete, lambda: self.now_ms
-            ),
+            commits=CommitWaits(topic, _NothingParks(), self._complete, lambda: self.now_ms),
+            memory=MemoryUse(lambda: self.settings.group_coordinator_memory_max_bytes),
         )
-        creation = OffsetsTopicCreation(lambda request, _: self.controller_requests.append(request))
-        self.groups = GroupCoordinator(NODE_ID, env, creation)
+        creation = CoordinatorTopicCreation(
+            topic.name, lambda request, _: self.controller_requests.append(request)
+        )
+        self.groups = GroupCoordinator(NODE_ID, topic, self.store, env, creation)
         if offsets_partitions:
             self.create_topic("__consumer_offsets", offsets_partitions)
         self.settle()
@@ -211,13 +216,13 @@ class Harness:
     def publish(self, image: MetadataImage) -> None:
         """Make an image the current one."""
         old, self.image = self.image, image
-        self.groups.published(MetadataDelta.between(old, image), self.now_ms)
+        self.groups.runtime.published(MetadataDelta.between(old, image), self.now_ms)
 
     def settle(self) -> None:
         """Do everything that is due now."""
         for _ in range(1_000):
-            self.groups.tick(self.now_ms, self.wall_ms)
-            deadline_ms = self.groups.deadline_ms()
+            self.groups.runtime.tick(self.now_ms, self.wall_ms)
+            deadline_ms = self.groups.runtime.deadline_ms()
             if deadline_ms is None or deadline_ms > self.now_ms:
                 self.check_memory()
                 return
@@ -243,7 +248,7 @@ class Harness:
         """Let time pass, waking the coordinator whenever it asked for it."""
         end_ms = self.now_ms + ms
         while True:
-            deadline_ms = self.groups.deadline_ms()
+            deadline_ms = self.groups.runtime.deadline_ms()
             if deadline_ms is None or deadline_ms > end_ms:
                 break
             self._move_to(max(deadline_ms, self.now_ms))

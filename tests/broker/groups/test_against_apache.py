@@ -7,7 +7,7 @@ from itertools import count
 
 import pytest
 
-from kraft_wire.broker.groups.offsets_topic import group_partition
+from kraft_wire.broker.coordination.topic import key_partition
 from kraft_wire.model import Uuid
 from tests.apache.node import ApacheNode
 from tests.broker.groups.doors import SocketDoor, VirtualDoor, answers_of
@@ -35,7 +35,7 @@ def _groups_of_all_partitions() -> list[str]:
     names = (f"warm-{number}" for number in count())
     while len(by_partition) < OFFSETS_PARTITIONS:
         group_id = next(names)
-        by_partition.setdefault(group_partition(group_id, OFFSETS_PARTITIONS), group_id)
+        by_partition.setdefault(key_partition(group_id, OFFSETS_PARTITIONS), group_id)
     return list(by_partition.values())
 
 

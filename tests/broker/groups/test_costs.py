@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from kraft_wire.broker.coordination.memory import MemoryUse
+from kraft_wire.broker.coordination.timers import Timers
 from kraft_wire.broker.groups.classic.group import ClassicGroup
 from kraft_wire.broker.groups.classic.member import Member
-from kraft_wire.broker.groups.deadlines import Deadlines, Timer, TimerKind
-from kraft_wire.broker.groups.memory import MemoryUse
+from kraft_wire.broker.groups.classic.timers import Timer, TimerKind
 
 MANY = 300
 
@@ -39,7 +40,7 @@ def member(number: int, protocols: list[Name]) -> Member:
 
 def test_a_vote_costs_as_many_looks_as_there_are_protocols() -> None:
     """Two joins of a megabyte each kept the node busy for minutes, in each generation again."""
-    group = ClassicGroup("group", MemoryUse(), 0)
+    group = ClassicGroup("group", MemoryUse(lambda: 1 << 30), 0)
     common = [Name(f"common-{number}") for number in range(MANY)]
     group.add(member(1, [Name(f"own-{number}") for number in range(MANY)] + common), None)
     group.add(member(2, [Name(name) for name in common]), None)
@@ -50,19 +51,19 @@ def test_a_vote_costs_as_many_looks_as_there_are_protocols() -> None:
 
 def test_a_group_that_goes_looks_at_its_own_timers_alone() -> None:
     """One DeleteGroups of all the groups that there may be kept the node busy for hours."""
-    deadlines = Deadlines()
+    timers = Timers[Timer]()
     groups = [Name(f"group-{number}") for number in range(MANY)]
     for group in groups:
         for kind in (TimerKind.JOIN, TimerKind.SYNC):
-            deadlines.schedule(Timer(kind, group), 10)
-        deadlines.schedule(Timer(TimerKind.MEMBER, group, "member"), 5)
-    assert deadlines.pop_due(5) == Timer(TimerKind.MEMBER, groups[0], "member")
-    deadlines.cancel(Timer(TimerKind.SYNC, groups[1]))
+            timers.schedule(Timer(kind, group), 10)
+        timers.schedule(Timer(TimerKind.MEMBER, group, "member"), 5)
+    assert timers.pop_due(5) == Timer(TimerKind.MEMBER, groups[0], "member")
+    timers.cancel(Timer(TimerKind.SYNC, groups[1]))
     Name.comparisons = 0
     for group in groups[:30]:
-        deadlines.cancel_group(group)
+        timers.cancel_all_of(group)
     assert Name.comparisons < 10 * MANY
-    assert len(deadlines) == 3 * (MANY - 30)
+    assert len(timers) == 3 * (MANY - 30)
     for group in groups:
-        deadlines.cancel_group(group)
-    assert (len(deadlines), deadlines.deadline_ms()) == (0, None)
+        timers.cancel_all_of(group)
+    assert (len(timers), timers.deadline_ms()) == (0, None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kraft_wire.broker.groups.offsets_topic import group_partition, java_string_hash
+from kraft_wire.broker.coordination.topic import java_string_hash, key_partition
 from kraft_wire.wire.generated.create_topics import CreateTopicsRequest
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.find_coordinator import FindCoordinatorRequest
@@ -100,5 +100,5 @@ def java_hash_by_hand(text: str) -> int:
 
 
 def test_the_smallest_hash_counts_as_partition_zero() -> None:
-    assert group_partition("polygenelubricants", 50) == 0
-    assert group_partition("hello", 50) == 99162322 % 50
+    assert key_partition("polygenelubricants", 50) == 0
+    assert key_partition("hello", 50) == 99162322 % 50

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from kraft_wire.broker.coordination.clock_reading import ClockReading
 from kraft_wire.broker.groups.classic.group import GroupState
-from kraft_wire.broker.groups.expiry import expire_offsets
-from kraft_wire.broker.groups.moment import Moment
+from kraft_wire.broker.groups.offsets.expiry import expire_offsets
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.metadata.image import TopicImage
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -105,7 +105,7 @@ def test_nothing_expires_while_members_gather_who_may_subscribe_to_it() -> None:
     member = stable_member(harness, session_timeout_ms=1_800_000)
     member.commit("another")
     (shard,) = harness.groups.shards()  # type: ignore[misc]  # loaded
-    later = Moment(harness.now_ms, harness.wall_ms + WEEK_MS)
+    later = ClockReading(harness.now_ms, harness.wall_ms + WEEK_MS)
     newcomer = Member(harness)
     newcomer.join()
     assert shard.groups["group"].is_in(GroupState.PREPARING_REBALANCE)
@@ -134,7 +134,7 @@ def test_expiry_that_cannot_be_stored_is_tried_again() -> None:
     Member(harness).commit()
     (shard,) = harness.groups.shards()  # type: ignore[misc]  # loaded
     harness.store.refusals = [ErrorCode.KAFKA_STORAGE_ERROR]
-    later = Moment(harness.now_ms, harness.wall_ms + WEEK_MS)
+    later = ClockReading(harness.now_ms, harness.wall_ms + WEEK_MS)
     assert expire_offsets(shard, later) == 0
     assert committed(harness) == {("topic", 0): 1}
     assert expire_offsets(shard, later) == 1

@@ -8,7 +8,7 @@ import zlib
 import pytest
 
 from kraft_wire.broker.broker import Broker
-from kraft_wire.broker.groups.store import OFFSETS_TOPIC
+from kraft_wire.broker.metadata.metadata_cache import OFFSETS_TOPIC
 from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.wire.generated.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -222,6 +222,6 @@ def test_attached_groups_follow_the_broker() -> None:
     door = NodeDoor(SimFileSystem())
     broker = door.node.broker
     assert isinstance(broker, Broker)
-    assert broker.groups in broker.followers
+    assert broker.groups.runtime in broker.followers
     assert broker.image.topic(OFFSETS_TOPIC) is None
     assert broker.groups is broker.groups

@@ -14,7 +14,7 @@ import pytest
 
 from kraft_wire.broker.groups.classic.group import ClassicGroup
 from kraft_wire.broker.groups.classic.states import GroupState
-from kraft_wire.broker.groups.deadlines import Timer, TimerKind
+from kraft_wire.broker.groups.classic.timers import Timer, TimerKind
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.wire.generated.delete_groups import DeleteGroupsRequest
 from kraft_wire.wire.generated.describe_groups import DescribeGroupsRequest
@@ -163,7 +163,7 @@ class Chaos:
     def restart(self, client: Member) -> None:
         if self.chance.random() < 0.9:
             return
-        self.harness.groups.stop()
+        self.harness.groups.runtime.stop()
         assert not [reply for reply in self.harness.replies.values() if reply.is_parked]
         now_ms = self.harness.now_ms
         self.harness = self.harness.restart(**self.settings)
@@ -210,17 +210,17 @@ def check_books(group: ClassicGroup) -> None:
 
 def check_deadlines(shard: GroupShard, group: ClassicGroup) -> None:
     """Whatever a group waits for has an end."""
-    deadlines = shard.deadlines
+    timers = shard.timers
     name = group.group_id
     for member in group.members.values():
         waits = member.awaiting_join is not None or member.awaiting_sync is not None
-        assert waits or Timer(TimerKind.MEMBER, name, member.member_id) in deadlines
+        assert waits or Timer(TimerKind.MEMBER, name, member.member_id) in timers
     for member_id in group.pending_members:
-        assert Timer(TimerKind.MEMBER, name, member_id) in deadlines
+        assert Timer(TimerKind.MEMBER, name, member_id) in timers
     if group.is_in(GroupState.PREPARING_REBALANCE):
-        assert Timer(TimerKind.JOIN, name) in deadlines
+        assert Timer(TimerKind.JOIN, name) in timers
     if group.pending_sync_members:
-        assert Timer(TimerKind.SYNC, name) in deadlines
+        assert Timer(TimerKind.SYNC, name) in timers
 
 
 @pytest.mark.parametrize("seed", range(30))

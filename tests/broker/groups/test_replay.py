@@ -145,7 +145,7 @@ def test_a_partition_that_moves_away_answers_whoever_waits() -> None:
     assert member.joining.error == ErrorCode.NOT_COORDINATOR
     assert member.heartbeat() == ErrorCode.NOT_COORDINATOR
     harness.advance(10_000)
-    assert harness.groups.deadline_ms() is None
+    assert harness.groups.runtime.deadline_ms() is None
 
 
 def test_a_partition_that_comes_back_is_loaded_again_and_its_members_join_again() -> None:
@@ -191,7 +191,7 @@ def test_a_stopping_coordinator_answers_whoever_waits() -> None:
     follower.joined()
     follower.sync()
     assert follower.syncing.is_parked
-    harness.groups.stop()
+    harness.groups.runtime.stop()
     assert follower.syncing.error == ErrorCode.NOT_COORDINATOR
 
 
@@ -234,7 +234,7 @@ def test_tombstones_take_back_what_came_before() -> None:
         (offset_key("never"), None),
     )
     assert harness.send(ListGroupsRequest(), 5).response.groups == []
-    assert harness.groups.ignored == {}
+    assert harness.groups.runtime.ignored == {}
 
 
 def test_what_cannot_be_read_is_counted_by_reason_and_the_rest_is_loaded() -> None:
@@ -257,10 +257,10 @@ def test_what_cannot_be_read_is_counted_by_reason_and_the_rest_is_loaded() -> No
         (offset_key(), offset_value(5)),
     )
     assert committed(harness) == {("topic", 0): 5}
-    assert sum(harness.groups.ignored.values()) == 8
-    assert harness.groups.ignored["record without key"] == 1
-    assert harness.groups.ignored["record type 99"] == 1
-    assert harness.groups.ignored["group metadata that contradicts itself"] == 1
+    assert sum(harness.groups.runtime.ignored.values()) == 8
+    assert harness.groups.runtime.ignored["record without key"] == 1
+    assert harness.groups.runtime.ignored["record type 99"] == 1
+    assert harness.groups.runtime.ignored["group metadata that contradicts itself"] == 1
 
 
 def test_a_committed_transaction_s_offsets_are_visible_and_an_aborted_one_s_are_not() -> None:
@@ -340,7 +340,7 @@ def test_a_group_of_another_protocol_keeps_its_id_while_it_has_members() -> None
     assert described.error_message == "Group modern is not a classic group."
     deleted = harness.send(DeleteGroupsRequest(groups_names=["modern"]), 2).response.results[0]
     assert deleted.error_code == ErrorCode.NON_EMPTY_GROUP
-    assert harness.groups.ignored == {}
+    assert harness.groups.runtime.ignored == {}
 
 
 def test_an_empty_group_of_another_protocol_becomes_a_classic_one_with_its_offsets() -> None:

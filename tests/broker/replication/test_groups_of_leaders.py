@@ -3,11 +3,10 @@
 import random
 from dataclasses import replace
 
-from kraft_wire.broker.groups.memory import MemoryUse
-from kraft_wire.broker.groups.offsets import CommittedOffset, OffsetKey, OffsetTable
+from kraft_wire.broker.coordination.memory import MemoryUse
+from kraft_wire.broker.groups.offsets.table import CommittedOffset, OffsetKey, OffsetTable
+from kraft_wire.broker.groups.offsets.uncommitted import UncommittedOffsets
 from kraft_wire.broker.groups.shard import GroupShard
-from kraft_wire.broker.groups.store import OFFSETS_TOPIC
-from kraft_wire.broker.groups.uncommitted import UncommittedOffsets
 from kraft_wire.broker.handlers import (
     delete_groups,
     fetch,
@@ -18,6 +17,7 @@ from kraft_wire.broker.handlers import (
     offset_fetch,
     sync_group,
 )
+from kraft_wire.broker.metadata.metadata_cache import OFFSETS_TOPIC
 from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.model import StorageError, TopicPartition, Uuid
 from kraft_wire.sim.disk.files import SimFileSystem
@@ -187,7 +187,7 @@ def test_a_group_is_deleted_when_the_isr_knows_it() -> None:
 
 def test_readers_are_shown_the_changes_below_the_high_watermark_and_no_others() -> None:
     chance = random.Random(4)
-    memory = MemoryUse()
+    memory = MemoryUse(lambda: 1 << 30)
     table = OffsetTable(memory)
     uncommitted = UncommittedOffsets(table, memory, lambda: high_watermark)
     keys = [OffsetKey("g", topic, number) for topic in "ab" for number in range(2)]
@@ -430,7 +430,7 @@ def test_a_new_coordinator_shows_what_it_loaded_when_the_isr_has_it() -> None:
     leading.commit(100)
     lead_again(leading)
     assert leading.broker.groups.shard_of("g") == E.COORDINATOR_LOAD_IN_PROGRESS
-    assert leading.broker.groups.deadline_ms() is None, "it does not look again and again"
+    assert leading.broker.groups.runtime.deadline_ms() is None, "it does not look again and again"
     leading.pass_time(COMMIT_TIMEOUT_MS)
     assert leading.broker.groups.shard_of("g") == E.COORDINATOR_LOAD_IN_PROGRESS
     leading.follow()
@@ -481,7 +481,7 @@ def test_groups_whose_log_is_out_of_use_are_looked_at_now_and_then() -> None:
     leading.broker.partitions[OFFSETS].failed(StorageError("write", "a file", "no such device"))
     lead_again(leading)
     leading.pass_time(0)
-    deadline_ms = leading.broker.groups.deadline_ms()
+    deadline_ms = leading.broker.groups.runtime.deadline_ms()
     assert deadline_ms is not None
     assert deadline_ms > leading.now_ms, "it does not look again and again"
     leading.broker.partitions[OFFSETS].offline = False

@@ -8,6 +8,7 @@ members, KIP-394 for members that hold an id but have not joined.
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from kraft_wire.broker.coordination.memory import MemoryUse
 from kraft_wire.broker.groups.classic.member import Member, Waiting
 from kraft_wire.broker.groups.classic.states import (
     CAN_REBALANCE,
@@ -16,7 +17,7 @@ from kraft_wire.broker.groups.classic.states import (
     next_state,
 )
 from kraft_wire.broker.groups.classic.subscription import subscribed_topics
-from kraft_wire.broker.groups.memory import GROUP_BYTES, PENDING_MEMBER_BYTES, MemoryUse
+from kraft_wire.broker.groups.object_sizes import GROUP_BYTES, PENDING_MEMBER_BYTES
 from kraft_wire.wire.generated.error_code import ErrorCode
 
 __all__ = ["CONSUMER_PROTOCOL_TYPE", "AwaitedAssignments", "ClassicGroup", "set_awaited"]
@@ -98,7 +99,7 @@ class ClassicGroup:
         self.initial_delay: tuple[int, int] | None = None
         """Delay running and time left after it, while the first rebalance waits for members."""
         self.size_bytes = 0
-        """Memory that the group takes, as `memory.py` counts it."""
+        """Memory that the group takes, as `object_sizes` counts it."""
         self._resize(GROUP_BYTES + len(group_id))
         self._joined_count = 0
         self._support: dict[str, int] = {}

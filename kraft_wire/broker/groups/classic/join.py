@@ -8,6 +8,7 @@ repeats itself is told its generation instead of causing a rebalance.
 from collections.abc import Mapping
 from typing import Final
 
+from kraft_wire.broker.coordination.clock_reading import ClockReading
 from kraft_wire.broker.groups.classic.group import ClassicGroup
 from kraft_wire.broker.groups.classic.member import Member, Waiting, protocols_bytes
 from kraft_wire.broker.groups.classic.rebalance import (
@@ -17,8 +18,7 @@ from kraft_wire.broker.groups.classic.rebalance import (
     rebalance_or_complete_join,
 )
 from kraft_wire.broker.groups.classic.states import GroupState
-from kraft_wire.broker.groups.memory import MEMBER_BYTES
-from kraft_wire.broker.groups.moment import Moment
+from kraft_wire.broker.groups.object_sizes import MEMBER_BYTES
 from kraft_wire.broker.groups.records import group_record
 from kraft_wire.broker.groups.shard import GroupShard, protocol_name_in
 from kraft_wire.frozen import frozen
@@ -88,7 +88,7 @@ class JoinAttempt:
         )
 
 
-def join(shard: GroupShard, attempt: JoinAttempt, at: Moment) -> JoinGroupResponse | None:
+def join(shard: GroupShard, attempt: JoinAttempt, at: ClockReading) -> JoinGroupResponse | None:
     """Join a group, or answer why not; None when the answer is parked or already given.
 
     Errors, first match wins: INCONSISTENT_GROUP_PROTOCOL (the group is of another kind),
@@ -158,13 +158,13 @@ def _check_memory(shard: GroupShard, group: ClassicGroup, attempt: JoinAttempt) 
         return ErrorCode.NONE
     if group.size_bytes + more_bytes > shard.env.settings().group_memory_max_bytes:
         return ErrorCode.GROUP_MAX_SIZE_REACHED
-    if not shard.env.has_memory_for(more_bytes):
+    if not shard.env.memory.has_room_for(more_bytes):
         return ErrorCode.POLICY_VIOLATION
     return ErrorCode.NONE
 
 
 def _join_new(
-    shard: GroupShard, group: ClassicGroup, attempt: JoinAttempt, at: Moment
+    shard: GroupShard, group: ClassicGroup, attempt: JoinAttempt, at: ClockReading
 ) -> JoinGroupResponse | None:
     """Let in a client without an id, or send it away with one to come back with."""
     instance_id = attempt.group_instance_id
@@ -184,7 +184,7 @@ def _join_new(
 
 
 def _join_known(
-    shard: GroupShard, group: ClassicGroup, attempt: JoinAttempt, at: Moment
+    shard: GroupShard, group: ClassicGroup, attempt: JoinAttempt, at: ClockReading
 ) -> JoinGroupResponse | None:
     """Let in a client that comes back with its id: new to the group, or a member of it."""
     if attempt.member_id in group.pending_members:
@@ -225,7 +225,7 @@ def _repeats_itself(group: ClassicGroup, member: Member, attempt: JoinAttempt) -
 
 
 def _add_member(
-    shard: GroupShard, group: ClassicGroup, attempt: JoinAttempt, member_id: str, at: Moment
+    shard: GroupShard, group: ClassicGroup, attempt: JoinAttempt, member_id: str, at: ClockReading
 ) -> None:
     member = Member(
         member_id=member_id,
@@ -246,7 +246,7 @@ def _add_member(
 
 
 def _update(
-    shard: GroupShard, group: ClassicGroup, member: Member, attempt: JoinAttempt, at: Moment
+    shard: GroupShard, group: ClassicGroup, member: Member, attempt: JoinAttempt, at: ClockReading
 ) -> None:
     """Take over what the request says; an older parked request of the member is told to repeat."""
     superseded = JoinGroupResponse(
@@ -275,7 +275,7 @@ class _Replacement:
 
 
 def _replace_static(
-    shard: GroupShard, group: ClassicGroup, attempt: JoinAttempt, member_id: str, at: Moment
+    shard: GroupShard, group: ClassicGroup, attempt: JoinAttempt, member_id: str, at: ClockReading
 ) -> None:
     """Let a restarted static member take the place of its former self, which is fenced.
 
@@ -307,13 +307,13 @@ def _replace_static(
         _store(shard, group, _Replacement(attempt, old, member, before, former_leader), at)
 
 
-def _store(shard: GroupShard, group: ClassicGroup, done: _Replacement, at: Moment) -> None:
+def _store(shard: GroupShard, group: ClassicGroup, done: _Replacement, at: ClockReading) -> None:
     """Write the new id, and tell it when it is committed: else the next coordinator knows it not.
 
     In a rebalance that began meanwhile the member has joined, and the generation answers it.
     """
 
-    def heard(error: ErrorCode, then: Moment) -> None:
+    def heard(error: ErrorCode, then: ClockReading) -> None:
         is_awaited = group.is_in(GroupState.STABLE) and not shard.is_released
         if not is_awaited or done.member.awaiting_join is not done.attempt.waiting:
             return
@@ -325,11 +325,11 @@ def _store(shard: GroupShard, group: ClassicGroup, done: _Replacement, at: Momen
             _restore_static(shard, group, done, error, then)
 
     assignments = {each.member_id: each.assignment for each in group.members.values()}
-    appended = shard.append_for_later([group_record(group, assignments)], at)
+    appended = shard.log.append_for_later([group_record(group, assignments)], at)
     if appended.error is not ErrorCode.NONE or appended.safe_at is None:
         heard(appended.error, at)
     else:
-        shard.env.commits.await_commit(shard.partition, appended.safe_at, at, heard)
+        shard.log.await_commit(appended.safe_at, at, heard)
 
 
 def _fence(shard: GroupShard, member: Member) -> None:
@@ -363,7 +363,7 @@ def _same_generation(group: ClassicGroup, done: _Replacement) -> JoinGroupRespon
 
 
 def _restore_static(
-    shard: GroupShard, group: ClassicGroup, done: _Replacement, error: ErrorCode, at: Moment
+    shard: GroupShard, group: ClassicGroup, done: _Replacement, error: ErrorCode, at: ClockReading
 ) -> None:
     """Undo a replacement that could not be stored; the client is to try again."""
     attempt = done.attempt

@@ -5,10 +5,10 @@ KIP-345: a static member may be removed by its instance id alone. KIP-800: reaso
 
 from collections.abc import Sequence
 
+from kraft_wire.broker.coordination.clock_reading import ClockReading
 from kraft_wire.broker.groups.classic.group import ClassicGroup
 from kraft_wire.broker.groups.classic.rebalance import rebalance_or_complete_join, remove_members
 from kraft_wire.broker.groups.classic.states import GroupState
-from kraft_wire.broker.groups.moment import Moment
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.leave_group import MemberIdentity, MemberResponse
@@ -17,7 +17,7 @@ __all__ = ["leave"]
 
 
 def leave(
-    shard: GroupShard, group_id: str, leaving: Sequence[MemberIdentity], at: Moment
+    shard: GroupShard, group_id: str, leaving: Sequence[MemberIdentity], at: ClockReading
 ) -> list[MemberResponse]:
     """Remove each member that can be identified, then rebalance once for all of them.
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kraft_wire.broker.context import ReplyTo
-from kraft_wire.broker.groups.memory import MEMBER_BYTES
+from kraft_wire.broker.groups.object_sizes import MEMBER_BYTES
 
 __all__ = ["Member", "Waiting", "protocols_bytes"]
 
@@ -50,7 +50,7 @@ class Member:
 
     @property
     def size_bytes(self) -> int:
-        """Memory that the member takes, as `memory.py` counts it."""
+        """Memory that the member takes, as `object_sizes` counts it."""
         return MEMBER_BYTES + protocols_bytes(self.protocols) + len(self.assignment)
 
     @property

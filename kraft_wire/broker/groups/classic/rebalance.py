@@ -10,11 +10,11 @@ Read `states.py` first, then this, then `join.py`.
 
 from typing import Final
 
+from kraft_wire.broker.coordination.clock_reading import ClockReading
 from kraft_wire.broker.groups.classic.group import ClassicGroup, set_awaited
 from kraft_wire.broker.groups.classic.member import Member
 from kraft_wire.broker.groups.classic.states import GroupEvent, GroupState
-from kraft_wire.broker.groups.deadlines import Timer, TimerKind
-from kraft_wire.broker.groups.moment import Moment
+from kraft_wire.broker.groups.classic.timers import Timer, TimerKind
 from kraft_wire.broker.groups.records import group_record
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -41,7 +41,7 @@ for ever: static members stay until their session ends.
 """
 
 
-def rebalance_or_complete_join(shard: GroupShard, group: ClassicGroup, at: Moment) -> None:
+def rebalance_or_complete_join(shard: GroupShard, group: ClassicGroup, at: ClockReading) -> None:
     """React to a change of membership: begin a rebalance, or see whether one is done."""
     if group.can_rebalance:
         begin_rebalance(shard, group, at)
@@ -49,7 +49,7 @@ def rebalance_or_complete_join(shard: GroupShard, group: ClassicGroup, at: Momen
         complete_join_if_all_joined(shard, group, at)
 
 
-def begin_rebalance(shard: GroupShard, group: ClassicGroup, at: Moment) -> None:
+def begin_rebalance(shard: GroupShard, group: ClassicGroup, at: ClockReading) -> None:
     """Begin the join phase; members that wait for an assignment are told to join again.
 
     The first rebalance of an empty group waits `group.initial.rebalance.delay.ms` for more members,
@@ -58,7 +58,7 @@ def begin_rebalance(shard: GroupShard, group: ClassicGroup, at: Moment) -> None:
     if group.is_in(GroupState.COMPLETING_REBALANCE):
         reset_assignments(shard, group, ErrorCode.REBALANCE_IN_PROGRESS, at)
     group.pending_sync_members.clear()
-    shard.deadlines.cancel(Timer(TimerKind.SYNC, group.group_id))
+    shard.timers.cancel(Timer(TimerKind.SYNC, group.group_id))
     is_first = group.is_in(GroupState.EMPTY)
     group.apply(GroupEvent.REBALANCE_STARTED, at.wall_ms)
     if is_first:
@@ -71,7 +71,7 @@ def begin_rebalance(shard: GroupShard, group: ClassicGroup, at: Moment) -> None:
         _schedule_join_end(shard, group, group.rebalance_timeout_ms, at)
 
 
-def complete_join_if_all_joined(shard: GroupShard, group: ClassicGroup, at: Moment) -> None:
+def complete_join_if_all_joined(shard: GroupShard, group: ClassicGroup, at: ClockReading) -> None:
     """End the join phase early when nobody is missing; the initial delay is never cut short."""
     if not group.is_in(GroupState.PREPARING_REBALANCE):
         return
@@ -92,7 +92,9 @@ def remove_members(shard: GroupShard, group: ClassicGroup, member_ids: list[str]
         shard.cancel_member(group, member_id)
 
 
-def reset_assignments(shard: GroupShard, group: ClassicGroup, error: ErrorCode, at: Moment) -> None:
+def reset_assignments(
+    shard: GroupShard, group: ClassicGroup, error: ErrorCode, at: ClockReading
+) -> None:
     """Drop the assignments and tell the members that wait for them why."""
     assert group.is_in(GroupState.COMPLETING_REBALANCE), group.state
     set_awaited(group, None)
@@ -129,9 +131,9 @@ def generation_response(
     )
 
 
-def tick(shard: GroupShard, at: Moment) -> None:
+def tick(shard: GroupShard, at: ClockReading) -> None:
     """Act on every deadline that has passed."""
-    while (timer := shard.deadlines.pop_due(at.now_ms)) is not None:
+    while (timer := shard.timers.pop_due(at.now_ms)) is not None:
         group = shard.groups.get(timer.group_id)
         assert group is not None, timer
         match timer.kind:
@@ -143,7 +145,7 @@ def tick(shard: GroupShard, at: Moment) -> None:
                 _expire_pending_sync(shard, group, at)
 
 
-def group_loaded(shard: GroupShard, group: ClassicGroup, at: Moment) -> None:
+def group_loaded(shard: GroupShard, group: ClassicGroup, at: ClockReading) -> None:
     """Give the members of a group that was read from the log a whole session to come back."""
     for member in group.members.values():
         shard.schedule_session(group, member, at)
@@ -152,17 +154,19 @@ def group_loaded(shard: GroupShard, group: ClassicGroup, at: Moment) -> None:
 
 
 def _wait_for_first_members(
-    shard: GroupShard, group: ClassicGroup, delay_ms: int, left_ms: int, at: Moment
+    shard: GroupShard, group: ClassicGroup, delay_ms: int, left_ms: int, at: ClockReading
 ) -> None:
     group.initial_delay = (delay_ms, left_ms)
     _schedule_join_end(shard, group, delay_ms, at)
 
 
-def _schedule_join_end(shard: GroupShard, group: ClassicGroup, after_ms: int, at: Moment) -> None:
-    shard.deadlines.schedule(Timer(TimerKind.JOIN, group.group_id), at.now_ms + after_ms)
+def _schedule_join_end(
+    shard: GroupShard, group: ClassicGroup, after_ms: int, at: ClockReading
+) -> None:
+    shard.timers.schedule(Timer(TimerKind.JOIN, group.group_id), at.now_ms + after_ms)
 
 
-def _join_time_is_up(shard: GroupShard, group: ClassicGroup, at: Moment) -> None:
+def _join_time_is_up(shard: GroupShard, group: ClassicGroup, at: ClockReading) -> None:
     if group.initial_delay is None:
         _complete_join(shard, group, at)
         return
@@ -175,10 +179,10 @@ def _join_time_is_up(shard: GroupShard, group: ClassicGroup, at: Moment) -> None
     _wait_for_first_members(shard, group, next_ms, max(left_ms - delay_ms, 0), at)
 
 
-def _complete_join(shard: GroupShard, group: ClassicGroup, at: Moment) -> None:
+def _complete_join(shard: GroupShard, group: ClassicGroup, at: ClockReading) -> None:
     """Form a generation, or wait on where only static members are left and none came."""
     assert group.is_in(GroupState.PREPARING_REBALANCE), group.state
-    shard.deadlines.cancel(Timer(TimerKind.JOIN, group.group_id))
+    shard.timers.cancel(Timer(TimerKind.JOIN, group.group_id))
     group.initial_delay = None
     group.new_member_added = False
     missing = [m.member_id for m in group.not_yet_rejoined() if not m.is_static]
@@ -191,7 +195,7 @@ def _complete_join(shard: GroupShard, group: ClassicGroup, at: Moment) -> None:
     if group.is_in(GroupState.EMPTY):
         # A failed append is harmless: after a restart the former generation has no live members
         # either, and its sessions expire.
-        shard.append([group_record(group, {})], at)
+        shard.log.append([group_record(group, {})], at)
         return
     for member in group.members.values():
         response = generation_response(group, member, with_members=group.leads(member.member_id))
@@ -199,12 +203,14 @@ def _complete_join(shard: GroupShard, group: ClassicGroup, at: Moment) -> None:
         shard.schedule_session(group, member, at)
         member.is_new = False
         group.pending_sync_members[member.member_id] = None
-    shard.deadlines.schedule(
+    shard.timers.schedule(
         Timer(TimerKind.SYNC, group.group_id), at.now_ms + group.rebalance_timeout_ms
     )
 
 
-def _expire_member(shard: GroupShard, group: ClassicGroup, member_id: str, at: Moment) -> None:
+def _expire_member(
+    shard: GroupShard, group: ClassicGroup, member_id: str, at: ClockReading
+) -> None:
     """Remove a member whose session is over, or an id that was given out and never used."""
     if member_id in group.pending_members:
         group.remove(member_id)
@@ -222,7 +228,7 @@ def _expire_member(shard: GroupShard, group: ClassicGroup, member_id: str, at: M
         _complete_join(shard, group, at)
 
 
-def _expire_pending_sync(shard: GroupShard, group: ClassicGroup, at: Moment) -> None:
+def _expire_pending_sync(shard: GroupShard, group: ClassicGroup, at: ClockReading) -> None:
     """Remove the members that joined the generation and never asked for their assignment."""
     # Every way out of these states cancels the timer.
     assert group.is_in(GroupState.COMPLETING_REBALANCE, GroupState.STABLE), group.state

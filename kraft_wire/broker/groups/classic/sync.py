@@ -8,12 +8,12 @@ group whose assignment could not be stored rebalances again.
 
 from collections.abc import Mapping
 
+from kraft_wire.broker.coordination.clock_reading import ClockReading
 from kraft_wire.broker.groups.classic.group import AwaitedAssignments, ClassicGroup, set_awaited
 from kraft_wire.broker.groups.classic.member import Member, Waiting
 from kraft_wire.broker.groups.classic.rebalance import begin_rebalance, reset_assignments
 from kraft_wire.broker.groups.classic.states import HEARTBEAT_ANSWERS, GroupEvent, GroupState
-from kraft_wire.broker.groups.deadlines import Timer, TimerKind
-from kraft_wire.broker.groups.moment import Moment
+from kraft_wire.broker.groups.classic.timers import Timer, TimerKind
 from kraft_wire.broker.groups.records import group_record
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.frozen import frozen
@@ -31,7 +31,7 @@ class _Found:
 
 
 def sync(
-    shard: GroupShard, request: SyncGroupRequest, waiting: Waiting, at: Moment
+    shard: GroupShard, request: SyncGroupRequest, waiting: Waiting, at: ClockReading
 ) -> SyncGroupResponse | None:
     """Hand out the assignment, or park until the leader brings it (None).
 
@@ -46,7 +46,7 @@ def sync(
         return SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
     group.pending_sync_members.pop(member.member_id, None)
     if not group.pending_sync_members:
-        shard.deadlines.cancel(Timer(TimerKind.SYNC, group.group_id))
+        shard.timers.cancel(Timer(TimerKind.SYNC, group.group_id))
     if group.is_in(GroupState.STABLE):
         return _assignment_response(group, member)
     assert group.is_in(GroupState.COMPLETING_REBALANCE), group.state
@@ -59,7 +59,7 @@ def sync(
     return None
 
 
-def heartbeat(shard: GroupShard, request: HeartbeatRequest, at: Moment) -> ErrorCode:
+def heartbeat(shard: GroupShard, request: HeartbeatRequest, at: ClockReading) -> ErrorCode:
     """Count the member's session from now.
 
     Errors, first match wins: UNKNOWN_MEMBER_ID (no such group, instance or member),
@@ -101,7 +101,7 @@ def _contradict(requested: str | None, present: str | None) -> bool:
 
 
 def _store_assignment(
-    shard: GroupShard, group: ClassicGroup, request: SyncGroupRequest, at: Moment
+    shard: GroupShard, group: ClassicGroup, request: SyncGroupRequest, at: ClockReading
 ) -> None:
     """Write what the leader decided; members that it forgot get an empty assignment."""
     former = group.awaited
@@ -113,7 +113,7 @@ def _store_assignment(
         error = ErrorCode.GROUP_MAX_SIZE_REACHED
         _stored(shard, group, assignments, error, at)
         return
-    appended = shard.append_for_later([group_record(group, assignments)], at)
+    appended = shard.log.append_for_later([group_record(group, assignments)], at)
     safe_at = appended.safe_at
     if appended.error is not ErrorCode.NONE or safe_at is None:
         _stored(shard, group, assignments, appended.error, at)
@@ -121,13 +121,13 @@ def _store_assignment(
     assert former is None or former.safe_at < safe_at, (former, safe_at)
     set_awaited(group, AwaitedAssignments(safe_at, assignments))
 
-    def heard(error: ErrorCode, then: Moment) -> None:
+    def heard(error: ErrorCode, then: ClockReading) -> None:
         awaited = group.awaited
         if awaited is not None and awaited.safe_at == safe_at and not shard.is_released:
             set_awaited(group, None)
             _stored(shard, group, awaited.by_member, error, then)
 
-    shard.env.commits.await_commit(shard.partition, safe_at, at, heard)
+    shard.log.await_commit(safe_at, at, heard)
 
 
 def _stored(
@@ -135,7 +135,7 @@ def _stored(
     group: ClassicGroup,
     assignments: Mapping[str, bytes],
     error: ErrorCode,
-    at: Moment,
+    at: ClockReading,
 ) -> None:
     """Hand the assignments out, or form another generation where they were not stored."""
     assert group.is_in(GroupState.COMPLETING_REBALANCE), group.state

@@ -8,8 +8,9 @@ of the group's partition has passed the change.
 from collections import deque
 from collections.abc import Callable
 
-from kraft_wire.broker.groups.memory import OFFSET_BYTES, MemoryUse
-from kraft_wire.broker.groups.offsets import CommittedOffset, OffsetKey, OffsetTable
+from kraft_wire.broker.coordination.memory import MemoryUse
+from kraft_wire.broker.groups.object_sizes import OFFSET_BYTES
+from kraft_wire.broker.groups.offsets.table import CommittedOffset, OffsetKey, OffsetTable
 
 __all__ = ["UncommittedOffsets"]
 

@@ -1,40 +1,39 @@
-"""Waiting until the ISR has what was written to `__consumer_offsets`."""
+"""Waiting until the ISR has what was written to a coordinator's topic."""
 
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from kraft_wire.broker.context import PARKED, Parked, ReplyTo, RequestContext
-from kraft_wire.broker.groups.coordinator_errors import coordinator_error
-from kraft_wire.broker.groups.moment import Moment
-from kraft_wire.broker.groups.store import OFFSETS_TOPIC
+from kraft_wire.broker.coordination.append_errors import coordinator_error
+from kraft_wire.broker.coordination.clock_reading import ClockReading
+from kraft_wire.broker.coordination.topic import CoordinatorTopic
 from kraft_wire.broker.partition import Partition
 from kraft_wire.broker.purgatory import OperationPurgatory, ParkedOperation
-from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.model import Offset, TopicPartition
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.message import Message
 
 __all__ = ["CommitHeard", "CommitWaits"]
 
-CommitHeard: TypeAlias = Callable[[ErrorCode, Moment], None]
+CommitHeard: TypeAlias = Callable[[ErrorCode, ClockReading], None]
 """Called once, with NONE when records are committed, else with an error for clients."""
 
 _ALL_IN_SYNC: Final = -1
 
 
 class CommitWaits:
-    """Clients and coordinator steps that wait `offsets.commit.timeout.ms` at most."""
+    """Clients and coordinator steps that wait as long as the topic's commit timeout at most."""
 
     def __init__(
         self,
+        topic: CoordinatorTopic,
         operations: OperationPurgatory,
-        settings: Callable[[], BrokerSettings],
         complete: Callable[[ReplyTo, Message], None],
         now_ms: Callable[[], int],
     ) -> None:
         """`complete` answers a client; `now_ms` returns the time of the broker's last call."""
+        self._topic = topic
         self._operations = operations
-        self._settings = settings
         self._complete = complete
         self._now_ms = now_ms
         self._waits = 0
@@ -58,18 +57,20 @@ class CommitWaits:
         self._park(context.reply_to, context.now_ms, required, finish)
         return PARKED
 
-    def await_commit(self, partition: int, offset: int, at: Moment, heard: CommitHeard) -> None:
+    def await_commit(
+        self, partition: int, offset: int, at: ClockReading, heard: CommitHeard
+    ) -> None:
         """Call `heard` once the ISR has what lies below an offset, or never will in time.
 
         The coordinator itself waits: no connection that closes ends it.
         """
-        name = TopicPartition(OFFSETS_TOPIC, partition)
+        name = TopicPartition(self._topic.name, partition)
         self._waits += 1
         no_connection = ReplyTo(-self._waits, 0)
 
         def finish(errors: dict[TopicPartition, ErrorCode]) -> None:
             error = coordinator_error(errors.get(name, ErrorCode.NONE))
-            heard(error, Moment(max(at.now_ms, self._now_ms()), at.wall_ms))
+            heard(error, ClockReading(max(at.now_ms, self._now_ms()), at.wall_ms))
 
         self._park(no_connection, at.now_ms, {partition: offset}, finish)
 
@@ -80,9 +81,9 @@ class CommitWaits:
         required: Mapping[int, int],
         finish: Callable[[dict[TopicPartition, ErrorCode]], None],
     ) -> None:
-        deadline_ms = now_ms + self._settings().offsets_commit_timeout_ms
+        deadline_ms = now_ms + self._topic.commit_timeout_ms()
         offsets = {
-            TopicPartition(OFFSETS_TOPIC, partition): Offset(offset)
+            TopicPartition(self._topic.name, partition): Offset(offset)
             for partition, offset in required.items()
         }
         self._operations.park(

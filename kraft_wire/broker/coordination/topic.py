@@ -1,4 +1,4 @@
-"""`__consumer_offsets`: which partition a group belongs to, and how the topic comes to be.
+"""The internal topic of a coordinator: its settings, the partition of a key, and its creation.
 
 The topic is created when the first client looks for a coordinator. Until it exists clients are told
 COORDINATOR_NOT_AVAILABLE and ask again.
@@ -8,17 +8,33 @@ from collections.abc import Callable
 from struct import iter_unpack
 from typing import Final
 
-from kraft_wire.broker.groups.store import OFFSETS_TOPIC
 from kraft_wire.broker.metadata.topic_creation import creatable_topic
 from kraft_wire.broker.settings import BrokerSettings
+from kraft_wire.frozen import frozen
 from kraft_wire.wire.generated.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.message import Message
 
-__all__ = ["OffsetsTopicCreation", "group_partition", "java_string_hash"]
+__all__ = ["CoordinatorTopic", "CoordinatorTopicCreation", "java_string_hash", "key_partition"]
 
 _CREATION_TIMEOUT_MS: Final = 30_000
 """Kafka's `request.timeout.ms`; a request without an answer for so long is sent again."""
+
+
+@frozen
+class CoordinatorTopic:
+    """The topic that one kind of coordinator keeps its state in.
+
+    Settings are read at each use: a dynamic change replaces the broker's settings as a whole.
+    """
+
+    name: str
+    partition_count: Callable[[], int]
+    """How many partitions the topic will be created with."""
+    commit_timeout_ms: Callable[[], int]
+    """How long an append may wait for the ISR."""
+    clean_up_interval_ms: Callable[[], int]
+    """How often the shards remove what has expired."""
 
 
 def java_string_hash(text: str) -> int:
@@ -29,21 +45,24 @@ def java_string_hash(text: str) -> int:
     return value - (1 << 32) if value >> 31 else value
 
 
-def group_partition(group_id: str, partition_count: int) -> int:
-    """Return the partition of `__consumer_offsets` that a group's records are in."""
+def key_partition(key: str, partition_count: int) -> int:
+    """Return the partition that the records of a key are in: a group id, a transactional id."""
     assert partition_count > 0, partition_count
-    value = java_string_hash(group_id)
+    value = java_string_hash(key)
     # The one number without a positive counterpart in int32 counts as zero, as in Kafka.
     return (0 if value == -(1 << 31) else abs(value)) % partition_count
 
 
-class OffsetsTopicCreation:
+class CoordinatorTopicCreation:
     """Asks the controller for the topic, once at a time."""
 
-    __slots__ = ("_ask", "_asked_until_ms", "failure")
+    __slots__ = ("_ask", "_asked_until_ms", "_topic", "failure")
 
-    def __init__(self, ask: Callable[[Message, Callable[[Message], None]], None]) -> None:
+    def __init__(
+        self, topic: str, ask: Callable[[Message, Callable[[Message], None]], None]
+    ) -> None:
         """Take what sends a request to the controller and calls back with the answer."""
+        self._topic = topic
         self._ask = ask
         self._asked_until_ms: int | None = None
         self.failure: str | None = None
@@ -54,7 +73,7 @@ class OffsetsTopicCreation:
         if self._asked_until_ms is not None and now_ms < self._asked_until_ms:
             return
         self._asked_until_ms = now_ms + _CREATION_TIMEOUT_MS
-        topic = creatable_topic(settings, OFFSETS_TOPIC)
+        topic = creatable_topic(settings, self._topic)
         request = CreateTopicsRequest(topics=[topic], timeout_ms=_CREATION_TIMEOUT_MS)
         self._ask(request, self._answered)
 

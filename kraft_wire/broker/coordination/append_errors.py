@@ -1,4 +1,4 @@
-"""Errors of an append to `__consumer_offsets` as clients of groups see them."""
+"""Errors of an append to a coordinator's topic as its clients see them."""
 
 from typing import Final
 
@@ -17,9 +17,9 @@ COORDINATOR_ERRORS: Final[dict[ErrorCode, ErrorCode]] = {
     ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
     ErrorCode.INVALID_FETCH_SIZE: ErrorCode.UNKNOWN_SERVER_ERROR,
 }
-"""Error of the append to `__consumer_offsets` -> error for the client of a group."""
+"""Error of the append -> error for the client of a coordinator."""
 
 
 def coordinator_error(append_error: ErrorCode) -> ErrorCode:
-    """Return the error for a client of a group, which knows no `__consumer_offsets`."""
+    """Return the error for a client, which does not know the coordinator's topic."""
     return COORDINATOR_ERRORS.get(append_error, append_error)

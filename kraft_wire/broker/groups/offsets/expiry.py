@@ -8,11 +8,11 @@ group. The last offset of an empty group takes the group along.
 from collections.abc import Mapping
 from typing import Final
 
+from kraft_wire.broker.coordination.clock_reading import ClockReading
 from kraft_wire.broker.groups.classic.group import ClassicGroup
 from kraft_wire.broker.groups.classic.states import GroupState
-from kraft_wire.broker.groups.commit import write_tombstones
-from kraft_wire.broker.groups.moment import Moment
-from kraft_wire.broker.groups.offsets import CommittedOffset, OffsetKey
+from kraft_wire.broker.groups.offsets.delete import write_tombstones
+from kraft_wire.broker.groups.offsets.table import CommittedOffset, OffsetKey
 from kraft_wire.broker.groups.records import group_tombstone
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.model import Uuid
@@ -23,7 +23,7 @@ __all__ = ["delete_offsets_of_topics", "expire_offsets"]
 _MS_PER_MINUTE: Final = 60_000
 
 
-def expire_offsets(shard: GroupShard, at: Moment) -> int:
+def expire_offsets(shard: GroupShard, at: ClockReading) -> int:
     """Remove what is too old, and empty groups without offsets; return how many offsets went."""
     expired_count = 0
     for group in list(shard.groups.values()):
@@ -32,13 +32,15 @@ def expire_offsets(shard: GroupShard, at: Moment) -> int:
             continue
         expired_count += len(expired)
         if _is_finished(shard, group) and (
-            shard.append([group_tombstone(group.group_id)], at) is ErrorCode.NONE
+            shard.log.append([group_tombstone(group.group_id)], at) is ErrorCode.NONE
         ):
             shard.remove_group(group.group_id, at)
     return expired_count
 
 
-def delete_offsets_of_topics(shard: GroupShard, topics: Mapping[Uuid, str], at: Moment) -> int:
+def delete_offsets_of_topics(
+    shard: GroupShard, topics: Mapping[Uuid, str], at: ClockReading
+) -> int:
     """Remove the offsets of topics that were deleted; return how many."""
     deleted_count = 0
     for topic_id, topic in topics.items():
@@ -48,7 +50,7 @@ def delete_offsets_of_topics(shard: GroupShard, topics: Mapping[Uuid, str], at: 
     return deleted_count
 
 
-def _expired_keys(shard: GroupShard, group: ClassicGroup, at: Moment) -> list[OffsetKey]:
+def _expired_keys(shard: GroupShard, group: ClassicGroup, at: ClockReading) -> list[OffsetKey]:
     if not _can_expire(group):
         return []
     retention_ms = shard.env.settings().offsets_retention_minutes * _MS_PER_MINUTE

@@ -8,7 +8,8 @@ makes the offset unstable for `require_stable` fetches (KIP-447).
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kraft_wire.broker.groups.memory import OFFSET_BYTES, MemoryUse
+from kraft_wire.broker.coordination.memory import MemoryUse
+from kraft_wire.broker.groups.object_sizes import OFFSET_BYTES
 from kraft_wire.frozen import frozen
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.generated.offset_commit_value import OffsetCommitValue
@@ -59,7 +60,7 @@ class CommittedOffset:
 
     @property
     def size_bytes(self) -> int:
-        """Memory that the offset takes, as `memory.py` counts it."""
+        """Memory that the offset takes, as `object_sizes` counts it."""
         return OFFSET_BYTES + len(self.metadata)
 
     def belongs_to(self, topic_id: Uuid) -> bool:

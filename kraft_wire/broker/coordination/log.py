@@ -1,7 +1,7 @@
-"""The log that group state lives in, as the coordinator sees it: `__consumer_offsets`.
+"""The log that a coordinator keeps its state in: the partitions of one internal topic.
 
-`PartitionOffsetsStore` is the port's production side, over the broker's own partitions; tests hand
-in a list. A commit is visible only when it is committed in the log, so nothing is shown that
+`BrokerCoordinatorLog` is the port's production side, over the broker's own partitions; tests hand
+in a list. A change is visible only when it is committed in the log, so nothing is shown that
 another coordinator would not show again.
 """
 
@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple, Protocol
 
-from kraft_wire.broker.groups.moment import Moment
-from kraft_wire.broker.metadata.metadata_cache import OFFSETS_TOPIC
+from kraft_wire.broker.coordination.clock_reading import ClockReading
 from kraft_wire.broker.partition import Partition
 from kraft_wire.broker.producing.append_validation import AppendOrigin
 from kraft_wire.model import FileSlice, Offset, StorageError
@@ -23,19 +22,18 @@ from kraft_wire.wire.records.record import Record
 from kraft_wire.wire.records.record_batch import RecordBatch
 
 __all__ = [
-    "OFFSETS_TOPIC",
     "Appended",
+    "BrokerCoordinatorLog",
+    "CoordinatorLog",
     "CoordinatorRecord",
     "LogStretch",
-    "OffsetsStore",
-    "PartitionOffsetsStore",
 ]
 
 _ALL_IN_SYNC: Final = -1
 
 
 class CoordinatorRecord(NamedTuple):
-    """A record of `__consumer_offsets`: encoded key, and encoded value or None for a tombstone."""
+    """A record of coordinator state: encoded key, and encoded value or None for a tombstone."""
 
     key: bytes
     value: bytes | None
@@ -58,10 +56,12 @@ class LogStretch(NamedTuple):
     """Whether everything has been read."""
 
 
-class OffsetsStore(Protocol):
-    """Append to and read from one partition of `__consumer_offsets`."""
+class CoordinatorLog(Protocol):
+    """Append to and read from the partitions of a coordinator's topic."""
 
-    def append(self, partition: int, records: Sequence[CoordinatorRecord], at: Moment) -> ErrorCode:
+    def append(
+        self, partition: int, records: Sequence[CoordinatorRecord], at: ClockReading
+    ) -> ErrorCode:
         """Append the records as one batch; all of them are in the log, or none is.
 
         Errors: the ones of a produce request with acks=all, MESSAGE_TOO_LARGE among them.
@@ -69,7 +69,7 @@ class OffsetsStore(Protocol):
         ...
 
     def append_for_later(
-        self, partition: int, records: Sequence[CoordinatorRecord], at: Moment
+        self, partition: int, records: Sequence[CoordinatorRecord], at: ClockReading
     ) -> Appended:
         """As `append`, but the flush that an acknowledgement needs may still be to come."""
         ...
@@ -83,7 +83,7 @@ class OffsetsStore(Protocol):
         ...
 
 
-class PartitionOffsetsStore:
+class BrokerCoordinatorLog:
     """The port over the partitions of a broker."""
 
     __slots__ = ("_appended", "_compression", "_flushed", "_partition")
@@ -101,7 +101,9 @@ class PartitionOffsetsStore:
         self._flushed = flushed
         self._compression = compression
 
-    def append(self, partition: int, records: Sequence[CoordinatorRecord], at: Moment) -> ErrorCode:
+    def append(
+        self, partition: int, records: Sequence[CoordinatorRecord], at: ClockReading
+    ) -> ErrorCode:
         """Append one batch, flushed at once when the topic's acknowledgements promise that.
 
         Followers are not waited for: of what is written so no coordinator tells anybody but by an
@@ -117,7 +119,7 @@ class PartitionOffsetsStore:
         return appended.error
 
     def append_for_later(
-        self, partition: int, records: Sequence[CoordinatorRecord], at: Moment
+        self, partition: int, records: Sequence[CoordinatorRecord], at: ClockReading
     ) -> Appended:
         """Append one batch; a flush, if one is due, takes along what others append meanwhile."""
         assert records, partition

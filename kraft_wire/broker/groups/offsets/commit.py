@@ -1,4 +1,4 @@
-"""Offsets of groups: commit, fetch, delete.
+"""OffsetCommit: offsets of a group into the log.
 
 A commit is committed in the log before it is visible (`uncommitted.py`). Transactional commits do
 not come here (transactions are not served yet); open ones of a log that Apache wrote make their
@@ -9,15 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from kraft_wire.broker.coordination.clock_reading import ClockReading
+from kraft_wire.broker.coordination.log import CoordinatorRecord
 from kraft_wire.broker.groups.classic.group import ClassicGroup
 from kraft_wire.broker.groups.classic.states import GroupState
-from kraft_wire.broker.groups.memory import GROUP_BYTES, OFFSET_BYTES
-from kraft_wire.broker.groups.moment import Moment
-from kraft_wire.broker.groups.offsets import CommittedOffset, OffsetKey
-from kraft_wire.broker.groups.records import offset_record, offset_tombstone
+from kraft_wire.broker.groups.object_sizes import GROUP_BYTES, OFFSET_BYTES
+from kraft_wire.broker.groups.offsets.table import CommittedOffset, OffsetKey
+from kraft_wire.broker.groups.records import offset_record
 from kraft_wire.broker.groups.shard import GroupShard
-from kraft_wire.broker.groups.store import Appended, CoordinatorRecord
-from kraft_wire.model import ZERO_UUID, Uuid
+from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.offset_commit import (
     OffsetCommitRequest,
@@ -26,46 +26,19 @@ from kraft_wire.wire.generated.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
-from kraft_wire.wire.generated.offset_fetch import (
-    OffsetFetchRequestTopics,
-    OffsetFetchResponsePartitions,
-    OffsetFetchResponseTopics,
-)
 
-__all__ = [
-    "CommitOutcome",
-    "DeleteOutcome",
-    "commit_offsets",
-    "delete_offsets",
-    "failed_topics",
-    "fetch_all_offsets",
-    "fetch_offsets",
-    "write_tombstones",
-]
+__all__ = ["CommitOutcome", "commit_offsets", "failed_topics"]
 
 _DEFAULT_RETENTION: Final = -1
-_NO_OFFSET: Final = -1
 _NEVER_MS: Final = (1 << 63) - 1
 """The latest time that a record can carry."""
 _STALE_GROUP_ERROR_FROM: Final = 9
-_TOMBSTONES_PER_BATCH: Final = 1_000
 
 
 class CommitOutcome(NamedTuple):
     """The answer to a commit, and when it may be given."""
 
     topics: list[OffsetCommitResponseTopic]
-    safe_at: int | None = None
-    """High watermark of the group's partition to wait for; None: now."""
-
-
-class DeleteOutcome(NamedTuple):
-    """The answer to a deletion, and when it may be given."""
-
-    error: ErrorCode
-    """Of all keys."""
-    answers: dict[OffsetKey, ErrorCode]
-    """Of each key, where there is none of all."""
     safe_at: int | None = None
     """High watermark of the group's partition to wait for; None: now."""
 
@@ -86,7 +59,7 @@ def commit_offsets(
     request: OffsetCommitRequest,
     topics: Sequence[OffsetCommitRequestTopic],
     api_version: int,
-    at: Moment,
+    at: ClockReading,
 ) -> CommitOutcome:
     """Commit for `topics`, the request's topics that exist, names and ids filled in.
 
@@ -105,7 +78,7 @@ def commit_offsets(
     responses = [_prepare_topic(shard, request, topic, commit, at) for topic in topics]
     if not commit.records:
         return CommitOutcome(responses)
-    appended = shard.append_for_later(commit.records, at)
+    appended = shard.log.append_for_later(commit.records, at)
     if appended.error is not ErrorCode.NONE:
         return CommitOutcome(failed_topics(topics, appended.error))
     if request.group_id not in shard.foreign:
@@ -122,91 +95,8 @@ def failed_topics(
     return [_failed_topic(topic, error) for topic in topics]
 
 
-def fetch_offsets(
-    shard: GroupShard,
-    group_id: str,
-    topics: Sequence[OffsetFetchRequestTopics],
-    *,
-    require_stable: bool,
-) -> list[OffsetFetchResponseTopics]:
-    """Return the committed offset of each partition asked for, -1 where there is none."""
-    return [
-        OffsetFetchResponseTopics(
-            name=topic.name,
-            topic_id=topic.topic_id,
-            partitions=[
-                _fetched(
-                    shard,
-                    OffsetKey(group_id, topic.name, partition),
-                    topic.topic_id,
-                    require_stable,
-                )
-                for partition in topic.partition_indexes
-            ],
-        )
-        for topic in topics
-    ]
-
-
-def fetch_all_offsets(
-    shard: GroupShard, group_id: str, *, require_stable: bool
-) -> list[OffsetFetchResponseTopics]:
-    """Return every offset that the group committed; nothing for a group that does not exist."""
-    return [
-        OffsetFetchResponseTopics(
-            name=topic,
-            partitions=[
-                _fetched(shard, OffsetKey(group_id, topic, partition), ZERO_UUID, require_stable)
-                for partition in partitions
-            ],
-        )
-        for topic, partitions in shard.uncommitted.of_group(group_id).items()
-    ]
-
-
-def delete_offsets(
-    shard: GroupShard, group_id: str, keys: Sequence[OffsetKey], at: Moment
-) -> DeleteOutcome:
-    """Delete committed offsets of topics that no member reads.
-
-    Errors of all, first match wins: GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP (members whose
-    subscriptions cannot be read), those of the append. Error of one: GROUP_SUBSCRIBED_TO_TOPIC.
-    """
-    error = _validate_delete(shard, group_id)
-    if error is not ErrorCode.NONE:
-        return DeleteOutcome(error, {})
-    group = shard.groups.get(group_id)
-    answers: dict[OffsetKey, ErrorCode] = {}
-    for key in keys:
-        subscribed = group is not None and group.is_subscribed_to(key.topic)
-        answers[key] = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if subscribed else ErrorCode.NONE
-    present = [
-        key
-        for key, answer in answers.items()
-        if answer is ErrorCode.NONE
-        and (shard.offsets.get(key) is not None or shard.offsets.is_unstable(key))
-    ]
-    removed = write_tombstones(shard, present, at)
-    return DeleteOutcome(removed.error, answers, removed.safe_at)
-
-
-def write_tombstones(shard: GroupShard, keys: Sequence[OffsetKey], at: Moment) -> Appended:
-    """Remove offsets, batch by batch; what an error leaves behind stays committed.
-
-    What was removed before and is not committed yet has to be waited for too.
-    """
-    for start in range(0, len(keys), _TOMBSTONES_PER_BATCH):
-        part = keys[start : start + _TOMBSTONES_PER_BATCH]
-        appended = shard.append_for_later([offset_tombstone(key) for key in part], at)
-        if appended.error is not ErrorCode.NONE:
-            return appended
-        for key in part:
-            shard.uncommitted.change(key, None, appended.safe_at)
-    return Appended(ErrorCode.NONE, shard.uncommitted.safe_at)
-
-
 def _validate_commit(
-    shard: GroupShard, request: OffsetCommitRequest, api_version: int, at: Moment
+    shard: GroupShard, request: OffsetCommitRequest, api_version: int, at: ClockReading
 ) -> ErrorCode:
     """Check the committer against the group; a commit of a live member counts as a heartbeat."""
     group_id = request.group_id
@@ -220,7 +110,7 @@ def _validate_commit(
         if generation_id >= 0:
             stale = api_version >= _STALE_GROUP_ERROR_FROM
             return ErrorCode.GROUP_ID_NOT_FOUND if stale else ErrorCode.ILLEGAL_GENERATION
-        has_memory = shard.env.has_memory_for(GROUP_BYTES + len(group_id))
+        has_memory = shard.env.memory.has_room_for(GROUP_BYTES + len(group_id))
         return ErrorCode.NONE if has_memory else ErrorCode.POLICY_VIOLATION
     error = _validate_committer(group, request)
     member = group.members.get(request.member_id)
@@ -257,7 +147,7 @@ def _prepare_topic(
     request: OffsetCommitRequest,
     topic: OffsetCommitRequestTopic,
     commit: _Commit,
-    at: Moment,
+    at: ClockReading,
 ) -> OffsetCommitResponseTopic:
     """Collect the topic's records; answer each partition on the assumption that they get in."""
     response = OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id)
@@ -299,14 +189,14 @@ def _has_memory(shard: GroupShard, key: OffsetKey, commit: _Commit) -> bool:
     is_replacement = shard.offsets.get(key) is not None
     if is_replacement and key not in commit.keys and not shard.uncommitted.is_changing(key):
         return True
-    return shard.env.has_memory_for(commit.size_bytes + OFFSET_BYTES)
+    return shard.env.memory.has_room_for(commit.size_bytes + OFFSET_BYTES)
 
 
 def _committed(
     request: OffsetCommitRequest,
     topic_id: Uuid,
     partition: OffsetCommitRequestPartition,
-    at: Moment,
+    at: ClockReading,
 ) -> CommittedOffset:
     expires = None
     if request.retention_time_ms != _DEFAULT_RETENTION:
@@ -332,39 +222,3 @@ def _failed_topic(topic: OffsetCommitRequestTopic, error: ErrorCode) -> OffsetCo
             for partition in topic.partitions
         ],
     )
-
-
-def _fetched(
-    shard: GroupShard, key: OffsetKey, topic_id: Uuid, require_stable: bool
-) -> OffsetFetchResponsePartitions:
-    committed = shard.uncommitted.get(key)
-    error = ErrorCode.NONE
-    if require_stable and shard.offsets.is_unstable(key):
-        error, committed = ErrorCode.UNSTABLE_OFFSET_COMMIT, None
-    if committed is None or not committed.belongs_to(topic_id):
-        return OffsetFetchResponsePartitions(
-            partition_index=key.partition,
-            committed_offset=_NO_OFFSET,
-            committed_leader_epoch=-1,
-            metadata="",
-            error_code=error,
-        )
-    return OffsetFetchResponsePartitions(
-        partition_index=key.partition,
-        committed_offset=committed.offset,
-        committed_leader_epoch=committed.leader_epoch,
-        metadata=committed.metadata,
-        error_code=error,
-    )
-
-
-def _validate_delete(shard: GroupShard, group_id: str) -> ErrorCode:
-    foreign = shard.foreign.get(group_id)
-    if foreign is not None:
-        return ErrorCode.NONE if foreign.is_empty else ErrorCode.NON_EMPTY_GROUP
-    group = shard.groups.get(group_id)
-    if group is None:
-        return ErrorCode.GROUP_ID_NOT_FOUND
-    if group.is_in(GroupState.EMPTY) or group.uses_consumer_protocol:
-        return ErrorCode.NONE
-    return ErrorCode.NON_EMPTY_GROUP

@@ -1,76 +1,67 @@
-"""Deadlines by key: set, moved, dropped, and taken out when they are due.
+"""Timers by key: set, moved, cancelled, and taken out when they are due.
 
 A member's deadline moves with every heartbeat. Moving one later only writes the table; the heap
 entry stays and is pushed again when it comes up early. So the heap grows with the number of keys,
 not with the number of heartbeats.
 """
 
-from enum import StrEnum
 from heapq import heappop, heappush
-from typing import NamedTuple
+from typing import Generic, Protocol, TypeVar
 
-__all__ = ["Deadlines", "Timer", "TimerKind"]
-
-
-class TimerKind(StrEnum):
-    """What happens when the deadline passes; a text, because its hash is quickly had."""
-
-    MEMBER = "member"
-    """The member's session is over, or the id that it was given was never used."""
-    JOIN = "join"
-    """The join phase ends with whoever has joined."""
-    SYNC = "sync"
-    """Members that have not asked for their assignment are removed."""
+__all__ = ["TimerKey", "Timers"]
 
 
-class Timer(NamedTuple):
-    """The name of a deadline."""
+class TimerKey(Protocol):
+    """The name of a timer; hashable, and compared by its value."""
 
-    kind: TimerKind
-    group_id: str
-    member_id: str = ""
-    """Only for `TimerKind.MEMBER`."""
+    @property
+    def owner_id(self) -> str:
+        """The group or transactional id that the timer belongs to."""
+        ...
 
 
-class Deadlines:
-    """The deadlines of one coordinator partition, in milliseconds of the monotonic clock."""
+_Key = TypeVar("_Key", bound=TimerKey)
 
-    __slots__ = ("_deadlines", "_heap", "_of_group", "_sequence")
+
+class Timers(Generic[_Key]):
+    """The timers of one shard, in milliseconds of the monotonic clock."""
+
+    __slots__ = ("_deadlines", "_heap", "_of_owner", "_sequence")
 
     def __init__(self) -> None:
-        self._deadlines: dict[Timer, int] = {}
-        self._of_group: dict[str, dict[Timer, None]] = {}
+        self._deadlines: dict[_Key, int] = {}
+        self._of_owner: dict[str, dict[_Key, None]] = {}
         # The sequence number keeps timers of equal deadline in the order in which they were set.
-        self._heap: list[tuple[int, int, Timer]] = []
+        self._heap: list[tuple[int, int, _Key]] = []
         self._sequence = 0
 
     def __len__(self) -> int:
         return len(self._deadlines)
 
-    def __contains__(self, timer: Timer) -> bool:
+    def __contains__(self, timer: _Key) -> bool:
         return timer in self._deadlines
 
-    def schedule(self, timer: Timer, deadline_ms: int) -> None:
+    def schedule(self, timer: _Key, deadline_ms: int) -> None:
         """Set the timer's deadline, in place of any that it had."""
         before_ms = self._deadlines.get(timer)
         self._deadlines[timer] = deadline_ms
         if before_ms is None:
-            self._of_group.setdefault(timer.group_id, {})[timer] = None
+            self._of_owner.setdefault(timer.owner_id, {})[timer] = None
         if before_ms is None or deadline_ms < before_ms:
             self._push(timer, deadline_ms)
             self._shrink()
 
-    def cancel(self, timer: Timer) -> None:
+    def cancel(self, timer: _Key) -> None:
         """Forget the timer; its heap entry is dropped when it comes up."""
         self._forget(timer)
         self._shrink()
 
-    def cancel_group(self, group_id: str) -> None:
-        """Forget every timer of a group that is going away."""
-        for timer in list(self._of_group.get(group_id, ())):
+    def cancel_all_of(self, owner_id: str) -> None:
+        """Forget every timer of an owner that is going away."""
+        for timer in list(self._of_owner.get(owner_id, ())):
             self.cancel(timer)
 
-    def pop_due(self, now_ms: int) -> Timer | None:
+    def pop_due(self, now_ms: int) -> _Key | None:
         """Take out the earliest timer whose deadline has passed; None when there is none."""
         while self._heap and self._heap[0][0] <= now_ms:
             _, _, timer = heappop(self._heap)
@@ -87,14 +78,14 @@ class Deadlines:
         """Return when to look again: never later than the earliest deadline, None for never."""
         return self._heap[0][0] if self._deadlines else None
 
-    def _forget(self, timer: Timer) -> None:
+    def _forget(self, timer: _Key) -> None:
         if self._deadlines.pop(timer, None) is not None:
-            timers = self._of_group[timer.group_id]
+            timers = self._of_owner[timer.owner_id]
             del timers[timer]
             if not timers:
-                del self._of_group[timer.group_id]
+                del self._of_owner[timer.owner_id]
 
-    def _push(self, timer: Timer, deadline_ms: int) -> None:
+    def _push(self, timer: _Key, deadline_ms: int) -> None:
         self._sequence += 1
         heappush(self._heap, (deadline_ms, self._sequence, timer))
 

@@ -1,0 +1,58 @@
+"""What one kind of coordinator implements: the state of one partition, driven by the runtime."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from kraft_wire.broker.coordination.clock_reading import ClockReading
+from kraft_wire.model import Uuid
+from kraft_wire.wire.records.memory_records import AnyBatch
+
+__all__ = ["CoordinatorShard"]
+
+
+class CoordinatorShard(Protocol):
+    """State that is read back from one partition of the coordinator's topic.
+
+    Calls come in this order: `replay` for every batch, `loaded`, then any of the others, and
+    `resign` at last, which may come at any time. Requests reach the shard between `loaded` and
+    `resign` only.
+    """
+
+    @property
+    def ignored(self) -> Mapping[str, int]:
+        """Reason to number of records that `replay` could not read and left in the log."""
+        ...
+
+    def replay(self, batch: AnyBatch) -> None:
+        """Take a batch of the log into the state; control batches end transactions."""
+        ...
+
+    def loaded(self, at: ClockReading) -> None:
+        """Begin to serve: all that was replayed is committed. Sessions count from now.
+
+        A partition without records is served without this call.
+        """
+        ...
+
+    def tick(self, at: ClockReading) -> None:
+        """Act on every deadline that has passed."""
+        ...
+
+    def deadline_ms(self) -> int | None:
+        """Return when `tick` is needed next, None for never."""
+        ...
+
+    def topics_deleted(self, topics: Mapping[Uuid, str], at: ClockReading) -> None:
+        """Remove the state that belongs to topics which are gone."""
+        ...
+
+    def clean_up(self, at: ClockReading) -> None:
+        """Remove what has expired; called every `CoordinatorTopic.clean_up_interval_ms`."""
+        ...
+
+    def resign(self) -> None:
+        """Answer what waits with NOT_COORDINATOR and return the memory that is counted.
+
+        Appends in flight are not undone: another coordinator may find them in the log.
+        """
+        ...

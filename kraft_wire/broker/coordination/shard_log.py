@@ -1,0 +1,39 @@
+"""The log of one shard: append, and wait until the ISR has what was appended."""
+
+from collections.abc import Sequence
+
+from kraft_wire.broker.coordination.append_errors import coordinator_error
+from kraft_wire.broker.coordination.clock_reading import ClockReading
+from kraft_wire.broker.coordination.commit_waits import CommitHeard, CommitWaits
+from kraft_wire.broker.coordination.log import Appended, CoordinatorLog, CoordinatorRecord
+from kraft_wire.wire.generated.error_code import ErrorCode
+
+__all__ = ["ShardLog"]
+
+
+class ShardLog:
+    """One partition of the coordinator's topic; errors are the ones for clients."""
+
+    __slots__ = ("_commits", "_log", "partition")
+
+    def __init__(self, partition: int, log: CoordinatorLog, commits: CommitWaits) -> None:
+        self.partition = partition
+        self._log = log
+        self._commits = commits
+
+    def append(self, records: Sequence[CoordinatorRecord], at: ClockReading) -> ErrorCode:
+        """Write records as one batch, without waiting for followers."""
+        return coordinator_error(self._log.append(self.partition, records, at))
+
+    def append_for_later(self, records: Sequence[CoordinatorRecord], at: ClockReading) -> Appended:
+        """As `append`; the answer has to wait for the high watermark that is returned."""
+        appended = self._log.append_for_later(self.partition, records, at)
+        return Appended(coordinator_error(appended.error), appended.safe_at)
+
+    def await_commit(self, safe_at: int, at: ClockReading, heard: CommitHeard) -> None:
+        """Call `heard` once the high watermark is there, or will not be in time."""
+        self._commits.await_commit(self.partition, safe_at, at, heard)
+
+    def high_watermark(self) -> int:
+        """Return the end of what is committed."""
+        return self._log.high_watermark(self.partition)

@@ -1,0 +1,31 @@
+"""What a classic group waits for: sessions of members, the end of a join phase, assignments."""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+__all__ = ["Timer", "TimerKind"]
+
+
+class TimerKind(StrEnum):
+    """What happens when the deadline passes; a text, because its hash is quickly had."""
+
+    MEMBER = "member"
+    """The member's session is over, or the id that it was given was never used."""
+    JOIN = "join"
+    """The join phase ends with whoever has joined."""
+    SYNC = "sync"
+    """Members that have not asked for their assignment are removed."""
+
+
+class Timer(NamedTuple):
+    """The name of a deadline."""
+
+    kind: TimerKind
+    group_id: str
+    member_id: str = ""
+    """Only for `TimerKind.MEMBER`."""
+
+    @property
+    def owner_id(self) -> str:
+        """The group, with which all its timers go."""
+        return self.group_id

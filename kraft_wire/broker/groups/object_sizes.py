@@ -1,0 +1,11 @@
+"""Flat memory costs of the objects of a group, as measured on CPython and rounded up."""
+
+from typing import Final
+
+__all__ = ["GROUP_BYTES", "MEMBER_BYTES", "OFFSET_BYTES", "PENDING_MEMBER_BYTES"]
+
+GROUP_BYTES: Final = 1_024
+MEMBER_BYTES: Final = 1_536
+PENDING_MEMBER_BYTES: Final = 512
+"""An id that was given out, with its deadline."""
+OFFSET_BYTES: Final = 768

@@ -1,0 +1,66 @@
+"""One partition of `__consumer_offsets` under the coordinator runtime."""
+
+from collections.abc import Mapping
+
+from kraft_wire.broker.coordination.clock_reading import ClockReading
+from kraft_wire.broker.groups.classic.rebalance import group_loaded, tick
+from kraft_wire.broker.groups.offsets.expiry import delete_offsets_of_topics, expire_offsets
+from kraft_wire.broker.groups.replay import Replay
+from kraft_wire.broker.groups.shard import GroupShard
+from kraft_wire.model import Uuid
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.join_group import JoinGroupResponse
+from kraft_wire.wire.generated.sync_group import SyncGroupResponse
+from kraft_wire.wire.records.memory_records import AnyBatch
+
+__all__ = ["GroupPartition"]
+
+
+class GroupPartition:
+    """A `CoordinatorShard`: hands each call of the runtime to the module that knows its rules."""
+
+    __slots__ = ("_replay", "shard")
+
+    def __init__(self, shard: GroupShard) -> None:
+        self.shard = shard
+        self._replay = Replay(shard)
+
+    @property
+    def ignored(self) -> Mapping[str, int]:
+        """Reason to number of records that could not be read."""
+        return self._replay.ignored
+
+    def replay(self, batch: AnyBatch) -> None:
+        """Take a batch of the log into the shard."""
+        self._replay.batch(batch)
+
+    def loaded(self, at: ClockReading) -> None:
+        """Give the members of every group a whole session to come back."""
+        for group in list(self.shard.groups.values()):
+            group_loaded(self.shard, group, at)
+
+    def tick(self, at: ClockReading) -> None:
+        """Act on the deadlines of members and rebalances."""
+        tick(self.shard, at)
+
+    def deadline_ms(self) -> int | None:
+        """Return when `tick` is needed next."""
+        return self.shard.timers.deadline_ms()
+
+    def topics_deleted(self, topics: Mapping[Uuid, str], at: ClockReading) -> None:
+        """Remove the offsets of topics that are gone."""
+        delete_offsets_of_topics(self.shard, topics, at)
+
+    def clean_up(self, at: ClockReading) -> None:
+        """Remove offsets that are too old, and empty groups without offsets."""
+        expire_offsets(self.shard, at)
+
+    def resign(self) -> None:
+        """Send the members that wait for an answer to the new coordinator."""
+        shard, error = self.shard, ErrorCode.NOT_COORDINATOR
+        shard.release()
+        for group in shard.groups.values():
+            for member in group.members.values():
+                lost = JoinGroupResponse(error_code=error, member_id=member.member_id)
+                shard.answer_join(group, member, lost)
+                shard.answer_sync(member, SyncGroupResponse(error_code=error))

@@ -1,0 +1,1 @@
+"""The coordinator runtime, without a real coordinator."""
