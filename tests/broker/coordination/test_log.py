@@ -6,14 +6,18 @@ from typing import Any, cast
 
 import pytest
 
-from kraft_wire.broker.groups.moment import Moment
-from kraft_wire.broker.groups.store import Appended, CoordinatorRecord, PartitionOffsetsStore
+from kraft_wire.broker.coordination.clock_reading import ClockReading
+from kraft_wire.broker.coordination.log import (
+    Appended,
+    BrokerCoordinatorLog,
+    CoordinatorRecord,
+)
 from kraft_wire.broker.partition import AppendResult, Partition
 from kraft_wire.wire.compression.codecs import Compression
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.records.record_batch import RecordBatch
 
-AT = Moment(now_ms=500, wall_ms=1_700_000_000_000)
+AT = ClockReading(now_ms=500, wall_ms=1_700_000_000_000)
 RECORDS = [CoordinatorRecord(b"a", b"1"), CoordinatorRecord(b"b", None)]
 
 
@@ -54,7 +58,7 @@ class Store:
         self.led = Led(high_watermark, flush_messages, error)
         self.appended: list[object] = []
         self.flushed: list[tuple[Mapping[Any, int], int]] = []
-        self.port = PartitionOffsetsStore(
+        self.port = BrokerCoordinatorLog(
             lambda number: cast(Partition, self.led) if number == 3 else None,
             self.appended.append,
             lambda ends, now_ms: self.flushed.append((ends, now_ms)),
