@@ -40,6 +40,7 @@ PLANTED = {
     "simulated": ("kraft_wire/sim/planted.py", "from time import monotonic\n"),
     "rooms": ("kraft_wire/sim/judge/planted.py", "import kraft_wire.sim.clients\n"),
     "model": ("kraft_wire/sim/quorum_model/planted.py", "import kraft_wire.raft\n"),
+    "judge": ("kraft_wire/conformance/planted.py", "import kraft_wire.broker\n"),
     "codegen": ("codegen/planted.py", "import kraft_wire.model\n"),
     "codegen, the other way": ("kraft_wire/cli/planted.py", "import codegen\n"),
     "layers, Spark is no judge's": (

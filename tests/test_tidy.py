@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from kraft_wire.apis.registry import APIS
+from kraft_wire.conformance.case import all_cases
 from tests import handler_heads, tidiness
 from tests.set_iteration import iterated_sets
 from tests.tidiness import CHECKOUT, Module, all_functions, modules
@@ -253,6 +254,7 @@ def test_every_module_is_used() -> None:
         *(module.imported - {module.dotted_name} for module in modules()),
         *(module.named_in_text for module in modules()),
         {path.removesuffix(".py").replace("/", ".") for path in handler_heads.paths()},
+        {each.judge.__module__ for each in all_cases()},
     )
     dead = [m.path for m in modules() if not (m.is_started or m.dotted_name in used)]
     report([f"{p}: nothing imports it" for p in dead if p not in ALLOWED["dead_modules"]])

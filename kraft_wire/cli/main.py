@@ -26,6 +26,7 @@ COMMANDS: Final = {
     "random-uuid": ("kraft_wire.cli.format.random_uuid", "draw an id for a cluster or a directory"),
     "quorum": ("kraft_wire.cli.quorum.command", "describe, watch and change the metadata quorum"),
     "cluster": ("kraft_wire.cli.cluster.command", "run controllers and brokers on this machine"),
+    "conform": ("kraft_wire.conformance.command", "judge any Kafka broker from the wire"),
     "topics": (
         "kraft_wire.cli.topics.command",
         "list, create, describe, delete and configure topics",

@@ -1,0 +1,33 @@
+"""DeleteGroups, API key 42: groups without members (KIP-229)."""
+
+from kraft_wire.conformance import expect
+from kraft_wire.conformance.case import case
+from kraft_wire.conformance.members import stable_member
+from kraft_wire.conformance.subject import Subject
+from kraft_wire.wire.generated.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
+from kraft_wire.wire.generated.error_code import ErrorCode
+
+
+@case("DeleteGroups", "KIP-229")
+def group_with_members(broker: Subject, version: int) -> None:
+    """A group with members is refused with NON_EMPTY_GROUP.
+
+    Join, sync, delete.
+    """
+    group_id = broker.group()
+    stable_member(broker, group_id)
+    request = DeleteGroupsRequest(groups_names=[group_id])
+    answer = broker.ask(request, version, DeleteGroupsResponse)
+    expect.equal(answer, "results[0].group_id", group_id)
+    expect.error(answer, "results[0].error_code", ErrorCode.NON_EMPTY_GROUP)
+
+
+@case("DeleteGroups", "KIP-229")
+def unknown_group(broker: Subject, version: int) -> None:
+    """A group that does not exist is answered with GROUP_ID_NOT_FOUND.
+
+    Delete a group that nobody has joined.
+    """
+    request = DeleteGroupsRequest(groups_names=[broker.group()])
+    answer = broker.ask(request, version, DeleteGroupsResponse)
+    expect.error(answer, "results[0].error_code", ErrorCode.GROUP_ID_NOT_FOUND)

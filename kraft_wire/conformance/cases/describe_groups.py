@@ -1,0 +1,60 @@
+"""DescribeGroups, API key 15: the state of groups and their members."""
+
+from typing import Final
+
+from kraft_wire.conformance import expect
+from kraft_wire.conformance.case import case
+from kraft_wire.conformance.members import ASSIGNMENT, stable_member
+from kraft_wire.conformance.subject import Subject
+from kraft_wire.wire.generated.describe_groups import (
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
+from kraft_wire.wire.generated.error_code import ErrorCode
+
+_ABSENT_IS_AN_ERROR_SINCE: Final = 6
+
+
+def _ask(broker: Subject, version: int, group_id: str) -> DescribeGroupsResponse:
+    return broker.ask(DescribeGroupsRequest(groups=[group_id]), version, DescribeGroupsResponse)
+
+
+@case("DescribeGroups", "Kafka protocol guide, DescribeGroups API")
+def stable_group(broker: Subject, version: int) -> None:
+    """A group with a member is Stable, and its member is described with its assignment.
+
+    Join, sync, describe.
+    """
+    group_id = broker.group()
+    member = stable_member(broker, group_id)
+    answer = _ask(broker, version, group_id)
+    expect.error(answer, "groups[0].error_code", ErrorCode.NONE)
+    expect.equal(answer, "groups[0].group_id", group_id)
+    expect.equal(answer, "groups[0].group_state", "Stable")
+    expect.equal(answer, "groups[0].protocol_type", "consumer")
+    expect.equal(answer, "groups[0].protocol_data", "range")
+    expect.equal(answer, "groups[0].members[0].member_id", member.member_id)
+    seen = bytes(answer.groups[0].members[0].member_assignment)
+    path = "groups[0].members[0].member_assignment"
+    expect.true(seen == ASSIGNMENT, "the assignment", seen, path)
+
+
+@case("DescribeGroups", "KIP-1043", since=_ABSENT_IS_AN_ERROR_SINCE)
+def unknown_group(broker: Subject, version: int) -> None:
+    """A group that does not exist is answered with GROUP_ID_NOT_FOUND.
+
+    Describe a group that nobody has joined.
+    """
+    answer = _ask(broker, version, broker.group())
+    expect.error(answer, "groups[0].error_code", ErrorCode.GROUP_ID_NOT_FOUND)
+
+
+@case("DescribeGroups", "KIP-1043", until=_ABSENT_IS_AN_ERROR_SINCE - 1)
+def unknown_group_in_older_versions(broker: Subject, version: int) -> None:
+    """A group that does not exist is Dead, without an error, below version 6.
+
+    Describe a group that nobody has joined.
+    """
+    answer = _ask(broker, version, broker.group())
+    expect.error(answer, "groups[0].error_code", ErrorCode.NONE)
+    expect.equal(answer, "groups[0].group_state", "Dead")

@@ -1,0 +1,378 @@
+"""Fetch, API key 1: reading records, sessions (KIP-227), fencing (KIP-320), topic ids (KIP-516)."""
+
+import time
+from typing import Final
+
+from kraft_wire.conformance import expect
+from kraft_wire.conformance.case import case
+from kraft_wire.conformance.requests import batch, fetch, fetch_partition, fetched, written
+from kraft_wire.conformance.subject import Subject, Topic
+from kraft_wire.model import Uuid
+from kraft_wire.wire.compression.codecs import Compression
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.fetch import FetchRequest, FetchResponse, ForgottenTopic
+from kraft_wire.wire.records.record_batch import RecordBatch, parse_batches
+
+_CODE: Final = fetch_partition("error_code")
+_RECORDS: Final = fetch_partition("records")
+_BY_ID: Final = 13
+_SESSIONS_SINCE: Final = 7
+_FENCING_SINCE: Final = 9
+_DIVERGING_SINCE: Final = 12
+_NOWHERE: Final = Topic("conform-no-such-topic", Uuid(b"conform no topic"))
+_SESSIONS: Final = "KIP-227, Proposed Changes"
+_LONG_WAIT_MS: Final = 1_500
+
+
+def _answer(broker: Subject, version: int, request: FetchRequest) -> FetchResponse:
+    return broker.ask(request, version, FetchResponse)
+
+
+def _batches(answer: FetchResponse) -> list[RecordBatch]:
+    records = fetched(answer).records
+    assert isinstance(records, bytes | bytearray | memoryview | None)
+    return list(parse_batches(memoryview(records or b"")))
+
+
+@case("Fetch", "Kafka protocol guide, Fetch API")
+def records_come_back(broker: Subject, version: int) -> None:
+    """A fetch returns the batch that was produced, with its offset, and the high watermark.
+
+    Produce two records, fetch from offset 0.
+    """
+    topic = broker.topic()
+    written(broker, topic, batch(b"a", b"b"))
+    answer = _answer(broker, version, fetch(topic, version))
+    expect.error(answer, _CODE, ErrorCode.NONE)
+    expect.equal(answer, fetch_partition("high_watermark"), 2)
+    expect.equal(answer, fetch_partition("last_stable_offset"), 2)
+    found = _batches(answer)
+    expect.true(len(found) == 1, "one batch", len(found), _RECORDS)
+    values = [bytes(each.value or b"") for each in found[0].records()]
+    expect.true(values == [b"a", b"b"], "records a and b", values, _RECORDS)
+    expect.true(found[0].base_offset == 0, "base offset 0", found[0].base_offset, _RECORDS)
+
+
+@case("Fetch", "Kafka protocol guide, Fetch API")
+def batches_are_whole(broker: Subject, version: int) -> None:
+    """A fetch from the middle of a batch returns the whole batch.
+
+    Produce a batch of three records, fetch from offset 2: the batch begins at offset 0.
+    """
+    topic = broker.topic()
+    written(broker, topic, batch(b"a", b"b", b"c"))
+    found = _batches(_answer(broker, version, fetch(topic, version, 2)))
+    seen = [each.base_offset for each in found]
+    expect.true(seen == [0], "a batch that begins at 0", seen, _RECORDS)
+
+
+@case("Fetch", "Kafka protocol guide, Fetch API")
+def end_of_the_log(broker: Subject, version: int) -> None:
+    """A fetch at the high watermark returns no records and no error.
+
+    Fetch offset 0 of an empty partition with max_wait_ms=0.
+    """
+    answer = _answer(broker, version, fetch(broker.topic(), version))
+    expect.error(answer, _CODE, ErrorCode.NONE)
+    expect.true(not fetched(answer).records, "no records", fetched(answer).records, _RECORDS)
+
+
+@case("Fetch", "kafka.server.ReplicaManager, readFromLog")
+def offset_beyond_the_end(broker: Subject, version: int) -> None:
+    """An offset beyond the log's end is answered with OFFSET_OUT_OF_RANGE.
+
+    Fetch offset 5 of an empty partition.
+    """
+    answer = _answer(broker, version, fetch(broker.topic(), version, 5))
+    expect.error(answer, _CODE, ErrorCode.OFFSET_OUT_OF_RANGE)
+
+
+@case("Fetch", "kafka.server.ReplicaManager, readFromLog")
+def negative_offset(broker: Subject, version: int) -> None:
+    """An offset below the log's start is answered with OFFSET_OUT_OF_RANGE.
+
+    Fetch offset -1.
+    """
+    answer = _answer(broker, version, fetch(broker.topic(), version, -1))
+    expect.error(answer, _CODE, ErrorCode.OFFSET_OUT_OF_RANGE)
+
+
+@case("Fetch", "kafka.server.KafkaApis, handleFetchRequest", until=_BY_ID - 1)
+def unknown_topic(broker: Subject, version: int) -> None:
+    """An unknown topic is answered with UNKNOWN_TOPIC_OR_PARTITION.
+
+    Fetch from a name that no topic has.
+    """
+    answer = _answer(broker, version, fetch(_NOWHERE, version))
+    expect.error(answer, _CODE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+
+@case("Fetch", "KIP-516, Fetch", since=_BY_ID)
+def unknown_topic_id(broker: Subject, version: int) -> None:
+    """An unknown topic id is answered with UNKNOWN_TOPIC_ID.
+
+    Fetch from an id that no topic has.
+    """
+    answer = _answer(broker, version, fetch(_NOWHERE, version))
+    expect.error(answer, _CODE, ErrorCode.UNKNOWN_TOPIC_ID)
+
+
+@case("Fetch", "kafka.server.KafkaApis, handleFetchRequest")
+def unknown_partition(broker: Subject, version: int) -> None:
+    """A partition that the topic does not have is answered with UNKNOWN_TOPIC_OR_PARTITION.
+
+    Fetch partition 7 of a topic with one partition.
+    """
+    answer = _answer(broker, version, fetch(broker.topic(), version, partitions=[7]))
+    expect.error(answer, _CODE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+
+@case("Fetch", "Kafka protocol guide, Fetch API")
+def waits_for_records(broker: Subject, version: int) -> None:
+    """A fetch that finds too little is answered as soon as records arrive.
+
+    Fetch the end of the log with a long max_wait_ms; produce on another connection; the response
+    has the record.
+    """
+    topic = broker.topic()
+    waiting = broker.connect()
+    request = fetch(topic, version, max_wait_ms=int(broker.target.timeout_s * 900))
+    payload, header = waiting.encoded(request, version)
+    waiting.send_frame(payload)
+    expect.true(waiting.is_silent(0.1), "no response yet", "a response")
+    written(broker, topic, batch(b"a"))
+    answer = waiting.response(payload, header, FetchResponse)
+    found = [each.base_offset for each in _batches(answer)]
+    expect.true(found == [0], "the batch at offset 0", found, _RECORDS)
+
+
+@case("Fetch", "Kafka protocol guide, Fetch API")
+def waits_no_longer_than_asked(broker: Subject, version: int) -> None:
+    """A fetch that finds too little is answered after max_wait_ms.
+
+    Fetch the end of the log with max_wait_ms=1500: nothing comes in the first second.
+    """
+    topic = broker.topic()
+    connection = broker.connect()
+    request = fetch(topic, version, max_wait_ms=_LONG_WAIT_MS)
+    payload, header = connection.encoded(request, version)
+    started = time.monotonic()
+    connection.send_frame(payload)
+    answer = connection.response(payload, header, FetchResponse)
+    expect.error(answer, _CODE, ErrorCode.NONE)
+    waited_s = time.monotonic() - started
+    expect.true(waited_s >= 1.0, "a wait of 1.5 s", f"a response after {waited_s:.2f} s")
+
+
+@case("Fetch", "KIP-74")
+def first_batch_above_the_limit(broker: Subject, version: int) -> None:
+    """The first batch is returned whole although it is larger than both limits.
+
+    Produce 1,000 bytes, fetch with max_bytes=1 and partition_max_bytes=1.
+    """
+    topic = broker.topic()
+    written(broker, topic, batch(b"x" * 1000))
+    request = fetch(topic, version, max_bytes=1, partition_max_bytes=1)
+    found = _batches(_answer(broker, version, request))
+    expect.true(len(found) == 1, "one batch", len(found), _RECORDS)
+
+
+@case("Fetch", "KIP-74")
+def later_batches_within_the_limit(broker: Subject, version: int) -> None:
+    """Behind the first batch, no batch begins above partition_max_bytes.
+
+    Produce five batches of 1,000 bytes, fetch with partition_max_bytes=1: one batch is parseable.
+    """
+    topic = broker.topic()
+    written(broker, topic, *[batch(b"x" * 1000)] * 5)
+    request = fetch(topic, version, partition_max_bytes=1)
+    found = _batches(_answer(broker, version, request))
+    expect.true(len(found) == 1, "one whole batch", len(found), _RECORDS)
+
+
+@case("Fetch", "KIP-110", until=9)
+def zstd_in_an_older_version(broker: Subject, version: int) -> None:
+    """Records compressed with zstd are not sent below version 10: UNSUPPORTED_COMPRESSION_TYPE.
+
+    Produce to a topic with compression.type=zstd, fetch.
+    """
+    topic = broker.topic(configs={"compression.type": "zstd"})
+    written(broker, topic, batch(b"a", compression=Compression.ZSTD))
+    answer = _answer(broker, version, fetch(topic, version))
+    expect.error(answer, _CODE, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+
+
+@case("Fetch", "KIP-110", since=10)
+def zstd(broker: Subject, version: int) -> None:
+    """Records compressed with zstd are sent as they were produced.
+
+    Produce a batch compressed with zstd, fetch.
+    """
+    topic = broker.topic()
+    written(broker, topic, batch(b"a" * 50, compression=Compression.ZSTD))
+    found = _batches(_answer(broker, version, fetch(topic, version)))
+    seen = [each.compression for each in found]
+    expect.true(seen == [Compression.ZSTD], "a batch in zstd", seen, _RECORDS)
+
+
+# -- fencing ---------------------------------------------------------------------------------
+
+
+@case("Fetch", "KIP-320, Fencing", since=_FENCING_SINCE)
+def newer_leader_epoch(broker: Subject, version: int) -> None:
+    """A leader epoch above the leader's is answered with UNKNOWN_LEADER_EPOCH.
+
+    Fetch with current_leader_epoch=1000.
+    """
+    request = fetch(broker.topic(), version, current_leader_epoch=1000)
+    expect.error(_answer(broker, version, request), _CODE, ErrorCode.UNKNOWN_LEADER_EPOCH)
+
+
+@case("Fetch", "KIP-320, Fencing", since=_FENCING_SINCE)
+def same_leader_epoch(broker: Subject, version: int) -> None:
+    """The leader's own epoch is accepted.
+
+    Fetch with current_leader_epoch=0 from a new topic.
+    """
+    request = fetch(broker.topic(), version, current_leader_epoch=0)
+    expect.error(_answer(broker, version, request), _CODE, ErrorCode.NONE)
+
+
+@case("Fetch", "KIP-595, Fetch", since=_DIVERGING_SINCE)
+def diverging_epoch(broker: Subject, version: int) -> None:
+    """A last fetched epoch that ends before the fetch offset is answered with its end offset.
+
+    Produce one record in epoch 0, fetch offset 0 of epoch 0: no diverging epoch; then fetch
+    offset 1 with last_fetched_epoch=0: none either.
+    """
+    topic = broker.topic()
+    written(broker, topic, batch(b"a"))
+    for offset in (0, 1):
+        request = fetch(topic, version, offset, last_fetched_epoch=0)
+        answer = _answer(broker, version, request)
+        expect.error(answer, _CODE, ErrorCode.NONE)
+        found = fetched(answer).diverging_epoch
+        none = found is None or found.epoch == -1
+        expect.true(none, "no diverging epoch", found, fetch_partition("diverging_epoch"))
+
+
+# -- sessions --------------------------------------------------------------------------------
+
+
+def _session(broker: Subject, version: int, topic: Topic, partitions: int = 1) -> int:
+    """Begin a session; return its id."""
+    request = fetch(topic, version, partitions=range(partitions), session=(0, 0))
+    answer = _answer(broker, version, request)
+    expect.error(answer, "error_code", ErrorCode.NONE)
+    expect.true(answer.session_id > 0, "a session id", answer.session_id, "session_id")
+    expect.true(
+        len(answer.responses) == 1 and len(answer.responses[0].partitions) == partitions,
+        f"all {partitions} partitions",
+        answer.responses,
+        "responses",
+    )
+    return answer.session_id
+
+
+@case("Fetch", _SESSIONS, since=_SESSIONS_SINCE)
+def session_begins(broker: Subject, version: int) -> None:
+    """A full fetch with session epoch 0 begins a session and returns every partition.
+
+    Fetch two empty partitions with session id 0 and epoch 0.
+    """
+    _session(broker, version, broker.topic(2), 2)
+
+
+@case("Fetch", _SESSIONS, since=_SESSIONS_SINCE)
+def incremental_fetch_without_news(broker: Subject, version: int) -> None:
+    """An incremental fetch leaves out the partitions that have nothing new.
+
+    Begin a session, fetch with epoch 1 and no partitions.
+    """
+    topic = broker.topic(2)
+    session_id = _session(broker, version, topic, 2)
+    request = fetch(topic, version, partitions=[], session=(session_id, 1))
+    answer = _answer(broker, version, request)
+    expect.error(answer, "error_code", ErrorCode.NONE)
+    expect.equal(answer, "session_id", session_id)
+    expect.equal(answer, "responses", [])
+
+
+@case("Fetch", _SESSIONS, since=_SESSIONS_SINCE)
+def incremental_fetch_with_news(broker: Subject, version: int) -> None:
+    """An incremental fetch returns the partitions that have new records, and no other.
+
+    Begin a session over two partitions, produce to partition 1, fetch with epoch 1.
+    """
+    topic = broker.topic(2)
+    session_id = _session(broker, version, topic, 2)
+    written(broker, topic, batch(b"a"), partition=1)
+    request = fetch(topic, version, partitions=[], session=(session_id, 1))
+    answer = _answer(broker, version, request)
+    expect.equal(answer, fetch_partition("partition_index"), 1)
+    expect.true(
+        len(answer.responses[0].partitions) == 1,
+        "one partition",
+        len(answer.responses[0].partitions),
+        "responses[0].partitions",
+    )
+
+
+@case("Fetch", _SESSIONS, since=_SESSIONS_SINCE)
+def partition_leaves_the_session(broker: Subject, version: int) -> None:
+    """A forgotten partition is not fetched any more.
+
+    Begin a session over two partitions, forget partition 1, produce to it, fetch.
+    """
+    topic = broker.topic(2)
+    session_id = _session(broker, version, topic, 2)
+    forgotten = ForgottenTopic(partitions=[1])
+    if version >= _BY_ID:
+        forgotten.topic_id = topic.topic_id
+    else:
+        forgotten.topic = topic.name
+    request = fetch(topic, version, partitions=[], session=(session_id, 1))
+    request.forgotten_topics_data = [forgotten]
+    _answer(broker, version, request)
+    written(broker, topic, batch(b"a"), partition=1)
+    request = fetch(topic, version, partitions=[], session=(session_id, 2))
+    expect.equal(_answer(broker, version, request), "responses", [])
+
+
+@case("Fetch", _SESSIONS, since=_SESSIONS_SINCE)
+def unknown_session(broker: Subject, version: int) -> None:
+    """An unknown session id is answered with FETCH_SESSION_ID_NOT_FOUND.
+
+    Fetch with session id 1234567 and epoch 1.
+    """
+    request = fetch(broker.topic(), version, partitions=[], session=(1_234_567, 1))
+    answer = _answer(broker, version, request)
+    expect.error(answer, "error_code", ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+
+
+@case("Fetch", _SESSIONS, since=_SESSIONS_SINCE)
+def wrong_session_epoch(broker: Subject, version: int) -> None:
+    """A session epoch that is not the next one is answered with INVALID_FETCH_SESSION_EPOCH.
+
+    Begin a session, fetch with epoch 5.
+    """
+    topic = broker.topic()
+    session_id = _session(broker, version, topic)
+    request = fetch(topic, version, partitions=[], session=(session_id, 5))
+    answer = _answer(broker, version, request)
+    expect.error(answer, "error_code", ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+
+
+@case("Fetch", _SESSIONS, since=_SESSIONS_SINCE)
+def session_ends(broker: Subject, version: int) -> None:
+    """A fetch with session epoch -1 ends its session.
+
+    Begin a session, end it, fetch incrementally: FETCH_SESSION_ID_NOT_FOUND.
+    """
+    topic = broker.topic()
+    session_id = _session(broker, version, topic)
+    ended = _answer(broker, version, fetch(topic, version, session=(session_id, -1)))
+    expect.equal(ended, "session_id", 0)
+    request = fetch(topic, version, partitions=[], session=(session_id, 1))
+    answer = _answer(broker, version, request)
+    expect.error(answer, "error_code", ErrorCode.FETCH_SESSION_ID_NOT_FOUND)

@@ -1,0 +1,80 @@
+"""Fetch, API key 1, at a controller: the metadata log as observers read it (KIP-595)."""
+
+from typing import Final
+
+from kraft_wire.conformance import expect
+from kraft_wire.conformance.case import Listener, case
+from kraft_wire.conformance.quorum import metadata_fetch, quorum_facts
+from kraft_wire.conformance.requests import fetch_partition
+from kraft_wire.conformance.subject import Subject
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.fetch import FetchResponse
+
+_CODE: Final = fetch_partition("error_code")
+_SINCE: Final = 13
+_SOURCE: Final = "KIP-595, Fetch"
+
+
+@case("Fetch", _SOURCE, since=_SINCE, listener=Listener.CONTROLLER)
+def older_leader_epoch(controller: Subject, version: int) -> None:
+    """A leader epoch below the leader's is answered with FENCED_LEADER_EPOCH and the leader.
+
+    Fetch offset 0 with the epoch before the leader's.
+    """
+    facts = quorum_facts(controller)
+    request = metadata_fetch(version, offset=0, epoch=facts.leader_epoch - 1, last_fetched_epoch=0)
+    answer = controller.ask(request, version, FetchResponse)
+    expect.error(answer, _CODE, ErrorCode.FENCED_LEADER_EPOCH)
+    expect.equal(answer, fetch_partition("current_leader.leader_id"), facts.leader_id)
+    expect.equal(answer, fetch_partition("current_leader.leader_epoch"), facts.leader_epoch)
+
+
+@case("Fetch", _SOURCE, since=_SINCE, listener=Listener.CONTROLLER)
+def newer_leader_epoch(controller: Subject, version: int) -> None:
+    """A leader epoch above the leader's is answered with UNKNOWN_LEADER_EPOCH.
+
+    Fetch offset 0 with an epoch far ahead.
+    """
+    facts = quorum_facts(controller)
+    request = metadata_fetch(
+        version, offset=0, epoch=facts.leader_epoch + 1000, last_fetched_epoch=0
+    )
+    answer = controller.ask(request, version, FetchResponse)
+    expect.error(answer, _CODE, ErrorCode.UNKNOWN_LEADER_EPOCH)
+
+
+@case("Fetch", "KIP-595, Log divergence", since=_SINCE, listener=Listener.CONTROLLER)
+def diverging_epoch(controller: Subject, version: int) -> None:
+    """A position that the leader's log does not have is answered with a diverging epoch.
+
+    Fetch an offset far beyond the log's end with the leader's epoch as the last fetched one: the
+    response names where the leader's log ends, and carries no records.
+    """
+    facts = quorum_facts(controller)
+    epoch = facts.leader_epoch
+    request = metadata_fetch(version, offset=1 << 40, epoch=epoch, last_fetched_epoch=epoch)
+    answer = controller.ask(request, version, FetchResponse)
+    expect.error(answer, _CODE, ErrorCode.NONE)
+    expect.equal(answer, fetch_partition("diverging_epoch.epoch"), epoch)
+    path = fetch_partition("diverging_epoch.end_offset")
+    end = expect.at(answer, path)
+    holds = isinstance(end, int) and end >= facts.high_watermark
+    expect.true(holds, f"at least {facts.high_watermark}", end, path)
+
+
+@case("Fetch", _SOURCE, since=_SINCE, listener=Listener.CONTROLLER)
+def other_cluster(controller: Subject, version: int) -> None:
+    """A replica of another cluster is refused with INCONSISTENT_CLUSTER_ID.
+
+    Fetch with another cluster id.
+    """
+    facts = quorum_facts(controller)
+    request = metadata_fetch(
+        version,
+        offset=0,
+        epoch=facts.leader_epoch,
+        last_fetched_epoch=0,
+        cluster_id="anotherClusterAAAAAAAA",
+    )
+    answer = controller.ask(request, version, FetchResponse)
+    expect.error(answer, "error_code", ErrorCode.INCONSISTENT_CLUSTER_ID)

@@ -1,0 +1,66 @@
+"""FindCoordinator, API key 10: the broker that coordinates a group."""
+
+from typing import Final
+
+from kraft_wire.conformance import expect
+from kraft_wire.conformance.case import case
+from kraft_wire.conformance.subject import Subject
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.find_coordinator import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+
+_MANY_SINCE: Final = 4
+_GROUP: Final = 0
+
+
+@case("FindCoordinator", "Kafka protocol guide, FindCoordinator API", until=_MANY_SINCE - 1)
+def coordinator_of_a_group(broker: Subject, version: int) -> None:
+    """A group's coordinator is a broker with an address.
+
+    Ask for the coordinator of a new group, after one exists.
+    """
+    group_id = broker.group()
+    request = FindCoordinatorRequest(key=group_id, key_type=_GROUP, coordinator_keys=[])
+    answer = broker.ask(request, version, FindCoordinatorResponse)
+    expect.error(answer, "error_code", ErrorCode.NONE)
+    expect.true(answer.port > 0, "a port", answer.port, "port")
+    expect.true(bool(answer.host), "a host", answer.host, "host")
+
+
+@case("FindCoordinator", "KIP-699", since=_MANY_SINCE)
+def coordinators_of_several_groups(broker: Subject, version: int) -> None:
+    """Several groups are answered in one response, each by its key.
+
+    Ask for the coordinators of two groups.
+    """
+    keys = [broker.group(), broker.name("group")]
+    request = FindCoordinatorRequest(key_type=_GROUP, coordinator_keys=keys)
+    answer = broker.ask(request, version, FindCoordinatorResponse)
+    seen = sorted(each.key for each in answer.coordinators)
+    expect.true(seen == sorted(keys), str(sorted(keys)), seen, "coordinators")
+    for index, _ in enumerate(keys):
+        expect.error(answer, f"coordinators[{index}].error_code", ErrorCode.NONE)
+
+
+@case("FindCoordinator", "kafka.server.KafkaApis, handleFindCoordinatorRequest", since=1, until=3)
+def unknown_key_type(broker: Subject, version: int) -> None:
+    """A key type that is none is refused with INVALID_REQUEST.
+
+    Ask with key type 9.
+    """
+    request = FindCoordinatorRequest(key="x", key_type=9, coordinator_keys=[])
+    answer = broker.ask(request, version, FindCoordinatorResponse)
+    expect.error(answer, "error_code", ErrorCode.INVALID_REQUEST)
+
+
+@case("FindCoordinator", "kafka.server.KafkaApis, handleFindCoordinatorRequest", since=4)
+def unknown_key_type_of_several(broker: Subject, version: int) -> None:
+    """A key type that is none is refused with INVALID_REQUEST for each key.
+
+    Ask with key type 9.
+    """
+    request = FindCoordinatorRequest(key_type=9, coordinator_keys=["x"])
+    answer = broker.ask(request, version, FindCoordinatorResponse)
+    expect.error(answer, "coordinators[0].error_code", ErrorCode.INVALID_REQUEST)

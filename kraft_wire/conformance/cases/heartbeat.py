@@ -1,0 +1,85 @@
+"""Heartbeat, API key 12: a member states that it is alive."""
+
+from typing import Final
+
+from kraft_wire.conformance import expect
+from kraft_wire.conformance.case import case
+from kraft_wire.conformance.members import join_request, stable_member
+from kraft_wire.conformance.subject import Subject
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.heartbeat import HeartbeatRequest, HeartbeatResponse
+from kraft_wire.wire.generated.join_group import JoinGroupResponse
+
+_SOURCE: Final = "org.apache.kafka.coordinator.group.GroupMetadataManager, classicGroupHeartbeat"
+_JOIN_VERSION: Final = 5
+
+
+def _beat(
+    broker: Subject, version: int, group_id: str, generation_id: int, member_id: str
+) -> HeartbeatResponse:
+    request = HeartbeatRequest(group_id=group_id, generation_id=generation_id, member_id=member_id)
+    return broker.ask(request, version, HeartbeatResponse)
+
+
+@case("Heartbeat", _SOURCE)
+def stable_group(broker: Subject, version: int) -> None:
+    """A member of a stable group is answered without an error.
+
+    Join, sync, send a heartbeat.
+    """
+    group_id = broker.group()
+    member = stable_member(broker, group_id)
+    answer = _beat(broker, version, group_id, member.generation_id, member.member_id)
+    expect.error(answer, "error_code", ErrorCode.NONE)
+
+
+@case("Heartbeat", _SOURCE)
+def rebalance_in_progress(broker: Subject, version: int) -> None:
+    """A member learns of a rebalance by REBALANCE_IN_PROGRESS.
+
+    A second member begins to join a stable group; the first sends a heartbeat.
+    """
+    group_id = broker.group()
+    member = stable_member(broker, group_id)
+    second = broker.connect()
+    named = second.ask(join_request(group_id), _JOIN_VERSION, JoinGroupResponse)
+    request = join_request(group_id, named.member_id)
+    payload, _ = second.encoded(request, _JOIN_VERSION)
+    second.send_frame(payload)
+    expect.true(second.is_silent(0.1), "a JoinGroup that waits", "a response")
+    answer = _beat(broker, version, group_id, member.generation_id, member.member_id)
+    expect.error(answer, "error_code", ErrorCode.REBALANCE_IN_PROGRESS)
+
+
+@case("Heartbeat", _SOURCE)
+def unknown_member(broker: Subject, version: int) -> None:
+    """A member id that the group does not know is refused with UNKNOWN_MEMBER_ID.
+
+    Send a heartbeat with a made-up member id.
+    """
+    group_id = broker.group()
+    member = stable_member(broker, group_id)
+    answer = _beat(broker, version, group_id, member.generation_id, "made-up")
+    expect.error(answer, "error_code", ErrorCode.UNKNOWN_MEMBER_ID)
+
+
+@case("Heartbeat", _SOURCE)
+def other_generation(broker: Subject, version: int) -> None:
+    """A generation that is not the group's is refused with ILLEGAL_GENERATION.
+
+    Send a heartbeat of the next generation.
+    """
+    group_id = broker.group()
+    member = stable_member(broker, group_id)
+    answer = _beat(broker, version, group_id, member.generation_id + 1, member.member_id)
+    expect.error(answer, "error_code", ErrorCode.ILLEGAL_GENERATION)
+
+
+@case("Heartbeat", _SOURCE)
+def unknown_group(broker: Subject, version: int) -> None:
+    """A group that does not exist is answered with UNKNOWN_MEMBER_ID.
+
+    Send a heartbeat to a group that nobody has joined.
+    """
+    answer = _beat(broker, version, broker.group(), 1, "made-up")
+    expect.error(answer, "error_code", ErrorCode.UNKNOWN_MEMBER_ID)

@@ -1,0 +1,72 @@
+"""LeaveGroup, API key 13: members leave, one by one or several at a time (KIP-345)."""
+
+from typing import Final
+
+from kraft_wire.conformance import expect
+from kraft_wire.conformance.case import case
+from kraft_wire.conformance.members import stable_member
+from kraft_wire.conformance.subject import Subject
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.leave_group import (
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    MemberIdentity,
+)
+
+_SEVERAL_SINCE: Final = 3
+
+
+def _leave(broker: Subject, version: int, group_id: str, member_id: str) -> LeaveGroupResponse:
+    request = LeaveGroupRequest(group_id=group_id)
+    if version >= _SEVERAL_SINCE:
+        request.members = [MemberIdentity(member_id=member_id)]
+    else:
+        request.member_id = member_id
+    return broker.ask(request, version, LeaveGroupResponse)
+
+
+def _code(version: int) -> str:
+    return "members[0].error_code" if version >= _SEVERAL_SINCE else "error_code"
+
+
+@case("LeaveGroup", "Kafka protocol guide, LeaveGroup API")
+def member_leaves(broker: Subject, version: int) -> None:
+    """A member leaves, and is unknown from then on.
+
+    Join, leave, leave again: UNKNOWN_MEMBER_ID.
+    """
+    group_id = broker.group()
+    member = stable_member(broker, group_id)
+    answer = _leave(broker, version, group_id, member.member_id)
+    expect.error(answer, "error_code", ErrorCode.NONE)
+    expect.error(answer, _code(version), ErrorCode.NONE)
+    again = _leave(broker, version, group_id, member.member_id)
+    expect.error(again, _code(version), ErrorCode.UNKNOWN_MEMBER_ID)
+
+
+@case("LeaveGroup", "Kafka protocol guide, LeaveGroup API")
+def unknown_member(broker: Subject, version: int) -> None:
+    """A member id that the group does not know is answered with UNKNOWN_MEMBER_ID.
+
+    Leave a group of one member with a made-up member id.
+    """
+    group_id = broker.group()
+    stable_member(broker, group_id)
+    answer = _leave(broker, version, group_id, "made-up")
+    expect.error(answer, _code(version), ErrorCode.UNKNOWN_MEMBER_ID)
+
+
+@case("LeaveGroup", "KIP-345", since=_SEVERAL_SINCE)
+def several_members(broker: Subject, version: int) -> None:
+    """Members of one request leave on their own, in the order of the request.
+
+    Leave with a proper and a made-up member id.
+    """
+    group_id = broker.group()
+    member = stable_member(broker, group_id)
+    members = [MemberIdentity(member_id=each) for each in (member.member_id, "made-up")]
+    request = LeaveGroupRequest(group_id=group_id, members=members)
+    answer = broker.ask(request, version, LeaveGroupResponse)
+    expect.error(answer, "error_code", ErrorCode.NONE)
+    expect.error(answer, "members[0].error_code", ErrorCode.NONE)
+    expect.error(answer, "members[1].error_code", ErrorCode.UNKNOWN_MEMBER_ID)

@@ -1,0 +1,54 @@
+"""ListGroups, API key 16: the groups that a broker coordinates."""
+
+from kraft_wire.conformance import expect
+from kraft_wire.conformance.case import case
+from kraft_wire.conformance.members import stable_member
+from kraft_wire.conformance.subject import Subject
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.list_groups import ListGroupsRequest, ListGroupsResponse
+
+
+def _listed(broker: Subject, version: int, request: ListGroupsRequest) -> set[str]:
+    answer = broker.ask(request, version, ListGroupsResponse)
+    expect.error(answer, "error_code", ErrorCode.NONE)
+    return {each.group_id for each in answer.groups}
+
+
+@case("ListGroups", "Kafka protocol guide, ListGroups API")
+def group_with_members(broker: Subject, version: int) -> None:
+    """A group with members is listed.
+
+    Join, sync, list.
+    """
+    group_id = broker.group()
+    stable_member(broker, group_id)
+    listed = _listed(broker, version, ListGroupsRequest())
+    expect.true(group_id in listed, f"{group_id} among them", len(listed), "groups")
+
+
+@case("ListGroups", "KIP-518", since=4)
+def filter_by_state(broker: Subject, version: int) -> None:
+    """Groups of other states than those asked for are left out.
+
+    List the stable groups, then the empty ones: a stable group is among the first only.
+    """
+    group_id = broker.group()
+    stable_member(broker, group_id)
+    stable = _listed(broker, version, ListGroupsRequest(states_filter=["Stable"]))
+    empty = _listed(broker, version, ListGroupsRequest(states_filter=["Empty"]))
+    found = (group_id in stable, group_id in empty)
+    expect.true(found == (True, False), "among the stable groups only", found, "groups")
+
+
+@case("ListGroups", "KIP-848, ListGroups", since=5)
+def filter_by_type(broker: Subject, version: int) -> None:
+    """Groups of other types than those asked for are left out.
+
+    List the classic groups, then the consumer groups.
+    """
+    group_id = broker.group()
+    stable_member(broker, group_id)
+    classic = _listed(broker, version, ListGroupsRequest(types_filter=["classic"]))
+    consumer = _listed(broker, version, ListGroupsRequest(types_filter=["consumer"]))
+    found = (group_id in classic, group_id in consumer)
+    expect.true(found == (True, False), "among the classic groups only", found, "groups")

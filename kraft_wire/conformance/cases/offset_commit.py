@@ -1,0 +1,176 @@
+"""OffsetCommit, API key 8: positions of groups, with members and without."""
+
+from typing import Final
+
+from kraft_wire.conformance import expect
+from kraft_wire.conformance.case import case
+from kraft_wire.conformance.members import stable_member
+from kraft_wire.conformance.subject import Subject, Topic
+from kraft_wire.model import Uuid
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+
+_CODE: Final = "topics[0].partitions[0].error_code"
+_SOURCE: Final = "org.apache.kafka.coordinator.group.OffsetMetadataManager, commitOffset"
+_BY_ID: Final = 10
+_NOWHERE: Final = Topic("conform-no-such-topic", Uuid(b"conform no topic"))
+
+
+def _commit(
+    broker: Subject,
+    version: int,
+    group_id: str,
+    topic: Topic,
+    *,
+    partition: int = 0,
+    generation_id: int = -1,
+    member_id: str = "",
+    metadata: str = "",
+) -> OffsetCommitResponse:
+    position = OffsetCommitRequestPartition(
+        partition_index=partition, committed_offset=42, committed_metadata=metadata
+    )
+    wanted = OffsetCommitRequestTopic(partitions=[position])
+    if version >= _BY_ID:
+        wanted.topic_id = topic.topic_id
+    else:
+        wanted.name = topic.name
+    request = OffsetCommitRequest(
+        group_id=group_id,
+        generation_id_or_member_epoch=generation_id,
+        member_id=member_id,
+        topics=[wanted],
+    )
+    return broker.ask(request, version, OffsetCommitResponse)
+
+
+@case("OffsetCommit", _SOURCE)
+def without_members(broker: Subject, version: int) -> None:
+    """A group without members takes offsets of generation -1.
+
+    Commit offset 42 to a new group.
+    """
+    answer = _commit(broker, version, broker.group(), broker.topic())
+    expect.error(answer, _CODE, ErrorCode.NONE)
+
+
+@case("OffsetCommit", _SOURCE)
+def as_a_member(broker: Subject, version: int) -> None:
+    """A member commits with its id and generation.
+
+    Join, sync, commit.
+    """
+    group_id, topic = broker.group(), broker.topic()
+    member = stable_member(broker, group_id)
+    generation_id, member_id = member.generation_id, member.member_id
+    answer = _commit(
+        broker, version, group_id, topic, generation_id=generation_id, member_id=member_id
+    )
+    expect.error(answer, _CODE, ErrorCode.NONE)
+
+
+@case("OffsetCommit", _SOURCE)
+def stranger_in_a_group_with_members(broker: Subject, version: int) -> None:
+    """A commit without a member id is refused with UNKNOWN_MEMBER_ID while a group has members.
+
+    Join, sync, commit with generation -1.
+    """
+    group_id, topic = broker.group(), broker.topic()
+    stable_member(broker, group_id)
+    answer = _commit(broker, version, group_id, topic)
+    expect.error(answer, _CODE, ErrorCode.UNKNOWN_MEMBER_ID)
+
+
+@case("OffsetCommit", _SOURCE)
+def unknown_member(broker: Subject, version: int) -> None:
+    """A member id that the group does not know is refused with UNKNOWN_MEMBER_ID.
+
+    Join, sync, commit with a made-up member id.
+    """
+    group_id, topic = broker.group(), broker.topic()
+    generation_id = stable_member(broker, group_id).generation_id
+    answer = _commit(
+        broker, version, group_id, topic, generation_id=generation_id, member_id="made-up"
+    )
+    expect.error(answer, _CODE, ErrorCode.UNKNOWN_MEMBER_ID)
+
+
+@case("OffsetCommit", _SOURCE)
+def other_generation(broker: Subject, version: int) -> None:
+    """A generation that is not the group's is refused with ILLEGAL_GENERATION.
+
+    Join, sync, commit with the next generation.
+    """
+    group_id, topic = broker.group(), broker.topic()
+    member = stable_member(broker, group_id)
+    generation_id = member.generation_id + 1
+    answer = _commit(
+        broker, version, group_id, topic, generation_id=generation_id, member_id=member.member_id
+    )
+    expect.error(answer, _CODE, ErrorCode.ILLEGAL_GENERATION)
+
+
+@case("OffsetCommit", _SOURCE, until=8)
+def generation_of_an_unknown_group(broker: Subject, version: int) -> None:
+    """A generation of a group that does not exist is refused with ILLEGAL_GENERATION.
+
+    Commit with generation 1 to a new group.
+    """
+    answer = _commit(broker, version, broker.group(), broker.topic(), generation_id=1)
+    expect.error(answer, _CODE, ErrorCode.ILLEGAL_GENERATION)
+
+
+@case("OffsetCommit", "KIP-848, OffsetCommit", since=9)
+def unknown_group(broker: Subject, version: int) -> None:
+    """A member of a group that does not exist is refused with GROUP_ID_NOT_FOUND.
+
+    Commit with generation 1 to a new group.
+    """
+    answer = _commit(broker, version, broker.group(), broker.topic(), generation_id=1)
+    expect.error(answer, _CODE, ErrorCode.GROUP_ID_NOT_FOUND)
+
+
+@case("OffsetCommit", "kafka.server.KafkaApis, handleOffsetCommitRequest", until=_BY_ID - 1)
+def unknown_topic(broker: Subject, version: int) -> None:
+    """An unknown topic is answered with UNKNOWN_TOPIC_OR_PARTITION.
+
+    Commit an offset of a name that no topic has.
+    """
+    answer = _commit(broker, version, broker.group(), _NOWHERE)
+    expect.error(answer, _CODE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+
+@case("OffsetCommit", "KIP-848, OffsetCommit", since=_BY_ID)
+def unknown_topic_id(broker: Subject, version: int) -> None:
+    """An unknown topic id is answered with UNKNOWN_TOPIC_ID.
+
+    Commit an offset of an id that no topic has.
+    """
+    answer = _commit(broker, version, broker.group(), _NOWHERE)
+    expect.error(answer, _CODE, ErrorCode.UNKNOWN_TOPIC_ID)
+
+
+@case("OffsetCommit", "kafka.server.KafkaApis, handleOffsetCommitRequest")
+def unknown_partition(broker: Subject, version: int) -> None:
+    """A partition that the topic does not have is answered with UNKNOWN_TOPIC_OR_PARTITION.
+
+    Commit an offset of partition 7 of a topic with one.
+    """
+    answer = _commit(broker, version, broker.group(), broker.topic(), partition=7)
+    expect.error(answer, _CODE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+
+@case("OffsetCommit", "broker configuration offset.metadata.max.bytes")
+def metadata_too_large(broker: Subject, version: int) -> None:
+    """Metadata above offset.metadata.max.bytes: OFFSET_METADATA_TOO_LARGE.
+
+    Commit an offset with 20,000 characters of metadata.
+    """
+    metadata = "m" * 20_000
+    answer = _commit(broker, version, broker.group(), broker.topic(), metadata=metadata)
+    expect.error(answer, _CODE, ErrorCode.OFFSET_METADATA_TOO_LARGE)

@@ -1,0 +1,125 @@
+"""OffsetFetch, API key 9: the positions that groups have committed."""
+
+from typing import Final
+
+from kraft_wire.conformance import expect
+from kraft_wire.conformance.case import case
+from kraft_wire.conformance.subject import Subject, Topic
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+from kraft_wire.wire.generated.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+)
+
+_GROUPS_SINCE: Final = 8
+_BY_ID: Final = 10
+_COMMIT_VERSION: Final = 8
+_GUIDE: Final = "Kafka protocol guide, OffsetFetch API"
+
+
+def _committed(broker: Subject, group_id: str, topic: Topic, offset: int) -> None:
+    position = OffsetCommitRequestPartition(
+        partition_index=0, committed_offset=offset, committed_metadata="note"
+    )
+    topics = [OffsetCommitRequestTopic(name=topic.name, partitions=[position])]
+    request = OffsetCommitRequest(group_id=group_id, topics=topics)
+    answer = broker.ask(request, _COMMIT_VERSION, OffsetCommitResponse)
+    expect.error(answer, "topics[0].partitions[0].error_code", ErrorCode.NONE)
+
+
+def _fetch(
+    broker: Subject, version: int, group_id: str, topic: Topic, partition: int = 0
+) -> OffsetFetchResponse:
+    if version < _GROUPS_SINCE:
+        topics = [OffsetFetchRequestTopic(name=topic.name, partition_indexes=[partition])]
+        request = OffsetFetchRequest(group_id=group_id, topics=topics)
+    else:
+        wanted = OffsetFetchRequestTopics(partition_indexes=[partition])
+        if version >= _BY_ID:
+            wanted.topic_id = topic.topic_id
+        else:
+            wanted.name = topic.name
+        group = OffsetFetchRequestGroup(group_id=group_id, topics=[wanted])
+        request = OffsetFetchRequest(groups=[group])
+    return broker.ask(request, version, OffsetFetchResponse)
+
+
+def _path(version: int, field: str) -> str:
+    prefix = "groups[0]." if version >= _GROUPS_SINCE else ""
+    return f"{prefix}topics[0].partitions[0].{field}"
+
+
+@case("OffsetFetch", _GUIDE)
+def committed_offset(broker: Subject, version: int) -> None:
+    """The committed offset comes back with its metadata.
+
+    Commit offset 42 with a note, fetch it.
+    """
+    group_id, topic = broker.group(), broker.topic()
+    _committed(broker, group_id, topic, 42)
+    answer = _fetch(broker, version, group_id, topic)
+    expect.error(answer, _path(version, "error_code"), ErrorCode.NONE)
+    expect.equal(answer, _path(version, "committed_offset"), 42)
+    expect.equal(answer, _path(version, "metadata"), "note")
+
+
+@case("OffsetFetch", _GUIDE)
+def last_commit_counts(broker: Subject, version: int) -> None:
+    """A later commit replaces an earlier one, also by a smaller offset.
+
+    Commit 42, then 7, fetch.
+    """
+    group_id, topic = broker.group(), broker.topic()
+    for offset in (42, 7):
+        _committed(broker, group_id, topic, offset)
+    answer = _fetch(broker, version, group_id, topic)
+    expect.equal(answer, _path(version, "committed_offset"), 7)
+
+
+@case("OffsetFetch", _GUIDE)
+def nothing_committed(broker: Subject, version: int) -> None:
+    """A partition without a committed offset is answered with -1 and no error.
+
+    Fetch an offset of a new group.
+    """
+    answer = _fetch(broker, version, broker.group(), broker.topic())
+    expect.error(answer, _path(version, "error_code"), ErrorCode.NONE)
+    expect.equal(answer, _path(version, "committed_offset"), -1)
+    expect.equal(answer, _path(version, "metadata"), "")
+
+
+@case("OffsetFetch", "KIP-88", since=2, until=_GROUPS_SINCE - 1)
+def all_offsets_of_a_group(broker: Subject, version: int) -> None:
+    """A null list of topics is answered with every committed offset of the group.
+
+    Commit an offset, fetch all.
+    """
+    group_id, topic = broker.group(), broker.topic()
+    _committed(broker, group_id, topic, 42)
+    request = OffsetFetchRequest(group_id=group_id, topics=None)
+    answer = broker.ask(request, version, OffsetFetchResponse)
+    expect.equal(answer, "topics[0].name", topic.name)
+    expect.equal(answer, "topics[0].partitions[0].committed_offset", 42)
+
+
+@case("OffsetFetch", "KIP-709", since=_GROUPS_SINCE)
+def several_groups(broker: Subject, version: int) -> None:
+    """Several groups are answered in one response, each by its id.
+
+    Commit an offset in the first of two groups, fetch all of both.
+    """
+    first, second, topic = broker.group(), broker.group(), broker.topic()
+    _committed(broker, first, topic, 42)
+    groups = [OffsetFetchRequestGroup(group_id=each, topics=None) for each in (first, second)]
+    answer = broker.ask(OffsetFetchRequest(groups=groups), version, OffsetFetchResponse)
+    found = {each.group_id: len(each.topics) for each in answer.groups}
+    expect.true(found == {first: 1, second: 0}, "one topic and none", found, "groups")

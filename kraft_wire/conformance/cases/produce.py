@@ -1,0 +1,364 @@
+"""Produce, API key 0: batches of idempotent and plain producers, and what is refused."""
+
+from typing import Final
+
+from kraft_wire.conformance import expect
+from kraft_wire.conformance.case import case
+from kraft_wire.conformance.requests import batch, produce, produce_partition
+from kraft_wire.conformance.subject import Subject, Topic
+from kraft_wire.model import Uuid
+from kraft_wire.wire.compression.codecs import Compression
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.produce import ProduceRequest, ProduceResponse
+
+_CODE: Final = produce_partition("error_code")
+_OFFSET: Final = produce_partition("base_offset")
+_BY_ID: Final = 13
+_ZSTD_SINCE: Final = 7
+_NOWHERE: Final = Topic("conform-no-such-topic", Uuid(b"conform no topic"))
+
+_CRC_AT: Final = 17
+_MAGIC_AT: Final = 16
+
+
+def _answer(broker: Subject, version: int, request: ProduceRequest) -> ProduceResponse:
+    return broker.ask(request, version, ProduceResponse)
+
+
+def _refused(
+    broker: Subject,
+    version: int,
+    records: bytes | None,
+    *codes: ErrorCode,
+    topic: Topic | None = None,
+) -> None:
+    request = produce(topic or broker.topic(), version, records)
+    expect.one_of(_answer(broker, version, request), _CODE, *map(int, codes))
+
+
+@case("Produce", "KIP-98, Produce")
+def offsets_follow_each_other(broker: Subject, version: int) -> None:
+    """Batches get the next offsets of the log, the first one 0.
+
+    Produce two records, then one, to an empty partition.
+    """
+    topic = broker.topic()
+    answer = _answer(broker, version, produce(topic, version, batch(b"a", b"b")))
+    expect.error(answer, _CODE, ErrorCode.NONE)
+    expect.equal(answer, _OFFSET, 0)
+    answer = _answer(broker, version, produce(topic, version, batch(b"c")))
+    expect.error(answer, _CODE, ErrorCode.NONE)
+    expect.equal(answer, _OFFSET, 2)
+
+
+@case("Produce", "Kafka protocol guide, Produce API")
+def leader_alone_acknowledges(broker: Subject, version: int) -> None:
+    """acks=1 is answered with the base offset.
+
+    Produce one record with acks=1.
+    """
+    answer = _answer(broker, version, produce(broker.topic(), version, batch(b"a"), acks=1))
+    expect.error(answer, _CODE, ErrorCode.NONE)
+    expect.equal(answer, _OFFSET, 0)
+
+
+@case("Produce", "Kafka protocol guide, Produce API")
+def no_acknowledgment(broker: Subject, version: int) -> None:
+    """acks=0 is not answered, and the records are written.
+
+    Produce with acks=0, then with acks=1 on the same connection: the one response is of the second
+    request, and its base offset is behind the first batch.
+    """
+    connection, topic = broker.connect(), broker.topic()
+    silent = produce(topic, version, batch(b"a"), acks=0)
+    connection.tell(silent, version)
+    request = produce(topic, version, batch(b"b"), acks=1)
+    answer = connection.ask(request, version, ProduceResponse)
+    expect.error(answer, _CODE, ErrorCode.NONE)
+    expect.equal(answer, _OFFSET, 1)
+
+
+@case("Produce", "kafka.server.ReplicaManager, appendRecords")
+def other_acks(broker: Subject, version: int) -> None:
+    """acks other than -1, 0 and 1 is refused with INVALID_REQUIRED_ACKS.
+
+    Produce with acks=2.
+    """
+    answer = _answer(broker, version, produce(broker.topic(), version, batch(b"a"), acks=2))
+    expect.error(answer, _CODE, ErrorCode.INVALID_REQUIRED_ACKS)
+
+
+@case("Produce", "kafka.server.KafkaApis, handleProduceRequest", until=_BY_ID - 1)
+def unknown_topic(broker: Subject, version: int) -> None:
+    """An unknown topic is answered with UNKNOWN_TOPIC_OR_PARTITION.
+
+    Produce to a name that no topic has.
+    """
+    answer = _answer(broker, version, produce(_NOWHERE, version, batch(b"a")))
+    expect.error(answer, _CODE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+
+@case("Produce", "KIP-516, Produce", since=_BY_ID)
+def unknown_topic_id(broker: Subject, version: int) -> None:
+    """An unknown topic id is answered with UNKNOWN_TOPIC_ID.
+
+    Produce to an id that no topic has.
+    """
+    answer = _answer(broker, version, produce(_NOWHERE, version, batch(b"a")))
+    expect.error(answer, _CODE, ErrorCode.UNKNOWN_TOPIC_ID)
+
+
+@case("Produce", "kafka.server.KafkaApis, handleProduceRequest")
+def unknown_partition(broker: Subject, version: int) -> None:
+    """A partition that the topic does not have is answered with UNKNOWN_TOPIC_OR_PARTITION.
+
+    Produce to partition 7 of a topic with one partition.
+    """
+    request = produce(broker.topic(), version, batch(b"a"), partition=7)
+    answer = _answer(broker, version, request)
+    expect.error(answer, _CODE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+
+@case("Produce", "org.apache.kafka.storage.internals.log.UnifiedLog, analyzeAndValidateRecords")
+def wrong_checksum(broker: Subject, version: int) -> None:
+    """A batch whose CRC does not match is refused with CORRUPT_MESSAGE.
+
+    Produce a batch with one bit of its CRC flipped.
+    """
+    records = bytearray(batch(b"a"))
+    records[_CRC_AT] ^= 1
+    _refused(broker, version, bytes(records), ErrorCode.CORRUPT_MESSAGE)
+
+
+@case("Produce", "org.apache.kafka.storage.internals.log.LogValidator")
+def changed_record(broker: Subject, version: int) -> None:
+    """A batch whose records were changed is refused with CORRUPT_MESSAGE.
+
+    Produce a batch with its last byte changed.
+    """
+    records = bytearray(batch(b"abc"))
+    records[-2] ^= 0xFF
+    _refused(broker, version, bytes(records), ErrorCode.CORRUPT_MESSAGE)
+
+
+@case("Produce", "org.apache.kafka.common.requests.ProduceRequest, validateRecords")
+def two_batches(broker: Subject, version: int) -> None:
+    """A partition's records must be exactly one batch: two are refused with INVALID_RECORD.
+
+    Produce two batches in one partition's records.
+    """
+    _refused(broker, version, batch(b"a") + batch(b"b"), ErrorCode.INVALID_RECORD)
+
+
+@case("Produce", "org.apache.kafka.common.requests.ProduceRequest, validateRecords")
+def no_batch(broker: Subject, version: int) -> None:
+    """A partition's records must be exactly one batch: none is refused with INVALID_RECORD.
+
+    Produce records of zero bytes.
+    """
+    _refused(broker, version, b"", ErrorCode.INVALID_RECORD)
+
+
+@case("Produce", "org.apache.kafka.common.requests.ProduceRequest, validateRecords")
+def older_format(broker: Subject, version: int) -> None:
+    """Only record batches of format 2 may be produced: format 1 is refused with INVALID_RECORD.
+
+    Produce a batch whose magic byte is 1.
+    """
+    records = bytearray(batch(b"a"))
+    records[_MAGIC_AT] = 1
+    _refused(broker, version, bytes(records), ErrorCode.INVALID_RECORD, ErrorCode.CORRUPT_MESSAGE)
+
+
+@case("Produce", "topic configuration max.message.bytes")
+def batch_above_the_limit(broker: Subject, version: int) -> None:
+    """A batch above max.message.bytes is refused with MESSAGE_TOO_LARGE.
+
+    Produce 1,000 bytes to a topic with max.message.bytes=500.
+    """
+    topic = broker.topic(configs={"max.message.bytes": "500"})
+    _refused(broker, version, batch(b"x" * 1000), ErrorCode.MESSAGE_TOO_LARGE, topic=topic)
+
+
+@case("Produce", "topic configuration cleanup.policy")
+def record_without_key_in_a_compacted_topic(broker: Subject, version: int) -> None:
+    """A record without a key is refused with INVALID_RECORD where the topic is compacted.
+
+    Produce a record without a key to a topic with cleanup.policy=compact.
+    """
+    topic = broker.topic(configs={"cleanup.policy": "compact"})
+    _refused(broker, version, batch(b"a"), ErrorCode.INVALID_RECORD, topic=topic)
+
+
+@case("Produce", "KIP-467, Per-record Error Messages", since=8)
+def refused_record_is_named(broker: Subject, version: int) -> None:
+    """The response names the record that made the broker refuse its batch.
+
+    Produce a record without a key to a compacted topic; `record_errors` names index 0.
+    """
+    topic = broker.topic(configs={"cleanup.policy": "compact"})
+    answer = _answer(broker, version, produce(topic, version, batch(b"a")))
+    expect.equal(answer, produce_partition("record_errors[0].batch_index"), 0)
+
+
+def _compressed(broker: Subject, version: int, compression: Compression) -> None:
+    records = batch(b"a" * 100, b"a" * 100, compression=compression)
+    answer = _answer(broker, version, produce(broker.topic(), version, records))
+    expect.error(answer, _CODE, ErrorCode.NONE)
+    expect.equal(answer, _OFFSET, 0)
+
+
+@case("Produce", "Kafka protocol guide, Record Batch")
+def gzip(broker: Subject, version: int) -> None:
+    """A batch compressed with gzip is accepted.
+
+    Produce two records compressed with gzip.
+    """
+    _compressed(broker, version, Compression.GZIP)
+
+
+@case("Produce", "Kafka protocol guide, Record Batch")
+def snappy(broker: Subject, version: int) -> None:
+    """A batch compressed with snappy is accepted.
+
+    Produce two records compressed with snappy.
+    """
+    _compressed(broker, version, Compression.SNAPPY)
+
+
+@case("Produce", "KIP-57")
+def lz4(broker: Subject, version: int) -> None:
+    """A batch compressed with lz4 is accepted.
+
+    Produce two records compressed with lz4.
+    """
+    _compressed(broker, version, Compression.LZ4)
+
+
+@case("Produce", "KIP-110", since=_ZSTD_SINCE)
+def zstd(broker: Subject, version: int) -> None:
+    """A batch compressed with zstd is accepted from version 7 on.
+
+    Produce two records compressed with zstd.
+    """
+    _compressed(broker, version, Compression.ZSTD)
+
+
+@case("Produce", "KIP-110", until=_ZSTD_SINCE - 1)
+def zstd_in_an_older_version(broker: Subject, version: int) -> None:
+    """A batch compressed with zstd is refused below version 7: UNSUPPORTED_COMPRESSION_TYPE.
+
+    Produce two records compressed with zstd.
+    """
+    records = batch(b"a", b"b", compression=Compression.ZSTD)
+    _refused(broker, version, records, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+
+
+@case("Produce", "KIP-98, Idempotent Producer Guarantees")
+def repeated_batch(broker: Subject, version: int) -> None:
+    """A batch that is sent again gets the offset of the first time, and is not written again.
+
+    Produce a batch of an idempotent producer twice, then the next one: it gets offset 2.
+    """
+    topic, producer = broker.topic(), broker.producer()
+    records = batch(b"a", b"b", producer=producer, base_sequence=0)
+    for _ in range(2):
+        answer = _answer(broker, version, produce(topic, version, records))
+        expect.error(answer, _CODE, ErrorCode.NONE)
+        expect.equal(answer, _OFFSET, 0)
+    following = batch(b"c", producer=producer, base_sequence=2)
+    expect.equal(_answer(broker, version, produce(topic, version, following)), _OFFSET, 2)
+
+
+@case("Produce", "KIP-98, Idempotent Producer Guarantees")
+def sequence_with_a_gap(broker: Subject, version: int) -> None:
+    """A sequence number that skips one is refused with OUT_OF_ORDER_SEQUENCE_NUMBER.
+
+    Produce sequence 0, then sequence 2.
+    """
+    topic, producer = broker.topic(), broker.producer()
+    first = batch(b"a", producer=producer, base_sequence=0)
+    _answer(broker, version, produce(topic, version, first))
+    skipping = batch(b"c", producer=producer, base_sequence=2)
+    _refused(broker, version, skipping, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, topic=topic)
+
+
+@case("Produce", "KIP-98, Idempotent Producer Guarantees")
+def older_producer_epoch(broker: Subject, version: int) -> None:
+    """A batch of an older producer epoch is refused with INVALID_PRODUCER_EPOCH.
+
+    Produce under epoch 5, then under epoch 4.
+    """
+    topic, (producer_id, _) = broker.topic(), broker.producer()
+    newer = batch(b"a", producer=(producer_id, 5), base_sequence=0)
+    answer = _answer(broker, version, produce(topic, version, newer))
+    expect.error(answer, _CODE, ErrorCode.NONE)
+    older = batch(b"b", producer=(producer_id, 4), base_sequence=0)
+    _refused(broker, version, older, ErrorCode.INVALID_PRODUCER_EPOCH, topic=topic)
+
+
+@case("Produce", "org.apache.kafka.storage.internals.log.ProducerAppendInfo, checkSequence")
+def new_epoch_begins_with_sequence_zero(broker: Subject, version: int) -> None:
+    """The first batch of a new producer epoch has sequence 0, or OUT_OF_ORDER_SEQUENCE_NUMBER.
+
+    Produce under epoch 0, then sequence 3 under epoch 1.
+    """
+    topic, (producer_id, _) = broker.topic(), broker.producer()
+    first = batch(b"a", producer=(producer_id, 0), base_sequence=0)
+    _answer(broker, version, produce(topic, version, first))
+    wrong = batch(b"b", producer=(producer_id, 1), base_sequence=3)
+    _refused(broker, version, wrong, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, topic=topic)
+
+
+@case("Produce", "topic configuration message.timestamp.type")
+def log_append_time(broker: Subject, version: int) -> None:
+    """The response carries the log append time where the topic uses it.
+
+    Produce to a topic with message.timestamp.type=LogAppendTime.
+    """
+    topic = broker.topic(configs={"message.timestamp.type": "LogAppendTime"})
+    answer = _answer(broker, version, produce(topic, version, batch(b"a")))
+    expect.error(answer, _CODE, ErrorCode.NONE)
+    path = produce_partition("log_append_time_ms")
+    expect.true(int(str(expect.at(answer, path))) > 0, "a time", expect.at(answer, path), path)
+
+
+@case("Produce", "topic configuration message.timestamp.type")
+def create_time(broker: Subject, version: int) -> None:
+    """The log append time is -1 where the topic keeps the producer's times.
+
+    Produce to a topic with message.timestamp.type=CreateTime.
+    """
+    topic = broker.topic(configs={"message.timestamp.type": "CreateTime"})
+    answer = _answer(broker, version, produce(topic, version, batch(b"a")))
+    expect.equal(answer, produce_partition("log_append_time_ms"), -1)
+
+
+@case("Produce", "KIP-207", since=5)
+def log_start_offset(broker: Subject, version: int) -> None:
+    """The response carries the log start offset.
+
+    Produce to a new topic: 0.
+    """
+    answer = _answer(broker, version, produce(broker.topic(), version, batch(b"a")))
+    expect.equal(answer, produce_partition("log_start_offset"), 0)
+
+
+@case("Produce", "KIP-32, Choice between CreateTime and LogAppendTime")
+def timestamp_too_old(broker: Subject, version: int) -> None:
+    """A record older than message.timestamp.before.max.ms is refused with INVALID_TIMESTAMP.
+
+    Produce a record of 2023 to a topic that allows one day.
+    """
+    topic = broker.topic(configs={"message.timestamp.before.max.ms": "86400000"})
+    _refused(broker, version, batch(b"a"), ErrorCode.INVALID_TIMESTAMP, topic=topic)
+
+
+@case("Produce", "Kafka protocol guide, Produce API")
+def nothing_to_produce(broker: Subject, version: int) -> None:
+    """A request without topics is answered without topics.
+
+    Produce no topic with acks=-1.
+    """
+    answer = _answer(broker, version, ProduceRequest(acks=-1, timeout_ms=1000, topic_data=[]))
+    expect.equal(answer, "responses", [])

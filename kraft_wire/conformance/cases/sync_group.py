@@ -1,0 +1,108 @@
+"""SyncGroup, API key 14: the leader's assignment reaches every member."""
+
+from typing import Final
+
+from kraft_wire.conformance import expect
+from kraft_wire.conformance.case import case
+from kraft_wire.conformance.members import ASSIGNMENT, joined, stable_member, sync_request
+from kraft_wire.conformance.subject import Subject
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.sync_group import SyncGroupResponse
+
+_SOURCE: Final = "org.apache.kafka.coordinator.group.GroupMetadataManager, classicGroupSync"
+_JOIN_VERSION: Final = 5
+_PROTOCOL_NAMED_SINCE: Final = 5
+
+
+@case("SyncGroup", "Kafka protocol guide, SyncGroup API")
+def assignment(broker: Subject, version: int) -> None:
+    """A member receives the assignment that the leader gave it.
+
+    Join as the only member, assign to oneself.
+    """
+    group_id = broker.group()
+    member = joined(broker.connect(), _JOIN_VERSION, group_id)
+    request = sync_request(group_id, member, version)
+    answer = broker.ask(request, version, SyncGroupResponse)
+    expect.error(answer, "error_code", ErrorCode.NONE)
+    seen = bytes(answer.assignment)
+    expect.true(seen == ASSIGNMENT, "the assignment", seen, "assignment")
+
+
+@case("SyncGroup", _SOURCE)
+def assignment_again(broker: Subject, version: int) -> None:
+    """A stable member that asks again receives its assignment again.
+
+    Sync twice.
+    """
+    group_id = broker.group()
+    member = stable_member(broker, group_id)
+    request = sync_request(group_id, member, version, leads=False)
+    answer = broker.ask(request, version, SyncGroupResponse)
+    expect.error(answer, "error_code", ErrorCode.NONE)
+    seen = bytes(answer.assignment)
+    expect.true(seen == ASSIGNMENT, "the assignment", seen, "assignment")
+
+
+@case("SyncGroup", _SOURCE)
+def unknown_member(broker: Subject, version: int) -> None:
+    """A member id that the group does not know is refused with UNKNOWN_MEMBER_ID.
+
+    Sync with a made-up member id.
+    """
+    group_id = broker.group()
+    member = stable_member(broker, group_id)
+    request = sync_request(group_id, member, version)
+    request.member_id = "made-up"
+    answer = broker.ask(request, version, SyncGroupResponse)
+    expect.error(answer, "error_code", ErrorCode.UNKNOWN_MEMBER_ID)
+
+
+@case("SyncGroup", _SOURCE)
+def other_generation(broker: Subject, version: int) -> None:
+    """A generation that is not the group's is refused with ILLEGAL_GENERATION.
+
+    Sync with the next generation.
+    """
+    group_id = broker.group()
+    request = sync_request(group_id, stable_member(broker, group_id), version)
+    request.generation_id += 1
+    answer = broker.ask(request, version, SyncGroupResponse)
+    expect.error(answer, "error_code", ErrorCode.ILLEGAL_GENERATION)
+
+
+@case("SyncGroup", _SOURCE)
+def unknown_group(broker: Subject, version: int) -> None:
+    """A group that does not exist is answered with UNKNOWN_MEMBER_ID.
+
+    Sync in a group that nobody has joined.
+    """
+    request = sync_request(broker.group(), stable_member(broker, broker.group()), version)
+    answer = broker.ask(request, version, SyncGroupResponse)
+    expect.error(answer, "error_code", ErrorCode.UNKNOWN_MEMBER_ID)
+
+
+@case("SyncGroup", "KIP-559", since=_PROTOCOL_NAMED_SINCE)
+def other_protocol(broker: Subject, version: int) -> None:
+    """A protocol name that is not the group's: INCONSISTENT_GROUP_PROTOCOL.
+
+    Sync with protocol name "roundrobin".
+    """
+    group_id = broker.group()
+    request = sync_request(group_id, stable_member(broker, group_id), version)
+    request.protocol_name = "roundrobin"
+    answer = broker.ask(request, version, SyncGroupResponse)
+    expect.error(answer, "error_code", ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+
+
+@case("SyncGroup", "KIP-559", since=_PROTOCOL_NAMED_SINCE)
+def no_protocol(broker: Subject, version: int) -> None:
+    """Protocol type and name are mandatory: INCONSISTENT_GROUP_PROTOCOL without them.
+
+    Sync without both.
+    """
+    group_id = broker.group()
+    request = sync_request(group_id, stable_member(broker, group_id), version)
+    request.protocol_name = request.protocol_type = None
+    answer = broker.ask(request, version, SyncGroupResponse)
+    expect.error(answer, "error_code", ErrorCode.INCONSISTENT_GROUP_PROTOCOL)

@@ -1,0 +1,154 @@
+"""`kraft-wire conform`: judge any Kafka broker from the wire.
+
+Exit codes: 0 every row passed or is not supported, 1 a row failed, 2 the command could not run.
+"""
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from kraft_wire.conformance.case import Case, Listener, all_cases
+from kraft_wire.conformance.connection import split_address
+from kraft_wire.conformance.profile import DEFAULT_PROFILE, UnknownProfile, read_profile
+from kraft_wire.conformance.reports.json_report import json_report
+from kraft_wire.conformance.reports.junit import junit_report
+from kraft_wire.conformance.reports.page import html_report
+from kraft_wire.conformance.reports.text import text_report
+from kraft_wire.conformance.run import Row, rows_of, run_rows
+from kraft_wire.conformance.target import Target, Unreachable, learn_target
+from kraft_wire.conformance.verdict import Outcome, Verdict
+
+__all__ = ["app"]
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+_FAILED: Final = 1
+_COULD_NOT_RUN: Final = 2
+_TIMEOUT_S: Final = 10.0
+
+Address = Annotated[
+    str | None, typer.Option("--bootstrap-server", metavar="HOST:PORT", help="Broker to judge.")
+]
+ControllerAddress = Annotated[
+    str | None,
+    typer.Option(
+        "--bootstrap-controller", metavar="HOST:PORT", help="Active controller, for its RPCs."
+    ),
+]
+Only = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--only",
+        metavar="GLOB",
+        help="Run matching rows: produce, 'fetch.session*', produce.gzip/9; may be repeated.",
+    ),
+]
+ProfileName = Annotated[
+    str, typer.Option("--profile", help="Release to judge by: apache-4.3 or minimal.")
+]
+Json = Annotated[Path | None, typer.Option("--json", help="Write the report as JSON.")]
+JUnit = Annotated[Path | None, typer.Option("--junit", help="Write the report as JUnit XML.")]
+Html = Annotated[Path | None, typer.Option("--html", help="Write the report as an HTML page.")]
+Parallel = Annotated[int, typer.Option("--parallel", min=1, help="Rows judged at a time.")]
+Timeout = Annotated[
+    float, typer.Option("--timeout", min=0.1, help="Longest wait for a response, in seconds.")
+]
+List = Annotated[bool, typer.Option("--list", help="List the rows and exit.")]
+
+
+@app.command()
+def conform(
+    bootstrap_server: Address = None,
+    bootstrap_controller: ControllerAddress = None,
+    only: Only = None,
+    profile: ProfileName = DEFAULT_PROFILE,
+    json: Json = None,
+    junit: JUnit = None,
+    html: Html = None,
+    parallel: Parallel = 4,
+    timeout: Timeout = _TIMEOUT_S,
+    list_rows: List = False,
+) -> None:
+    """Judge any Kafka broker from the wire, and report what it does unlike Kafka."""
+    cases = all_cases()
+    try:
+        rows = rows_of(cases, read_profile(profile), only or ())
+        if not rows:
+            raise _Refused(f"no case of profile {profile} matches {' '.join(only or ())}")
+        if list_rows:
+            _list(rows)
+            return
+        targets = _targets(bootstrap_server, bootstrap_controller, timeout)
+    except (_Refused, UnknownProfile, Unreachable, ValueError) as error:
+        typer.echo(f"kraft-wire conform: {error}", err=True)
+        raise typer.Exit(_COULD_NOT_RUN) from error
+    progress = _Progress(len(rows))
+    outcomes = run_rows(rows, targets, parallel=parallel, on_outcome=progress.count)
+    progress.end()
+    address = bootstrap_server or bootstrap_controller or ""
+    for line in text_report(outcomes, address):
+        typer.echo(line)
+    _write(json, lambda: json_report(outcomes, address, profile))
+    _write(junit, lambda: junit_report(outcomes))
+    _write(html, lambda: html_report(outcomes, cases, address, profile))
+    if any(each.verdict in (Verdict.FAILED, Verdict.ERROR) for each in outcomes):
+        raise typer.Exit(_FAILED)
+
+
+class _Refused(Exception):
+    """The command line asks for something that cannot be done; the text is one line."""
+
+
+def _targets(
+    bootstrap_server: str | None, bootstrap_controller: str | None, timeout_s: float
+) -> dict[Listener, Target]:
+    addresses = {Listener.BROKER: bootstrap_server, Listener.CONTROLLER: bootstrap_controller}
+    found = {
+        listener: learn_target(split_address(text), timeout_s)
+        for listener, text in addresses.items()
+        if text is not None
+    }
+    if not found:
+        raise _Refused("give --bootstrap-server HOST:PORT, --bootstrap-controller, or both")
+    return found
+
+
+def _list(rows: Sequence[Row]) -> None:
+    listed: dict[str, tuple[Case, list[int]]] = {}
+    for row in rows:
+        listed.setdefault(row.case.name, (row.case, []))[1].append(row.version)
+    for name, (case, versions) in listed.items():
+        span = f"{versions[0]}-{versions[-1]}" if len(versions) > 1 else str(versions[0])
+        typer.echo(f"{name:45} {span:>6}  {case.expectation}  [{case.source}]")
+    typer.echo(f"{len(listed)} cases, {len(rows)} rows")
+
+
+def _write(path: Path | None, report: Callable[[], str]) -> None:
+    if path is not None:
+        path.write_text(report(), encoding="utf-8")
+
+
+class _Progress:
+    """One line on a terminal's standard error; silent where it is no terminal."""
+
+    def __init__(self, rows: int) -> None:
+        self._rows = rows
+        self._done = 0
+        self._failed = 0
+        self._is_shown = sys.stderr.isatty()
+
+    def count(self, outcome: Outcome) -> None:
+        """Count one outcome."""
+        self._done += 1
+        self._failed += outcome.verdict in (Verdict.FAILED, Verdict.ERROR)
+        if self._is_shown:
+            counted = f"\r{self._done} of {self._rows} rows, {self._failed} failed "
+            typer.echo(counted, nl=False, err=True)
+
+    def end(self) -> None:
+        """End the line."""
+        if self._is_shown:
+            typer.echo("", err=True)

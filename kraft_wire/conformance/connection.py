@@ -1,0 +1,152 @@
+"""One raw connection to the broker under judgment: bytes out, frames in, and all of it kept.
+
+It takes nothing for granted: a response must carry the right correlation id, be decodable in the
+version that was asked with, and end where its frame ends. Requests may be bytes that no encoder
+would write.
+"""
+
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final, TypeVar
+
+from kraft_wire.conformance.verdict import Exchange, Mismatch
+from kraft_wire.wire.frame import FRAME_PREFIX_BYTES, FrameReader, MalformedFrame, frame_prefix
+from kraft_wire.wire.header import RequestHeader, encode_request_header, parse_response_header
+from kraft_wire.wire.message import MalformedMessage, Message
+
+__all__ = ["Connection", "split_address"]
+
+R = TypeVar("R", bound=Message)
+
+_CHUNK_BYTES: Final = 64 * 1024
+_FRAME_BYTES_MAX: Final = 128 * 1024 * 1024
+CLIENT_ID: Final = "kraft-wire-conformance"
+
+
+class Connection:
+    """A connection with a time limit on each wait; `keep` is handed every exchange."""
+
+    def __init__(
+        self, address: tuple[str, int], timeout_s: float, keep: Callable[[Exchange], None]
+    ) -> None:
+        """Connect; raises OSError."""
+        self._socket = socket.create_connection(address, timeout=timeout_s)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._timeout_s = timeout_s
+        self._keep = keep
+        self._reader = FrameReader(_FRAME_BYTES_MAX)
+        self._frames: list[bytes] = []
+        self._correlation_id = 0
+
+    def ask(self, request: Message, version: int, response: type[R]) -> R:
+        """Send a request and return its response; raises Mismatch where there is no proper one."""
+        payload, header = self.encoded(request, version)
+        return self.ask_bytes(payload, header, response)
+
+    def encoded(self, request: Message, version: int) -> tuple[bytes, RequestHeader]:
+        """Return header and body of a request as bytes, and the header."""
+        header = self.header(request.API_KEY, version)
+        return encode_request_header(header) + request.encode(version), header
+
+    def tell(self, request: Message, version: int) -> None:
+        """Send a request that gets no response."""
+        payload, header = self.encoded(request, version)
+        self._keep(Exchange(header.api_key, version, _framed(payload), None))
+        self.send_frame(payload)
+
+    def ask_bytes(self, payload: bytes, header: RequestHeader, response: type[R]) -> R:
+        """Send a header and body as they are, and return the response to `header`."""
+        self.send_frame(payload)
+        return self.response(payload, header, response)
+
+    def response(self, payload: bytes, header: RequestHeader, response: type[R]) -> R:
+        """Return the next response, which must belong to a request that was sent before."""
+        frame = self.next_frame()
+        self._keep(
+            Exchange(header.api_key, header.api_version, _framed(payload), frame and _framed(frame))
+        )
+        if frame is None:
+            raise Mismatch(f"a {response.NAME}", "the connection was closed")
+        return _decoded(frame, header, response)
+
+    def header(
+        self, api_key: int, version: int, client_id: str | None = CLIENT_ID
+    ) -> RequestHeader:
+        """Return a header with the next correlation id."""
+        self._correlation_id += 1
+        return RequestHeader(api_key, version, self._correlation_id, client_id)
+
+    def send_frame(self, payload: bytes) -> None:
+        """Write bytes behind their length."""
+        self.send(_framed(payload))
+
+    def send(self, data: bytes) -> None:
+        """Write bytes as they are; a connection that the broker has closed takes them silently."""
+        with suppress(ConnectionError):
+            self._socket.sendall(data)
+
+    def next_frame(self) -> bytes | None:
+        """Return the next frame without its length, None where the broker closed the connection.
+
+        Raises Mismatch where neither happens in time.
+        """
+        while not self._frames:
+            try:
+                chunk = self._socket.recv(_CHUNK_BYTES)
+                self._frames = self._reader.feed(chunk)
+            except ConnectionError:
+                return None
+            except TimeoutError as error:
+                wait = f"nothing within {self._timeout_s:g} s"
+                raise Mismatch("a response, or a closed connection", wait) from error
+            except MalformedFrame as error:
+                raise Mismatch("a frame", str(error)) from error
+            if not chunk:
+                return None
+        return self._frames.pop(0)
+
+    def is_silent(self, seconds: float) -> bool:
+        """Return whether neither a frame nor the end of the connection comes within `seconds`."""
+        assert not self._frames, "a frame was not read yet"
+        self._socket.settimeout(seconds)
+        try:
+            self._frames = self._reader.feed(chunk := self._socket.recv(_CHUNK_BYTES))
+        except TimeoutError:
+            return True
+        except ConnectionError:
+            return False
+        finally:
+            self._socket.settimeout(self._timeout_s)
+        return bool(chunk) and not self._frames
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._socket.close()
+
+
+def split_address(text: str) -> tuple[str, int]:
+    """Return host and port of `host:port` or `[host]:port`; raises ValueError."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
+        raise ValueError(f"{text!r} is not HOST:PORT")
+    return host.strip("[]"), int(port)
+
+
+def _framed(payload: bytes) -> bytes:
+    return frame_prefix(len(payload)) + payload
+
+
+def _decoded(frame: bytes, header: RequestHeader, response: type[R]) -> R:
+    try:
+        correlation_id, at = parse_response_header(frame, header.api_key, header.api_version)
+        if correlation_id != header.correlation_id:
+            wanted, seen = str(header.correlation_id), str(correlation_id)
+            raise Mismatch(wanted, seen, "header.correlation_id")
+        message, end = response.decode(frame, header.api_version, at)
+    except MalformedMessage as error:
+        raise Mismatch(f"a {response.NAME}", f"a frame that is none: {error}") from error
+    if end != len(frame):
+        rest = len(frame) - end
+        raise Mismatch(f"the end of the frame at byte {end + FRAME_PREFIX_BYTES}", f"{rest} more")
+    return message

@@ -1,0 +1,66 @@
+"""What a case states of a response: a field by its path, and the value that it must have."""
+
+import re
+from collections.abc import Iterator
+from enum import IntEnum
+from typing import Final
+
+from kraft_wire.conformance.verdict import Mismatch
+from kraft_wire.wire.error_names import error_name
+from kraft_wire.wire.message import Message
+
+__all__ = ["at", "equal", "error", "one_of", "true"]
+
+_STEP: Final = re.compile(r"([a-z_0-9]+)|\[(\d+)\]")
+
+
+def equal(answer: Message, path: str, wanted: object) -> None:
+    """State that the field at `path` equals `wanted`; raises Mismatch."""
+    seen = at(answer, path)
+    if seen != wanted:
+        raise Mismatch(_shown(wanted, path), _shown(seen, path), path)
+
+
+def one_of(answer: Message, path: str, *wanted: object) -> None:
+    """State that the field at `path` has one of some values; raises Mismatch."""
+    seen = at(answer, path)
+    if seen not in wanted:
+        raise Mismatch(" or ".join(_shown(each, path) for each in wanted), _shown(seen, path), path)
+
+
+def error(answer: Message, path: str, code: IntEnum) -> None:
+    """State that the error code at `path` is `code`; raises Mismatch."""
+    equal(answer, path, int(code))
+
+
+def true(holds: bool, expected: str, seen: object, path: str = "") -> None:
+    """State anything else: what was expected, in words, and what was seen; raises Mismatch."""
+    if not holds:
+        raise Mismatch(expected, str(seen), path)
+
+
+def at(answer: Message, path: str) -> object:
+    """Return the field at a path such as `topics[0].error_code`; raises Mismatch without one."""
+    value: object = answer
+    for name, index in _steps(path):
+        if name:
+            value = getattr(value, name)
+        else:
+            assert isinstance(value, list), path
+            if int(index) >= len(value):
+                shorter = path[: path.rindex(f"[{index}]")]
+                raise Mismatch(f"at least {int(index) + 1} elements", str(len(value)), shorter)
+            value = value[int(index)]
+    return value
+
+
+def _steps(path: str) -> Iterator[tuple[str, str]]:
+    for step in _STEP.finditer(path):
+        yield step.group(1) or "", step.group(2) or ""
+
+
+def _shown(value: object, path: str) -> str:
+    if path.endswith("error_code") and isinstance(value, int):
+        return f"{error_name(value)} ({value})"
+    text = repr(value)
+    return text if len(text) <= 200 else f"{text[:200]}…"

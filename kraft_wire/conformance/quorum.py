@@ -1,0 +1,130 @@
+"""Requests about the metadata quorum: one partition, `__cluster_metadata-0`, on a controller.
+
+The cases never win a vote or end an epoch: what they send is refused, or changes nothing.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from kraft_wire.conformance import expect
+from kraft_wire.conformance.subject import Subject
+from kraft_wire.model import ZERO_UUID, Uuid
+from kraft_wire.wire.generated import describe_quorum, fetch, fetch_snapshot, vote
+
+__all__ = [
+    "METADATA_TOPIC",
+    "METADATA_TOPIC_ID",
+    "QuorumFacts",
+    "metadata_fetch",
+    "quorum_facts",
+    "snapshot_request",
+    "vote_request",
+]
+
+METADATA_TOPIC: Final = "__cluster_metadata"
+METADATA_TOPIC_ID: Final = Uuid(bytes(15) + b"\x01")
+
+
+@dataclass(frozen=True, slots=True)
+class QuorumFacts:
+    """What the controller under judgment reports of its quorum."""
+
+    leader_id: int
+    leader_epoch: int
+    high_watermark: int
+
+
+def quorum_facts(controller: Subject) -> QuorumFacts:
+    """Describe the quorum; raises Mismatch where that fails."""
+    topics = [
+        describe_quorum.TopicData(
+            topic_name=METADATA_TOPIC, partitions=[describe_quorum.PartitionData(partition_index=0)]
+        )
+    ]
+    request = describe_quorum.DescribeQuorumRequest(topics=topics)
+    answer = controller.prepare(request, describe_quorum.DescribeQuorumResponse)
+    expect.equal(answer, "error_code", 0)
+    expect.equal(answer, "topics[0].partitions[0].error_code", 0)
+    found = answer.topics[0].partitions[0]
+    return QuorumFacts(found.leader_id, found.leader_epoch, found.high_watermark)
+
+
+def vote_request(
+    facts: QuorumFacts,
+    *,
+    epoch: int,
+    cluster_id: str | None = None,
+    partition: int = 0,
+    pre_vote: bool = False,
+    topic: str = METADATA_TOPIC,
+) -> vote.VoteRequest:
+    """Return a Vote of a candidate that is no voter, with an empty log."""
+    wanted = vote.PartitionData(
+        partition_index=partition,
+        replica_epoch=epoch,
+        replica_id=9_999_999,
+        replica_directory_id=ZERO_UUID,
+        last_offset_epoch=0,
+        last_offset=0,
+        pre_vote=pre_vote,
+    )
+    topics = [vote.TopicData(topic_name=topic, partitions=[wanted])]
+    return vote.VoteRequest(cluster_id=cluster_id, voter_id=facts.leader_id, topics=topics)
+
+
+def metadata_fetch(
+    version: int,
+    *,
+    offset: int,
+    epoch: int,
+    last_fetched_epoch: int,
+    cluster_id: str | None = None,
+) -> fetch.FetchRequest:
+    """Return an observer's fetch of the metadata log."""
+    wanted = fetch.FetchPartition(
+        partition=0,
+        current_leader_epoch=epoch,
+        fetch_offset=offset,
+        last_fetched_epoch=last_fetched_epoch,
+        log_start_offset=-1,
+        partition_max_bytes=0,
+    )
+    topic = fetch.FetchTopic(partitions=[wanted])
+    if version >= 13:
+        topic.topic_id = METADATA_TOPIC_ID
+    else:
+        topic.topic = METADATA_TOPIC
+    request = fetch.FetchRequest(
+        cluster_id=cluster_id,
+        max_wait_ms=0,
+        min_bytes=0,
+        max_bytes=1 << 20,
+        topics=[topic],
+        forgotten_topics_data=[],
+    )
+    if version >= 15:
+        request.replica_state = fetch.ReplicaState(replica_id=-1)
+    return request
+
+
+def snapshot_request(
+    facts: QuorumFacts,
+    *,
+    epoch: int | None = None,
+    end_offset: int = 1,
+    snapshot_epoch: int = 0,
+    position: int = 0,
+    cluster_id: str | None = None,
+    topic: str = METADATA_TOPIC,
+) -> fetch_snapshot.FetchSnapshotRequest:
+    """Return a FetchSnapshot of a snapshot that does not exist, unless told otherwise."""
+    wanted = fetch_snapshot.PartitionSnapshot(
+        partition=0,
+        current_leader_epoch=facts.leader_epoch if epoch is None else epoch,
+        snapshot_id=fetch_snapshot.SnapshotId(end_offset=end_offset, epoch=snapshot_epoch),
+        position=position,
+    )
+    topics = [fetch_snapshot.TopicSnapshot(name=topic, partitions=[wanted])]
+    return fetch_snapshot.FetchSnapshotRequest(
+        cluster_id=cluster_id, max_bytes=1 << 20, topics=topics
+    )

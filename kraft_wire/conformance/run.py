@@ -1,0 +1,140 @@
+"""Running cases: every case in every version is one row, judged by itself."""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from kraft_wire.conformance.case import Case, Listener
+from kraft_wire.conformance.connection import Connection
+from kraft_wire.conformance.profile import Profile
+from kraft_wire.conformance.subject import Subject
+from kraft_wire.conformance.target import Target
+from kraft_wire.conformance.verdict import Mismatch, NotSupported, Outcome, Verdict
+from kraft_wire.wire.generated.delete_topics import (
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+
+__all__ = ["Row", "rows_of", "run_rows"]
+
+_DELETED_AT_ONCE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One case in one version."""
+
+    case: Case
+    version: int
+
+    @property
+    def name(self) -> str:
+        """Return `api.case/version`."""
+        return f"{self.case.name}/{self.version}"
+
+
+def rows_of(cases: Iterable[Case], profile: Profile, only: Sequence[str] = ()) -> list[Row]:
+    """Return the rows of the versions that the profile's release serves.
+
+    `only` holds patterns of `case`, `api.case` or `api.case/version`; without any, all rows count.
+    """
+    return [
+        row
+        for each in cases
+        for row in (Row(each, version) for version in profile.versions_of(each))
+        if not only or any(_matches(row, pattern) for pattern in only)
+    ]
+
+
+def _matches(row: Row, pattern: str) -> bool:
+    names = (row.name, row.case.name, row.case.name.partition(".")[0])
+    return any(fnmatchcase(name, pattern) for name in names)
+
+
+def run_rows(
+    rows: Sequence[Row],
+    targets: dict[Listener, Target],
+    *,
+    parallel: int = 1,
+    on_outcome: Callable[[Outcome], None] = lambda _: None,
+) -> list[Outcome]:
+    """Judge all rows, `parallel` at a time, and delete the topics that they made.
+
+    A row whose listener is no target is not supported. Outcomes are in the order of the rows;
+    `on_outcome` is called with each as it comes, from one thread at a time.
+    """
+    made_topics: list[str] = []
+
+    def judged(row: Row) -> Outcome:
+        target = targets.get(row.case.listener)
+        if target is None:
+            return _not_supported(row, f"no address of a {row.case.listener} listener was given")
+        return _judged(row, target, made_topics)
+
+    outcomes = []
+    try:
+        with ThreadPoolExecutor(max_workers=parallel) as workers:
+            for outcome in workers.map(judged, rows):
+                on_outcome(outcome)
+                outcomes.append(outcome)
+    finally:
+        if Listener.BROKER in targets:
+            _delete_topics(targets[Listener.BROKER], made_topics)
+    return outcomes
+
+
+def _judged(row: Row, target: Target, made_topics: list[str]) -> Outcome:
+    first, last = target.versions.get(row.case.api_key, (0, -1))
+    if not first <= row.version <= last:
+        offered = f"versions {first} to {last}" if last >= first else "no version"
+        return _not_supported(row, f"ApiVersions offers {offered} of {row.case.api}")
+    subject = Subject(target)
+    started = time.monotonic()
+    verdict, expected, seen, path = Verdict.PASSED, row.case.expectation, "", ""
+    try:
+        row.case.judge(subject, row.version)
+    except Mismatch as mismatch:
+        verdict, seen, path = Verdict.FAILED, mismatch.seen, mismatch.path
+        expected = mismatch.expected
+    except NotSupported as reason:
+        verdict, seen = Verdict.NOT_SUPPORTED, str(reason)
+    except OSError as error:
+        verdict, seen = Verdict.ERROR, f"{type(error).__name__}: {error}"
+    finally:
+        subject.close()
+        made_topics += subject.made_topics
+    seconds = time.monotonic() - started
+    exchanges = () if verdict is Verdict.PASSED else tuple(subject.exchanges)
+    return Outcome(row.case.name, row.version, verdict, seconds, expected, seen, path, exchanges)
+
+
+def _not_supported(row: Row, reason: str) -> Outcome:
+    name, expected = row.case.name, row.case.expectation
+    return Outcome(name, row.version, Verdict.NOT_SUPPORTED, 0.0, expected, reason)
+
+
+def _delete_topics(target: Target, names: Sequence[str]) -> None:
+    """Delete topics; a broker that refuses keeps them, which is no verdict of any case."""
+    version = min(target.versions.get(DeleteTopicsRequest.API_KEY, (0, -1))[1], 6)
+    if version < DeleteTopicsRequest.MIN_VERSION or not names:
+        return
+    try:
+        connection = Connection(target.address, target.timeout_s, keep=lambda _: None)
+    except OSError:
+        return
+    try:
+        for start in range(0, len(names), _DELETED_AT_ONCE):
+            chosen = list(names[start : start + _DELETED_AT_ONCE])
+            request = DeleteTopicsRequest(timeout_ms=int(target.timeout_s * 1000))
+            if version >= 6:
+                request.topics = [DeleteTopicState(name=each) for each in chosen]
+            else:
+                request.topic_names = chosen
+            connection.ask(request, version, DeleteTopicsResponse)
+    except (Mismatch, OSError):
+        return
+    finally:
+        connection.close()

@@ -1,0 +1,216 @@
+"""What a case can ask of the broker under judgment: connections, topics, groups, producer ids.
+
+Topics are made with the broker under judgment as their only replica, and groups get ids that it
+coordinates, so that a case needs one connection in a cluster of any size. All names begin with the
+prefix of the run; the run deletes the topics.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import count
+from secrets import token_hex
+from typing import Final, TypeVar
+
+from kraft_wire.conformance.connection import Connection
+from kraft_wire.conformance.target import Target
+from kraft_wire.conformance.verdict import Exchange, Mismatch, NotSupported
+from kraft_wire.model import ZERO_UUID, Uuid
+from kraft_wire.wire.generated.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.find_coordinator import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+from kraft_wire.wire.generated.init_producer_id import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+)
+from kraft_wire.wire.generated.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+from kraft_wire.wire.generated.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseTopic,
+)
+from kraft_wire.wire.message import Message
+
+__all__ = ["Subject", "Topic"]
+
+R = TypeVar("R", bound=Message)
+
+_PAUSE_S: Final = 0.01
+_GROUP_IDS_TRIED_MAX: Final = 256
+_EARLIEST: Final = -2
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic that a case made."""
+
+    name: str
+    topic_id: Uuid
+    """ZERO_UUID where the broker knows no topic ids."""
+
+
+class Subject:
+    """The broker as one row of the report meets it."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.exchanges: list[Exchange] = []
+        self.made_topics: list[str] = []
+        self._connections: list[Connection] = []
+        self._names = count()
+        self._stem = f"{target.prefix}-{token_hex(3)}"
+        self._own: Connection | None = None
+
+    # -- requests --------------------------------------------------------------------------------
+
+    def ask(self, request: Message, version: int, response: type[R]) -> R:
+        """Send a request on the row's own connection and return its response.
+
+        Raises Mismatch where no proper response comes.
+        """
+        if self._own is None:
+            self._own = self.connect()
+        return self._own.ask(request, version, response)
+
+    def prepare(self, request: Message, response: type[R], *, until: int | None = None) -> R:
+        """Send a request that only prepares a case, in the newest version that both sides have.
+
+        Raises NotSupported where there is none.
+        """
+        first, last = self.target.versions.get(request.API_KEY, (0, -1))
+        version = min(last, request.MAX_VERSION if until is None else until)
+        if version < max(first, request.MIN_VERSION):
+            raise NotSupported(f"preparation needs {request.NAME}")
+        return self.ask(request, version, response)
+
+    def connect(self) -> Connection:
+        """Open another connection; it is closed with the row."""
+        address, timeout_s = self.target.address, self.target.timeout_s
+        connection = Connection(address, timeout_s, self.exchanges.append)
+        self._connections.append(connection)
+        return connection
+
+    def close(self) -> None:
+        """Close all connections of the row."""
+        for connection in self._connections:
+            connection.close()
+
+    # -- preparations ----------------------------------------------------------------------------
+
+    def name(self, kind: str = "topic") -> str:
+        """Return a name that nobody uses."""
+        return f"{self._stem}-{kind}-{next(self._names)}"
+
+    def topic(self, partitions: int = 1, configs: Mapping[str, str] | None = None) -> Topic:
+        """Create a topic that the broker under judgment leads, and wait until it serves it."""
+        name = self.name()
+        topic = CreatableTopic(
+            name=name,
+            num_partitions=partitions,
+            replication_factor=1,
+            configs=[CreatableTopicConfig(name=k, value=v) for k, v in (configs or {}).items()],
+        )
+        if self.target.node_id >= 0:
+            topic.num_partitions = topic.replication_factor = -1
+            topic.assignments = [
+                CreatableReplicaAssignment(partition_index=each, broker_ids=[self.target.node_id])
+                for each in range(partitions)
+            ]
+        request = CreateTopicsRequest(topics=[topic], timeout_ms=self._timeout_ms)
+        answer = self.prepare(request, CreateTopicsResponse)
+        self.made_topics.append(name)
+        code = answer.topics[0].error_code
+        if code != ErrorCode.NONE:
+            raise NotSupported(f"CreateTopics of {name} failed with error {code}")
+        found = self._served(name, partitions)
+        return Topic(name, found.topic_id or ZERO_UUID)
+
+    def _served(self, name: str, partitions: int) -> MetadataResponseTopic:
+        """Wait until Metadata shows a leader of each partition, and each leader answers."""
+        for _ in self._attempts(f"topic {name} to have leaders"):
+            request = MetadataRequest(
+                topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=False
+            )
+            found = self.prepare(request, MetadataResponse).topics[0]
+            leaders = [each for each in found.partitions if each.leader_id >= 0]
+            if len(leaders) == partitions and self._is_led(name, partitions):
+                return found
+        raise AssertionError("attempts end in an exception")
+
+    def _is_led(self, name: str, partitions: int) -> bool:
+        wanted = [
+            ListOffsetsPartition(partition_index=each, timestamp=_EARLIEST)
+            for each in range(partitions)
+        ]
+        topics = [ListOffsetsTopic(name=name, partitions=wanted)]
+        request = ListOffsetsRequest(replica_id=-1, topics=topics)
+        answer = self.prepare(request, ListOffsetsResponse)
+        return all(each.error_code == ErrorCode.NONE for each in answer.topics[0].partitions)
+
+    def group(self) -> str:
+        """Return the id of a group that nobody uses and the broker under judgment coordinates."""
+        for _ in range(_GROUP_IDS_TRIED_MAX):
+            name = self.name("group")
+            if self._coordinator(name) in (self.target.node_id, -1):
+                return name
+        raise NotSupported(f"the broker coordinates none of {_GROUP_IDS_TRIED_MAX} groups")
+
+    def _coordinator(self, group_id: str) -> int:
+        for _ in self._attempts(f"a coordinator of group {group_id}"):
+            request = FindCoordinatorRequest(key=group_id, coordinator_keys=[])
+            answer = self.prepare(request, FindCoordinatorResponse, until=3)
+            if answer.error_code == ErrorCode.NONE:
+                return answer.node_id if self.target.node_id >= 0 else -1
+        raise AssertionError("attempts end in an exception")
+
+    def producer(self) -> tuple[int, int]:
+        """Return a new producer id and its epoch."""
+        request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
+        for _ in self._attempts("a producer id"):
+            answer = self.prepare(request, InitProducerIdResponse, until=5)
+            if answer.error_code == ErrorCode.NONE:
+                return answer.producer_id, answer.producer_epoch
+        raise AssertionError("attempts end in an exception")
+
+    @property
+    def _timeout_ms(self) -> int:
+        return int(self.target.timeout_s * 1000)
+
+    def _attempts(self, what: str) -> "_Attempts":
+        return _Attempts(what, self.target.timeout_s)
+
+
+class _Attempts:
+    """Iterates with pauses until the time is over, then raises Mismatch."""
+
+    def __init__(self, what: str, seconds: float) -> None:
+        self._what = what
+        self._seconds = seconds
+        self._until = time.monotonic() + seconds
+        self._is_first = True
+
+    def __iter__(self) -> "_Attempts":
+        return self
+
+    def __next__(self) -> None:
+        if self._is_first:
+            self._is_first = False
+            return
+        if time.monotonic() > self._until:
+            raise Mismatch(self._what, f"nothing of the kind within {self._seconds:g} s")
+        time.sleep(_PAUSE_S)

@@ -1,0 +1,67 @@
+"""The result of one case in one version, and the exchange that it is based on."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+__all__ = ["Exchange", "Mismatch", "NotSupported", "Outcome", "Verdict"]
+
+
+class Verdict(StrEnum):
+    """The broker does what is expected, does something else, or does not serve this at all."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    NOT_SUPPORTED = "not supported"
+    ERROR = "error"
+    """The case could not be carried out: connection refused, setup failed."""
+
+
+class Mismatch(Exception):
+    """The broker did something else than expected.
+
+    `path` names the field of the last response as the schema spells it in snake_case, with
+    indices: `responses[0].partition_responses[0].error_code`. It is empty where no field is at
+    fault: a closed connection, a response that is missing.
+    """
+
+    def __init__(self, expected: str, seen: str, path: str = "") -> None:
+        super().__init__(f"expected {expected}, got {seen}" if not path else f"{path}: {seen}")
+        self.expected = expected
+        self.seen = seen
+        self.path = path
+
+
+class NotSupported(Exception):
+    """The broker states that it does not serve what the case needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One request and its response as frames, each with its four bytes of length."""
+
+    api_key: int
+    version: int
+    request: bytes
+    response: bytes | None
+    """None: no response came."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One row of the report."""
+
+    name: str
+    """`api.case`, for example `produce.unknown_partition`."""
+    version: int
+    verdict: Verdict
+    seconds: float
+    expected: str = ""
+    seen: str = ""
+    path: str = ""
+    exchanges: tuple[Exchange, ...] = field(default=(), repr=False)
+    """All exchanges of a row that did not pass, the oldest first."""
+
+    @property
+    def row(self) -> str:
+        """Name and version as `--only` takes them: `produce.unknown_partition/9`."""
+        return f"{self.name}/{self.version}"

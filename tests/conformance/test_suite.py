@@ -1,0 +1,187 @@
+"""The conformance suite: a proper broker passes it, and a changed answer is found and named."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from typer.testing import CliRunner
+
+from kraft_wire.conformance.case import Listener, all_cases
+from kraft_wire.conformance.command import app
+from kraft_wire.conformance.connection import split_address
+from kraft_wire.conformance.profile import profile_names, read_profile
+from kraft_wire.conformance.run import rows_of, run_rows
+from kraft_wire.conformance.target import learn_target
+from kraft_wire.conformance.verdict import Outcome, Verdict
+from kraft_wire.wire.generated.list_offsets import ListOffsetsResponse
+from kraft_wire.wire.generated.messages import MESSAGES
+from kraft_wire.wire.header import encode_response_header
+from tests.conformance.broken_broker import Change, Relay
+from tests.server_process import ServerProcess
+from tests.tidiness import CHECKOUT
+from tests.waiting import HANG_S
+
+LIST_OFFSETS = MESSAGES["ListOffsetsRequest"].api_key
+CASE = "list_offsets.latest"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    with ServerProcess(tmp_path_factory.mktemp("conformance")) as running:
+        yield running
+
+
+def judged(address: str, *only: str) -> list[Outcome]:
+    rows = rows_of(all_cases(), read_profile("apache-4.3"), only)
+    targets = {Listener.BROKER: learn_target(split_address(address), HANG_S)}
+    return run_rows(rows, targets, parallel=4)
+
+
+def test_our_node_passes_every_case_of_a_broker(server: ServerProcess) -> None:
+    outcomes = judged(server.bootstrap)
+    wrong = [
+        f"{o.row}: expected {o.expected}, got {o.seen} at {o.path}"
+        for o in outcomes
+        if o.verdict in (Verdict.FAILED, Verdict.ERROR)
+    ]
+    assert wrong == []
+    passed = sum(each.verdict is Verdict.PASSED for each in outcomes)
+    assert passed >= 1400, "the rest needs a controller's listener"
+
+
+@pytest.mark.java
+def test_apache_passes_every_case_of_broker_and_controller(tmp_path: Path) -> None:
+    """A case that Apache Kafka fails is a wrong case."""
+    from tests.apache.node import ApacheNode
+
+    node = ApacheNode(tmp_path / "apache")
+    node.format()
+    node.start()
+    try:
+        targets = {
+            Listener.BROKER: learn_target(split_address(node.bootstrap), HANG_S),
+            Listener.CONTROLLER: learn_target(split_address(node.controller_bootstrap), HANG_S),
+        }
+        rows = rows_of(all_cases(), read_profile("apache-4.3"))
+        outcomes = run_rows(rows, targets, parallel=4)
+    finally:
+        node.stop()
+    wrong = [
+        f"{o.row}: expected {o.expected}, got {o.seen} at {o.path}"
+        for o in outcomes
+        if o.verdict in (Verdict.FAILED, Verdict.ERROR)
+    ]
+    assert wrong == []
+    assert sum(each.verdict is Verdict.PASSED for each in outcomes) >= 1490
+
+
+def another_offset(api_key: int, version: int, response: bytes) -> bytes:
+    """Answer ListOffsets with an offset that is one too large."""
+    if api_key != LIST_OFFSETS:
+        return response
+    head = len(encode_response_header(api_key, version, 0))
+    message, _ = ListOffsetsResponse.decode(response, version, head)
+    message.topics[0].partitions[0].offset += 1
+    return response[:head] + message.encode(version)
+
+
+def closed(api_key: int, version: int, response: bytes) -> bytes | None:
+    return None if api_key == LIST_OFFSETS else response
+
+
+def longer(api_key: int, version: int, response: bytes) -> bytes:
+    return response + b"\0" if api_key == LIST_OFFSETS else response
+
+
+def cut_off(api_key: int, version: int, response: bytes) -> bytes:
+    return response[:-5] if api_key == LIST_OFFSETS else response
+
+
+def other_correlation_id(api_key: int, version: int, response: bytes) -> bytes:
+    return bytes(4) + response[4:] if api_key == LIST_OFFSETS else response
+
+
+@pytest.mark.parametrize(
+    ("change", "seen", "path"),
+    [
+        (another_offset, "4", "topics[0].partitions[0].offset"),
+        (closed, "the connection was closed", ""),
+        (longer, "1 more", ""),
+        (cut_off, "a frame that is none", ""),
+        (other_correlation_id, "0", "header.correlation_id"),
+    ],
+    ids=lambda each: getattr(each, "__name__", None),
+)
+def test_changed_response_is_found_and_named(
+    server: ServerProcess, change: Change, seen: str, path: str
+) -> None:
+    with Relay(server.bootstrap, change) as relay:
+        outcomes = judged(relay.address, f"{CASE}/11")
+    (outcome,) = outcomes
+    assert outcome.verdict is Verdict.FAILED
+    assert outcome.seen.startswith(seen)
+    assert outcome.path == path
+    assert outcome.exchanges, "what was sent and received is kept"
+
+
+def test_reports_show_the_field_at_fault_and_how_to_run_it_again(
+    server: ServerProcess, tmp_path: Path
+) -> None:
+    files = {kind: tmp_path / f"report.{kind}" for kind in ("json", "junit", "html")}
+    with Relay(server.bootstrap, another_offset) as relay:
+        options = ["--bootstrap-server", relay.address, "--only", f"{CASE}/11"]
+        for kind, file in files.items():
+            options += [f"--{kind}", str(file)]
+        done = CliRunner().invoke(app, options)
+    assert done.exit_code == 1
+    again = f"kraft-wire conform --bootstrap-server {relay.address} --only {CASE}/11"
+    assert again in done.output
+    marked = [line for line in done.output.splitlines() if line.lstrip().startswith(">>")]
+    assert len(marked) == 1
+    assert "topics[0].partitions[0].offset = 4" in marked[0]
+    (row,) = json.loads(files["json"].read_text())["rows"]
+    assert (row["verdict"], row["run_again"]) == ("failed", again)
+    failure = ElementTree.parse(files["junit"]).find(".//failure")
+    assert failure is not None
+    assert "topics[0].partitions[0].offset" in (failure.text or "")
+    assert "<mark>" in files["html"].read_text()
+
+
+def test_api_that_a_broker_does_not_offer_is_not_supported(server: ServerProcess) -> None:
+    outcomes = judged(server.bootstrap, "describe_quorum")
+    assert {each.verdict for each in outcomes} == {Verdict.NOT_SUPPORTED}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ([], "give --bootstrap-server HOST:PORT"),
+        (["--bootstrap-server", "nowhere"], "'nowhere' is not HOST:PORT"),
+        (["--bootstrap-server", "127.0.0.1:1"], "cannot connect to 127.0.0.1:1"),
+        (["--profile", "kafka"], "unknown profile 'kafka'; known: apache-4.3, minimal"),
+        (["--only", "no.such.case"], "no case of profile apache-4.3 matches no.such.case"),
+    ],
+)
+def test_wrong_input_is_one_line_and_exit_code_2(options: list[str], words: str) -> None:
+    done = CliRunner().invoke(app, options)
+    assert done.exit_code == 2
+    (line,) = done.output.splitlines()
+    assert words in line
+
+
+def test_every_case_states_source_expectation_and_steps() -> None:
+    cases = all_cases()
+    assert len({each.name for each in cases}) == len(cases) >= 230
+    for each in cases:
+        assert each.source, each.name
+        assert each.steps, each.name
+        assert each.expectation.endswith("."), each.name
+    assert profile_names() == ["apache-4.3", "minimal"]
+
+
+def test_page_lists_every_module_of_cases() -> None:
+    page = (CHECKOUT / "docs" / "CONFORMANCE.md").read_text()
+    for name in {each.name.partition(".")[0] for each in all_cases()}:
+        assert f"`{name}`" in page, name
