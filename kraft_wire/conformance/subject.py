@@ -44,6 +44,7 @@ from kraft_wire.wire.generated.metadata import (
     MetadataResponse,
     MetadataResponseTopic,
 )
+from kraft_wire.wire.generated.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from kraft_wire.wire.message import Message
 
 __all__ = ["Subject", "Topic"]
@@ -53,6 +54,15 @@ R = TypeVar("R", bound=Message)
 _PAUSE_S: Final = 0.01
 _GROUP_IDS_TRIED_MAX: Final = 256
 _EARLIEST: Final = -2
+_ONE_GROUP_MAX: Final = 7
+"""The last version of OffsetFetch that is about one group."""
+_NOT_SERVING: Final = frozenset(
+    {
+        int(ErrorCode.NOT_COORDINATOR),
+        int(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
+        int(ErrorCode.COORDINATOR_NOT_AVAILABLE),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +177,7 @@ class Subject:
         for _ in range(_GROUP_IDS_TRIED_MAX):
             name = self.name("group")
             if self._coordinator(name) in (self.target.node_id, -1):
+                self._await_group(name)
                 return name
         raise NotSupported(f"the broker coordinates none of {_GROUP_IDS_TRIED_MAX} groups")
 
@@ -177,6 +188,17 @@ class Subject:
             if answer.error_code == ErrorCode.NONE:
                 return answer.node_id if self.target.node_id >= 0 else -1
         raise AssertionError("attempts end in an exception")
+
+    def _await_group(self, group_id: str) -> None:
+        """Wait until the coordinator has loaded the group's partition.
+
+        A broker is named as the coordinator before it serves: at first it answers NOT_COORDINATOR.
+        """
+        for _ in self._attempts(f"the coordinator of group {group_id} to serve"):
+            request = OffsetFetchRequest(group_id=group_id, topics=None)
+            answer = self.prepare(request, OffsetFetchResponse, until=_ONE_GROUP_MAX)
+            if answer.error_code not in _NOT_SERVING:
+                return
 
     def producer(self) -> tuple[int, int]:
         """Return a new producer id and its epoch."""
