@@ -1,5 +1,6 @@
 """What the documents claim is what the code does: KIPs, deviations, verbs, file map."""
 
+import ast
 import json
 import re
 import tomllib
@@ -84,6 +85,30 @@ def test_deviations_name_every_api_that_a_listener_lacks(
         for key in _keys(numbers)
     ]
     assert sorted(named) == sorted(_advertised(listener.value) - {*served(listener)})
+
+
+def test_rooms_are_listed_with_what_their_package_files_state() -> None:
+    """A folder with modules of its own; one module per API key has no more to state."""
+    rows = dict(re.findall(r"^\| `(kraft_wire/[^`]+)/` \| (.+) \|$", _section("### Rooms"), re.M))
+    for place, holds in rows.items():
+        source = (CHECKOUT / place / "__init__.py").read_text(encoding="utf-8")
+        stated = (ast.get_docstring(ast.parse(source)) or holds).splitlines()[0].rstrip(".")
+        assert holds in (stated, stated[0].lower() + stated[1:]), place
+    packages = {place.split("/")[1] for place in rows}
+    rooms = {
+        str(each.parent.relative_to(CHECKOUT))
+        for package in packages
+        for each in (CHECKOUT / "kraft_wire" / package).glob("*/**/__init__.py")
+    }
+    assert rooms - {"kraft_wire/wire/generated", "kraft_wire/wire/generated/tables"} == set(rows)
+
+
+def _section(heading: str) -> str:
+    """Return the text of ARCHITECTURE.md from a heading to the next one of any level."""
+    text = ARCHITECTURE.read_text(encoding="utf-8")
+    found = re.search(rf"^{heading}$(.*?)^#", text, re.M | re.S)
+    assert found is not None, heading
+    return found.group(1)
 
 
 def test_file_map_names_every_package_and_no_file_that_is_gone() -> None:
