@@ -32,7 +32,7 @@ COMMANDS: Final = {
         "list, create, describe, delete and configure topics",
     ),
     "wire": ("kraft_wire.cli.wire.command", "decode, encode and explain Kafka's messages"),
-    "dump": ("kraft_wire.cli.dump.command", "show what stands in the files of a log directory"),
+    "dump": ("kraft_wire.cli.dump.command", "show the entries of a log directory's files"),
     "repair": ("kraft_wire.cli.repair", "show and cut damage in a stopped node's log directory"),
     "audit": ("kraft_wire.cli.audit", "check every byte of log directories, and the replicas"),
     "spark": ("kraft_wire.cli.spark.command", "logs, snapshots and topics as tables, on Spark"),

@@ -63,9 +63,8 @@ class Connection:
     def response(self, payload: bytes, header: RequestHeader, response: type[R]) -> R:
         """Return the next response, which must belong to a request that was sent before."""
         frame = self.next_frame()
-        self._keep(
-            Exchange(header.api_key, header.api_version, _framed(payload), frame and _framed(frame))
-        )
+        received = None if frame is None else _framed(frame)
+        self._keep(Exchange(header.api_key, header.api_version, _framed(payload), received))
         if frame is None:
             raise Mismatch(f"a {response.NAME}", "the connection was closed")
         return _decoded(frame, header, response)

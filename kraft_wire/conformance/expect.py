@@ -43,6 +43,8 @@ def at(answer: Message, path: str) -> object:
     """Return the field at a path such as `topics[0].error_code`; raises Mismatch without one."""
     value: object = answer
     for name, index in _steps(path):
+        if value is None:
+            raise Mismatch("a value", "null", path)
         if name:
             value = getattr(value, name)
         else:

@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from typing import Final
 
+from kraft_wire.conformance import expect
 from kraft_wire.conformance.subject import Subject, Topic
 from kraft_wire.wire.compression.codecs import Compression
+from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import (
     FetchPartition,
     FetchRequest,
@@ -27,11 +29,11 @@ from kraft_wire.wire.records.batch_builder import build_batch
 from kraft_wire.wire.records.record import Record
 
 __all__ = [
+    "CONSUMER",
     "EARLIEST",
     "EARLIEST_LOCAL",
     "LATEST",
     "MAX_TIMESTAMP",
-    "NOBODY",
     "TIMESTAMP_MS",
     "batch",
     "fetch",
@@ -48,7 +50,7 @@ EARLIEST: Final = -2
 MAX_TIMESTAMP: Final = -3
 EARLIEST_LOCAL: Final = -4
 
-NOBODY: Final = -1
+CONSUMER: Final = -1
 """The replica id of a consumer."""
 
 TIMESTAMP_MS: Final = 1_700_000_000_000
@@ -109,15 +111,17 @@ def produce_partition(field: str) -> str:
 
 
 def written(broker: Subject, topic: Topic, *batches: bytes, partition: int = 0) -> list[int]:
-    """Produce batches one by one, and return their base offsets; all must be accepted."""
+    """Produce batches one by one, and return their base offsets.
+
+    Raises Mismatch where one is refused.
+    """
     offsets = []
     for each in batches:
         _, last = broker.target.versions.get(ProduceRequest.API_KEY, (0, -1))
         version = min(last, ProduceRequest.MAX_VERSION)
         answer = broker.prepare(produce(topic, version, each, partition=partition), ProduceResponse)
-        found = answer.responses[0].partition_responses[0]
-        assert found.error_code == 0, f"preparation: Produce failed with {found.error_code}"
-        offsets.append(found.base_offset)
+        expect.error(answer, produce_partition("error_code"), ErrorCode.NONE)
+        offsets.append(answer.responses[0].partition_responses[0].base_offset)
     return offsets
 
 
@@ -154,7 +158,7 @@ def fetch(
     else:
         found.topic = topic.name
     return FetchRequest(
-        replica_id=NOBODY,
+        replica_id=CONSUMER,
         max_wait_ms=max_wait_ms,
         min_bytes=min_bytes,
         max_bytes=max_bytes,
@@ -190,5 +194,5 @@ def list_offsets(
     )
     topics = [ListOffsetsTopic(name=topic.name, partitions=[wanted])]
     return ListOffsetsRequest(
-        replica_id=NOBODY, isolation_level=isolation_level, topics=topics, timeout_ms=_WAIT_MS
+        replica_id=CONSUMER, isolation_level=isolation_level, topics=topics, timeout_ms=_WAIT_MS
     )

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import Final
 
 from kraft_wire.conformance.case import Case, Listener
 from kraft_wire.conformance.connection import Connection
@@ -17,10 +18,14 @@ from kraft_wire.wire.generated.delete_topics import (
     DeleteTopicsResponse,
     DeleteTopicState,
 )
+from kraft_wire.wire.records.corruption import CorruptRecordBatch
 
 __all__ = ["Row", "rows_of", "run_rows"]
 
-_DELETED_AT_ONCE = 100
+_DELETED_AT_ONCE: Final = 100
+
+_UNREADABLE: Final = (CorruptRecordBatch, LookupError, ValueError, TypeError, AttributeError)
+"""What a case raises on a response with a list too short, a null too many, or broken records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +106,9 @@ def _judged(row: Row, target: Target, made_topics: list[str]) -> Outcome:
         expected = mismatch.expected
     except NotSupported as reason:
         verdict, seen = Verdict.NOT_SUPPORTED, str(reason)
+    except _UNREADABLE as error:
+        verdict = Verdict.FAILED
+        seen = f"a response that the case cannot follow: {type(error).__name__}: {error}"
     except OSError as error:
         verdict, seen = Verdict.ERROR, f"{type(error).__name__}: {error}"
     finally:

@@ -123,7 +123,7 @@ class Subject:
     # -- preparations ----------------------------------------------------------------------------
 
     def name(self, kind: str = "topic") -> str:
-        """Return a name that nobody uses."""
+        """Return a new name."""
         return f"{self._stem}-{kind}-{next(self._names)}"
 
     def topic(self, partitions: int = 1, configs: Mapping[str, str] | None = None) -> Topic:
@@ -173,7 +173,7 @@ class Subject:
         return all(each.error_code == ErrorCode.NONE for each in answer.topics[0].partitions)
 
     def group(self) -> str:
-        """Return the id of a group that nobody uses and the broker under judgment coordinates."""
+        """Return the id of a new group that the broker under judgment coordinates."""
         for _ in range(_GROUP_IDS_TRIED_MAX):
             name = self.name("group")
             if self._coordinator(name) in (self.target.node_id, -1):

@@ -26,7 +26,7 @@ def group_with_members(broker: Subject, version: int) -> None:
 def unknown_group(broker: Subject, version: int) -> None:
     """A group that does not exist is answered with GROUP_ID_NOT_FOUND.
 
-    Delete a group that nobody has joined.
+    Delete a group without members and offsets.
     """
     request = DeleteGroupsRequest(groups_names=[broker.group()])
     answer = broker.ask(request, version, DeleteGroupsResponse)

@@ -46,7 +46,7 @@ def setting_of_a_topic(broker: Subject, version: int) -> None:
 
 @case("DescribeConfigs", "KIP-226")
 def default_of_a_topic(broker: Subject, version: int) -> None:
-    """A setting that nobody set is described with its default.
+    """A setting that is not set is described with its default.
 
     Describe file.delete.delay.ms of a new topic: 60000.
     """

@@ -43,7 +43,7 @@ def stable_group(broker: Subject, version: int) -> None:
 def unknown_group(broker: Subject, version: int) -> None:
     """A group that does not exist is answered with GROUP_ID_NOT_FOUND.
 
-    Describe a group that nobody has joined.
+    Describe a group without members and offsets.
     """
     answer = _ask(broker, version, broker.group())
     expect.error(answer, "groups[0].error_code", ErrorCode.GROUP_ID_NOT_FOUND)
@@ -53,7 +53,7 @@ def unknown_group(broker: Subject, version: int) -> None:
 def unknown_group_in_older_versions(broker: Subject, version: int) -> None:
     """A group that does not exist is Dead, without an error, below version 6.
 
-    Describe a group that nobody has joined.
+    Describe a group without members and offsets.
     """
     answer = _ask(broker, version, broker.group())
     expect.error(answer, "groups[0].error_code", ErrorCode.NONE)

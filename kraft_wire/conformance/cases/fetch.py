@@ -239,11 +239,10 @@ def same_leader_epoch(broker: Subject, version: int) -> None:
 
 
 @case("Fetch", "KIP-595, Fetch", since=_DIVERGING_SINCE)
-def diverging_epoch(broker: Subject, version: int) -> None:
-    """A last fetched epoch that ends before the fetch offset is answered with its end offset.
+def position_in_the_log(broker: Subject, version: int) -> None:
+    """A position that the leader's log has is not answered with a diverging epoch.
 
-    Produce one record in epoch 0, fetch offset 0 of epoch 0: no diverging epoch; then fetch
-    offset 1 with last_fetched_epoch=0: none either.
+    Produce one record in epoch 0, fetch offsets 0 and 1 with last_fetched_epoch=0.
     """
     topic = broker.topic()
     written(broker, topic, batch(b"a"))
@@ -254,6 +253,21 @@ def diverging_epoch(broker: Subject, version: int) -> None:
         found = fetched(answer).diverging_epoch
         none = found is None or found.epoch == -1
         expect.true(none, "no diverging epoch", found, fetch_partition("diverging_epoch"))
+
+
+@case("Fetch", "KIP-595, Fetch", since=_DIVERGING_SINCE)
+def diverging_epoch(broker: Subject, version: int) -> None:
+    """A position beyond the end of its epoch is answered with the epoch and its end offset.
+
+    Produce one record in epoch 0, fetch offset 5 with last_fetched_epoch=0: the epoch ends at 1.
+    """
+    topic = broker.topic()
+    written(broker, topic, batch(b"a"))
+    answer = _answer(broker, version, fetch(topic, version, 5, last_fetched_epoch=0))
+    expect.error(answer, _CODE, ErrorCode.NONE)
+    expect.equal(answer, fetch_partition("diverging_epoch.epoch"), 0)
+    expect.equal(answer, fetch_partition("diverging_epoch.end_offset"), 1)
+    expect.true(not fetched(answer).records, "no records", fetched(answer).records, _RECORDS)
 
 
 # -- sessions --------------------------------------------------------------------------------

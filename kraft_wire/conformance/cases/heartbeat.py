@@ -79,7 +79,7 @@ def other_generation(broker: Subject, version: int) -> None:
 def unknown_group(broker: Subject, version: int) -> None:
     """A group that does not exist is answered with UNKNOWN_MEMBER_ID.
 
-    Send a heartbeat to a group that nobody has joined.
+    Send a heartbeat to a group without members.
     """
     answer = _beat(broker, version, broker.group(), 1, "made-up")
     expect.error(answer, "error_code", ErrorCode.UNKNOWN_MEMBER_ID)

@@ -4,7 +4,7 @@ from typing import Final
 
 from kraft_wire.conformance import expect
 from kraft_wire.conformance.case import case
-from kraft_wire.conformance.requests import NOBODY, batch, written
+from kraft_wire.conformance.requests import CONSUMER, batch, written
 from kraft_wire.conformance.subject import Subject
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.offset_for_leader_epoch import (
@@ -32,7 +32,7 @@ def _ask(
         partition=partition, current_leader_epoch=current_leader_epoch, leader_epoch=leader_epoch
     )
     topics = [OffsetForLeaderTopic(topic=name, partitions=[wanted])]
-    request = OffsetForLeaderEpochRequest(replica_id=NOBODY, topics=topics)
+    request = OffsetForLeaderEpochRequest(replica_id=CONSUMER, topics=topics)
     return broker.ask(request, version, OffsetForLeaderEpochResponse)
 
 

@@ -75,7 +75,7 @@ def other_generation(broker: Subject, version: int) -> None:
 def unknown_group(broker: Subject, version: int) -> None:
     """A group that does not exist is answered with UNKNOWN_MEMBER_ID.
 
-    Sync in a group that nobody has joined.
+    Sync in a group without members.
     """
     request = sync_request(broker.group(), stable_member(broker, broker.group()), version)
     answer = broker.ask(request, version, SyncGroupResponse)
