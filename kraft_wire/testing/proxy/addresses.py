@@ -68,6 +68,6 @@ def _names_place(value: Any) -> bool:
 
 
 def node_id_of(holder: Any) -> int | None:
-    """Return the id of the node whose address a struct holds, where it says that."""
+    """Return the id of the node whose address a struct holds, or None."""
     found: list[int] = [getattr(holder, name) for name in _NODE_IDS if hasattr(holder, name)]
     return found[0] if found else None

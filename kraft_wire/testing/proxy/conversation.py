@@ -1,6 +1,6 @@
 """One client's connection through the proxy: bytes of both sides in, bytes for both sides out.
 
-Nothing here knows sockets or time: a host feeds bytes, writes what is in `to_client` and
+No sockets and no time here: a host feeds bytes, writes what is in `to_client` and
 `to_upstream`, and obeys `pauses` and `is_over`. Without rules and trace, requests pass as they
 come, and so do responses that name no addresses. Responses leave in the order of the requests,
 those that a rule made among them.
@@ -65,7 +65,7 @@ class _Pending:
 
 @dataclass(slots=True)
 class Side:
-    """One direction: what is cut, what stands in the way, and what goes on then."""
+    """One direction: its cutter, its pause, and the bytes that wait for the end of the pause."""
 
     cutter: Cutter
     pause_ms: int = 0

@@ -69,7 +69,7 @@ class Cutter:
         return Piece(self._data[start : self._position], False)
 
     def _begin(self) -> bool:
-        """Look at the head of a frame; tell whether it is collected."""
+        """Look at the head of a frame; return whether it is collected."""
         head = self._data[self._position : self._position + self._head_bytes]
         size: int = _LENGTH.unpack_from(head)[0]
         if not self._head_bytes - FRAME_PREFIX_BYTES <= size <= _FRAME_BYTES_MAX:

@@ -133,7 +133,7 @@ class Relay:
         self.protect(lambda: self.conversation.resume(side))
 
     def protect(self, act: Callable[[], None]) -> None:
-        """Act, and write what that leads to; what is no frame ends both connections."""
+        """Act, then write the results; a malformed frame closes both connections."""
         try:
             act()
         except MalformedFrame as problem:
