@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from kraft_wire.broker.absent_log import AbsentLog
 from kraft_wire.broker.context import ReplyTo
 from kraft_wire.broker.fetching.fetch_sessions import FetchSessionCache
+from kraft_wire.broker.inter_broker import InterBrokerClient
 from kraft_wire.broker.metadata.metadata_cache import OFFSETS_TOPIC, no_replica_error
 from kraft_wire.broker.partition import Partition
 from kraft_wire.broker.ports import ControllerChannel, LogStore, PartitionLog, Report
@@ -111,6 +112,8 @@ class Broker:
         )
         self.api_versions, self.described_topics = RepeatedAnswers(), AnswersOfImage()
         self.followers: list[MetadataFollower] = []
+        self.inter_broker_clients: list[InterBrokerClient] = []
+        """The parts that send requests to other brokers, added when they are first needed."""
         self.leading: LeaderSide | None = None
         """What this broker leads and others replicate, None until there is such a partition."""
         self.fetchers: ReplicaFetchers | None = None
@@ -370,7 +373,15 @@ class Broker:
             expect_gaps=self.logs.expect_gaps,
             grew=self.fetch_purgatory.wake_readers,
         )
-        return ReplicaFetchers(self.node_id, lambda: self.settings, env, self._order_flush)
+        fetchers = ReplicaFetchers(self.node_id, lambda: self.settings, env, self._order_flush)
+        self.inter_broker_clients.append(
+            InterBrokerClient(
+                f"broker-{self.node_id}-fetcher-0",
+                self.settings.source.integer("replica.socket.timeout.ms"),
+                lambda: fetchers.by_leader,
+            )
+        )
+        return fetchers
 
     def _order_flush(self, partition: Partition) -> None:
         self.unflushed[partition.topic_partition] = partition

@@ -44,9 +44,9 @@ from kraft_wire.wire.message import Buffer, DecodeLimits, Message, UnencodableMe
 
 if TYPE_CHECKING:
     from kraft_wire.node.controller.apis import ControllerApis
+    from kraft_wire.node.links.broker_links import BrokerLinks
     from kraft_wire.node.links.forwarding import Forwarder
     from kraft_wire.node.links.peer_versions import PeerVersions
-    from kraft_wire.node.links.replica_links import ReplicaLinks
 
 __all__ = ["Node"]
 
@@ -248,12 +248,12 @@ class Node:
         self._links_of(link_id).link_down(link_id, now_ms)
         self._after()
 
-    def _links_of(self, link_id: int) -> "RaftIo | Forwarder | ReplicaLinks":
-        """Return whom a link belongs to: the broker's followers, or the quorum."""
-        links = None if self._broker is None else self._broker.links
-        if links is not None and links.owns(link_id):
-            links.wall_ms = self._wall_ms
-            return links
+    def _links_of(self, link_id: int) -> "RaftIo | Forwarder | BrokerLinks":
+        """Return whom a link belongs to: a client of the broker's, or the quorum."""
+        for links in () if self._broker is None else self._broker.links:
+            if links.owns(link_id):
+                links.wall_ms = self._wall_ms
+                return links
         return self._quorum.links_of(link_id)
 
     def connection_closed(self, connection_id: int) -> None:
@@ -392,12 +392,14 @@ class Node:
         if was_touched:
             quorum.obey(self._now_ms)
         if broker is not None:
-            broker.after(self.outputs, self._flush_ids, self._now_ms)
+            broker.after(self.outputs, self._flush_ids, self._now_ms, self._wall_ms)
         if was_touched:
             self._answer_waiting()
             while quorum.raft.news:  # who writes too late has resigned, and knows it at once
                 quorum.obey(self._now_ms)
                 self._answer_waiting()
+            if broker is not None:  # the controller's answers may bring more to do
+                broker.after(self.outputs, self._flush_ids, self._now_ms, self._wall_ms)
         if broker is not None and broker.broker.completions:
             completions, broker.broker.completions = broker.broker.completions, []
             for reply_to, response in completions:

@@ -36,7 +36,6 @@ class CommitWaits:
         self._operations = operations
         self._complete = complete
         self._now_ms = now_ms
-        self._waits = 0
 
     def answer_when_committed(
         self,
@@ -65,8 +64,7 @@ class CommitWaits:
         The coordinator itself waits: no connection that closes ends it.
         """
         name = TopicPartition(self._topic.name, partition)
-        self._waits += 1
-        no_connection = ReplyTo(-self._waits, 0)
+        no_connection = ReplyTo(self._operations.new_internal_id(), 0)
 
         def finish(errors: dict[TopicPartition, ErrorCode]) -> None:
             error = coordinator_error(errors.get(name, ErrorCode.NONE))
