@@ -10,25 +10,26 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from kraft_wire.broker.absent_log import AbsentLog
 from kraft_wire.broker.context import ReplyTo
 from kraft_wire.broker.fetching.fetch_sessions import FetchSessionCache
 from kraft_wire.broker.inter_broker import InterBrokerClient
 from kraft_wire.broker.metadata.metadata_cache import OFFSETS_TOPIC, no_replica_error
+from kraft_wire.broker.offline_log import OfflineLog
 from kraft_wire.broker.partition import Partition
-from kraft_wire.broker.ports import ControllerChannel, LogStore, PartitionLog, Report
+from kraft_wire.broker.ports import ControllerChannel, LogStore, PartitionLog
 from kraft_wire.broker.producing.producer_ids import ProducerIds
 from kraft_wire.broker.producing.producer_refusals import ProducerRefusals
-from kraft_wire.broker.purgatory import FetchPurgatory, OperationPurgatory
-from kraft_wire.broker.repeated_answers import AnswersOfImage, RepeatedAnswers
+from kraft_wire.broker.purgatory import DelayedOperationPurgatory, FetchPurgatory
+from kraft_wire.broker.response_cache import AnswersOfImage, ResponseCache
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.metadata.delta import MetadataDelta
 from kraft_wire.metadata.image import TOPIC_RESOURCE, MetadataImage, PartitionImage, TopicImage
 from kraft_wire.model import (
     NO_REPLICA,
-    Chance,
     LeaderEpoch,
     Offset,
+    RandomSource,
+    ReportEvent,
     StorageError,
     TopicPartition,
     Uuid,
@@ -77,9 +78,9 @@ class Broker:
         logs: LogStore,
         controller: ControllerChannel,
         image: MetadataImage,
-        chance: Chance,
+        random_source: RandomSource,
         broker_epoch: Callable[[], int],
-        report: Report = lambda name, **fields: None,
+        report: ReportEvent = lambda name, **fields: None,
     ) -> None:
         """Start with an image without topics; `publish` brings the real one.
 
@@ -91,7 +92,7 @@ class Broker:
         self.logs = logs
         self.controller = controller
         self.image = image
-        self.chance = chance
+        self.random_source = random_source
         self.broker_epoch = broker_epoch
         self.report = report
         self.producer_refusals = ProducerRefusals(report)
@@ -100,17 +101,13 @@ class Broker:
         self.unflushed: dict[tuple[str, int], Partition] = {}
         """Partitions with an append that must reach the disk before it is acknowledged."""
         self.fetch_purgatory = FetchPurgatory()
-        self.produce_purgatory = OperationPurgatory()
-        self.delete_records_purgatory = OperationPurgatory()
-        self.fetch_sessions = FetchSessionCache(
-            settings.max_incremental_fetch_session_cache_slots,
-            chance,
-            partitions=settings.max_incremental_fetch_session_cache_partitions,
-        )
+        self.produce_purgatory = DelayedOperationPurgatory()
+        self.delete_records_purgatory = DelayedOperationPurgatory()
+        self.fetch_sessions = _fetch_sessions(settings, random_source)
         self.producer_ids = ProducerIds(
             node_id, self._registered_epoch, self.ask_controller, self.complete
         )
-        self.api_versions, self.described_topics = RepeatedAnswers(), AnswersOfImage()
+        self.api_versions, self.described_topics = ResponseCache(), AnswersOfImage()
         self.followers: list[MetadataFollower] = []
         self.inter_broker_clients: list[InterBrokerClient] = []
         """The parts that send requests to other brokers, added when they are first needed."""
@@ -146,7 +143,7 @@ class Broker:
         return group_coordinator(
             node_id=self.node_id,
             settings=lambda: self.settings,
-            chance=self.chance,
+            random_source=self.random_source,
             partition=self.partition,
             appended=self.appended,
             flushed=self.flushed,
@@ -401,7 +398,7 @@ class Broker:
                 log = self.logs.create(name, topic.topic_id, config)
             self._unopened.pop(name, None)
         except StorageError as error:
-            log = AbsentLog(error)
+            log = OfflineLog(error)
             self._unopened[name] = error
         partition = Partition(topic.name, topic.topic_id, name.partition, log, LeaderEpoch(0))
         partition.offline = name in self._unopened
@@ -466,3 +463,11 @@ class Broker:
                 self.fetchers.forget(partition)
             self.unflushed.pop(name, None)
             self.logs.delete(name)
+
+
+def _fetch_sessions(settings: BrokerSettings, random_source: RandomSource) -> FetchSessionCache:
+    return FetchSessionCache(
+        settings.max_incremental_fetch_session_cache_slots,
+        random_source,
+        partitions=settings.max_incremental_fetch_session_cache_partitions,
+    )

@@ -15,8 +15,7 @@ from typing import Final
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import ReplyTo
 from kraft_wire.broker.inter_broker import BrokerRequests, InterBrokerClient
-from kraft_wire.model import sooner
-from kraft_wire.node.event_log import Report
+from kraft_wire.model import ReportEvent, sooner
 from kraft_wire.node.links.local_requests import LocalRequests
 from kraft_wire.node.links.peer_channels import ChannelEvent, ChannelLimits, PeerChannels
 from kraft_wire.node.outputs import Output
@@ -42,7 +41,7 @@ class BrokerLinks:
         broker_epoch: Callable[[], int],
         link_ids: Iterator[int],
         decode_limits: DecodeLimits,
-        report: Report,
+        report: ReportEvent,
     ) -> None:
         """`broker_epoch` is -1 while the broker is not registered."""
         self.wall_ms = 0

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from kraft_wire.sim.clients.admin_mistakes import mistakes
 from kraft_wire.sim.clients.link import ClientLink
-from kraft_wire.sim.clients.paper_brokers import FIRST_PAPER_BROKER
 from kraft_wire.sim.clients.register_client import CLIENT_METRICS
+from kraft_wire.sim.clients.stub_brokers import FIRST_STUB_BROKER
 from kraft_wire.sim.judge.judge import Judge
 from kraft_wire.sim.judge.metadata_twin import Key, Value
 from kraft_wire.sim.judge.violation import Violation
@@ -358,7 +358,7 @@ class Administrator:
                 election_type=0, topic_partitions=partitions, timeout_ms=1_000
             )
         else:
-            brokers = range(FIRST_PAPER_BROKER, FIRST_PAPER_BROKER + self.stage.setup.paper_brokers)
+            brokers = range(FIRST_STUB_BROKER, FIRST_STUB_BROKER + self.stage.setup.paper_brokers)
             count = self._random.randrange(1, 4)
             replicas = self._random.sample(brokers, min(count, len(brokers))) or None
             if self._random.random() < 0.3:

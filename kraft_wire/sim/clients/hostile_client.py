@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from kraft_wire.sim.network import Connection, Network
+from kraft_wire.sim.network import Network, SimConnection
 from kraft_wire.sim.setup import CONTROLLER_PORT
 
-__all__ = ["Stranger"]
+__all__ = ["HostileClient"]
 
 
-class Stranger:
+class HostileClient:
     """Connects, sends some bytes, and listens to nothing."""
 
     def __init__(self, network: Network, place: int, data: bytes) -> None:
@@ -21,18 +21,18 @@ class Stranger:
         """Connect to a node."""
         self._network.dial(self, host, port, 0)
 
-    def accepted(self, connection: Connection) -> None:
+    def accepted(self, connection: SimConnection) -> None:
         """Nobody connects to a stranger."""
         raise AssertionError(connection)
 
-    def opened(self, connection: Connection) -> None:
+    def opened(self, connection: SimConnection) -> None:
         """Send, and wait."""
         self._network.send(connection, self, self._data)
 
-    def received(self, connection: Connection, data: bytes) -> None:
+    def received(self, connection: SimConnection, data: bytes) -> None:
         """One answer is enough."""
         if not connection.is_left_by_dialler:
             self._network.leave(connection, self)
 
-    def closed(self, connection: Connection) -> None:
+    def closed(self, connection: SimConnection) -> None:
         """That was all."""
