@@ -30,9 +30,15 @@ class ShardLog:
         appended = self._log.append_for_later(self.partition, records, at)
         return Appended(coordinator_error(appended.error), appended.safe_at)
 
-    def await_commit(self, safe_at: int, at: ClockReading, on_committed: CommitCallback) -> None:
+    def await_commit(
+        self,
+        safe_at: int,
+        at: ClockReading,
+        on_committed: CommitCallback,
+        timeout_ms: int | None = None,
+    ) -> None:
         """Call `on_committed` once the high watermark is there, or will not be in time."""
-        self._commits.await_commit(self.partition, safe_at, at, on_committed)
+        self._commits.await_commit(self.partition, safe_at, at, on_committed, timeout_ms)
 
     def high_watermark(self) -> int:
         """Return the end of what is committed."""
