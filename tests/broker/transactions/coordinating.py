@@ -136,6 +136,15 @@ def played_partitions() -> Iterator[Markers]:
         handlers.update(before)
 
 
+def find_coordinator(door: NodeDoor, name: str, version: int = 6) -> Any:
+    """Ask for the coordinator of a transactional id."""
+    request = FindCoordinatorRequest(key_type=1, coordinator_keys=[name])
+    if version < 4:
+        request = FindCoordinatorRequest(key_type=1, key=name)
+    response = door.send(request, version).response
+    return response.coordinators[0] if version >= 4 else response
+
+
 class Coordinating(NodeDoor):
     """One node with a topic of four partitions, where the coordinator is loaded."""
 
@@ -154,9 +163,9 @@ class Coordinating(NodeDoor):
         if version != self.transaction_version:
             self.finalize(version)
         for _ in range(3):
-            self.find("any")
+            find_coordinator(self, "any")
             self.settle()
-        assert self.find("any").error_code == 0
+        assert find_coordinator(self, "any").error_code == 0
         # The first producer of a node waits for a block of ids.
         self.send(InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1), 5)
 
@@ -174,14 +183,6 @@ class Coordinating(NodeDoor):
         assert answer.response.error_code == 0, answer.response
         assert self.transaction_version == version
 
-    def find(self, name: str, version: int = 6) -> Any:
-        """Ask for the coordinator of a transactional id."""
-        request = FindCoordinatorRequest(key_type=1, coordinator_keys=[name])
-        if version < 4:
-            request = FindCoordinatorRequest(key_type=1, key=name)
-        response = self.send(request, version).response
-        return response.coordinators[0] if version >= 4 else response
-
     def entry(self, name: str) -> TransactionalId:
         shard = self.node.broker.transactions.shard_of(name)
         assert not isinstance(shard, E), shard
@@ -192,7 +193,7 @@ class Coordinating(NodeDoor):
         (state,) = self.send(request, 0, connection=9).response.transaction_states
         return state
 
-    def list(self, version: int = 2, **filters: Any) -> Any:
+    def listed(self, version: int = 2, **filters: Any) -> Any:
         return self.send(ListTransactionsRequest(**filters), version, connection=9).response
 
     def batches(self) -> Iterator[RecordBatch]:

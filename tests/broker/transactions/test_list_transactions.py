@@ -26,7 +26,7 @@ def listed(node: Coordinating, markers: Markers) -> Coordinating:
 
 
 def names(node: Coordinating, version: int = 2, **filters: Any) -> list[str]:
-    response = node.list(version, **filters)
+    response = node.listed(version, **filters)
     assert response.error_code == E.NONE
     return sorted(each.transactional_id for each in response.transaction_states)
 
@@ -36,7 +36,7 @@ ALL = ["aborted", "committed", "empty", "ongoing"]
 
 @pytest.mark.parametrize("version", range(3))
 def test_everything_is_listed_without_filters(listed: Coordinating, version: int) -> None:
-    response = listed.list(version)
+    response = listed.listed(version)
     states = {each.transactional_id: each.transaction_state for each in response.transaction_states}
     assert states == {
         "empty": "Empty",
@@ -50,11 +50,11 @@ def test_everything_is_listed_without_filters(listed: Coordinating, version: int
 
 def test_states_are_named_exactly_and_unknown_ones_are_returned(listed: Coordinating) -> None:
     wanted = ["Ongoing", "Empty", "ongoing", "Nonsense", "Nonsense"]
-    response = listed.list(state_filters=wanted)
+    response = listed.listed(state_filters=wanted)
     assert response.unknown_state_filters == ["ongoing", "Nonsense"]
     assert names(listed, state_filters=wanted) == ["empty", "ongoing"]
     assert names(listed, state_filters=["Nonsense"]) == []
-    assert listed.list(state_filters=["PrepareEpochFence", "Dead"]).unknown_state_filters == []
+    assert listed.listed(state_filters=["PrepareEpochFence", "Dead"]).unknown_state_filters == []
 
 
 def test_filters_must_all_hold(listed: Coordinating) -> None:
@@ -77,6 +77,6 @@ def test_a_pattern_matches_whole_ids(listed: Coordinating) -> None:
     assert names(listed, transactional_id_pattern="") == ALL
     assert names(listed, transactional_id_pattern="ong") == []
     assert names(listed, transactional_id_pattern="ong.*|a[a-b]orted") == ["aborted", "ongoing"]
-    response = listed.list(transactional_id_pattern="(")
+    response = listed.listed(transactional_id_pattern="(")
     assert response.error_code == E.INVALID_REGULAR_EXPRESSION
     assert response.transaction_states == []
