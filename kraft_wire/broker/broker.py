@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from kraft_wire.broker.context import ReplyTo
+from kraft_wire.broker.context import ReplyTo, Silence
 from kraft_wire.broker.fetching.fetch_sessions import FetchSessionCache
 from kraft_wire.broker.inter_broker import InterBrokerClient
 from kraft_wire.broker.metadata.metadata_cache import (
@@ -44,6 +44,7 @@ from kraft_wire.wire.message import Message
 if TYPE_CHECKING:
     from kraft_wire.broker.groups.coordinator import GroupCoordinator
     from kraft_wire.broker.metadata.topic_creation import TopicCreation
+    from kraft_wire.broker.producing.transaction_verifier import TransactionVerifier
     from kraft_wire.broker.replication.fetchers import ReplicaFetchers
     from kraft_wire.broker.replication.leader_side import LeaderSide
     from kraft_wire.broker.transactions.coordinator import TransactionCoordinator
@@ -102,7 +103,7 @@ class Broker:
         self.report = report
         self.producer_refusals = ProducerRefusals(report)
         self.partitions: dict[tuple[str, int], Partition] = {}
-        self.completions: list[tuple[ReplyTo, Message]] = []
+        self.completions: list[tuple[ReplyTo, Message | Silence]] = []
         self.unflushed: dict[tuple[str, int], Partition] = {}
         """Partitions with an append that must reach the disk before it is acknowledged."""
         self.fetch_purgatory = FetchPurgatory()
@@ -126,6 +127,7 @@ class Broker:
         """Whether a partition ever had other replicas than this broker's."""
         self._groups: GroupCoordinator | None = None
         self._transactions: TransactionCoordinator | None = None
+        self._transaction_verifier: TransactionVerifier | None = None
         self._now_ms = 0
         self._awaited: dict[str, Callable[[Message], None]] = {}
         self._asked = 0
@@ -176,6 +178,19 @@ class Broker:
         return self._now_ms
 
     @property
+    def transaction_verifier(self) -> "TransactionVerifier":
+        """What asks transaction coordinators, made for the first transactional producer."""
+        if self._transaction_verifier is None:
+            from kraft_wire.broker.producing.transaction_verifier import TransactionVerifier
+
+            verifier = TransactionVerifier(self.node_id, lambda: self.image)
+            self._transaction_verifier = verifier
+            self.followers.append(verifier)
+            client = verifier.client(self.settings.request_timeout_ms)
+            self.inter_broker_clients.append(client)
+        return self._transaction_verifier
+
+    @property
     def topic_creation(self) -> "TopicCreation":
         """What asks the controller for topics that clients name, made when it is first needed."""
         if self._topic_creation is None:
@@ -193,8 +208,8 @@ class Broker:
         topic = self.image.topic_by_id(topic_id)
         return None if topic is None else topic.name
 
-    def complete(self, reply_to: ReplyTo, response: Message) -> None:
-        """Answer a parked request."""
+    def complete(self, reply_to: ReplyTo, response: Message | Silence) -> None:
+        """Answer a parked request, or say that it gets no answer."""
         self.completions.append((reply_to, response))
 
     def ask_controller(self, request: Message, answered: Callable[[Message], None]) -> None:
@@ -332,6 +347,8 @@ class Broker:
             # KIP-101: an epoch begins where its leader found the log, records or none.
             epoch = LeaderEpoch(view.leader_epoch)
             partition.log.epochs.announce(epoch, partition.log.log_end_offset)
+        if view.leader_epoch != partition.leader_epoch:
+            partition.verifications = None  # another leader may have appended since
         partition.leader_epoch = LeaderEpoch(view.leader_epoch)
         partition.is_leader = view.leader == self.node_id
         self._lead(partition, view)

@@ -34,6 +34,10 @@ class BrokerSettings:
     replica_selector_class: str | None = None
     max_incremental_fetch_session_cache_slots: int = 1_000
     max_incremental_fetch_session_cache_partitions: int = 100_000
+    request_timeout_ms: int = 30_000
+    transaction_partition_verification_enable: bool = True
+    add_partitions_to_txn_retry_backoff_ms: int = 20
+    add_partitions_to_txn_retry_backoff_max_ms: int = 100
     transactional_id_expiration_ms: int = 604_800_000
     transaction_max_timeout_ms: int = 900_000
     transaction_abort_timed_out_transaction_cleanup_interval_ms: int = 10_000

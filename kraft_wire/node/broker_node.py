@@ -26,7 +26,7 @@ from kraft_wire.node.outputs import Output
 from kraft_wire.node.registration.directory_assignments import DirectoryAssignments
 from kraft_wire.storage.directory.log_directory import LogDirectory
 from kraft_wire.storage.files import FileSystem
-from kraft_wire.wire.message import DecodeLimits
+from kraft_wire.wire.message import DecodeLimits, Message
 
 if TYPE_CHECKING:
     from kraft_wire.broker.inter_broker import InterBrokerClient
@@ -170,6 +170,7 @@ class BrokerNode:
             return False
         broker.completions = [each for each in broker.completions if each[0].connection_id >= 0]
         for reply_to, response in local:
+            assert isinstance(response, Message), "no request between brokers goes unanswered"
             is_taken = any(each.local_completed(reply_to, response, now_ms) for each in self.links)
             assert is_taken, (reply_to, response)
         return True

@@ -20,6 +20,7 @@ from kraft_wire.broker.context import (
     PARKED,
     ReplyTo,
     RequestContext,
+    Silence,
     Withheld,
 )
 from kraft_wire.broker.dispatch import handler
@@ -351,8 +352,7 @@ class Node:
         elif answer is PARKED:
             self._park(context, header)
         else:
-            silence = NoReply(connection_id) if answer is NO_REPLY else Close(connection_id, None)
-            self.outputs.append(silence)
+            self._be_silent(connection_id, answer)
 
     def _park(self, context: RequestContext, header: RequestHeader) -> None:
         """Remember a request that is answered later, unless there are too many of them."""
@@ -425,13 +425,21 @@ class Node:
             else:
                 self._complete(to, answer)
 
-    def _complete(self, reply_to: ReplyTo, response: Message) -> None:
+    def _complete(self, reply_to: ReplyTo, response: Message | Silence) -> None:
         """Answer a parked request, unless its connection is gone."""
-        parked = self._parked.get(reply_to.connection_id)
-        if parked is not None and parked.request_number == reply_to.request_number:
-            del self._parked[reply_to.connection_id]
-            reply = encoded_reply(reply_to.connection_id, parked.header, response)
-            self.outputs.append(reply)
+        connection_id = reply_to.connection_id
+        parked = self._parked.get(connection_id)
+        if parked is None or parked.request_number != reply_to.request_number:
+            return
+        del self._parked[connection_id]
+        if isinstance(response, Message):
+            self.outputs.append(encoded_reply(connection_id, parked.header, response))
+        else:
+            self._be_silent(connection_id, response)
+
+    def _be_silent(self, connection_id: int, answer: Silence) -> None:
+        is_no_reply = answer is NO_REPLY
+        self.outputs.append(NoReply(connection_id) if is_no_reply else Close(connection_id, None))
 
 
 def _decode_limits(config: NodeConfig) -> DecodeLimits:

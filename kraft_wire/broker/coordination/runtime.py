@@ -99,7 +99,10 @@ class CoordinatorRuntime(Generic[_Shard]):
 
         Errors: COORDINATOR_LOAD_IN_PROGRESS, NOT_COORDINATOR.
         """
-        partition = self.partition_of(key)
+        return self.shard_at(self.partition_of(key))
+
+    def shard_at(self, partition: int) -> _Shard | ErrorCode:
+        """Return the shard of a partition; errors as `shard_of`."""
         shard = self._shards.get(partition)
         if shard is not None:
             return shard

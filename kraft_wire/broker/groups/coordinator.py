@@ -41,7 +41,11 @@ class GroupCoordinator:
 
         Errors: COORDINATOR_LOAD_IN_PROGRESS, NOT_COORDINATOR.
         """
-        found = self.runtime.shard_of(group_id)
+        return self.shard_at(self.partition_of(group_id))
+
+    def shard_at(self, partition: int) -> GroupShard | ErrorCode:
+        """Return the shard of a partition of `__consumer_offsets`; errors as `shard_of`."""
+        found = self.runtime.shard_at(partition)
         return found if isinstance(found, ErrorCode) else found.shard
 
     def shards(self) -> list[GroupShard] | ErrorCode:

@@ -58,6 +58,7 @@ class SequenceVerdict(Enum):
     DUPLICATE = "duplicate"
     OUT_OF_ORDER_SEQUENCE_NUMBER = "out of order"
     INVALID_PRODUCER_EPOCH = "fenced"
+    INVALID_TXN_STATE = "plain inside a transaction"
 
 
 class SequenceCheck(NamedTuple):
@@ -71,6 +72,7 @@ class SequenceCheck(NamedTuple):
 _OK = SequenceCheck(SequenceVerdict.OK)
 _OUT_OF_ORDER = SequenceCheck(SequenceVerdict.OUT_OF_ORDER_SEQUENCE_NUMBER)
 _FENCED = SequenceCheck(SequenceVerdict.INVALID_PRODUCER_EPOCH)
+_INVALID_TXN_STATE = SequenceCheck(SequenceVerdict.INVALID_TXN_STATE)
 
 
 class BatchMetadata(NamedTuple):
@@ -144,7 +146,7 @@ class ProducerStates:
     # -- the leader's check ----------------------------------------------------------------------
 
     def check(self, batch: RecordBatch) -> SequenceCheck:
-        """Judge a client's batch; first match wins: duplicate, old epoch, gap.
+        """Judge a client's batch; first match wins: duplicate, old epoch, gap, not transactional.
 
         An unknown producer may begin anywhere: its state may have expired (KIP-360). A known one
         begins a new epoch at sequence 0. Effects: none.
@@ -157,7 +159,7 @@ class ProducerStates:
         if epoch == state.producer_epoch:
             last = state.last_sequence
             if base_sequence == last + 1:  # no copy of one of the last five, which end at `last`
-                return _OK
+                return _OK if state.transaction_first_offset is None else _in_transaction(batch)
             last_sequence = increment_sequence(base_sequence, batch.last_offset_delta)
             for kept in state.batches:
                 if kept.last_sequence == last_sequence and kept.base_sequence == base_sequence:
@@ -165,10 +167,13 @@ class ProducerStates:
                         SequenceVerdict.DUPLICATE, kept.base_offset, kept.timestamp
                     )
             follows = base_sequence == 0 and last == _SEQUENCE_MAX
-            return _OK if follows else _OUT_OF_ORDER
-        if epoch < state.producer_epoch:
+        elif epoch < state.producer_epoch:
             return _FENCED
-        return _OK if base_sequence == 0 else _OUT_OF_ORDER
+        else:
+            follows = base_sequence == 0
+        if not follows:
+            return _OUT_OF_ORDER
+        return _OK if state.transaction_first_offset is None else _in_transaction(batch)
 
     # -- following the log -----------------------------------------------------------------------
 
@@ -305,6 +310,11 @@ class ProducerStates:
         ]
         self._opened = {producer_id: first for first, producer_id in sorted(opened)}
         assert self.map_end_offset == offset, offset
+
+
+def _in_transaction(batch: RecordBatch) -> SequenceCheck:
+    """Judge a batch of a producer with an open transaction: it must belong to a transaction."""
+    return _OK if batch.attributes & TRANSACTIONAL_BIT else _INVALID_TXN_STATE
 
 
 def _snapshot_entry(state: ProducerState) -> bytes:
