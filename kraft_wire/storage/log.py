@@ -346,11 +346,17 @@ class Log:
         yield from self.segments[max(0, bisect_right(self._bases, offset) - 1) :]
 
     def aborted_transactions(self, first: Offset, end: Offset) -> list[AbortedTransaction]:
-        """Return the aborted transactions that a reader of [first, end) has to know."""
+        """Return the aborted transactions that a reader of [first, end) has to know.
+
+        Those behind a marker at which none was open that begins below `end` begin behind it, too.
+        """
         assert first <= end, (first, end)
         found: list[AbortedTransaction] = []
         for segment in self.segments_from(first):
-            found += segment.indexes.aborted_transactions(first, end)
+            entries, is_all = segment.indexes.aborted_transactions(first, end)
+            found += entries
+            if is_all:
+                break
         return found
 
     # -- offsets ---------------------------------------------------------------------------------
