@@ -13,7 +13,11 @@ from typing import TYPE_CHECKING, Protocol
 from kraft_wire.broker.context import ReplyTo, Silence
 from kraft_wire.broker.fetching.fetch_sessions import FetchSessionCache
 from kraft_wire.broker.inter_broker import InterBrokerClient
-from kraft_wire.broker.metadata.metadata_cache import OFFSETS_TOPIC, no_replica_error
+from kraft_wire.broker.metadata.metadata_cache import (
+    OFFSETS_TOPIC,
+    TRANSACTION_TOPIC,
+    no_replica_error,
+)
 from kraft_wire.broker.offline_log import OfflineLog
 from kraft_wire.broker.partition import Partition
 from kraft_wire.broker.ports import ControllerChannel, LogStore, PartitionLog
@@ -43,6 +47,7 @@ if TYPE_CHECKING:
     from kraft_wire.broker.producing.transaction_verifier import TransactionVerifier
     from kraft_wire.broker.replication.fetchers import ReplicaFetchers
     from kraft_wire.broker.replication.leader_side import LeaderSide
+    from kraft_wire.broker.transactions.coordinator import TransactionCoordinator
 
 __all__ = ["Broker", "MetadataFollower"]
 
@@ -121,6 +126,7 @@ class Broker:
         self.has_replicated = False
         """Whether a partition ever had other replicas than this broker's."""
         self._groups: GroupCoordinator | None = None
+        self._transactions: TransactionCoordinator | None = None
         self._transaction_verifier: TransactionVerifier | None = None
         self._now_ms = 0
         self._awaited: dict[str, Callable[[Message], None]] = {}
@@ -154,6 +160,22 @@ class Broker:
             ask_controller=self.ask_controller,
             now_ms=lambda: self._now_ms,
         )
+
+    @property
+    def transactions(self) -> "TransactionCoordinator":
+        """The transaction coordinator, put in when it is first asked for, as that of groups."""
+        if self._transactions is None:
+            from kraft_wire.broker.transactions.assembly import transaction_coordinator
+
+            self._transactions = transaction_coordinator(self)
+            self.followers.append(self._transactions)
+            self._transactions.follow(self.image.topic(TRANSACTION_TOPIC), self._now_ms)
+        return self._transactions
+
+    @property
+    def now_ms(self) -> int:
+        """The time of the last publication or tick."""
+        return self._now_ms
 
     @property
     def transaction_verifier(self) -> "TransactionVerifier":

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from kraft_wire.broker.broker import Broker
-from kraft_wire.broker.metadata.metadata_cache import OFFSETS_TOPIC
+from kraft_wire.broker.metadata.metadata_cache import OFFSETS_TOPIC, TRANSACTION_TOPIC
 from kraft_wire.broker.ports import ControllerChannel
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.controller.controller import layered
@@ -115,6 +115,8 @@ class BrokerNode:
         self.broker.publish(delta, now_ms, wall_ms)
         if image.topic(OFFSETS_TOPIC) is not None:
             assert self.broker.groups is not None, "committed offsets are loaded from the start on"
+        if image.topic(TRANSACTION_TOPIC) is not None:
+            assert self.broker.transactions is not None, "as are transactions"
 
     def tick(self, now_ms: int, wall_ms: int) -> None:
         """Act on time."""

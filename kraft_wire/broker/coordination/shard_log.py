@@ -50,9 +50,15 @@ class ShardLog:
         """Return the offset that the next record gets."""
         return self._log.end_offset(self.partition)
 
-    def await_commit(self, safe_at: int, at: ClockReading, on_committed: CommitCallback) -> None:
+    def await_commit(
+        self,
+        safe_at: int,
+        at: ClockReading,
+        on_committed: CommitCallback,
+        timeout_ms: int | None = None,
+    ) -> None:
         """Call `on_committed` once the high watermark is there, or will not be in time."""
-        self._commits.await_commit(self.partition, safe_at, at, on_committed)
+        self._commits.await_commit(self.partition, safe_at, at, on_committed, timeout_ms)
 
     def high_watermark(self) -> int:
         """Return the end of what is committed."""
