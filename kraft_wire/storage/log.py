@@ -392,10 +392,16 @@ class Log:
         """Set the high watermark, kept inside the log; tell whether it changed."""
         assert offset >= 0, offset
         bounded = max(self.log_start_offset, min(offset, self.log_end_offset))
-        if bounded == self.high_watermark:
-            return False
-        self.high_watermark = bounded
-        return True
+        is_changed, self.high_watermark = bounded != self.high_watermark, bounded
+        if bounded < self.producer_states.snapshot_offset:
+            self._load_producers()  # as a log is opened before its high watermark is known
+        return is_changed
+
+    def _load_producers(self) -> None:
+        """Read the producers again, up to the log's end."""
+        self.producer_states = load_producers(
+            self._fs, self.directory, self.segments, self.log_end_offset, self.high_watermark
+        )
 
     def end_offset_for_epoch(self, epoch: LeaderEpoch) -> OffsetAndEpoch:
         """Return the largest known epoch up to `epoch` with its end; see `LeaderEpochs`."""
@@ -528,7 +534,7 @@ class Log:
         self._cuts_count += 1
         self.log_end_offset = end
         self.high_watermark = min(self.high_watermark, end)
-        self.producer_states = load_producers(self._fs, self.directory, self.segments, end)
+        self._load_producers()
         if self.recovery_point >= end:
             self.first_unflushed_ms = None
         self.epochs.truncate_from_end(end)
