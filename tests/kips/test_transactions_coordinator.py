@@ -94,7 +94,7 @@ def api_versions(node: Coordinating) -> Any:
 
 
 def test_levels_of_the_feature(markers: Markers) -> None:
-    """TXN-FEAT-01, TXN-FEAT-02, TXN-FEAT-04: level 0 is not listed among the finalized ones."""
+    """TXN-FEAT-01, TXN-FEAT-02, TXN-FEAT-03, TXN-FEAT-04: level 0 is not listed as finalized."""
     shown = {}
     for version in range(3):
         node = Coordinating(version=version)

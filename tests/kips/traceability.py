@@ -45,9 +45,10 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Kip:
-    """A KIP whose requirements are traced."""
+    """A KIP whose requirements are traced, or several about one subject."""
 
-    number: int
+    name: str
+    """`KIP-595`, or the subject."""
     title: str
     requirements: tuple[Requirement, ...]
     files: tuple[Path, ...]
@@ -66,7 +67,7 @@ def counted() -> tuple[list[str], bool]:
     lines = []
     for kip in kips():
         total, missing = len(kip.requirements), kip.untested
-        lines.append(f"KIP-{kip.number}: {total - len(missing)} of {total} with their tests")
+        lines.append(f"{kip.name}: {total - len(missing)} of {total} with their tests")
         lines += [f"  {row.id} open: {row.open}" for row in missing]
     return lines, not any(kip.untested for kip in kips())
 
@@ -90,7 +91,9 @@ def _kip(path: Path) -> Kip:
     for source in files:
         for identifier, name in _traces(ast.parse(source.read_text(encoding="utf-8"))):
             tests.setdefault(identifier, []).append(name)
-    return Kip(facts["kip"], facts["title"], requirements, files, tests)
+    number = facts["kip"]
+    name = f"KIP-{number}" if isinstance(number, int) else number
+    return Kip(name, facts["title"], requirements, files, tests)
 
 
 def _traces(tree: ast.Module) -> Iterator[tuple[str, str]]:
@@ -102,7 +105,7 @@ def _traces(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 def _section(kip: Kip) -> str:
     lines = [
-        f"## KIP-{kip.number}: {kip.title}",
+        f"## {kip.name}: {kip.title}",
         "",
         _summary(kip),
         "",

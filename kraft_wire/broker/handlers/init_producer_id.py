@@ -2,9 +2,9 @@
 
 Behaviour:   an idempotent producer gets a new id with epoch 0, whatever id it had before · it waits
              for the controller to hand out a block of ids; where none comes in five seconds, or is
-             refused, the answer is COORDINATOR_LOAD_IN_PROGRESS, which clients retry · a
-             transactional id gets its producer id with the next epoch, once that is committed; an
-             open transaction is aborted first, and the client asks again
+             refused, the answer is COORDINATOR_LOAD_IN_PROGRESS, which clients retry · one with a
+             transactional id waits likewise, and gets its id with the next epoch, once that is
+             committed; an open transaction is aborted first, and the client asks again
 Versions:    v3 current id and epoch (KIP-360) · v4 PRODUCER_FENCED · v6, two-phase commit
              (KIP-939), is marked unstable and not served
 Left out:    nothing
@@ -41,7 +41,7 @@ def handle(
     if error is not ErrorCode.NONE:
         return id_answer(None, error)
     if request.transactional_id is not None:
-        return _transactional(broker, context, request, request.transactional_id)
+        return _new_transactional(broker, context, request, request.transactional_id)
     producer_id = broker.producer_ids.take(context.now_ms)
     if producer_id is None and broker.producer_ids.park(context.reply_to):
         return PARKED
@@ -58,6 +58,21 @@ def _refusal(broker: Broker, request: InitProducerIdRequest) -> ErrorCode:
     if not 0 < request.transaction_timeout_ms <= broker.settings.transaction_max_timeout_ms:
         return ErrorCode.INVALID_TRANSACTION_TIMEOUT
     return ErrorCode.NONE
+
+
+def _new_transactional(
+    broker: Broker, context: RequestContext, request: InitProducerIdRequest, name: str
+) -> InitProducerIdResponse | Withheld:
+    """Wait for a block of ids if there is none; any id may need one, so all wait."""
+
+    def run() -> None:
+        answer = _transactional(broker, context, request, name)
+        if isinstance(answer, InitProducerIdResponse):
+            broker.complete(context.reply_to, answer)
+
+    if broker.producer_ids.await_block(context.reply_to, context.now_ms, run):
+        return PARKED
+    return _transactional(broker, context, request, name)
 
 
 def _transactional(
