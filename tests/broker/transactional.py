@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kraft_wire.broker.handlers import (
+    fetch,
+    list_offsets,
     offset_commit,
     offset_fetch,
     produce,
@@ -15,6 +17,7 @@ from kraft_wire.broker.handlers import (
     write_txn_markers,
 )
 from kraft_wire.metadata.image import MetadataImage, PartitionImage
+from kraft_wire.model import FileSlice
 from kraft_wire.wire.generated.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
     AddPartitionsToTxnRequest,
@@ -24,6 +27,18 @@ from kraft_wire.wire.generated.add_partitions_to_txn import (
     AddPartitionsToTxnTransaction,
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchTopic,
+    PartitionData,
+)
+from kraft_wire.wire.generated.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
 from kraft_wire.wire.generated.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -53,6 +68,7 @@ from kraft_wire.wire.generated.write_txn_markers import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
+from kraft_wire.wire.records.record_batch import HEADER_BYTES, RecordBatch
 from tests.broker.replication.leading import TOPIC, Leading, Waiting, batch
 from tests.broker.small_broker import id_of, image_of, partition_image, publish
 
@@ -244,6 +260,41 @@ class Transactional(Leading):
         context = self.context(version)
         return Waiting(self, context, write_txn_markers.handle(self.broker, context, decoded))
 
+    # -- consumers -------------------------------------------------------------------------------
+
+    def read(
+        self,
+        offset: int = 0,
+        *,
+        isolation_level: int = 1,
+        max_wait_ms: int = 0,
+        max_bytes: int = 1 << 20,
+        version: int = 12,
+    ) -> Waiting:
+        """Fetch from partition 0 as a consumer, READ_COMMITTED unless said otherwise."""
+        asked = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=max_bytes)
+        request = FetchRequest(
+            max_wait_ms=max_wait_ms,
+            min_bytes=1,
+            isolation_level=isolation_level,
+            topics=[FetchTopic(topic=TOPIC, partitions=[asked])],
+        )
+        context = self.context(version)
+        return Waiting(self, context, fetch.handle(self.broker, context, request))
+
+    def offset_of(
+        self, timestamp: int, *, isolation_level: int = 1
+    ) -> ListOffsetsPartitionResponse:
+        """Look up an offset of partition 0 as a consumer."""
+        asked = ListOffsetsPartition(partition_index=0, timestamp=timestamp)
+        request = ListOffsetsRequest(
+            replica_id=-1,
+            isolation_level=isolation_level,
+            topics=[ListOffsetsTopic(name=TOPIC, partitions=[asked])],
+        )
+        answer = list_offsets.handle(self.broker, self.context(9), request)
+        return answer.topics[0].partitions[0]
+
     # -- groups ----------------------------------------------------------------------------------
 
     def commit_offset(
@@ -340,3 +391,26 @@ def commit_plain(broker: Transactional, offset: int, number: int = 0) -> Waiting
     )
     context = broker.context(9)
     return Waiting(broker, context, offset_commit.handle(broker.broker, context, request))
+
+
+def batches_in(data: PartitionData) -> list[RecordBatch]:
+    """The whole batches that a consumer was sent; the last one may be cut."""
+    records = data.records
+    view = memoryview((records.read() if isinstance(records, FileSlice) else records) or b"")
+    found: list[RecordBatch] = []
+    while len(view) >= HEADER_BYTES and len(view) >= RecordBatch(view).size_bytes:
+        found.append(RecordBatch(view))
+        view = view[found[-1].size_bytes :]
+    return found
+
+
+def offsets_in(data: PartitionData) -> list[int]:
+    """The base offset of each whole batch that a consumer was sent."""
+    return [each.base_offset for each in batches_in(data)]
+
+
+def aborted_in(data: PartitionData) -> list[tuple[int, int]] | None:
+    """Producer id and first offset of each aborted transaction that a consumer was told."""
+    if data.aborted_transactions is None:
+        return None
+    return [(each.producer_id, each.first_offset) for each in data.aborted_transactions]

@@ -492,7 +492,7 @@ def test_ends_after_the_timeout(node: Coordinating) -> None:
 
 # -- the state machine -----------------------------------------------------------------------------
 
-# Successions of TXN-FACTS 3.2, without the tombstone.
+# Successions, without the tombstone.
 MAY_FOLLOW: Final = {
     "Empty": {"Empty", "CompleteCommit", "CompleteAbort"},
     "Ongoing": {"Ongoing", "Empty", "CompleteCommit", "CompleteAbort"},

@@ -41,7 +41,7 @@ def mark_error(broker: Transactional, **marker: int | bool) -> E:
 def test_a_marker_is_a_control_batch_of_78_bytes(
     broker: Transactional, is_commit: bool, kind: str
 ) -> None:
-    """TXN-MARK-01: the bytes that 4.3.1 writes (TXN-FACTS 6.4)."""
+    """TXN-MARK-01: the bytes that 4.3.1 writes."""
     broker.mark(epoch=4, coordinator_epoch=9, is_commit=is_commit)
     (marker,) = batches(broker)
     (record,) = marker.records()
@@ -138,7 +138,7 @@ def test_a_marker_of_an_unknown_producer_is_remembered(broker: Transactional) ->
 
 
 def test_an_abort_enters_the_index_only_with_data(broker: Transactional) -> None:
-    """TXN-PART-02, TXN-PART-03: entries of a story that 4.3.1 was seen to write (TXN-FACTS 6.6)."""
+    """TXN-PART-02, TXN-PART-03: entries of a story that 4.3.1 was seen to write."""
     for producer_id in (10, 11, 12):
         broker.begin(producer_id=producer_id)
     broker.mark(producer_id=11, is_commit=False, epoch=1, transaction_version=2)

@@ -300,7 +300,7 @@ def test_clients_write_no_markers(broker: Transactional) -> None:
 
 
 def test_internal_topics_are_refused_and_not_added(broker: Transactional) -> None:
-    """TXN-PROD-18: 4.3.1 adds the partition first (TXN-FACTS 13.2), which nothing can write to."""
+    """TXN-PROD-18: 4.3.1 adds the partition first, which nothing can write to."""
     sent = broker.send_batches({0: transactional()}, topic="__consumer_offsets")
     assert errors_of(sent) == [E.INVALID_TOPIC_EXCEPTION]
     assert broker.broker.inter_broker_clients == []

@@ -1,4 +1,4 @@
-"""Which test proves which requirement: reads the JSON files and the docstrings beside it.
+"""Which test proves which requirement: reads the JSON files beside it and the tests' docstrings.
 
 A test traces a requirement by naming its id in its docstring. `python -m tests.kips --write`
 writes docs/KIPS.md out of both; `tests/test_docs.py` fails when the page is not what this makes. A
@@ -49,10 +49,10 @@ class Kip:
 
     name: str
     """`KIP-595`, or the subject."""
-    stem: str
-    """How the names of its files begin."""
     title: str
     requirements: tuple[Requirement, ...]
+    files: tuple[Path, ...]
+    """Test modules that trace them."""
     tests: dict[str, list[str]]
     """Test functions by the requirement that they name, in file order."""
 
@@ -86,12 +86,14 @@ def _kip(path: Path) -> Kip:
     facts = json.loads(path.read_text(encoding="utf-8"))
     requirements = tuple(Requirement(**row) for row in facts["requirements"])
     tests: dict[str, list[str]] = {}
-    for source in sorted(HERE.glob(f"test_{path.stem}*.py")):
+    elsewhere = [HERE.parent / name for name in facts.get("tests", ())]
+    files = (*sorted(HERE.glob(f"test_{path.stem}*.py")), *elsewhere)
+    for source in files:
         for identifier, name in _traces(ast.parse(source.read_text(encoding="utf-8"))):
             tests.setdefault(identifier, []).append(name)
     number = facts["kip"]
     name = f"KIP-{number}" if isinstance(number, int) else number
-    return Kip(name, path.stem, facts["title"], requirements, tests)
+    return Kip(name, facts["title"], requirements, files, tests)
 
 
 def _traces(tree: ast.Module) -> Iterator[tuple[str, str]]:
@@ -118,8 +120,7 @@ def _section(kip: Kip) -> str:
 
 
 def _summary(kip: Kip) -> str:
-    files = sorted(path.name for path in HERE.glob(f"test_{kip.stem}*.py"))
     total, missing = len(kip.requirements), len(kip.untested)
     still_open = f", {missing} of them open" if missing else ""
-    listed = ", ".join(f"`tests/kips/{name}`" for name in files)
+    listed = ", ".join(f"`{path.relative_to(CHECKOUT)}`" for path in kip.files)
     return f"{total} requirements{still_open}; tests in {listed}."

@@ -202,7 +202,7 @@ class BrokerCoordinatorLog:
     def end_offset(self, partition: int) -> int:
         """Return the offset that the next record gets, 0 of what is gone."""
         led = self._partition(partition)
-        return 0 if led is None else led.log_end_offset
+        return 0 if led is None else led.log.log_end_offset
 
     def high_watermark(self, partition: int) -> int:
         """Return the end of what is committed, 0 of what is gone."""

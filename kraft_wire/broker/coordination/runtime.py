@@ -99,7 +99,9 @@ class CoordinatorRuntime(Generic[_Shard]):
 
         Errors: COORDINATOR_LOAD_IN_PROGRESS, NOT_COORDINATOR.
         """
-        return self.shard_at(self.partition_of(key))
+        partition = self.partition_of(key)
+        shard = self._shards.get(partition)
+        return self.shard_at(partition) if shard is None else shard
 
     def shard_at(self, partition: int) -> _Shard | ErrorCode:
         """Return the shard of a partition; errors as `shard_of`."""

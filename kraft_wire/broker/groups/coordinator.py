@@ -41,7 +41,8 @@ class GroupCoordinator:
 
         Errors: COORDINATOR_LOAD_IN_PROGRESS, NOT_COORDINATOR.
         """
-        return self.shard_at(self.partition_of(group_id))
+        found = self.runtime.shard_of(group_id)
+        return found if isinstance(found, ErrorCode) else found.shard
 
     def shard_at(self, partition: int) -> GroupShard | ErrorCode:
         """Return the shard of a partition of `__consumer_offsets`; errors as `shard_of`."""

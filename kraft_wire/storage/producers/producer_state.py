@@ -124,13 +124,15 @@ class ProducerState:
 class ProducerStates:
     """The table of one partition."""
 
-    __slots__ = ("_opened", "_states", "_unreplicated", "map_end_offset")
+    __slots__ = ("_opened", "_states", "_unreplicated", "map_end_offset", "snapshot_offset")
 
     def __init__(self) -> None:
         self._states: dict[int, ProducerState] = {}
         self._opened: dict[int, Offset] = {}  # transactions without marker, in log order
         self._unreplicated: list[tuple[Offset, Offset]] = []  # (first, marker) not below HW yet
         self.map_end_offset = Offset(0)
+        self.snapshot_offset = Offset(0)
+        """Of the snapshot that was loaded, which does not name transactions that ended below it."""
 
     def __len__(self) -> int:
         return len(self._states)
@@ -142,6 +144,11 @@ class ProducerStates:
     def active_producers(self) -> Iterator[ProducerState]:
         """Iterate over the entries in the order in which the producers first wrote."""
         return iter(self._states.values())
+
+    @property
+    def has_markers(self) -> bool:
+        """Whether a producer is known that has ended a transaction here."""
+        return any(state.coordinator_epoch >= 0 for state in self._states.values())
 
     # -- the leader's check ----------------------------------------------------------------------
 
@@ -303,6 +310,7 @@ class ProducerStates:
         states = {state.producer_id: state for state in _snapshot_states(data)}
         self.clear(offset)
         self._states = states
+        self.snapshot_offset = offset
         opened = [
             (state.transaction_first_offset, producer_id)
             for producer_id, state in states.items()
