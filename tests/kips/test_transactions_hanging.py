@@ -50,7 +50,7 @@ def producers(node: Coordinating) -> Any:
 
 
 def test_a_hanging_transaction_is_found_and_aborted() -> None:
-    """TXN-ADMIN-03, TXN-ADMIN-04: data that no coordinator knows of, in a log without verification."""
+    """TXN-ADMIN-03, TXN-ADMIN-04: data that no coordinator knows of, where nothing is verified."""
     node = Coordinating(transaction_partition_verification_enable="false")
     good = node.producer()
     assert good.init() == E.NONE
