@@ -2,8 +2,10 @@
 
 import pytest
 
+from kraft_wire.broker.handlers import describe_producers
 from kraft_wire.model import Offset
 from kraft_wire.storage.log import Log
+from kraft_wire.wire.generated.describe_producers import DescribeProducersRequest, TopicRequest
 from kraft_wire.wire.generated.error_code import ErrorCode as E
 from kraft_wire.wire.records.record_batch import RecordBatch, parse_batches
 from tests.broker.transactional import PRODUCER, Transactional, errors_of, marked
@@ -150,3 +152,22 @@ def test_an_abort_enters_the_index_only_with_data(broker: Transactional) -> None
         (10, 0, 5, 2),
         (12, 2, 6, 7),
     ]
+
+
+def test_an_operator_finds_and_aborts_a_hanging_transaction(broker: Transactional) -> None:
+    """TXN-ADMIN-04: `kafka-transactions abort`: the entry's epochs, transaction version 0."""
+    broker.begin(epoch=4)
+    topics = [TopicRequest(name="t", partition_indexes=[0])]
+    request = DescribeProducersRequest(topics=topics)
+    answer = describe_producers.handle(broker.broker, broker.context(0), request)
+    (found,) = answer.topics[0].partitions[0].active_producers
+    assert (found.current_txn_start_offset, found.coordinator_epoch) == (0, -1)
+    error = mark_error(
+        broker,
+        is_commit=False,
+        producer_id=found.producer_id,
+        epoch=found.producer_epoch,
+        coordinator_epoch=max(0, found.coordinator_epoch),
+    )
+    assert error is E.NONE
+    assert broker.partition().last_stable_offset == 2
