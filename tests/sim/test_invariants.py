@@ -92,6 +92,16 @@ def StaleLeaderResigns(world: World, watch: NodeWatch, judge: Any) -> None:
 
 
 @plant
+def IdleLogMoves(world: World, watch: NodeWatch, judge: Any) -> None:
+    world.setup = watch.machine.setup = replace(watch.machine.setup, idle_interval_ms=500)
+    judge.after(watch)
+    world.scheduler.now_us += 1_900_000
+    judge.after(watch)
+    world.scheduler.now_us += 200_000
+    judge.after(watch)
+
+
+@plant
 def SingleLeaderPerEpoch(world: World, watch: NodeWatch, judge: Any) -> None:
     world.judge.ledger.leaders[watch.epoch] = (99, b"")
     judge.role(watch, None, 0)

@@ -164,6 +164,8 @@ class Producer(BrokerClient):
         if error is ErrorCode.NONE:
             self._acknowledged(node_id, epoch, batch, answer.base_offset)
             return
+        if error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
+            context.leader_is_reachable(node_id, answer.current_leader, response.node_endpoints)
         partition = context.truth.partitions[batch.topic_id, batch.partition]
         if error in _SEQUENCE_LOST and context.judge.leads(node_id, partition):
             context.history.refused_sequence(self.number, node_id, partition, error.name)

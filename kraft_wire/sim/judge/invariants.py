@@ -33,6 +33,7 @@ from kraft_wire.sim.judge.log_invariants import (
     OffsetContiguity,
 )
 from kraft_wire.sim.judge.model.invariant import EveryStepIsInModel, StepsAreInModel
+from kraft_wire.sim.judge.pace_invariants import PACES
 from kraft_wire.sim.judge.snapshot_invariants import (
     LeaderNeverLoadsSnapshot,
     SnapshotAtLogStart,
@@ -95,6 +96,7 @@ SAFETY: Final = (
     StepsAreInModel,
     *UPKEEP,
     *DECISIONS,
+    *PACES,
 )
 """In the order of their ids, L7 among them, which needs no healed network.
 

@@ -169,11 +169,14 @@ class Run:
             raise Violation("L6 ParkedRequestsEnd", 0, "a client still waits")
         if not self._until(self._no_voter_change):
             raise Violation("L4 ReconfigResolves", 0, self._states())
+        if not self._until(self.faults.is_quorum_upgraded):
+            raise Violation("L12 UpgradeSucceeds", 0, self._states())
         if not self._until(lambda: why_unknown(world) is None):
             raise Violation("L8 AddressIsKnown", 0, why_unknown(world))
         self._come_to_rest()  # whom the last change removed does not lead on
         if world.cluster is not None:
             self._settle_cluster(world.cluster)
+        self._answers_all(world.now_us)
         self._stays_undisturbed()
         self.registers = world.history.judge_registers()
 
@@ -203,8 +206,18 @@ class Run:
         pending = [each for each in roles if isinstance(each, Leader) and each.pending_change]
         return not pending and not self.world.operator.is_busy
 
+    def _answers_all(self, until_us: int) -> None:
+        """L6: each request that a node took is answered, or its connection is closed."""
+
+        def why() -> str | None:
+            found = (each.wires.why_unanswered(until_us) for each in self.world.running())
+            return next((each for each in found if each is not None), None)
+
+        if not self._until(lambda: why() is None):
+            raise Violation("L6 ParkedRequestsEnd", 0, why())
+
     def _stays_undisturbed(self) -> None:
-        """L5: nobody campaigns while nothing is wrong.
+        """L5: nobody campaigns while nothing is wrong. L10: no replica leaves an ISR.
 
         A follower of a leader that stood still until the healing may have waited for it for almost
         a fetch timeout, though all agree: what began before is over when that time has passed.
@@ -216,10 +229,20 @@ class Run:
         leader = world.leader()
         assert leader is not None, "settled"
         epoch = leader.quorum.epoch
+        isrs = self._isrs()
         self._pass(_UNDISTURBED_US)
         now = world.leader()
         if now is not leader or leader.quorum.epoch != epoch:
             raise Violation("L5 StableLeader", leader.id, "epoch", epoch, self._states())
+        if self._isrs() != isrs:
+            raise Violation("L10 IsrRests", 0, self._isrs(), "instead of", isrs)
+
+    def _isrs(self) -> dict[str, int]:
+        """Return how often the ISR of each partition has changed."""
+        cluster = self.world.cluster
+        if cluster is None:
+            return {}
+        return {each.name: each.isr_changes for each in cluster.truth.existing()}
 
     def _pass(self, span_us: int) -> None:
         """Let a span of time pass, none where it is negative."""
