@@ -22,6 +22,7 @@ from kraft_wire.sim.faults.relocation import why_unknown
 from kraft_wire.sim.faults.upkeep_faults import UpkeepFaults
 from kraft_wire.sim.judge.invariants import SAFETY, Canary
 from kraft_wire.sim.judge.judge import Judge, Signals
+from kraft_wire.sim.judge.log_watch import newest_voters
 from kraft_wire.sim.judge.violation import Violation
 from kraft_wire.sim.machine import NodeBroke, SpinningNode
 from kraft_wire.sim.plans.plan import Plan
@@ -74,6 +75,10 @@ def run_plan(plan: Plan, *, kinds: Sequence[Callable[[Judge], Signals]] = SAFETY
     return Run(plan, kinds=kinds).result()
 
 
+class NoElectionPossible(Exception):
+    """Voter changes that were under way left a voter set that can elect nobody."""
+
+
 class Run:
     """One plan on one world."""
 
@@ -95,6 +100,7 @@ class Run:
         self.faults = kind(self.world, plan.habits)
         self.registers = 0
         self.healed_us = 0
+        self._healed_voters: set[tuple[int, bytes]] = set()
 
     @property
     def trace(self) -> Trace:
@@ -161,6 +167,14 @@ class Run:
         if not self.can_elect():
             world.marks["no election possible"] += 1
             return
+        try:
+            self._settle_quorum()
+        except NoElectionPossible:
+            world.marks["voters changed until nobody could be elected"] += 1
+
+    def _settle_quorum(self) -> None:
+        world = self.world
+        self._healed_voters = self._newest_voters()
         self._come_to_rest()
         world.marks["settled"] += 1
         if any(map(world.is_astray, world.running())):
@@ -181,9 +195,24 @@ class Run:
         self.registers = world.history.judge_registers()
 
     def _come_to_rest(self) -> None:
-        """L1, L3: one leader, and everybody at its end."""
-        if not self._until(self.world.is_settled):
-            raise Violation("L1 LeaderElected", 0, self._states())
+        """L1, L3: one leader, and everybody at its end.
+
+        A voter change that was under way at the healing may leave a set without a majority, as a
+        removal does beside a lost disk.
+        """
+        if self._until(self.world.is_settled):
+            return
+        if self._newest_voters() != self._healed_voters and not self.can_elect():
+            raise NoElectionPossible
+        raise Violation("L1 LeaderElected", 0, self._states())
+
+    def _newest_voters(self) -> set[tuple[int, bytes]]:
+        """Return the members of the newest voter set on any disk, by the judge's own reading."""
+        watches = (self.world.judge.watches[machine.id] for machine in self.world.running())
+        found = [each for watch in watches if (each := newest_voters(watch.log)) is not None]
+        newest = max(found, key=lambda each: each[1], default=None)
+        members = [] if newest is None else newest[0].voters
+        return {(each.voter_id, each.voter_directory_id) for each in members}
 
     def _settle_cluster(self, cluster: Cluster) -> None:
         """Every replica comes into sync, every record is read, and offsets are as they were."""
@@ -278,7 +307,11 @@ class Run:
         watches = self.world.judge.watches
         newest = max(
             machines,
-            key=lambda m: (watches[m.id].log.last_epoch, watches[m.id].log.end_offset),
+            key=lambda m: (
+                watches[m.id].log.last_epoch,
+                watches[m.id].log.end_offset,
+                m.quorum.is_voter,
+            ),
             default=None,
         )
         if newest is None:
