@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kraft_wire.broker.replication.leadership import Leadership
-from kraft_wire.controller import alter_partition_reassignments
+from kraft_wire.controller.handlers import alter_partition_reassignments
 from kraft_wire.controller.refusal import Refusal
 from kraft_wire.raft import version_upgrade
 from kraft_wire.raft.rpc import begin_quorum_epoch, end_quorum_epoch, fetch, fetch_snapshot, vote
