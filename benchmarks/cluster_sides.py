@@ -197,7 +197,7 @@ class ClusterSide(Side):
 
     def logs(self) -> str:
         """The ends of all logs."""
-        told = [f"--- broker {each.node_id}\n{each.log[-3000:]}" for each in self.brokers.values()]
+        told = [f"--- broker {each.node_id}\n{each.text[-3000:]}" for each in self.brokers.values()]
         return "\n".join([super().logs(), *told])
 
     def __exit__(

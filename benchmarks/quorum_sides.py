@@ -26,15 +26,9 @@ class Measured(Controller):
     flags: Sequence[str] = SCRIPT_FLAGS
     stop_seconds_max = SECONDS_MAX
 
-    @property
-    def pid(self) -> int:
-        """Of the running process."""
-        assert self._process is not None, self.node_id
-        return self._process.pid
-
-    def _command(self) -> Sequence[str]:
+    def command(self) -> Sequence[str]:
         if self.is_ours:
-            return super()._command()
+            return super().command()
         return java_command(
             "kafka.Kafka",
             [str(self.properties_file)],

@@ -9,18 +9,13 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TypeVar
 
-from tests.ending import end
-from tests.waiting import HANG_S
-
-KRAFT_WIRE = str(Path(sys.executable).parent / "kraft-wire")
-SECONDS_MAX = HANG_S
+from tests.process import KRAFT_WIRE, Process
+from tests.waiting import HANG_S, until
 
 Answer = TypeVar("Answer")
 
@@ -28,56 +23,47 @@ Answer = TypeVar("Answer")
 def kraft_wire(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a command to its end."""
     return subprocess.run(
-        [KRAFT_WIRE, *arguments], capture_output=True, text=True, check=False, timeout=SECONDS_MAX
+        [KRAFT_WIRE, *arguments], capture_output=True, text=True, check=False, timeout=HANG_S
     )
 
 
-class ClusterCommand:
+class ClusterCommand(Process):
     """A cluster that ``cluster up`` runs in a directory."""
 
     def __init__(
         self, directory: Path, *arguments: str, environment: Mapping[str, str] | None = None
     ) -> None:
+        super().__init__(directory.parent / f"{directory.name}.up")
         self.directory = directory
-        self.output = directory.parent / f"{directory.name}.up"
+        self.environment = {**os.environ, **(environment or {})}
         self._arguments = arguments
-        self._environment = {**os.environ, **(environment or {})}
-        self._process: subprocess.Popen[bytes] | None = None
 
-    def up(self) -> None:
-        """Start, and wait until somebody leads."""
+    def command(self) -> list[str]:
+        return [KRAFT_WIRE, "cluster", "up", "--json", "-d", str(self.directory), *self._arguments]
+
+    def prepare(self) -> None:
+        self.log.unlink(missing_ok=True)
+
+    def is_ready(self) -> bool:
+        """Whether a node leads, as ``up`` shows it."""
+        shown = self.shown
+        return bool(shown) and shown[-1]["leader_id"] is not None
+
+    def start(self) -> None:
+        """Start, and wait until a node leads."""
         self.begin()
-        self.until(lambda: self._process is None or self._process.poll() is not None or self.leads)
-        assert self._process is not None
-        assert self._process.poll() is None, self.output.read_text()
-
-    def begin(self) -> None:
-        """Start, and wait for nothing."""
-        with self.output.open("wb") as output:
-            self._process = subprocess.Popen(
-                [KRAFT_WIRE, "cluster", "up", "--json", "-d", self.directory, *self._arguments],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                env=self._environment,
-            )
+        try:
+            self.await_ready()
+        except BaseException:
+            self.down()  # with its nodes, which SIGKILL would leave behind
+            raise
 
     def down(self, *, at_once: bool = True, number: signal.Signals = signal.SIGINT) -> int:
         """Ctrl-C, twice where it is to be quick; returns the exit code."""
-        process, self._process = self._process, None
-        if process is None:
-            return 0
-        if at_once:
-            process.send_signal(number)
+        if at_once and self.is_running:
+            self.send(number)
             time.sleep(0.2)
-        return end(process, signal.SIGINT if at_once else number, SECONDS_MAX)
-
-    def kill_up(self) -> None:
-        """SIGKILL ``up`` itself: its nodes go on without it."""
-        assert self._process is not None
-        self._process.kill()
-        self._process.wait()
-        self._process = None
+        return self.end(signal.SIGINT if at_once else number)
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run another of the cluster's commands."""
@@ -86,7 +72,7 @@ class ClusterCommand:
     def did(self, *arguments: str) -> None:
         """Run one that must succeed."""
         done = self.run(*arguments)
-        assert done.returncode == 0, (done, self.output.read_text())
+        assert done.returncode == 0, (done, self.text)
 
     def quorum(self, verb: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Ask the cluster's quorum."""
@@ -103,14 +89,9 @@ class ClusterCommand:
 
     @property
     def shown(self) -> list[Any]:
-        """Everything that ``up`` has printed so far."""
-        return [json.loads(line) for line in self.output.read_text().splitlines()]
-
-    @property
-    def leads(self) -> bool:
-        """Whether somebody leads, as ``up`` shows it."""
-        shown = self.shown
-        return bool(shown) and shown[-1]["leader_id"] is not None
+        """Everything that ``up`` has printed so far, in whole lines."""
+        whole = self.text.rpartition("\n")[0]
+        return [json.loads(line) for line in whole.splitlines() if line.startswith("{")]
 
     @property
     def news(self) -> list[str]:
@@ -130,30 +111,13 @@ class ClusterCommand:
         return {each["node_id"]: each["state"] for each in json.loads(done.stdout)["nodes"]}
 
     def until(self, ask: Callable[[], Answer]) -> Answer:
-        """Ask until the answer is one."""
-        deadline = time.monotonic() + SECONDS_MAX
-        while not (answer := ask()):
-            assert time.monotonic() < deadline, (self.output.read_text(), self.logs())
-            time.sleep(0.05)
-        return answer
+        """Ask until the answer is true."""
+        return until(ask, lambda: (self.text, self.logs()), every_s=0.05)
 
     def logs(self) -> dict[str, str]:
         """The ends of all nodes' logs."""
         found = sorted(self.directory.glob("node-*.log"))
         return {each.name: each.read_text(errors="replace")[-2_000:] for each in found}
 
-    def __enter__(self) -> ClusterCommand:
-        try:
-            self.up()
-        except BaseException:
-            self.down()
-            raise
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.down()

@@ -24,6 +24,9 @@ settings.load_profile("unhurried")  # a busy machine makes no example wrong
 LANES = ("all", "without", "only")
 """What `--judges` takes: every test, those that need no judge, or those that need one."""
 
+UNTIMED_S = 50.0
+"""What a file is taken to need, by what its tests cost, where no run has timed it."""
+
 _left_out: dict[str, int] = {}
 """Tests that `--judges without` left out, by judge; a worker of xdist reports its own."""
 
@@ -53,7 +56,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = chosen
     if hasattr(config, "workerinput"):
         seconds: dict[str, float] = json.loads(DURATIONS.read_text(encoding="utf-8"))
-        items.sort(key=lambda item: (-seconds.get(_file_of(item), 0), -_cost(item)))
+        items.sort(key=lambda item: -seconds.get(_file_of(item), UNTIMED_S * _cost(item)))
     else:
         items.sort(key=_cost)
 

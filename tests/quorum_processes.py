@@ -10,12 +10,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
-import signal
 import subprocess
-import sys
-import time
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 
@@ -27,19 +24,29 @@ from kraft_wire.wire.generated.describe_quorum import (
     TopicData,
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
-from tests.ending import end
 from tests.ports import free_port
+from tests.process import KRAFT_WIRE, KraftWireServer, Process, write_properties
 from tests.server.wire_client import WireClient
-from tests.waiting import HANG_S
-
-SECONDS_MAX = HANG_S
-KRAFT_WIRE = str(Path(sys.executable).parent / "kraft-wire")
+from tests.waiting import until
 
 
 def cluster_id_of(directory: Path) -> str:
     """Return an id as Kafka writes it: 16 bytes, and no dash in front, which would be an option."""
     digest = hashlib.sha256(str(directory.resolve()).encode()).digest()
     return base64.urlsafe_b64encode(b"kw" + digest[:14]).rstrip(b"=").decode()
+
+
+class QuorumNode(KraftWireServer):
+    """One of ours, with its files beside its directory."""
+
+    def __init__(self, directory: Path, node_id: int, program: Sequence[str]) -> None:
+        name = f"node-{node_id}"
+        super().__init__(directory / f"{name}.log", directory / f"{name}.ready")
+        self.program = program
+        self._properties_file = directory / f"{name}.properties"
+
+    def arguments(self) -> list[str]:
+        return [str(self._properties_file)]
 
 
 class QuorumProcesses:
@@ -60,10 +67,9 @@ class QuorumProcesses:
         self.is_combined = is_combined
         self.overrides = dict(overrides or {})
         self.format_options = list(format_options)
-        self.program = list(program)
         self.controller_ports = {node_id: free_port() for node_id in range(1, size + 1)}
         self.client_ports = {node_id: free_port() for node_id in range(1, size + 1)}
-        self._processes: dict[int, subprocess.Popen[bytes]] = {}
+        self.nodes = {node_id: self._node(node_id, program) for node_id in self.controller_ports}
 
     @property
     def node_ids(self) -> list[int]:
@@ -72,8 +78,8 @@ class QuorumProcesses:
 
     @property
     def running(self) -> list[int]:
-        """Who was started and not ended."""
-        return sorted(self._processes)
+        """The nodes that were started and not ended."""
+        return [node_id for node_id, node in self.nodes.items() if node.is_running]
 
     def controller(self, node_id: int) -> str:
         """``host:port`` of a node's controller listener."""
@@ -102,66 +108,36 @@ class QuorumProcesses:
     def format(self) -> None:
         """Write the properties and format the directories."""
         for node_id in self.node_ids:
-            lines = [f"{key}={value}\n" for key, value in self.properties(node_id).items()]
-            self._file(node_id, "properties").write_text("".join(lines))
+            file = self.properties_file(node_id)
+            write_properties(file, self.properties(node_id))
             command = [KRAFT_WIRE, "format", "-t", self.cluster_id, *self.format_options]
-            command += ["-c", str(self._file(node_id, "properties"))]
-            subprocess.run(command, check=True, capture_output=True)
+            subprocess.run([*command, "-c", str(file)], check=True, capture_output=True)
 
     def start(self, node_id: int) -> None:
-        """Start a process and wait until it says that it is ready."""
-        self.begin(node_id)
-        self.await_ready(node_id)
-
-    def begin(self, node_id: int) -> None:
-        """Start a process; a broker beside a controller is ready once there is a majority."""
-        assert node_id not in self._processes, node_id
-        ready = self._file(node_id, "ready")
-        ready.unlink(missing_ok=True)
-        with self._file(node_id, "log").open("ab") as log:
-            process = subprocess.Popen(
-                [*self.program, "server", self._file(node_id, "properties"), "--ready-file", ready],
-                stdout=log,
-                stderr=log,
-                stdin=subprocess.DEVNULL,
-            )
-        self._processes[node_id] = process
-
-    def await_ready(self, node_id: int) -> None:
-        """Wait until a process that was started says that it is ready."""
-        process, ready = self._processes[node_id], self._file(node_id, "ready")
-        deadline = time.monotonic() + SECONDS_MAX
-        while not ready.exists():
-            if process.poll() is not None or time.monotonic() > deadline:
-                raise AssertionError(self.log(node_id))
-            time.sleep(0.002)
-
-    def ready(self, node_id: int) -> dict[str, object]:
-        """What a node's ready file says."""
-        facts: dict[str, object] = json.loads(self._file(node_id, "ready").read_text())
-        return facts
+        """Start a process, and wait until it is ready: beside a broker, until there is a leader."""
+        self.nodes[node_id].start()
 
     def log(self, node_id: int) -> str:
         """What a node has written."""
-        return self._file(node_id, "log").read_text(errors="replace")
+        return self.nodes[node_id].text
 
     def kill(self, node_id: int) -> None:
         """SIGKILL."""
-        self._end(node_id, signal.SIGKILL)
+        self.nodes[node_id].kill()
 
     def stop(self, node_id: int) -> int:
         """SIGTERM; returns the exit code."""
-        return self._end(node_id, signal.SIGTERM)
+        return self.nodes[node_id].stop()
 
     def leader(self, *, other_than: int = -1) -> int:
         """Wait until a running node says that it leads, and return its id."""
-        deadline = time.monotonic() + SECONDS_MAX
-        while time.monotonic() < deadline:
-            for node_id in self.running:
-                if node_id != other_than and self.describe(node_id).error_code == ErrorCode.NONE:
-                    return node_id
-            time.sleep(0.02)
-        raise AssertionError({node_id: self.log(node_id) for node_id in self.running})
+
+        def found() -> list[int]:
+            asked = (each for each in self.running if each != other_than)
+            leads = (each for each in asked if self.describe(each).error_code == ErrorCode.NONE)
+            return [*islice(leads, 1)]
+
+        return until(found, lambda: [self.log(each) for each in self.running])[0]
 
     def describe(self, node_id: int) -> ResponsePartitionData:
         """Ask a controller to describe the quorum."""
@@ -172,20 +148,20 @@ class QuorumProcesses:
             answer = client.call(DescribeQuorumRequest(topics=[topic]), 2, DescribeQuorumResponse)
         return answer.topics[0].partitions[0]
 
-    def _file(self, node_id: int, kind: str) -> Path:
-        return self.directory / f"node-{node_id}.{kind}"
+    def properties_file(self, node_id: int) -> Path:
+        """A node's server.properties."""
+        return self.directory / f"node-{node_id}.properties"
 
-    def _end(self, node_id: int, number: signal.Signals) -> int:
-        process = self._processes.pop(node_id)
-        return end(process, number, SECONDS_MAX)
+    def _node(self, node_id: int, program: Sequence[str]) -> Process:
+        return QuorumNode(self.directory, node_id, program)
 
     def __enter__(self) -> QuorumProcesses:
         self.format()
         try:
-            for node_id in self.node_ids:
-                self.begin(node_id)
-            for node_id in self.node_ids:
-                self.await_ready(node_id)
+            for node in self.nodes.values():
+                node.begin()
+            for node in self.nodes.values():
+                node.await_ready()
         except BaseException:
             self._kill_all()
             raise
@@ -200,5 +176,5 @@ class QuorumProcesses:
         self._kill_all()
 
     def _kill_all(self) -> None:
-        for node_id in list(self._processes):
-            self.kill(node_id)
+        for node in self.nodes.values():
+            node.kill()

@@ -7,11 +7,7 @@ temporary ones, and each name and port, inside and published, a free port of 127
 import json
 import re
 import shutil
-import signal
-import socket
 import subprocess
-import sys
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import cache
@@ -23,15 +19,14 @@ import yaml
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tests.apache.java_process import java_command, run_java
-from tests.ending import end
 from tests.ports import free_port
+from tests.process import KRAFT_WIRE, Process, accepts
 from tests.tidiness import CHECKOUT
+from tests.waiting import HANG_S, until
 
 COMPOSE: dict[str, Any] = yaml.safe_load((CHECKOUT / "docker-compose.yml").read_text())
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 DOCKERFILE = (CHECKOUT / "Dockerfile").read_text(encoding="utf-8")
-KRAFT_WIRE = str(Path(sys.executable).parent / "kraft-wire")
-READY_SECONDS_MAX = 180
 """For a hang, not for a machine that does other things too."""
 CONTROLLERS = ["controller-1", "controller-2", "controller-3"]
 OUR_BROKERS = ["broker-4", "broker-5"]
@@ -80,27 +75,24 @@ def health(service: str) -> list[str]:
     return [translated(service, word.replace("127.0.0.1:", "0.0.0.0:")) for word in words[1:]]
 
 
-@contextmanager
-def running(command: list[str], environment: Environment, log: Path) -> Iterator[None]:
-    """A process with exactly these variables, until the block ends."""
-    with log.open("wb") as output:
-        process = subprocess.Popen(command, env=dict(environment), stdout=output, stderr=output)
-    try:
-        yield
-    finally:
-        code = end(process, signal.SIGTERM, READY_SECONDS_MAX)
-        assert code in (0, 143), log.read_text(errors="replace")
+class Service(Process):
+    """A process with exactly these variables, which ends in order."""
+
+    def __init__(self, command: list[str], environment: Environment, log: Path) -> None:
+        super().__init__(log)
+        self.environment = environment
+        self._command = command
+
+    def command(self) -> list[str]:
+        return self._command
+
+    def __exit__(self, *_: object) -> None:
+        assert self.stop() in (0, 143), self.text
 
 
 def wait_for_port(port: int, log: Path) -> None:
-    """Wait until somebody listens."""
-    deadline = time.monotonic() + READY_SECONDS_MAX
-    while True:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        assert time.monotonic() < deadline, log.read_text(errors="replace")[-4000:]
-        time.sleep(0.05)
+    """Wait until a service listens."""
+    until(lambda: accepts(port), lambda: log.read_text(errors="replace")[-4000:])
 
 
 def test_every_service_has_a_health_check_and_what_it_keeps() -> None:
@@ -145,7 +137,7 @@ def test_the_image_alone_is_one_node_and_its_health_check_passes(tmp_path: Path)
     } | {"KAFKA_LOG_DIRS": str(tmp_path / "data"), "CLUSTER_ID": "kraftWireComposeBBBBBB"}
     check = [word.replace(":9092", f":{port}") for word in health_of_the_image()]
     log = tmp_path / "log"
-    with running([KRAFT_WIRE, "server"], environment, log):
+    with Service([KRAFT_WIRE, "server"], environment, log):
         wait_for_port(int(port), log)
         checked = subprocess.run(check, capture_output=True, timeout=30)
         assert checked.returncode == 0, checked.stderr.decode()
@@ -170,7 +162,7 @@ def started(services: list[str], directory: Path) -> Iterator[None]:
         for name in services:
             environment = as_process(name, directory) | {"PATH": "/usr/bin:/bin"}
             log = directory / f"{name}.log"
-            stack.enter_context(running(command(name, directory), environment, log))
+            stack.enter_context(Service(command(name, directory), environment, log))
         yield
 
 
@@ -216,20 +208,20 @@ def everywhere_replicated_and_read() -> None:
     """A topic has all brokers in its ISR; records that ours takes are read through Apache's."""
     ours, apaches = place("broker-4", "9092"), place(APACHE_BROKER, "9092")
     said([KRAFT_WIRE, "topics", "create", "t", "-b", ours])
-    deadline = time.monotonic() + READY_SECONDS_MAX
-    while True:
+
+    def isrs() -> list[list[int]]:
         described = said([KRAFT_WIRE, "topics", "describe", "--json", "-b", ours])
         partitions = [each for topic in json.loads(described) for each in topic["partitions"]]
-        if [sorted(each["isr"]) for each in partitions] == [[4, 5, 6]] * 4:
-            break
-        assert time.monotonic() < deadline, described
+        return [sorted(each["isr"]) for each in partitions]
+
+    until(lambda: isrs() == [[4, 5, 6]] * 4)
     producer = Producer({"bootstrap.servers": ours, "acks": "all"})
     for number in range(100):
         producer.produce("t", str(number), partition=number % 4)
-    assert producer.flush(READY_SECONDS_MAX) == 0
+    assert producer.flush(HANG_S) == 0
     consumer = Consumer({"bootstrap.servers": apaches, "group.id": "compose"})
     consumer.assign([TopicPartition("t", number, 0) for number in range(4)])
-    found = [consumer.poll(READY_SECONDS_MAX) for _ in range(100)]
+    found = [consumer.poll(HANG_S) for _ in range(100)]
     consumer.close()
     values = sorted(int(each.value() or b"") for each in found if each is not None)
     assert values == list(range(100))

@@ -77,16 +77,21 @@ class Waiting:
     """When the first byte of an unfinished frame came, -1 between frames."""
     held_bytes: int
     """Bytes of that frame so far."""
+    unsent_bytes: int
+    """Bytes of answers that the peer has not taken."""
     requests_count: int
 
 
 def overdue(waiting: Waiting, limits: ServerLimits, now_ms: int) -> str | None:
-    """Return why a connection has used up its time: silent, idle or slow; None while it has not."""
+    """Return why a connection has used up its time; None while it has not.
+
+    One that is merely "idle" is no fault of its peer.
+    """
     if waiting.requests_count == 0:
         if now_ms - waiting.opened_ms > limits.handshake_ms:
             return "handshake_timeout"
     elif now_ms - waiting.last_active_ms > limits.idle_ms:
-        return "idle"
+        return "answers_not_taken" if waiting.unsent_bytes else "idle"
     if waiting.frame_began_ms >= 0:
         late_ms = now_ms - waiting.frame_began_ms - limits.handshake_ms
         if late_ms > 0 and waiting.held_bytes < limits.read_bytes_per_second_min * late_ms // 1000:

@@ -46,7 +46,6 @@ def numbers(quorum: Quorum, now_ms: int) -> dict[str, float]:
 
     -1 stands for what is not known, as in Kafka.
     """
-    assert now_ms >= quorum.now_ms, (now_ms, quorum.now_ms)
     known, role, measures = quorum.high_watermark, quorum.role, quorum.measures
     found: dict[str, float] = {
         "current-leader": quorum.leader_id,

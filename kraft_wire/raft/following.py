@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 
-def renew_fetch_timeout(quorum: Quorum, role: Follower) -> None:
+def renew_fetch_timeout(quorum: Quorum, role: Follower, now_ms: int) -> None:
     """Start a follower's fetch timeout again, because its leader has answered.
 
     An answer that the leader sent before EndQuorumEpoch may arrive later. It renews nothing:
@@ -40,21 +40,21 @@ def renew_fetch_timeout(quorum: Quorum, role: Follower) -> None:
     """
     assert quorum.role is role, quorum.role
     if not quorum.has_leader_resigned:
-        role.fetch_deadline_ms = quorum.now_ms + quorum.config.timing.fetch_timeout_ms
+        role.fetch_deadline_ms = now_ms + quorum.config.timing.fetch_timeout_ms
 
 
-def truncate(quorum: Quorum, sent: SendRequest, epoch: int, end_offset: int) -> None:
+def truncate(quorum: Quorum, sent: SendRequest, epoch: int, end_offset: int, now_ms: int) -> None:
     """Cut the log where it may agree with the leader's; several rounds may be needed."""
     assert epoch >= 0, epoch
     if end_offset < 0:
-        set_aside(quorum, sent, Ignored.BAD_SHAPE)
+        set_aside(quorum, sent, Ignored.BAD_SHAPE, now_ms)
         return
     cut = truncation_point(OffsetAndEpoch(Offset(end_offset), LeaderEpoch(epoch)), quorum.log)
     if cut < _floor(quorum):
-        set_aside(quorum, sent, Ignored.TRUNCATION_BELOW_HIGH_WATERMARK)
+        set_aside(quorum, sent, Ignored.TRUNCATION_BELOW_HIGH_WATERMARK, now_ms)
         return
     if cut == quorum.log.log_end_offset:
-        set_aside(quorum, sent, Ignored.NOTHING_TO_TRUNCATE)
+        set_aside(quorum, sent, Ignored.NOTHING_TO_TRUNCATE, now_ms)
         return
     assert _floor(quorum) <= cut < quorum.log.log_end_offset, cut
     quorum.effects.append(TruncateLog(cut))
@@ -63,18 +63,18 @@ def truncate(quorum: Quorum, sent: SendRequest, epoch: int, end_offset: int) -> 
 
 
 def turn_to_snapshot(
-    quorum: Quorum, sent: SendRequest, role: Follower, epoch: int, end_offset: int
+    quorum: Quorum, sent: SendRequest, role: Follower, epoch: int, end_offset: int, now_ms: int
 ) -> None:
     """Pause fetching the log, and fetch the snapshot that the leader names instead."""
     if min(end_offset, epoch) < 0:
-        set_aside(quorum, sent, Ignored.MALFORMED_SNAPSHOT_ID)
+        set_aside(quorum, sent, Ignored.MALFORMED_SNAPSHOT_ID, now_ms)
         return
     wanted = OffsetAndEpoch(Offset(end_offset), LeaderEpoch(epoch))
     if wanted.offset < _floor(quorum):
-        set_aside(quorum, sent, Ignored.SNAPSHOT_BELOW_HIGH_WATERMARK)
+        set_aside(quorum, sent, Ignored.SNAPSHOT_BELOW_HIGH_WATERMARK, now_ms)
         return
     if wanted == OffsetAndEpoch(quorum.log.log_end_offset, quorum.log.last_epoch):
-        set_aside(quorum, sent, Ignored.SNAPSHOT_NOT_NEEDED)
+        set_aside(quorum, sent, Ignored.SNAPSHOT_NOT_NEEDED, now_ms)
         return
     assert quorum.role is role, quorum.role
     if role.transfer is None or role.transfer.snapshot_id != wanted:
@@ -126,15 +126,15 @@ def raise_to_leaders(quorum: Quorum, role: Follower) -> None:
         quorum.raise_high_watermark(min(role.leader_high_watermark, end))
 
 
-def obey_control_records(quorum: Quorum, records: Sequence[ControlRecord]) -> None:
+def obey_control_records(quorum: Quorum, records: Sequence[ControlRecord], now_ms: int) -> None:
     """Take voter sets and levels into force because they were appended, committed or not."""
     assert all(record.offset >= 0 for record in records), records
     count = quorum.log.log_end_offset - quorum.fetched_from
-    quorum.measures.fetched_records.note(max(0, count), quorum.now_ms)
+    quorum.measures.fetched_records.note(max(0, count), now_ms)
     for record in records:
         if not take_control_record(quorum.voters, record.offset, record.message):
             quorum.ignored.count(Ignored.BROKEN_VOTER_RECORD)
-    quorum.obey_voters_in_force()
+    quorum.obey_voters_in_force(now_ms)
 
 
 def take_control_record(voters: VoterSetHistory, offset: Offset, message: Message) -> bool:
@@ -153,7 +153,7 @@ def take_control_record(voters: VoterSetHistory, offset: Offset, message: Messag
 
 
 def install_snapshot(
-    quorum: Quorum, snapshot_id: OffsetAndEpoch, messages: Sequence[Message]
+    quorum: Quorum, snapshot_id: OffsetAndEpoch, messages: Sequence[Message], now_ms: int
 ) -> None:
     """Go on from an installed snapshot: it is the log now, and all of it is committed."""
     assert quorum.log.log_end_offset == snapshot_id.offset, (quorum.log, snapshot_id)
@@ -163,15 +163,15 @@ def install_snapshot(
         if not take_control_record(quorum.voters, before, message):
             quorum.ignored.count(Ignored.BROKEN_VOTER_RECORD)
     quorum.raise_high_watermark(snapshot_id.offset)
-    quorum.obey_voters_in_force()
+    quorum.obey_voters_in_force(now_ms)
 
 
-def refuse_snapshot(quorum: Quorum) -> None:
+def refuse_snapshot(quorum: Quorum, now_ms: int) -> None:
     """Begin again with the leader after a rest: it names a snapshot, perhaps a better one."""
     quorum.ignored.count(Ignored.SNAPSHOT_REFUSED)
     quorum.left_transfer = None
     role = quorum.role
     if isinstance(role, Follower):
         role.transfer = None
-        quorum.peers.rest(quorum.leader_id, quorum.now_ms)
+        quorum.peers.rest(quorum.leader_id, now_ms)
     assert not quorum.log_is_changing, "nothing was installed"

@@ -18,17 +18,23 @@ __all__ = ["adopt", "leader_address", "learn", "set_aside"]
 
 
 def adopt(
-    quorum: Quorum, epoch: int, leader_id: int, endpoints: Endpoints, *, is_first_hand: bool
+    quorum: Quorum,
+    epoch: int,
+    leader_id: int,
+    endpoints: Endpoints,
+    now_ms: int,
+    *,
+    is_first_hand: bool,
 ) -> Ignored | None:
     """Move to an epoch that is not below ours and to its leader; a reason where that is refused."""
     assert epoch >= quorum.epoch, (epoch, quorum.epoch)
     if epoch > EPOCH_MAX:
         return Ignored.EPOCHS_EXHAUSTED
     if leader_id == quorum.config.key.id:
-        return _named_as_leader(quorum, LeaderEpoch(epoch))
+        return _named_as_leader(quorum, LeaderEpoch(epoch), now_ms)
     leader = ReplicaId(leader_id) if leader_id >= 0 else NO_REPLICA
     if epoch > quorum.epoch:
-        _move(quorum, LeaderEpoch(epoch), leader, endpoints)
+        _move(quorum, LeaderEpoch(epoch), leader, endpoints, now_ms)
         return None
     if leader == NO_REPLICA:
         return None
@@ -43,29 +49,31 @@ def adopt(
     known_endpoints = role.leader_endpoints if isinstance(role, Prospective) else {}
     if is_about_its_leader and not is_first_hand and len(endpoints) <= len(known_endpoints):
         return None
-    _move(quorum, quorum.epoch, leader, endpoints)
+    _move(quorum, quorum.epoch, leader, endpoints, now_ms)
     return None
 
 
-def _named_as_leader(quorum: Quorum, epoch: LeaderEpoch) -> Ignored | None:
+def _named_as_leader(quorum: Quorum, epoch: LeaderEpoch, now_ms: int) -> Ignored | None:
     """Take the epoch, not the leadership: it was ours before our disk was lost, or never."""
     assert epoch >= quorum.epoch, epoch
     if epoch > quorum.epoch:
-        quorum.become_unattached(Trigger.HIGHER_EPOCH, epoch)
+        quorum.become_unattached(Trigger.HIGHER_EPOCH, epoch, now_ms)
         return Ignored.NAMED_AS_LEADER
     return None if quorum.leader_id == quorum.config.key.id else Ignored.NAMED_AS_LEADER
 
 
-def _move(quorum: Quorum, epoch: LeaderEpoch, leader: ReplicaId, endpoints: Endpoints) -> None:
+def _move(
+    quorum: Quorum, epoch: LeaderEpoch, leader: ReplicaId, endpoints: Endpoints, now_ms: int
+) -> None:
     listener = quorum.config.listener
     assert leader != quorum.config.key.id, leader
     if listener not in endpoints:
         node = quorum.voters.latest.nodes.get(leader)
         endpoints = node.endpoints if node is not None else {}
     if leader != NO_REPLICA and listener in endpoints:
-        quorum.become_follower(Trigger.LEADER_NAMED, epoch, leader, endpoints)
+        quorum.become_follower(Trigger.LEADER_NAMED, epoch, leader, endpoints, now_ms)
     elif (epoch, leader) != (quorum.epoch, quorum.leader_id):
-        quorum.become_unattached(Trigger.HIGHER_EPOCH, epoch, leader)
+        quorum.become_unattached(Trigger.HIGHER_EPOCH, epoch, now_ms, leader)
 
 
 def learn(
@@ -75,6 +83,7 @@ def learn(
     leader_id: int,
     leader_epoch: int,
     address: Address | None,
+    now_ms: int,
 ) -> bool:
     """Take epoch and leader out of an answer; tell whether its body still is of interest.
 
@@ -84,30 +93,30 @@ def learn(
     """
     assert sent.request_id > 0, sent
     if leader_epoch < quorum.epoch or error == ErrorCode.UNKNOWN_LEADER_EPOCH:
-        set_aside(quorum, sent, Ignored.STALE_EPOCH)
+        set_aside(quorum, sent, Ignored.STALE_EPOCH, now_ms)
         return False
     role, epoch = quorum.role, quorum.epoch
     assert leader_epoch >= epoch, (leader_epoch, epoch)
     endpoints = {quorum.config.listener: address} if address is not None else {}
-    reason = adopt(quorum, leader_epoch, leader_id, endpoints, is_first_hand=False)
+    reason = adopt(quorum, leader_epoch, leader_id, endpoints, now_ms, is_first_hand=False)
     if reason is not None:
-        set_aside(quorum, sent, reason)
+        set_aside(quorum, sent, reason, now_ms)
         return False
     if leader_epoch > epoch:
         return False
     only_names = (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.NOT_LEADER_OR_FOLLOWER)
     if error in only_names or (quorum.role is not role and error != ErrorCode.NONE):
         if quorum.role is role:
-            quorum.peers.rest(sent.node_id, quorum.now_ms)
+            quorum.peers.rest(sent.node_id, now_ms)
         return False
     return True
 
 
-def set_aside(quorum: Quorum, sent: SendRequest, reason: Ignored) -> None:
+def set_aside(quorum: Quorum, sent: SendRequest, reason: Ignored, now_ms: int) -> None:
     """Ignore an answer for a named reason, and leave its sender alone for a while."""
     assert sent.request_id > 0, sent
     quorum.ignored.count(reason)
-    quorum.peers.rest(sent.node_id, quorum.now_ms)
+    quorum.peers.rest(sent.node_id, now_ms)
 
 
 def leader_address(quorum: Quorum, listener: str) -> Address | None:

@@ -41,13 +41,13 @@ _REPLICAS_MAX: Final = 10_000
 """Replicas whose progress a leader remembers: more than a cluster has."""
 
 
-def take_office(quorum: Quorum) -> None:
+def take_office(quorum: Quorum, now_ms: int) -> None:
     """Turn a candidate that won into the leader, and append the first record of its epoch."""
     assert isinstance(quorum.role, Candidate), quorum.role
     voters = quorum.voters.latest
     granted = [voter for voter, yes in quorum.role.answers.items() if yes]
     assert len(granted) >= voters.majority(), (granted, voters)
-    quorum.become_leader()
+    quorum.become_leader(now_ms)
     messages: list[Message] = [
         LeaderChangeMessage(
             version=0,
@@ -60,7 +60,7 @@ def take_office(quorum: Quorum) -> None:
     updated = _voters_to_announce(quorum)
     if updated is not None:
         messages += [KRaftVersionRecord(version=0, kraft_version=level), updated.to_record()]
-    append_control_records(quorum, messages)
+    append_control_records(quorum, messages, now_ms)
     if updated is not None:
         end = Offset(quorum.log.log_end_offset + len(messages))
         quorum.voters.appended_version(Offset(end - 2), level)
@@ -83,17 +83,17 @@ def _voters_to_announce(quorum: Quorum) -> VoterSet | None:
     return quorum.voters.latest.with_updated(own)
 
 
-def append_control_records(quorum: Quorum, messages: list[Message]) -> Offset:
+def append_control_records(quorum: Quorum, messages: list[Message], now_ms: int) -> Offset:
     """Append control records as one batch, and return the offset of the first."""
     assert isinstance(quorum.role, Leader), quorum.role
     assert not quorum.log_is_changing, "one append in a step"
     base_offset = quorum.log.log_end_offset
     quorum.effects.append(AppendControlRecords(base_offset, quorum.epoch, tuple(messages)))
-    _appended(quorum, Offset(base_offset + len(messages)))
+    _appended(quorum, Offset(base_offset + len(messages)), now_ms)
     return base_offset
 
 
-def append_records(quorum: Quorum, event: AppendRequested) -> None:
+def append_records(quorum: Quorum, event: AppendRequested, now_ms: int) -> None:
     """Append the state machine's records, or refuse where this replica does not lead that epoch."""
     assert not quorum.log_is_changing, "one append in a step"
     leads = isinstance(quorum.role, Leader) and event.leader_epoch == quorum.epoch
@@ -102,10 +102,10 @@ def append_records(quorum: Quorum, event: AppendRequested) -> None:
         return
     base_offset = quorum.log.log_end_offset
     quorum.effects.append(AppendRecords(event.ticket, base_offset, quorum.epoch, event.values))
-    _appended(quorum, Offset(base_offset + len(event.values)))
+    _appended(quorum, Offset(base_offset + len(event.values)), now_ms)
 
 
-def _appended(quorum: Quorum, log_end_offset: Offset) -> None:
+def _appended(quorum: Quorum, log_end_offset: Offset, now_ms: int) -> None:
     """Send what was appended to who waits for it, and make it durable meanwhile.
 
     Replication may run ahead of our own disk: the leader counts for the high watermark only what it
@@ -114,15 +114,17 @@ def _appended(quorum: Quorum, log_end_offset: Offset) -> None:
     assert log_end_offset > quorum.log.log_end_offset, log_end_offset
     quorum.log_is_changing = True
     count = log_end_offset - quorum.log.log_end_offset
-    quorum.measures.appended(log_end_offset, count, quorum.now_ms)
+    quorum.measures.appended(log_end_offset, count, now_ms)
     quorum.woken += quorum.parked.take_behind(log_end_offset)
     quorum.effects.append(FlushLog())
 
 
-def count_fetch(quorum: Quorum, leader: Leader, key: ReplicaKey, fetch_offset: Offset) -> None:
+def count_fetch(
+    quorum: Quorum, leader: Leader, key: ReplicaKey, fetch_offset: Offset, now_ms: int
+) -> None:
     """Take a valid fetch as the replica's durable end, for commitment and for check-quorum."""
     assert fetch_offset <= quorum.log.log_end_offset, (key, fetch_offset)
-    now_ms, log_end_offset = quorum.now_ms, quorum.log.log_end_offset
+    log_end_offset = quorum.log.log_end_offset
     key = _key_in_force(quorum, key)
     progress = leader.progress.get(key)
     if progress is None:
@@ -139,8 +141,8 @@ def count_fetch(quorum: Quorum, leader: Leader, key: ReplicaKey, fetch_offset: O
     progress.leader_end_at_last_fetch = log_end_offset
     if quorum.voters.latest.is_voter(key):
         leader.endorsements[key.id] = True
-        note_contact(quorum, leader, key)
-        update_high_watermark(quorum, leader)
+        note_contact(quorum, leader, key, now_ms)
+        update_high_watermark(quorum, leader, now_ms)
 
 
 def _make_room(quorum: Quorum, leader: Leader) -> None:
@@ -166,7 +168,7 @@ def _key_in_force(quorum: Quorum, key: ReplicaKey) -> ReplicaKey:
     return found
 
 
-def note_contact(quorum: Quorum, leader: Leader, key: ReplicaKey) -> None:
+def note_contact(quorum: Quorum, leader: Leader, key: ReplicaKey, now_ms: int) -> None:
     """Extend the leadership once a majority has been heard; observers do not count."""
     if not quorum.voters.latest.is_voter(key) or key.id == quorum.config.key.id:
         return
@@ -177,7 +179,7 @@ def note_contact(quorum: Quorum, leader: Leader, key: ReplicaKey) -> None:
     if len(heard) >= quorum_check_needs(quorum):
         leader.heard_since_check = {}
         timeout_ms = quorum.config.timing.check_quorum_timeout_ms
-        leader.check_quorum_deadline_ms = quorum.now_ms + timeout_ms
+        leader.check_quorum_deadline_ms = now_ms + timeout_ms
 
 
 def quorum_check_needs(quorum: Quorum) -> int:
@@ -203,7 +205,7 @@ def durable_ends(quorum: Quorum, leader: Leader) -> list[Offset | None]:
     return ends
 
 
-def update_high_watermark(quorum: Quorum, leader: Leader) -> None:
+def update_high_watermark(quorum: Quorum, leader: Leader, now_ms: int) -> None:
     """Advance the high watermark as far as the voters' progress allows, and wake who waits."""
     current = leader.high_watermark
     ends = durable_ends(quorum, leader)
@@ -213,7 +215,7 @@ def update_high_watermark(quorum: Quorum, leader: Leader) -> None:
     assert reached > leader.epoch_start_offset, (reached, leader.epoch_start_offset)
     assert reached <= quorum.log.log_end_offset, (reached, quorum.log.log_end_offset)
     leader.high_watermark = reached
-    quorum.measures.committed(reached, quorum.now_ms)
+    quorum.measures.committed(reached, now_ms)
     quorum.raise_high_watermark(reached)
     if current is None:
         established = LeadershipEstablished(quorum.epoch, leader.epoch_start_offset)
@@ -221,7 +223,7 @@ def update_high_watermark(quorum: Quorum, leader: Leader) -> None:
     quorum.woken += quorum.parked.take_all()
 
 
-def resign(quorum: Quorum, leader: Leader) -> None:
+def resign(quorum: Quorum, leader: Leader, now_ms: int) -> None:
     """Step down and name the successors, the one with the longest log first."""
     own_id = quorum.config.key.id
     others = [node.key for node in quorum.voters.latest.nodes.values() if node.key.id != own_id]
@@ -233,12 +235,12 @@ def resign(quorum: Quorum, leader: Leader) -> None:
 
     preferred = sorted(others, key=lag)
     assert len(preferred) == len(others)
-    quorum.become_resigned(preferred)
+    quorum.become_resigned(preferred, now_ms)
 
 
-def forget_silent_observers(quorum: Quorum, leader: Leader) -> None:
+def forget_silent_observers(quorum: Quorum, leader: Leader, now_ms: int) -> None:
     """Drop the progress of observers that have not fetched for minutes."""
-    oldest_ms = quorum.now_ms - quorum.config.timing.observer_forgotten_ms
+    oldest_ms = now_ms - quorum.config.timing.observer_forgotten_ms
     voters = quorum.voters.latest
     for key, progress in list(leader.progress.items()):
         assert progress.last_fetch_ms is not None, progress

@@ -42,26 +42,26 @@ ROLES_IN_A_STEP_MAX = 8
 """More changes of role than one step can need: resigned to leader takes four."""
 
 
-def act(quorum: Quorum) -> None:
+def act(quorum: Quorum, now_ms: int) -> None:
     """Do what is due now."""
     for _ in range(ROLES_IN_A_STEP_MAX):
         role = quorum.role
         match role:
             case Follower():
-                _act_follower(quorum, role)
+                _act_follower(quorum, role, now_ms)
             case Leader():
-                _act_leader(quorum, role)
+                _act_leader(quorum, role, now_ms)
             case Unattached():
-                _act_unattached(quorum, role)
+                _act_unattached(quorum, role, now_ms)
             case Prospective():
-                _act_prospective(quorum, role)
+                _act_prospective(quorum, role, now_ms)
             case Candidate():
-                _act_candidate(quorum, role)
+                _act_candidate(quorum, role, now_ms)
             case Resigned():
-                _act_resigned(quorum, role)
+                _act_resigned(quorum, role, now_ms)
         assert quorum.epoch >= 0, quorum.epoch
         if quorum.role is role:
-            _finish_shutdown(quorum)
+            _finish_shutdown(quorum, now_ms)
             return
     raise AssertionError(f"roles do not settle: {quorum.role}")
 
@@ -72,48 +72,48 @@ def is_campaigning(quorum: Quorum) -> bool:
     return isinstance(quorum.role, Prospective | Candidate | Leader)
 
 
-def _act_unattached(quorum: Quorum, role: Unattached) -> None:
+def _act_unattached(quorum: Quorum, role: Unattached, now_ms: int) -> None:
     deadline_ms = role.election_deadline_ms
     assert quorum.is_voter or deadline_ms is None, "observers do not campaign"
-    if deadline_ms is not None and deadline_ms <= quorum.now_ms:
-        quorum.become_prospective(Trigger.ELECTION_TIMEOUT)
+    if deadline_ms is not None and deadline_ms <= now_ms:
+        quorum.become_prospective(Trigger.ELECTION_TIMEOUT, now_ms)
     else:
-        _fetch_from_anybody(quorum)
+        _fetch_from_anybody(quorum, now_ms)
 
 
-def _act_prospective(quorum: Quorum, role: Prospective) -> None:
+def _act_prospective(quorum: Quorum, role: Prospective, now_ms: int) -> None:
     standing = outcome(quorum.voters.latest, role.answers)
-    is_first = role.stands_from_ms is None or role.stands_from_ms <= quorum.now_ms
+    is_first = role.stands_from_ms is None or role.stands_from_ms <= now_ms
     assert quorum.is_voter, "observers do not campaign"
     if standing is Outcome.WON and is_first and quorum.epoch < EPOCH_MAX:
-        quorum.become_candidate(Trigger.PRE_VOTE_WON)
-    elif standing is Outcome.LOST or role.election_deadline_ms <= quorum.now_ms:
-        lose_pre_vote(quorum, role)
+        quorum.become_candidate(Trigger.PRE_VOTE_WON, now_ms)
+    elif standing is Outcome.LOST or role.election_deadline_ms <= now_ms:
+        lose_pre_vote(quorum, role, now_ms)
     elif standing is Outcome.OPEN:
-        _ask_voters(quorum, role, pre_vote=True)
+        _ask_voters(quorum, role, now_ms, pre_vote=True)
 
 
-def lose_pre_vote(quorum: Quorum, role: Prospective) -> None:
+def lose_pre_vote(quorum: Quorum, role: Prospective, now_ms: int) -> None:
     """Go back to the leader that went silent, or wait for another."""
     assert quorum.role is role, quorum.role
     if quorum.config.listener in role.leader_endpoints:
         quorum.become_follower(
-            Trigger.PRE_VOTE_LOST, quorum.epoch, quorum.leader_id, role.leader_endpoints
+            Trigger.PRE_VOTE_LOST, quorum.epoch, quorum.leader_id, role.leader_endpoints, now_ms
         )
     else:
-        quorum.become_unattached(Trigger.PRE_VOTE_LOST, quorum.epoch, quorum.leader_id)
+        quorum.become_unattached(Trigger.PRE_VOTE_LOST, quorum.epoch, now_ms, quorum.leader_id)
 
 
-def _act_candidate(quorum: Quorum, role: Candidate) -> None:
+def _act_candidate(quorum: Quorum, role: Candidate, now_ms: int) -> None:
     standing = outcome(quorum.voters.latest, role.answers)
     assert quorum.is_voter, "observers do not campaign"
     if standing is Outcome.WON:
         if not quorum.log_is_changing:
-            take_office(quorum)
-    elif role.election_deadline_ms <= quorum.now_ms:
-        quorum.become_prospective(Trigger.ELECTION_TIMEOUT)
+            take_office(quorum, now_ms)
+    elif role.election_deadline_ms <= now_ms:
+        quorum.become_prospective(Trigger.ELECTION_TIMEOUT, now_ms)
     elif standing is Outcome.OPEN and _is_log_durable(quorum):
-        _ask_voters(quorum, role, pre_vote=False)
+        _ask_voters(quorum, role, now_ms, pre_vote=False)
 
 
 def _is_log_durable(quorum: Quorum) -> bool:
@@ -127,13 +127,15 @@ def _is_log_durable(quorum: Quorum) -> bool:
     return not quorum.log_is_changing and log.flushed_end_offset == log.log_end_offset
 
 
-def _ask_voters(quorum: Quorum, role: Prospective | Candidate, *, pre_vote: bool) -> None:
+def _ask_voters(
+    quorum: Quorum, role: Prospective | Candidate, now_ms: int, *, pre_vote: bool
+) -> None:
     """Send Vote to every voter that has not answered yet and may be sent to."""
     assert quorum.election.voted_id == quorum.config.key.id or pre_vote, quorum.election
     for voter, address in _reachable_voters(quorum):
         if voter not in role.answers:
             request = vote.build_request(quorum, voter, pre_vote=pre_vote)
-            quorum.effects.append(quorum.peers.send(voter, address, request, quorum.now_ms))
+            quorum.effects.append(quorum.peers.send(voter, address, request, now_ms))
 
 
 def _reachable_voters(quorum: Quorum) -> list[tuple[ReplicaId, Address]]:
@@ -149,29 +151,29 @@ def _reachable_voters(quorum: Quorum) -> list[tuple[ReplicaId, Address]]:
     return found
 
 
-def _act_follower(quorum: Quorum, role: Follower) -> None:
-    is_late = role.fetch_deadline_ms <= quorum.now_ms
+def _act_follower(quorum: Quorum, role: Follower, now_ms: int) -> None:
+    is_late = role.fetch_deadline_ms <= now_ms
     if is_late and quorum.is_voter:
-        quorum.become_prospective(Trigger.FETCH_TIMEOUT)
+        quorum.become_prospective(Trigger.FETCH_TIMEOUT, now_ms)
         return
     address = role.leader_endpoints[quorum.config.listener]
     assert quorum.leader_id != quorum.config.key.id, "nobody follows itself"
     leader_id = quorum.leader_id
     if is_late or not quorum.peers.is_trusted(leader_id):
-        _fetch_from_anybody(quorum)
+        _fetch_from_anybody(quorum, now_ms)
         return
     # An answer still due from another node, which may be cut off, must not keep us from the leader:
     # a fetch answer counts only for the log's end that was asked with.
     if not quorum.peers.is_ready(leader_id):
         return
-    request = request_to_leader(quorum, role)
+    request = request_to_leader(quorum, role, now_ms)
     if request is None and _may_fetch(quorum):
         if role.transfer is not None:
             request = fetch_snapshot.build_request(quorum, role.transfer)
         else:
             request = fetch.build_request(quorum)
     if request is not None:
-        quorum.effects.append(quorum.peers.send(leader_id, address, request, quorum.now_ms))
+        quorum.effects.append(quorum.peers.send(leader_id, address, request, now_ms))
 
 
 def _may_fetch(quorum: Quorum) -> bool:
@@ -183,7 +185,7 @@ def _may_fetch(quorum: Quorum) -> bool:
     return not quorum.config.is_controller or log.flushed_end_offset == log.log_end_offset
 
 
-def _fetch_from_anybody(quorum: Quorum) -> None:
+def _fetch_from_anybody(quorum: Quorum, now_ms: int) -> None:
     """Fetch from a random node that may know the leader, or be it (KIP-853 discovery)."""
     if quorum.peers.has_any_outstanding or not _may_fetch(quorum):
         return
@@ -194,7 +196,7 @@ def _fetch_from_anybody(quorum: Quorum) -> None:
     node_id, address = ready[quorum.chance.below(len(ready))]
     request = fetch.build_request(quorum)
     assert quorum.peers.is_ready(node_id), node_id
-    quorum.effects.append(quorum.peers.send(node_id, address, request, quorum.now_ms))
+    quorum.effects.append(quorum.peers.send(node_id, address, request, now_ms))
 
 
 def _bootstrap_nodes(quorum: Quorum) -> list[tuple[int, Address]]:
@@ -216,51 +218,51 @@ def _bootstrap_nodes(quorum: Quorum) -> list[tuple[int, Address]]:
     return found
 
 
-def _act_leader(quorum: Quorum, role: Leader) -> None:
-    voter_changes.settle(quorum, role)
+def _act_leader(quorum: Quorum, role: Leader, now_ms: int) -> None:
+    voter_changes.settle(quorum, role, now_ms)
     if voter_changes.is_removed(quorum, role):
-        resign(quorum, role)
+        resign(quorum, role, now_ms)
         return
-    if quorum_check_needs(quorum) > 0 and role.check_quorum_deadline_ms <= quorum.now_ms:
-        resign(quorum, role)
+    if quorum_check_needs(quorum) > 0 and role.check_quorum_deadline_ms <= now_ms:
+        resign(quorum, role, now_ms)
         return
     if quorum.shutdown_deadline_ms is not None and not quorum.is_only_voter:
-        resign(quorum, role)
+        resign(quorum, role, now_ms)
         return
     assert quorum.leader_id == quorum.config.key.id, quorum.election
-    quorum.woken += quorum.parked.take_due(quorum.now_ms)
-    if role.begin_quorum_deadline_ms <= quorum.now_ms:
-        _announce(quorum, role)
-        forget_silent_observers(quorum, role)
+    quorum.woken += quorum.parked.take_due(now_ms)
+    if role.begin_quorum_deadline_ms <= now_ms:
+        _announce(quorum, role, now_ms)
+        forget_silent_observers(quorum, role, now_ms)
 
 
-def _announce(quorum: Quorum, role: Leader) -> None:
+def _announce(quorum: Quorum, role: Leader, now_ms: int) -> None:
     """Send BeginQuorumEpoch to the voters that have not fetched for a while."""
     pace_ms = quorum.config.timing.begin_quorum_pace_ms
-    role.begin_quorum_deadline_ms = quorum.now_ms + pace_ms
-    assert role.begin_quorum_deadline_ms > quorum.now_ms
+    role.begin_quorum_deadline_ms = now_ms + pace_ms
+    assert role.begin_quorum_deadline_ms > now_ms
     for voter, address in _reachable_voters(quorum):
         key = quorum.voters.latest.nodes[voter].key
         progress = role.progress.get(key)
         fetched_ms = progress.last_fetch_ms if progress is not None else None
-        if fetched_ms is None or fetched_ms + pace_ms <= quorum.now_ms:
+        if fetched_ms is None or fetched_ms + pace_ms <= now_ms:
             request = begin_quorum_epoch.build_request(quorum, key)
-            quorum.effects.append(quorum.peers.send(voter, address, request, quorum.now_ms))
+            quorum.effects.append(quorum.peers.send(voter, address, request, now_ms))
 
 
-def _act_resigned(quorum: Quorum, role: Resigned) -> None:
+def _act_resigned(quorum: Quorum, role: Resigned, now_ms: int) -> None:
     is_stopping = quorum.shutdown_deadline_ms is not None
-    if role.election_deadline_ms <= quorum.now_ms and not is_stopping and quorum.epoch < EPOCH_MAX:
-        quorum.become_unattached(Trigger.ELECTION_TIMEOUT, LeaderEpoch(quorum.epoch + 1))
+    if role.election_deadline_ms <= now_ms and not is_stopping and quorum.epoch < EPOCH_MAX:
+        quorum.become_unattached(Trigger.ELECTION_TIMEOUT, LeaderEpoch(quorum.epoch + 1), now_ms)
         return
     assert quorum.leader_id == quorum.config.key.id, quorum.election
     for voter, address in _reachable_voters(quorum):
         if voter not in role.acknowledged:
             request = end_quorum_epoch.build_request(quorum, role)
-            quorum.effects.append(quorum.peers.send(voter, address, request, quorum.now_ms))
+            quorum.effects.append(quorum.peers.send(voter, address, request, now_ms))
 
 
-def _finish_shutdown(quorum: Quorum) -> None:
+def _finish_shutdown(quorum: Quorum, now_ms: int) -> None:
     """End a graceful stop: at once where nobody depends on this replica, else in time."""
     deadline_ms = quorum.shutdown_deadline_ms
     if deadline_ms is None:
@@ -268,7 +270,7 @@ def _finish_shutdown(quorum: Quorum) -> None:
     role = quorum.role
     somebody_else_campaigns = isinstance(role, Unattached) and quorum.epoch > quorum.shutdown_epoch
     if (
-        deadline_ms <= quorum.now_ms
+        deadline_ms <= now_ms
         or isinstance(role, Follower)
         or somebody_else_campaigns
         or not quorum.is_voter
@@ -279,9 +281,11 @@ def _finish_shutdown(quorum: Quorum) -> None:
         assert not isinstance(role, Leader) or quorum.is_only_voter, role
 
 
-def deadline_ms(quorum: Quorum) -> int | None:
-    """Return when `act` has something to do by itself; None where only an event can tell."""
-    now_ms = quorum.now_ms
+def deadline_ms(quorum: Quorum, now_ms: int) -> int | None:
+    """Return when `act`, last done at `now_ms`, has something to do by itself.
+
+    None where only an event can tell.
+    """
     soonest_ms: int | None = None
     for deadline in (
         quorum.peers.deadline_ms(),

@@ -75,8 +75,6 @@ class Quorum:
         self.parked = ParkedFetches()
         self.ignored = IgnoredCounts()
         self.measures = Measures()
-        self.now_ms = 0
-        """The time of the step that is being made."""
         self.effects: list[Effect] = []
         self.fetched_from = Offset(0)
         """Where the last fetched records were to begin."""
@@ -150,27 +148,34 @@ class Quorum:
     # -- the door between roles ------------------------------------------------------------------
 
     def become_unattached(
-        self, trigger: Trigger, epoch: LeaderEpoch, leader_id: ReplicaId = NO_REPLICA
+        self, trigger: Trigger, epoch: LeaderEpoch, now_ms: int, leader_id: ReplicaId = NO_REPLICA
     ) -> None:
         """Wait in an epoch for its leader to show up, or for the time to campaign."""
         assert epoch <= EPOCH_MAX, epoch
         assert leader_id != self.config.key.id, leader_id
         election = self._election_at(epoch, leader_id)
-        self._enter(trigger, Unattached(self._deadline_when_unattached(trigger)), election)
+        self._enter(
+            trigger, Unattached(self._deadline_when_unattached(trigger, now_ms)), election, now_ms
+        )
 
-    def become_unattached_voted(self, asker: ReplicaKey) -> None:
+    def become_unattached_voted(self, asker: ReplicaKey, now_ms: int) -> None:
         """Give the vote of this epoch to another replica; durable before the answer leaves."""
         assert isinstance(self.role, Unattached | Prospective), self.role
         assert self.election.voted_id == NO_REPLICA, self.election
         election = replace(self.election, voted_id=asker.id, voted_directory_id=asker.directory_id)
-        deadline_ms = self.now_ms + self._draw_election_timeout_ms()
+        deadline_ms = now_ms + self._draw_election_timeout_ms()
         role: Role = Unattached(deadline_ms if self.is_voter else None)
         if isinstance(self.role, Prospective):
             role = Prospective(deadline_ms, self.role.leader_endpoints, {self.config.key.id: True})
-        self._enter(Trigger.VOTE_GRANTED, role, election)
+        self._enter(Trigger.VOTE_GRANTED, role, election, now_ms)
 
     def become_follower(
-        self, trigger: Trigger, epoch: LeaderEpoch, leader_id: ReplicaId, endpoints: Endpoints
+        self,
+        trigger: Trigger,
+        epoch: LeaderEpoch,
+        leader_id: ReplicaId,
+        endpoints: Endpoints,
+        now_ms: int,
     ) -> None:
         """Follow a leader whose address is known."""
         assert leader_id not in (NO_REPLICA, self.config.key.id), leader_id
@@ -178,48 +183,50 @@ class Quorum:
         timing = self.config.timing
         role = Follower(
             endpoints,
-            fetch_deadline_ms=self.now_ms + timing.fetch_timeout_ms,
-            voter_update_deadline_ms=self.now_ms,
+            fetch_deadline_ms=now_ms + timing.fetch_timeout_ms,
+            voter_update_deadline_ms=now_ms,
         )
-        self._enter(trigger, role, self._election_at(epoch, leader_id))
+        self._enter(trigger, role, self._election_at(epoch, leader_id), now_ms)
 
-    def become_prospective(self, trigger: Trigger) -> None:
+    def become_prospective(self, trigger: Trigger, now_ms: int) -> None:
         """Ask the voters whether an election would be won."""
         assert self.is_voter, "only members of the latest voter set campaign"
         endpoints = {} if self.leader_id == self.config.key.id else self.endpoints_of_leader()
         role = Prospective(
-            self.now_ms + self._draw_election_timeout_ms(), endpoints, {self.config.key.id: True}
+            now_ms + self._draw_election_timeout_ms(), endpoints, {self.config.key.id: True}
         )
-        self._enter(trigger, role, self.election)
+        self._enter(trigger, role, self.election, now_ms)
 
-    def become_candidate(self, trigger: Trigger) -> None:
+    def become_candidate(self, trigger: Trigger, now_ms: int) -> None:
         """Raise the epoch and vote for oneself; durable before the vote requests leave."""
         assert self.is_voter, "only members of the latest voter set campaign"
         key = self.config.key
         election = ElectionState(
             LeaderEpoch(self.epoch + 1), voted_id=key.id, voted_directory_id=key.directory_id
         )
-        self._enter(trigger, self._candidate(), election)
+        self._enter(trigger, self._candidate(now_ms), election, now_ms)
 
-    def become_leader(self) -> None:
+    def become_leader(self, now_ms: int) -> None:
         """Lead the epoch whose election was won; the caller appends the LeaderChange record."""
         assert isinstance(self.role, Candidate), self.role
         assert len(self.parked) == 0, "only a leader parks"
         role = Leader(
             self.log.log_end_offset,
-            check_quorum_deadline_ms=self.now_ms + self.config.timing.check_quorum_timeout_ms,
-            begin_quorum_deadline_ms=self.now_ms,
+            check_quorum_deadline_ms=now_ms + self.config.timing.check_quorum_timeout_ms,
+            begin_quorum_deadline_ms=now_ms,
         )
         election = replace(self.election, leader_id=self.config.key.id)
-        self._enter(Trigger.ELECTION_WON, role, election)
+        self._enter(Trigger.ELECTION_WON, role, election, now_ms)
 
-    def become_resigned(self, preferred: list[ReplicaKey]) -> None:
+    def become_resigned(self, preferred: list[ReplicaKey], now_ms: int) -> None:
         """Give the leadership up; nothing durable changes."""
         assert isinstance(self.role, Leader), self.role
-        deadline_ms = self.now_ms + self._draw_election_timeout_ms()
-        self._enter(Trigger.LEADERSHIP_ENDED, Resigned(deadline_ms, preferred), self.election)
+        deadline_ms = now_ms + self._draw_election_timeout_ms()
+        self._enter(
+            Trigger.LEADERSHIP_ENDED, Resigned(deadline_ms, preferred), self.election, now_ms
+        )
 
-    def restore(self, stored: ElectionState | None) -> None:
+    def restore(self, stored: ElectionState | None, now_ms: int) -> None:
         """Choose the role to start in (KIP-595 "Quorum State"), and write the choice back.
 
         First that applies: nothing stored; an epoch below the log's; itself as leader, which it
@@ -228,7 +235,7 @@ class Quorum:
         self.election = stored or ElectionState(LeaderEpoch(0))
         if self.log.last_epoch > self.epoch:
             self.election = ElectionState(self.log.last_epoch)
-        self.role = self._first_role()
+        self.role = self._first_role(now_ms)
         self._persist(self.election)
         if self.leader_id != NO_REPLICA and isinstance(self.role, Follower):
             self.effects.append(LeaderChanged(self.leader_id, self.epoch))
@@ -241,19 +248,19 @@ class Quorum:
             self.high_watermark = offset
             self.effects.append(HighWatermarkAdvanced(offset))
 
-    def obey_voters_in_force(self) -> None:
+    def obey_voters_in_force(self, now_ms: int) -> None:
         """Make the role fit after the voter set changed: observers do not campaign, voters do."""
         if not isinstance(self.role, Unattached):
             return
         if not self.is_voter:
             self.role.election_deadline_ms = None
         elif self.role.election_deadline_ms is None:
-            self.role.election_deadline_ms = self.now_ms + self._draw_election_timeout_ms()
+            self.role.election_deadline_ms = now_ms + self._draw_election_timeout_ms()
         assert self.is_voter == (self.role.election_deadline_ms is not None)
 
     # -- private ---------------------------------------------------------------------------------
 
-    def _enter(self, trigger: Trigger, role: Role, election: ElectionState) -> None:
+    def _enter(self, trigger: Trigger, role: Role, election: ElectionState, now_ms: int) -> None:
         rule = rule_for(self.role, trigger)
         assert type(role) in rule.targets, (type(self.role).__name__, trigger, role)
         raised = election.leader_epoch - self.epoch
@@ -267,20 +274,20 @@ class Quorum:
         before = (self.leader_id, self.epoch)
         self._leave()
         self.role = role
-        self._measure(role)
+        self._measure(role, now_ms)
         if rule.persists and election != self.election:
             self._persist(election)
         self.election = election
         if isinstance(role, Leader | Follower) or before != (self.leader_id, self.epoch):
             self.effects.append(LeaderChanged(self.leader_id, self.epoch))
 
-    def _measure(self, role: Role) -> None:
+    def _measure(self, role: Role, now_ms: int) -> None:
         """Time the search for a leader."""
-        assert self.now_ms >= 0, self.now_ms
+        assert now_ms >= 0, now_ms
         if isinstance(role, Prospective | Candidate):
-            self.measures.began_election(self.now_ms)
+            self.measures.began_election(now_ms)
         elif isinstance(role, Leader | Follower):
-            self.measures.found_leader(self.now_ms)
+            self.measures.found_leader(now_ms)
 
     def _leave(self) -> None:
         """Throw away what belongs to the present role only."""
@@ -307,7 +314,7 @@ class Quorum:
             return ElectionState(epoch, leader_id)
         return replace(self.election, leader_id=leader_id)
 
-    def _deadline_when_unattached(self, trigger: Trigger) -> int | None:
+    def _deadline_when_unattached(self, trigger: Trigger, now_ms: int) -> int | None:
         """Return when to campaign; a node that was waiting for an election keeps on waiting."""
         assert trigger is not Trigger.VOTE_GRANTED, "that draws anew"
         if not self.is_voter:
@@ -317,30 +324,30 @@ class Quorum:
             assert not isinstance(self.role, Leader | Follower)
             if self.role.election_deadline_ms is not None:
                 return self.role.election_deadline_ms
-        return self.now_ms + self._draw_election_timeout_ms()
+        return now_ms + self._draw_election_timeout_ms()
 
     def _draw_election_timeout_ms(self) -> int:
         drawn = self.config.timing.draw_election_timeout_ms(self.chance)
         assert drawn > 0, drawn
         return drawn
 
-    def _candidate(self) -> Candidate:
-        deadline_ms = self.now_ms + self._draw_election_timeout_ms()
+    def _candidate(self, now_ms: int) -> Candidate:
+        deadline_ms = now_ms + self._draw_election_timeout_ms()
         assert self.is_voter, self.config.key
         return Candidate(deadline_ms, {self.config.key.id: True})
 
-    def _first_role(self) -> Role:
+    def _first_role(self, now_ms: int) -> Role:
         election, key = self.election, self.config.key
-        deadline_ms = self.now_ms + self._draw_election_timeout_ms()
+        deadline_ms = now_ms + self._draw_election_timeout_ms()
         if election.leader_id == key.id:
             return Resigned(deadline_ms, [])
         voted = (election.voted_id, election.voted_directory_id)
         is_own_vote = election.voted_id == key.id and self.is_me(*voted)
         if is_own_vote and self.is_voter and election.leader_id == NO_REPLICA:
-            return self._candidate()
+            return self._candidate(now_ms)
         endpoints = self.endpoints_of_leader()
         if election.leader_id != NO_REPLICA and self.config.listener in endpoints:
-            fetch_deadline_ms = self.now_ms + self.config.timing.fetch_timeout_ms
-            return Follower(endpoints, fetch_deadline_ms, self.now_ms)
+            fetch_deadline_ms = now_ms + self.config.timing.fetch_timeout_ms
+            return Follower(endpoints, fetch_deadline_ms, now_ms)
         assert election.leader_id != key.id, election
         return Unattached(deadline_ms if self.is_voter else None)

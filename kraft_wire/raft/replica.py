@@ -96,6 +96,8 @@ class RaftReplica:
         assert log.log_start_offset <= log.log_end_offset, config.key
         self.quorum = Quorum(config, log, snapshots, chance, voters)
         """What it knows; for readers only."""
+        self.stepped_ms = 0
+        """When the latest step was made."""
         self._is_started = False
 
     def step(self, event: Event, now_ms: int) -> list[Effect]:
@@ -104,13 +106,13 @@ class RaftReplica:
         `now_ms` never falls. The host performs the whole list before the next step.
         """
         quorum = self.quorum
-        assert now_ms >= quorum.now_ms, (now_ms, quorum.now_ms)
+        assert now_ms >= self.stepped_ms, (now_ms, self.stepped_ms)
         assert isinstance(event, Started) is not self._is_started, event
-        quorum.now_ms = now_ms
+        self.stepped_ms = now_ms
         quorum.log_is_changing = False
         quorum.peers.expire(now_ms)
-        self._handle(event)
-        polling.act(quorum)
+        self._handle(event, now_ms)
+        polling.act(quorum, now_ms)
         self._answer_waiting()
         effects, quorum.effects = quorum.effects, []
         return effects
@@ -118,17 +120,17 @@ class RaftReplica:
     def deadline_ms(self) -> int | None:
         """Return when TimerFired is due, None where only a message can change anything."""
         assert self._is_started, "Started is the first event"
-        return polling.deadline_ms(self.quorum)
+        return polling.deadline_ms(self.quorum, self.stepped_ms)
 
     # -- events ----------------------------------------------------------------------------------
 
-    def _handle(self, event: Event) -> None:
+    def _handle(self, event: Event, now_ms: int) -> None:
         quorum = self.quorum
         match event:
             case RequestReceived():
-                self._on_request(event)
+                self._on_request(event, now_ms)
             case ResponseReceived() | RequestFailed():
-                self._on_answer(event)
+                self._on_answer(event, now_ms)
             case (
                 Started()
                 | TimerFired()
@@ -137,20 +139,20 @@ class RaftReplica:
                 | SnapshotInstalled()
                 | SnapshotRefused()
             ):
-                self._on_own_progress(event)
+                self._on_own_progress(event, now_ms)
             case AppendRequested():
-                append_records(quorum, event)
+                append_records(quorum, event, now_ms)
             case SnapshotTaken():
                 assert quorum.snapshots.size_bytes(event.snapshot_id) is not None, event
                 quorum.voters.forgotten_below(event.snapshot_id.offset)
             case ResignRequested():
                 if isinstance(quorum.role, Leader) and event.leader_epoch == quorum.epoch:
-                    resign(quorum, quorum.role)
+                    resign(quorum, quorum.role, now_ms)
             case VersionUpgradeRequested():
-                version_upgrade.upgrade(quorum, event)
+                version_upgrade.upgrade(quorum, event, now_ms)
             case ShutdownRequested():
                 assert event.timeout_ms >= 0, event
-                quorum.shutdown_deadline_ms = quorum.now_ms + event.timeout_ms
+                quorum.shutdown_deadline_ms = now_ms + event.timeout_ms
                 quorum.shutdown_epoch = quorum.epoch
             case _:
                 assert_never(event)
@@ -163,6 +165,7 @@ class RaftReplica:
         | RecordsAppended
         | SnapshotInstalled
         | SnapshotRefused,
+        now_ms: int,
     ) -> None:
         """The host did what it was told, or time has passed."""
         quorum = self.quorum
@@ -170,94 +173,96 @@ class RaftReplica:
         match event:
             case Started():
                 self._is_started = True
-                quorum.restore(event.election)
+                quorum.restore(event.election, now_ms)
                 if quorum.is_only_voter and not polling.is_campaigning(quorum):
-                    quorum.become_prospective(Trigger.ONLY_VOTER_STARTED)
+                    quorum.become_prospective(Trigger.ONLY_VOTER_STARTED, now_ms)
             case RecordsAppended():
-                obey_control_records(quorum, event.control_records)
+                obey_control_records(quorum, event.control_records, now_ms)
             case SnapshotInstalled():
-                install_snapshot(quorum, event.snapshot_id, event.control_records)
+                install_snapshot(quorum, event.snapshot_id, event.control_records, now_ms)
             case SnapshotRefused():
-                refuse_snapshot(quorum)
+                refuse_snapshot(quorum, now_ms)
             case TimerFired() | LogFlushed():
                 pass
             case _:
                 assert_never(event)
         role = quorum.role
         if isinstance(role, Leader):
-            update_high_watermark(quorum, role)
+            update_high_watermark(quorum, role, now_ms)
         elif isinstance(role, Follower):
             raise_to_leaders(quorum, role)
 
-    def _on_answer(self, event: ResponseReceived | RequestFailed) -> None:
+    def _on_answer(self, event: ResponseReceived | RequestFailed, now_ms: int) -> None:
         quorum = self.quorum
         sent = quorum.peers.take_answered(event.request_id)
         if sent is None:
             quorum.ignored.count(Ignored.LATE_ANSWER)
             return
         if isinstance(event, RequestFailed):
-            quorum.peers.rest(sent.node_id, quorum.now_ms)
+            quorum.peers.rest(sent.node_id, now_ms)
             return
         assert event.request_id == sent.request_id
         match (sent.request, event.response):
             case (VoteRequest(), VoteResponse() as response):
-                vote.on_response(quorum, sent, response)
+                vote.on_response(quorum, sent, response, now_ms)
             case (BeginQuorumEpochRequest(), BeginQuorumEpochResponse() as response):
-                begin_quorum_epoch.on_response(quorum, sent, response)
+                begin_quorum_epoch.on_response(quorum, sent, response, now_ms)
             case (EndQuorumEpochRequest(), EndQuorumEpochResponse() as response):
-                end_quorum_epoch.on_response(quorum, sent, response)
+                end_quorum_epoch.on_response(quorum, sent, response, now_ms)
             case (FetchRequest(), FetchResponse() as response):
-                fetch.on_response(quorum, sent, response)
+                fetch.on_response(quorum, sent, response, now_ms)
             case (FetchSnapshotRequest(), FetchSnapshotResponse() as response):
-                fetch_snapshot.on_response(quorum, sent, response)
+                fetch_snapshot.on_response(quorum, sent, response, now_ms)
             case _:
-                self._on_membership_answer(event, sent)
+                self._on_membership_answer(event, sent, now_ms)
 
-    def _on_membership_answer(self, event: ResponseReceived, sent: SendRequest) -> None:
+    def _on_membership_answer(
+        self, event: ResponseReceived, sent: SendRequest, now_ms: int
+    ) -> None:
         quorum = self.quorum
         assert event.request_id == sent.request_id
         match (sent.request, event.response):
             case (ApiVersionsRequest(), ApiVersionsResponse() as response):
-                add_raft_voter.on_versions(quorum, sent, response)
+                add_raft_voter.on_versions(quorum, sent, response, now_ms)
             case (AddRaftVoterRequest(), AddRaftVoterResponse() as response):
-                add_raft_voter.on_response(quorum, sent, response)
+                add_raft_voter.on_response(quorum, sent, response, now_ms)
             case (RemoveRaftVoterRequest(), RemoveRaftVoterResponse() as response):
-                remove_raft_voter.on_response(quorum, sent, response)
+                remove_raft_voter.on_response(quorum, sent, response, now_ms)
             case (UpdateRaftVoterRequest(), UpdateRaftVoterResponse() as response):
-                update_raft_voter.on_response(quorum, sent, response)
+                update_raft_voter.on_response(quorum, sent, response, now_ms)
             case _:
                 quorum.ignored.count(Ignored.UNEXPECTED_KIND)
-                quorum.peers.rest(sent.node_id, quorum.now_ms)
+                quorum.peers.rest(sent.node_id, now_ms)
 
-    def _on_request(self, event: RequestReceived) -> None:
+    def _on_request(self, event: RequestReceived, now_ms: int) -> None:
         quorum = self.quorum
         assert not quorum.log_is_changing, event
         match event.request:
             case VoteRequest() as request:
-                vote.on_request(quorum, event, request)
+                vote.on_request(quorum, event, request, now_ms)
             case BeginQuorumEpochRequest() as request:
-                begin_quorum_epoch.on_request(quorum, event, request)
+                begin_quorum_epoch.on_request(quorum, event, request, now_ms)
             case EndQuorumEpochRequest() as request:
-                end_quorum_epoch.on_request(quorum, event, request)
+                end_quorum_epoch.on_request(quorum, event, request, now_ms)
             case FetchRequest() as request:
-                fetch.on_request(quorum, event, request)
+                fetch.on_request(quorum, event, request, now_ms)
             case FetchSnapshotRequest() as request:
-                fetch_snapshot.on_request(quorum, event, request)
+                fetch_snapshot.on_request(quorum, event, request, now_ms)
             case DescribeQuorumRequest() as request:
-                describe_quorum.on_request(quorum, event, request)
+                describe_quorum.on_request(quorum, event, request, now_ms)
             case _:
-                self._on_membership_request(event)
+                self._on_membership_request(event, now_ms)
 
-    def _on_membership_request(self, event: RequestReceived) -> None:
+    def _on_membership_request(self, event: RequestReceived, now_ms: int) -> None:
         quorum = self.quorum
         assert not quorum.log_is_changing, event
         match event.request:
             case AddRaftVoterRequest() as request:
-                add_raft_voter.on_request(quorum, event, request)
+                add_raft_voter.on_request(quorum, event, request, now_ms)
             case RemoveRaftVoterRequest() as request:
-                remove_raft_voter.on_request(quorum, event, request)
+                remove_raft_voter.on_request(quorum, event, request, now_ms)
             case UpdateRaftVoterRequest() as request:
-                update_raft_voter.on_request(quorum, event, request)
+                update_raft_voter.on_request(quorum, event, request, now_ms)
             case _:
                 quorum.ignored.count(Ignored.UNEXPECTED_KIND)
 

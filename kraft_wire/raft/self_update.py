@@ -13,12 +13,12 @@ from kraft_wire.wire.message import Message
 __all__ = ["request_to_leader"]
 
 
-def request_to_leader(quorum: Quorum, role: Follower) -> Message | None:
+def request_to_leader(quorum: Quorum, role: Follower, now_ms: int) -> Message | None:
     """Return what is to be asked now, None where nothing is due."""
     assert quorum.role is role, quorum.role
-    if role.voter_update_deadline_ms > quorum.now_ms or not quorum.config.is_controller:
+    if role.voter_update_deadline_ms > now_ms or not quorum.config.is_controller:
         return None
-    role.voter_update_deadline_ms = quorum.now_ms + quorum.config.timing.fetch_timeout_ms
+    role.voter_update_deadline_ms = now_ms + quorum.config.timing.fetch_timeout_ms
     if quorum.is_voter:
         return update_raft_voter.build_request(quorum) if _has_news(quorum, role) else None
     if quorum.config.joins_by_itself and quorum.voters.kraft_version >= 1:

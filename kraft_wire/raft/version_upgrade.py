@@ -18,7 +18,7 @@ from kraft_wire.wire.generated.kraft_version_record import KRaftVersionRecord
 __all__ = ["upgrade"]
 
 
-def upgrade(quorum: Quorum, event: VersionUpgradeRequested) -> None:
+def upgrade(quorum: Quorum, event: VersionUpgradeRequested, now_ms: int) -> None:
     """Append level and voters.
 
     Errors, first match wins: NOT_LEADER_OR_FOLLOWER, INVALID_UPDATE_VERSION (a lower or unknown
@@ -31,7 +31,7 @@ def upgrade(quorum: Quorum, event: VersionUpgradeRequested) -> None:
         if voters is None:
             error = ErrorCode.INVALID_UPDATE_VERSION
         elif not event.validate_only:
-            _append(quorum, event.level, voters)
+            _append(quorum, event.level, voters, now_ms)
     quorum.effects.append(VersionUpgradeAnswered(event.ticket, error))
     assert error is not ErrorCode.NONE or isinstance(quorum.role, Leader)
 
@@ -60,9 +60,9 @@ def _reported(quorum: Quorum, level: int) -> VoterSet | None:
     return VoterSet.of(nodes)
 
 
-def _append(quorum: Quorum, level: int, voters: VoterSet) -> None:
+def _append(quorum: Quorum, level: int, voters: VoterSet, now_ms: int) -> None:
     version = KRaftVersionRecord(version=0, kraft_version=level)
-    offset = append_control_records(quorum, [version, voters.to_record()])
+    offset = append_control_records(quorum, [version, voters.to_record()], now_ms)
     quorum.voters.appended_version(offset, level)
     quorum.voters.appended_voters(Offset(offset + 1), voters)
     assert quorum.voters.kraft_version == level

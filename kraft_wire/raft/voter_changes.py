@@ -49,20 +49,20 @@ def uncommitted_error(quorum: Quorum, leader: Leader) -> ErrorCode:
     return ErrorCode.NONE if is_committed else ErrorCode.REQUEST_TIMED_OUT
 
 
-def append_voters(quorum: Quorum, voters: VoterSet) -> Offset:
+def append_voters(quorum: Quorum, voters: VoterSet, now_ms: int) -> Offset:
     """Append a voter set and take it into force; return its record's offset."""
     assert quorum.voters.latest.overlaps_majorities_of(voters), voters
     assert quorum.voters.kraft_version > 0, "a static set does not change"
     if isinstance(quorum.role, Leader) and quorum_check_needs(quorum) == 0:
         # Nobody had to be heard so far: the first period begins with the one who joins.
         timeout_ms = quorum.config.timing.check_quorum_timeout_ms
-        quorum.role.check_quorum_deadline_ms = quorum.now_ms + timeout_ms
-    offset = append_control_records(quorum, [voters.to_record()])
+        quorum.role.check_quorum_deadline_ms = now_ms + timeout_ms
+    offset = append_control_records(quorum, [voters.to_record()], now_ms)
     quorum.voters.appended_voters(offset, voters)
     return offset
 
 
-def settle(quorum: Quorum, leader: Leader) -> None:
+def settle(quorum: Quorum, leader: Leader, now_ms: int) -> None:
     """End the pending change once its record is committed, or when it takes too long.
 
     A record that is in the log stays there: only the answer says that it was not seen committed.
@@ -74,7 +74,7 @@ def settle(quorum: Quorum, leader: Leader) -> None:
     assert high_watermark is not None, "no change starts before"
     if change.record_offset is not None and change.record_offset < high_watermark:
         finish(quorum, leader, ErrorCode.NONE)
-    elif change.deadline_ms <= quorum.now_ms:
+    elif change.deadline_ms <= now_ms:
         finish(quorum, leader, ErrorCode.REQUEST_TIMED_OUT)
 
 

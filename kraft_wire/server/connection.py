@@ -1,20 +1,19 @@
 """One client connection: receives into frames, writes answers back in order.
 
 At most one request is with the node; while it is, and while answers are unsent, nothing more is
-framed, and the kernel's buffers push back on the client. Not here: where a frame ends
-(`node.framing`), which connections exist, time limits, and the node (`host`).
+framed, and the kernel's buffers push back on the client. Not here: where a frame ends (`framing`),
+how bytes reach the socket (`transport`), which connections exist, time limits, the node (`host`).
 """
 
-import os
-import socket
 from typing import Final, Protocol
 
 from kraft_wire.model import FileSlice
-from kraft_wire.node.limits import ServerLimits, Waiting
+from kraft_wire.node.limits import RequestMemory, ServerLimits, Waiting
 from kraft_wire.node.outputs import Buffers, Peer, Rejection
 from kraft_wire.server.clock import now_ms
 from kraft_wire.server.framing import Framing
 from kraft_wire.server.send_queue import SendQueue
+from kraft_wire.server.transport import Transport
 
 __all__ = ["RECEIVE_BYTES", "Connection", "ConnectionHost"]
 
@@ -22,8 +21,6 @@ RECEIVE_BYTES: Final = 256 * 1024
 """The shared receive buffer: one wake-up takes this much at most, so that none starves others."""
 _SLICE_MS: Final = 5
 """Time after which a connection with more requests lets others be served first."""
-_MORE_FOLLOWS: Final = getattr(socket, "MSG_MORE", 0)
-"""Keeps the head of an answer back for its records, so that they wake the client once."""
 _PAUSE_BYTES: Final = 1024 * 1024
 """Unsent answers after which they are written first: small requests may have large answers."""
 
@@ -33,6 +30,7 @@ class ConnectionHost(Protocol):
 
     receive_view: memoryview
     limits: ServerLimits
+    memory: RequestMemory
 
     def watch_reads(self, connection: "Connection", wanted: bool) -> None: ...
     def watch_writes(self, connection: "Connection", wanted: bool) -> None: ...
@@ -42,27 +40,19 @@ class ConnectionHost(Protocol):
     def defer(self, connection: "Connection") -> None:
         """Let other connections be served, then clear `is_deferred` and call `resume`."""
 
-    def reserve(self, connection: "Connection", size_bytes: int) -> bool:
-        """Count the bytes of a growing frame; false when all connections hold too many."""
-
-    def reject(self, connection: "Connection", rejection: Rejection) -> None:
-        """Close with a log line."""
-
-    def lost(self, connection: "Connection") -> None:
-        """Take note that the peer is gone."""
+    def drop(self, connection: "Connection", rejection: Rejection | None = None) -> None:
+        """Close a connection whose peer is gone, or whose peer is refused."""
 
 
 class Connection:
     """The bytes of one client, both ways."""
 
-    def __init__(self, host: ConnectionHost, sock: socket.socket, peer: Peer, at_ms: int) -> None:
+    def __init__(self, host: ConnectionHost, transport: Transport, peer: Peer, at_ms: int) -> None:
         self._host = host
-        self.sock = sock
+        self.transport = transport
         self.peer = peer
         self.framing = Framing(host.limits)
         self._queue = SendQueue()
-        self.received_bytes = 0
-        self.sent_bytes = 0
         self.awaits_answer = False
         self.is_dirty = False
         """Listed by the host for `settle`."""
@@ -80,28 +70,31 @@ class Connection:
 
     def on_readable(self, at_ms: int) -> None:
         """Receive once, and deliver what became whole."""
-        framing = self.framing
+        framing, transport = self.framing, self.transport
         room = framing.room()
         try:
             if room is None:
-                count = self.sock.recv_into(self._host.receive_view)
+                count = transport.recv_into(self._host.receive_view)
             else:
                 with room:
-                    count = self.sock.recv_into(room)
+                    count = transport.recv_into(room)
         except (BlockingIOError, InterruptedError):
+            if transport.unsent_bytes:
+                self._watch_writes(True)
             return
         except OSError:
             count = 0
         if not count:
-            self._host.lost(self)
+            self._host.drop(self)
             return
         self.last_active_ms = at_ms
-        self.received_bytes += count
         if room is None:
             framing.feed(self._host.receive_view[:count])
         else:
             framing.filled(count)
         self._deliver_frames()
+        if transport.has_pending and self._reads_watched:
+            self._defer()  # the loop does not see them
 
     def resume(self) -> None:
         """Go on with what was received while a request was with the node."""
@@ -110,8 +103,11 @@ class Connection:
         if self.framing.has_begun:
             self.last_active_ms = now_ms()
             self._deliver_frames()
-        if not (self._reads_watched or self.awaits_answer or self.is_deferred or self.is_closed):
-            self._watch_reads(True)
+        if self.awaits_answer or self.is_deferred or self.is_closed:
+            return
+        self._watch_reads(True)
+        if self.transport.has_pending:
+            self.on_readable(now_ms())
 
     def _deliver_frames(self) -> None:
         """Deliver whole frames until one is with the node; hold back the rest."""
@@ -125,7 +121,7 @@ class Connection:
             if frame is None:
                 break
             if isinstance(frame, Rejection):
-                self._host.reject(self, frame)
+                self._host.drop(self, frame)
                 return
             self.awaits_answer = True
             self._host.deliver(self, frame)
@@ -149,7 +145,7 @@ class Connection:
         else:
             if self.frame_began_ms < 0:
                 self.frame_began_ms = self.last_active_ms
-            if not self._host.reserve(self, self.framing.room_bytes):
+            if not self._host.memory.reserve(self.peer.connection_id, self.framing.room_bytes):
                 self._watch_reads(False)
 
     def _defer(self) -> None:
@@ -158,25 +154,23 @@ class Connection:
 
     def waiting(self) -> Waiting:
         """Return what the time limits are judged by."""
-        return Waiting(
-            self.opened_ms,
-            self.last_active_ms,
-            self.frame_began_ms,
-            self.framing.held_bytes,
-            self.peer.requests_count,
-        )
+        times = (self.opened_ms, self.last_active_ms, self.frame_began_ms)
+        held, unsent = self.framing.held_bytes, self.unsent_bytes
+        return Waiting(*times, held, unsent, self.peer.requests_count)
 
     def memory_is_free(self) -> None:
         """Go on receiving a frame that was held up by the bound on all requests' bytes."""
         if not self.awaits_answer and not self.is_closed:
             self._watch_reads(True)
+            if self.transport.has_pending:
+                self._defer()
 
     # -- bytes out -------------------------------------------------------------------------------
 
     @property
     def unsent_bytes(self) -> int:
         """Bytes of answers that the peer has not taken yet."""
-        return self._queue.size_bytes
+        return self._queue.size_bytes + self.transport.unsent_bytes
 
     def answered(self, buffers: Buffers, size_bytes: int) -> None:
         """Queue an answer; `settle` writes it together with its neighbours."""
@@ -187,56 +181,52 @@ class Connection:
         """Write what is queued, then go on reading; or wait until the socket takes more."""
         if self.is_closed:
             return
-        queue = self._queue
-        if queue.size_bytes:
+        queue, transport = self._queue, self.transport
+        if queue.size_bytes or transport.unsent_bytes:
             try:
                 self._write()
             except (BlockingIOError, InterruptedError):
                 pass
             except OSError:
-                self._host.lost(self)
+                self._host.drop(self)
                 return
-        if queue.size_bytes:
+        if queue.size_bytes or transport.unsent_bytes:
             if not self._holds_too_much():
                 self._watch_writes(True)
             return
         if self._writes_watched:
             self._watch_writes(False)
         if self.is_last_answer and not self.awaits_answer:
-            self._host.lost(self)
+            self._host.drop(self)
             return
-        if self.framing.has_begun or not self._reads_watched:
+        if self.framing.has_begun or not self._reads_watched or transport.has_pending:
             self.resume()
 
     def _holds_too_much(self) -> bool:
         """Close a peer that does not take its answers, when they fill the memory it may have."""
         bytes_max = self._host.limits.unsent_bytes_max
-        if self.unsent_bytes <= bytes_max or (held := self._queue.held_bytes()) <= bytes_max:
+        held = self._queue.held_bytes() + self.transport.unsent_bytes
+        if held <= bytes_max:
             return False
         details = (("unsent", held), ("allowed", bytes_max))
-        self._host.reject(self, Rejection("write_buffer_full", details=details))
+        self._host.drop(self, Rejection("write_buffer_full", details=details))
         return True
 
     def _write(self) -> None:
         """Write until done; BlockingIOError when the socket is full."""
-        queue, sock = self._queue, self.sock
+        queue, transport = self._queue, self.transport
+        if transport.unsent_bytes:
+            transport.flush()
         while queue.size_bytes:
             part = queue.next_part()
             if isinstance(part, FileSlice):
-                sent = os.sendfile(
-                    sock.fileno(), part.file.fileno(), part.position, part.size_bytes
-                )
+                sent = transport.sendfile(part)
                 if not sent:
                     # The segment was cut below the slice: the frame cannot be completed any more.
                     raise ConnectionAbortedError("a log segment ended inside an answer")
-            elif len(part) == 1:
-                sent = sock.send(part[0], 0 if queue.ends_with(part) else _MORE_FOLLOWS)
             else:
-                sent = sock.sendmsg(part, (), 0 if queue.ends_with(part) else _MORE_FOLLOWS)
-            self.sent_bytes += sent
+                sent = transport.send(part, not queue.ends_with(part))
             queue.wrote(sent)
-
-    # -- the event loop's interest ---------------------------------------------------------------
 
     def _watch_reads(self, wanted: bool) -> None:
         if self._reads_watched != wanted and not self.is_closed:
@@ -250,10 +240,9 @@ class Connection:
 
     def close(self) -> None:
         """Close the socket and drop everything; the host has already forgotten this connection."""
+        self._watch_reads(False)
+        self._watch_writes(False)
         self.is_closed = True
-        self._host.watch_reads(self, False)
-        if self._writes_watched:
-            self._host.watch_writes(self, False)
         self._queue.clear()
         self.framing.clear()
-        self.sock.close()
+        self.transport.close()

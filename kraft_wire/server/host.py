@@ -33,6 +33,7 @@ from kraft_wire.node.outputs import (
 from kraft_wire.server.clock import now_ms, wall_ms
 from kraft_wire.server.connection import RECEIVE_BYTES, Connection
 from kraft_wire.server.peers import Links
+from kraft_wire.server.transport import PlainTransport
 
 __all__ = ["Host"]
 
@@ -87,9 +88,9 @@ class Host:
             return
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connection = Connection(self, sock, peer, now)
+        connection = Connection(self, PlainTransport(sock), peer, now)
         self.connections[peer.connection_id] = connection
-        self._loop.add_reader(sock.fileno(), self._readable, connection)
+        self.watch_reads(connection, True)
 
     def _readable(self, connection: Connection) -> None:
         connection.on_readable(now_ms())
@@ -119,32 +120,26 @@ class Host:
 
     def watch_reads(self, connection: Connection, wanted: bool) -> None:
         if wanted:
-            self._loop.add_reader(connection.sock.fileno(), self._readable, connection)
+            self._loop.add_reader(connection.transport.fileno(), self._readable, connection)
         else:
-            self._loop.remove_reader(connection.sock.fileno())
+            self._loop.remove_reader(connection.transport.fileno())
 
     def watch_writes(self, connection: Connection, wanted: bool) -> None:
         if wanted:
-            self._loop.add_writer(connection.sock.fileno(), self._writable, connection)
+            self._loop.add_writer(connection.transport.fileno(), self._writable, connection)
         else:
-            self._loop.remove_writer(connection.sock.fileno())
+            self._loop.remove_writer(connection.transport.fileno())
 
-    def reject(self, connection: Connection, rejection: Rejection) -> None:
-        """Close a connection with a log line."""
-        self.log.rejected(connection.peer, rejection, now_ms())
-        self.lost(connection)
-
-    def lost(self, connection: Connection) -> None:
-        """Forget a connection whose peer is gone or was refused."""
+    def drop(self, connection: Connection, rejection: Rejection | None = None) -> None:
+        """Close and forget a connection; a rejection becomes a log line."""
+        if rejection is not None:
+            self.log.rejected(connection.peer, rejection, now_ms())
         if self.connections.pop(connection.peer.connection_id, None) is None:
             return
         connection.close()
         self._admission.released(connection.peer.client_host)
         self._release(connection.peer.connection_id)
         self.node.connection_closed(connection.peer.connection_id)
-
-    def reserve(self, connection: Connection, size_bytes: int) -> bool:
-        return self.memory.reserve(connection.peer.connection_id, size_bytes)
 
     def _release(self, connection_id: int) -> None:
         for starved in self.memory.release(connection_id):
@@ -162,11 +157,10 @@ class Host:
         """Let the node act on time."""
         self._timer, self._timer_ms = None, -1
         self.node.tick(now_ms(), wall_ms())
-        self._drain()
-        self._finish_wake_up()
+        self.settle_all()
 
     def settle_all(self) -> None:
-        """Carry out what the node asked for outside of a wake-up: at start and stop."""
+        """Carry out what the node asked for outside of a connection's wake-up."""
         self._drain()
         self._finish_wake_up()
 
@@ -189,10 +183,7 @@ class Host:
             case NoReply():
                 connection.answered([], 0)
             case Close(rejection=rejection):
-                if rejection is None:
-                    self.lost(connection)
-                else:
-                    self.reject(connection, rejection)
+                self.drop(connection, rejection)
                 return
         if output.connection_id in self.memory.held:
             self._release(output.connection_id)
@@ -207,11 +198,10 @@ class Host:
                 self._flush(output)
             case LimitsChanged(limits=limits, spared_listeners=spared):
                 self.limits = self._admission.limits = limits
-                open_ones = self.connections.values()
-                may_go = [each for each in open_ones if each.peer.listener not in spared]
-                may_go.sort(key=lambda each: each.last_active_ms)
+                oldest = sorted(self.connections.values(), key=lambda each: each.last_active_ms)
+                may_go = [each for each in oldest if each.peer.listener not in spared]
                 for connection in may_go[: self._admission.excess_count]:
-                    self.reject(connection, Rejection("too_many_connections"))
+                    self.drop(connection, Rejection("too_many_connections"))
             case ServeClients():
                 self.serve_clients()
             case StopProcess(reason=reason):
@@ -254,8 +244,7 @@ class Host:
             self._stop_at_once(str(failure))
             return
         self.node.flushed(flush_id, now_ms())
-        self._drain()
-        self._finish_wake_up()
+        self.settle_all()
 
     # -- time limits -----------------------------------------------------------------------------
 
@@ -266,12 +255,8 @@ class Host:
             if connection.awaits_answer or self.memory.is_starved(connection_id):
                 continue
             reason = overdue(connection.waiting(), self.limits, now)
-            if reason == "idle" and connection.unsent_bytes:
-                self.reject(connection, Rejection("answers_not_taken"))
-            elif reason == "idle":
-                self.lost(connection)
-            elif reason is not None:
-                self.reject(connection, Rejection(reason))
+            if reason is not None:
+                self.drop(connection, None if reason == "idle" else Rejection(reason))
         self._sweeper = self._loop.call_later(_SWEEP_SECONDS, self._sweep)
 
     def stop(self) -> None:
@@ -286,7 +271,7 @@ class Host:
         """Close connections that owe and are owed nothing; return how many are left."""
         for connection in list(self.connections.values()):
             if not connection.awaits_answer and not connection.unsent_bytes:
-                self.lost(connection)
+                self.drop(connection)
             else:
                 connection.is_last_answer = True
         return len(self.connections)

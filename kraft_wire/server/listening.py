@@ -26,16 +26,12 @@ def bound_sockets(
             bound.append((listener, sock))
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             sock.setblocking(False)
-            _bind(listener, sock)
+            try:
+                sock.bind((listener.host, listener.port))
+            except OSError as error:
+                place = f"{listener.name}://{listener.host}:{listener.port}"
+                raise StartError(f"cannot listen on {place}: {error.strerror or error}") from error
         yield bound
     finally:
         for _, sock in bound:
             sock.close()
-
-
-def _bind(listener: Listener, sock: socket.socket) -> None:
-    try:
-        sock.bind((listener.host, listener.port))
-    except OSError as error:
-        place = f"{listener.name}://{listener.host}:{listener.port}"
-        raise StartError(f"cannot listen on {place}: {error.strerror or error}") from error

@@ -1,4 +1,4 @@
-"""The process that a server runs in: its log, its event loop, its signals and exits.
+"""The process that a server runs in: its log, event loop, descriptors, signals and exits.
 
 The first SIGTERM or SIGINT stops gracefully, which is the server's matter; the second at once. What
 ends the process at once leaves the data as it is: what a failed assert says about the state is
@@ -8,6 +8,7 @@ unknown, and after a failed flush nothing may be written any more.
 import asyncio
 import gc
 import os
+import resource
 import signal
 import sys
 import traceback
@@ -19,16 +20,19 @@ from typing import NoReturn
 
 from kraft_wire.model import FsyncFailed, StorageError
 from kraft_wire.node.event_log import EventLog, Line
+from kraft_wire.node.limits import UNBOUNDED
 
-__all__ = ["ServerProcess"]
+__all__ = ["ServerProcess", "connections_possible"]
 
 _STOPPED_AT_ONCE = 130
 _BROKEN = 70
 """Exit code after a failed flush or a broken invariant."""
+_CONNECTIONS_PERCENT = 80
+"""Share of the descriptors that connections may take: files of logs need them too."""
 
 
 class ServerProcess:
-    """This process, as a server asks for it (`server.serve.Process`)."""
+    """This process, as `serve` and the command need it."""
 
     def __init__(self) -> None:
         self.log = EventLog(_write_line)
@@ -41,7 +45,7 @@ class ServerProcess:
         gc.freeze()
 
     def new_loop(self, stop: Callable[[], None]) -> asyncio.AbstractEventLoop:
-        """Return the fastest loop there is; the first signal makes it call `stop`."""
+        """Return the fastest loop; the first signal calls `stop`, a stray exception ends it."""
         try:
             import uvloop
         except ImportError:
@@ -88,6 +92,17 @@ class ServerProcess:
         if isinstance(error, BaseException):
             traceback.print_exception(error)
         self.break_off(str(context.get("message", "unknown")))
+
+
+def connections_possible() -> int:
+    """Return how many connections there are descriptors for; raise the soft limit, as JVMs do."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with suppress(OSError, ValueError):  # refused by the system: the soft limit stays
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+            soft = hard
+    share = soft * _CONNECTIONS_PERCENT // 100
+    return UNBOUNDED if soft == resource.RLIM_INFINITY else min(UNBOUNDED, share)
 
 
 def _write_line(line: str) -> None:

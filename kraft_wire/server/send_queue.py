@@ -5,14 +5,13 @@ the host's sendfile. What `next_part` returned stays in front until `wrote` says
 """
 
 from collections import deque
-from typing import Final, TypeAlias
+from typing import Final
 
 from kraft_wire.model import FileSlice
 from kraft_wire.node.outputs import Buffers
+from kraft_wire.wire.structs import Buffer
 
 __all__ = ["SendQueue"]
-
-Buffer: TypeAlias = bytes | bytearray | memoryview
 
 _SENDFILE_BYTES_MIN: Final = 64 * 1024
 """Below this, reading and joining is cheaper than a system call of its own."""

@@ -1,38 +1,25 @@
 """Serves one node until a signal: accepting connections, and the order of a stop.
 
 Sockets are bound before there is a node, and listen only now, those for clients once the broker
-runs: the backlog would take them before requests are answered. Not here: what binds them, makes a
-node, chooses the loop and ends the process (`cli`).
+runs: the backlog would take them before requests are answered. Not here: what binds them
+(`listening`), chooses the loop and ends the process (`process`), or makes a node (`cli`).
 """
 
-import asyncio
 import socket
 from collections.abc import Callable, Sequence
-from typing import NoReturn, Protocol
 
 from kraft_wire.node.config.node_config import Listener
-from kraft_wire.node.event_log import EventLog
 from kraft_wire.node.node import Node
 from kraft_wire.server.clock import now_ms
 from kraft_wire.server.host import Host
+from kraft_wire.server.process import ServerProcess
 
-__all__ = ["Process", "Serving"]
+__all__ = ["Serving"]
 
 _ACCEPTS_PER_WAKE_UP = 64
 _ACCEPT_PAUSE_SECONDS = 0.1
 _STOP_GRACE_SECONDS = 5.0
 _STOP_STEP_SECONDS = 0.01
-
-
-class Process(Protocol):
-    """What serving asks of the process around it."""
-
-    log: EventLog
-
-    def new_loop(self, stop: Callable[[], None]) -> asyncio.AbstractEventLoop:
-        """Return a loop that stops by signals, and ends the process by unexpected exceptions."""
-
-    def break_off(self, reason: str) -> NoReturn: ...
 
 
 class Serving:
@@ -42,7 +29,7 @@ class Serving:
         self,
         node: Node,
         sockets: list[tuple[Listener, socket.socket]],
-        process: Process,
+        process: ServerProcess,
     ) -> None:
         self._node = node
         self._process = process
@@ -117,7 +104,7 @@ class Serving:
             self.loop.call_later(_STOP_STEP_SECONDS, self._drain_connections, until)
             return
         for connection in list(self.host.connections.values()):
-            self.host.lost(connection)
+            self.host.drop(connection)
         self.host.stop()
         self._node.stop()
         self._process.log.event("stopped", clean=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.apache.java_process import JavaFailed, run_java
 from tests.apache.node import ApacheNode
 
 
@@ -24,7 +23,7 @@ class ApacheBroker(ApacheNode):
         """`voters` as in `controller.quorum.voters`: id@host:port, separated by commas."""
         super().__init__(directory, overrides=overrides, heap_mb=256)
         self.node_id = node_id
-        self._cluster_id = cluster_id
+        self.cluster_id = cluster_id
         self._voters = voters
 
     def properties(self) -> dict[str, str]:
@@ -37,13 +36,3 @@ class ApacheBroker(ApacheNode):
             "controller.quorum.voters": self._voters,
             **self._overrides,
         }
-
-    def format(self) -> None:
-        """Format with Apache's own tool, for the cluster of the controllers."""
-        self.directory.mkdir(parents=True, exist_ok=True)
-        lines = [f"{key}={value}\n" for key, value in self.properties().items()]
-        self.properties_file.write_text("".join(lines))
-        arguments = ["format", "-t", self._cluster_id, "-c", str(self.properties_file)]
-        done = run_java("kafka.tools.StorageTool", arguments)
-        if done.exit_code != 0:
-            raise JavaFailed(done.text)

@@ -6,26 +6,23 @@ mistake of the test. Formatting and starting take seconds, so tests share one pe
 
 from __future__ import annotations
 
-import signal
-import socket
-import subprocess
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
+from typing import Self
 
 from tests.apache import jars
 from tests.apache.java_process import LEAN_FLAGS, JavaFailed, java_command, run_java
-from tests.ending import end
 from tests.ports import free_port
+from tests.process import Process, accepts, write_properties
 
 CLUSTER_ID = "kWjudgeAAAAAAAAAAAAAAA"
-START_SECONDS_MAX = 120
-STOP_SECONDS_MAX = 60
 
 
-class ApacheNode:
+class ApacheNode(Process):
     """Format a directory, start one 4.3.1 node over it, stop it, start it again."""
+
+    cluster_id = CLUSTER_ID
+    format_options: Sequence[str] = ()
 
     def __init__(
         self,
@@ -35,15 +32,15 @@ class ApacheNode:
         heap_mb: int = 384,
         flags: Sequence[str] = (*LEAN_FLAGS, "-Xms64m"),
     ) -> None:
+        super().__init__(directory / "apache.log")
         self.directory = directory
+        self.directory_of_work = directory
         self.data = directory / "data"
-        self.log = directory / "apache.log"
         self._heap_mb = heap_mb
         self._flags = list(flags)
         self._port = free_port()
         self._controller_port = free_port()
         self._overrides = dict(overrides or {})
-        self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def bootstrap(self) -> str:
@@ -54,12 +51,6 @@ class ApacheNode:
     def controller_bootstrap(self) -> str:
         """``host:port`` of the controller's listener."""
         return f"127.0.0.1:{self._controller_port}"
-
-    @property
-    def pid(self) -> int:
-        """The process id of the running node."""
-        assert self._process is not None, "the node is not running"
-        return self._process.pid
 
     @property
     def properties_file(self) -> Path:
@@ -93,78 +84,31 @@ class ApacheNode:
             **self._overrides,
         }
 
+    def configure(self) -> None:
+        """Write the properties, and format nothing."""
+        write_properties(self.properties_file, self.properties())
+
     def format(self) -> None:
         """Write the properties and format the data directory with Apache's own tool."""
-        self.directory.mkdir(parents=True, exist_ok=True)
-        lines = [f"{key}={value}\n" for key, value in self.properties().items()]
-        self.properties_file.write_text("".join(lines))
-        arguments = ["format", "-t", CLUSTER_ID, "-c", str(self.properties_file)]
-        done = run_java("kafka.tools.StorageTool", arguments)
+        self.configure()
+        arguments = ["format", "-t", self.cluster_id, "-c", str(self.properties_file)]
+        done = run_java("kafka.tools.StorageTool", [*arguments, *self.format_options])
         if done.exit_code != 0:
             raise JavaFailed(done.text)
 
-    def start(self) -> None:
-        """Start the node and wait until its listener answers."""
-        assert self._process is None, "the node is running"
-        command = java_command(
+    def command(self) -> list[str]:
+        return java_command(
             "kafka.Kafka",
             [str(self.properties_file)],
             heap_mb=self._heap_mb,
             base_flags=self._flags,
             flags=["-Djudge.level=WARN"],
         )
-        with self.log.open("ab") as log:
-            self._process = subprocess.Popen(
-                command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd=self.directory
-            )
-        try:
-            self._await_listener()
-        except BaseException:
-            self.kill()
-            raise
 
-    def _await_listener(self) -> None:
-        assert self._process is not None
-        deadline = time.monotonic() + START_SECONDS_MAX
-        while not self._accepts():
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                raise JavaFailed(self.log.read_text(errors="replace")[-4000:])
-            time.sleep(0.1)
+    def is_ready(self) -> bool:
+        return accepts(self._port)
 
-    def stop(self) -> int:
-        """SIGTERM: a controlled shutdown that leaves clean logs."""
-        return self._end(signal.SIGTERM)
-
-    def kill(self) -> None:
-        """SIGKILL."""
-        self._end(signal.SIGKILL)
-
-    def restart(self) -> None:
-        """A graceful stop and a new start over the same data."""
-        self.stop()
-        self.start()
-
-    def _accepts(self) -> bool:
-        with socket.socket() as probe:
-            probe.settimeout(1)
-            return probe.connect_ex(("127.0.0.1", self._port)) == 0
-
-    def _end(self, number: signal.Signals) -> int:
-        process, self._process = self._process, None
-        if process is None or process.poll() is not None:
-            return 0
-        return end(process, number, STOP_SECONDS_MAX)
-
-    def __enter__(self) -> ApacheNode:
+    def __enter__(self) -> Self:
         jars.jar_directory()
         self.format()
-        self.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
+        return super().__enter__()

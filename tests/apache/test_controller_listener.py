@@ -37,8 +37,9 @@ from kraft_wire.wire.generated.vote import VoteRequest
 from kraft_wire.wire.header import RequestHeader, encode_request_header, parse_response_header
 from kraft_wire.wire.message import Message
 from tests.apache.node import ApacheNode
-from tests.quorum_processes import SECONDS_MAX, QuorumProcesses
+from tests.quorum_processes import QuorumProcesses
 from tests.server.wire_client import WireClient
+from tests.waiting import HANG_S
 
 pytestmark = pytest.mark.java
 
@@ -71,7 +72,7 @@ def addresses(
 def await_registration(address: str) -> None:
     """Wait until a controller shows itself and its features: it does a little after it leads."""
     request = DescribeClusterRequest(endpoint_type=2)
-    deadline = time.monotonic() + SECONDS_MAX
+    deadline = time.monotonic() + HANG_S
     while True:
         with WireClient(address) as client:
             shown = client.call(request, 1, DescribeClusterResponse).brokers

@@ -59,15 +59,6 @@ class State(NamedTuple):
     """Of transactional topics, as a read_committed consumer gets them."""
 
 
-class ApacheHere(ApacheNode):
-    """Apache's node over `home/data`, which it may not have formatted itself."""
-
-    def configure(self) -> None:
-        """Write server.properties without formatting."""
-        lines = [f"{key}={value}\n" for key, value in self.properties().items()]
-        self.properties_file.write_text("".join(lines))
-
-
 def topics_of(prefix: str) -> dict[str, dict[str, str]]:
     """Four topics per codec, one of them with its own settings, and a compacted one."""
     topics = {f"{prefix}-{codec}-{n}": ROLLING for codec in CODECS for n in range(4)}
@@ -242,7 +233,7 @@ def the_same(before: State, after: State) -> None:
 def test_apache_serves_what_we_wrote_and_we_what_apache_added(tmp_path: Path) -> None:
     began = time.monotonic()
     ours = ServerProcess(tmp_path, overrides=OFFSETS_TOPIC)
-    apache = ApacheHere(tmp_path, overrides=OFFSETS_TOPIC)
+    apache = ApacheNode(tmp_path, overrides=OFFSETS_TOPIC)
     names, groups = list(topics_of("ours")), ["g-1", "g-2"]
     with ours:
         create(ours.bootstrap, topics_of("ours"))
@@ -282,7 +273,7 @@ def test_we_serve_what_apache_formatted_and_wrote_and_apache_what_we_added(
     tmp_path: Path, end: str
 ) -> None:
     began = time.monotonic()
-    apache = ApacheHere(tmp_path, overrides=OFFSETS_TOPIC)
+    apache = ApacheNode(tmp_path, overrides=OFFSETS_TOPIC)
     ours = ServerProcess(tmp_path, overrides=OFFSETS_TOPIC)
     names, groups, transactional = list(topics_of("theirs")), ["g-1", "g-2"], ["transactional"]
     apache.format()

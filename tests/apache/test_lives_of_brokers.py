@@ -51,7 +51,8 @@ from tests.apache.broker_story import Storyteller, recorded
 from tests.apache.java_process import run_java
 from tests.apache.mixed_quorum import MixedQuorum
 from tests.controller.broker_cluster import directory
-from tests.quorum_processes import SECONDS_MAX, QuorumProcesses
+from tests.quorum_processes import QuorumProcesses
+from tests.waiting import HANG_S
 
 pytestmark = pytest.mark.java
 
@@ -406,7 +407,7 @@ def isrs_of(brokers: list[ApacheBroker], topic: str) -> list[set[str]]:
 
 
 def await_isrs(brokers: list[ApacheBroker], topic: str, members: set[str]) -> None:
-    deadline = time.monotonic() + SECONDS_MAX
+    deadline = time.monotonic() + HANG_S
     while (found := isrs_of(brokers, topic)) != [members] * len(found):
         assert time.monotonic() < deadline, found
 

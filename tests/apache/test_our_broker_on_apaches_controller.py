@@ -23,7 +23,8 @@ from kraft_wire.wire.records.record_batch import parse_batches
 from tests.apache.java_process import run_java
 from tests.apache.mixed_quorum import MixedQuorum
 from tests.broker_process import BrokerProcess
-from tests.quorum_processes import SECONDS_MAX, QuorumProcesses
+from tests.quorum_processes import QuorumProcesses
+from tests.waiting import HANG_S
 
 pytestmark = pytest.mark.java
 
@@ -57,7 +58,7 @@ def produced(broker: BrokerProcess, values: range) -> None:
         producer.produce(
             "t", str(value).encode(), partition=0, on_delivery=lambda e, m: errors.append(e)
         )
-    assert producer.flush(SECONDS_MAX) == 0
+    assert producer.flush(HANG_S) == 0
     assert errors == [None] * len(values)
 
 
@@ -73,7 +74,7 @@ def consumed(broker: BrokerProcess, group: str, count: int) -> list[int]:
     )
     consumer.subscribe(["t"])
     found: list[int] = []
-    deadline = time.monotonic() + SECONDS_MAX
+    deadline = time.monotonic() + HANG_S
     while len(found) < count and time.monotonic() < deadline:
         message = consumer.poll(0.2)
         if message is not None and message.error() is None:
@@ -99,7 +100,7 @@ def changes(quorum: QuorumProcesses, broker_id: int) -> list[dict[str, object]]:
 
 
 def until(condition: Callable[[], bool], why: Callable[[], object]) -> None:
-    deadline = time.monotonic() + SECONDS_MAX
+    deadline = time.monotonic() + HANG_S
     while not condition():
         assert time.monotonic() < deadline, why()
         time.sleep(0.05)
@@ -195,7 +196,7 @@ def written(broker: BrokerProcess, partition: int, *, timeout_ms: int) -> list[o
         producer.produce(
             "d", value, partition=partition, on_delivery=lambda error, _: errors.append(error)
         )
-        producer.flush(SECONDS_MAX)
+        producer.flush(HANG_S)
     return errors
 
 
@@ -249,7 +250,7 @@ def test_our_broker_is_refused_by_another_cluster_in_time_and_in_one_line(
     broker.format()
     broker.begin()
     assert broker.wait() != 0
-    assert "initial.broker.registration.timeout.ms" in broker.log().splitlines()[-1]
+    assert "initial.broker.registration.timeout.ms" in broker.text.splitlines()[-1]
 
 
 def test_our_broker_outlives_the_active_one_of_three_controllers_of_ours(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -16,11 +17,12 @@ from tests.apache import jars
 from tests.apache.node import ApacheNode
 
 NODE_IDS = (1, 2, 3)
-STOP_SECONDS_MAX = 25
 
 
 class ClusterNode(ApacheNode):
     """One node of a cluster; the voters are known once all have chosen their ports."""
+
+    stop_seconds_max = 25
 
     def __init__(self, directory: Path, node_id: int, overrides: Mapping[str, str]) -> None:
         super().__init__(directory, overrides=overrides)
@@ -47,15 +49,8 @@ class ClusterNode(ApacheNode):
 
     def stop_or_kill(self) -> None:
         """SIGTERM, and SIGKILL for a node that does not end."""
-        process, self._process = self._process, None
-        if process is None:
-            return
-        process.terminate()
-        try:
-            process.wait(timeout=STOP_SECONDS_MAX)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        with suppress(subprocess.TimeoutExpired):
+            self.stop()
 
 
 class ThreeNodes:

@@ -144,7 +144,7 @@ class Campaign:
 
     def _see_alive(self) -> None:
         self.outcome.died += [
-            f"node {node.node_id} ended by itself: {node.log[-2000:]}"
+            f"node {node.node_id} ended by itself: {node.text[-2000:]}"
             for node in self.quorum.nodes.values()
             if node.died
         ]

@@ -60,8 +60,8 @@ class Member(Controller):
         """Run inside a namespace from the next start on."""
         self._prefix = network.prefix(self.node_id)
 
-    def _command(self) -> Sequence[str]:
-        return [*self._prefix, *super()._command()]
+    def command(self) -> Sequence[str]:
+        return [*self._prefix, *super().command()]
 
 
 class ChaosQuorum(MixedQuorum):

@@ -128,7 +128,7 @@ def test_second_up_is_refused_and_the_end_is_clean(tmp_path: Path) -> None:
         code, line = refused("start", "1", "--dir", str(running.directory))
         assert (code, "no `kraft-wire cluster up` runs" in line) == (2, True)
         before = ClusterFiles(running.directory).load()
-        running.up()
+        running.start()
         after = ClusterFiles(running.directory).load()
         assert before is not None
         assert after is not None
@@ -138,11 +138,11 @@ def test_second_up_is_refused_and_the_end_is_clean(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_nodes_of_a_killed_up_are_found_and_ended(tmp_path: Path) -> None:
     with ClusterCommand(tmp_path / "cluster", "--controllers", "1") as running:
-        running.kill_up()
+        running.kill()  # its nodes go on without it
         code, line = refused("up", "--dir", str(running.directory))
         assert (code, "still runs as process" in line) == (2, True)
         running.did("kill", "1")
-        running.up()
+        running.start()
 
 
 @pytest.mark.slow

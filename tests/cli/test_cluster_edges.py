@@ -53,8 +53,8 @@ def test_network_that_is_taken_away_leaves_no_node_running_and_no_cut_unknown(
         assert len(told["cuts"]) == 2, "a cut that failed in the middle can be healed whole"
     finally:
         code = apart.down(at_once=False)
-    assert code == 2, apart.output.read_text()
-    assert "Cannot open network namespace" in apart.output.read_text()
+    assert code == 2, apart.text
+    assert "Cannot open network namespace" in apart.text
     assert not [each for each in state.nodes.values() if Path(f"/proc/{each.pid}").exists()]
     left = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True)
     assert gone[:-1] not in left.stdout

@@ -180,9 +180,7 @@ class NodeFormattedByUs(ApacheNode):
     """Apache's server over a directory that our command formatted."""
 
     def format(self) -> None:
-        self.directory.mkdir(parents=True)
-        lines = [f"{key}={value}\n" for key, value in self.properties().items()]
-        self.properties_file.write_text("".join(lines))
+        self.configure()
         exit_code, said = ours(self.properties_file)
         assert exit_code == 0, said
 

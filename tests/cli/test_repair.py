@@ -27,8 +27,9 @@ from kraft_wire.wire.generated.list_offsets import (
     ListOffsetsTopic,
 )
 from kraft_wire.wire.generated.produce import ProduceResponse
+from tests.process import DidNotStart
 from tests.server.wire_client import WireClient, one_batch, produce_request
-from tests.server_process import ServerDidNotStart, ServerProcess
+from tests.server_process import ServerProcess
 
 runner = CliRunner()
 FIRST = f"{0:020d}.log"
@@ -175,7 +176,7 @@ def test_a_damaged_metadata_log_stops_the_start_and_can_be_cut(filled: ServerPro
     metadata = filled.data / "__cluster_metadata-0" / FIRST
     flip(metadata, metadata.stat().st_size - 5)
     flip(metadata, IN_A_BATCH + 200)
-    with pytest.raises(ServerDidNotStart) as stopped:
+    with pytest.raises(DidNotStart) as stopped:
         filled.start()
     (line,) = [line for line in str(stopped.value).splitlines() if "refused" in line]
     command = f"kraft-wire repair {filled.data} --partition __cluster_metadata-0"

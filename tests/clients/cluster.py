@@ -52,7 +52,6 @@ BROKER_HEAP_MB = 384
 class _Broker(Controller):
     """A broker, which may have many partitions to hand over."""
 
-    stop_seconds_max = PATIENCE_S
     heap_mb = BROKER_HEAP_MB
 
 
@@ -111,7 +110,7 @@ class Cluster:
         """A file with what everybody wrote last."""
         told = self.home / "everybody.log"
         nodes = [*self.quorum.nodes.values(), *self.brokers.values()]
-        told.write_text("\n".join(f"--- {n.node_id}\n{n.log[-LOG_TAIL:]}" for n in nodes))
+        told.write_text("\n".join(f"--- {n.node_id}\n{n.text[-LOG_TAIL:]}" for n in nodes))
         return told
 
     def restart(self) -> None:

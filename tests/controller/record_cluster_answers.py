@@ -15,8 +15,7 @@ from typing import Any, Final
 
 from kraft_wire.client import BrokerConnection, CannotTalk
 from tests.apache.jars import RELEASE
-from tests.apache.java_process import JavaFailed, run_java
-from tests.apache.node import CLUSTER_ID, ApacheNode
+from tests.apache.node import ApacheNode
 from tests.controller.admin_steps import Step
 from tests.controller.cluster_steps import (
     ACL_STEPS,
@@ -46,14 +45,7 @@ APPLIED_AFTER_S: Final = 0.3
 class OldNode(ApacheNode):
     """A node formatted at the levels of release 3.9: metadata.version 21, no other feature."""
 
-    def format(self) -> None:
-        self.directory.mkdir(parents=True, exist_ok=True)
-        lines = [f"{key}={value}\n" for key, value in self.properties().items()]
-        self.properties_file.write_text("".join(lines))
-        arguments = ["format", "-t", CLUSTER_ID, "-c", str(self.properties_file)]
-        done = run_java("kafka.tools.StorageTool", [*arguments, "--release-version", "3.9"])
-        if done.exit_code != 0:
-            raise JavaFailed(done.text)
+    format_options = ("--release-version", "3.9")
 
 
 CLOSED: Final = {"closed": True}

@@ -148,9 +148,9 @@ class Chaos:
         elif fault == "kill":
             node.kill()
         else:
-            before = len(node.log)
+            before = len(node.text)
             code = node.stop()
-            if not node.is_ours and lost_a_stop_race(node.log[before:]):
+            if not node.is_ours and lost_a_stop_race(node.text[before:]):
                 self.verdict.stop_races += 1
             elif code not in (0, 143):
                 self.verdict.halted.append(f"node {victim} ({node.make}) stopped with {code}")
@@ -164,7 +164,7 @@ class Chaos:
 
     def _see_alive(self) -> None:
         self.verdict.halted += [
-            f"node {node.node_id} ({node.make}) ended by itself: {node.log[-2000:]}"
+            f"node {node.node_id} ({node.make}) ended by itself: {node.text[-2000:]}"
             for node in self.quorum.nodes.values()
             if node.died
         ]
@@ -189,7 +189,7 @@ class Chaos:
                 self.verdict.lost += load.lost_for_good(node.address)
         for node in self.quorum.nodes.values():
             if not node.is_ours:
-                self.verdict.errors.update(error_lines(node.log))
+                self.verdict.errors.update(error_lines(node.text))
 
 
 def lost_a_stop_race(log: str) -> bool:

@@ -136,7 +136,7 @@ class MixedQuorum:
     def logs(self) -> str:
         """The ends of all logs."""
         return "\n".join(
-            f"--- node {each.node_id} ({each.make})\n{each.log[-3000:]}"
+            f"--- node {each.node_id} ({each.make})\n{each.text[-3000:]}"
             for each in self.nodes.values()
         )
 
@@ -185,7 +185,8 @@ class MixedQuorum:
 
         def connected() -> bool:
             if self[node_id].died:
-                raise AssertionError(f"node {node_id} ended by itself\n{self[node_id].log[-3000:]}")
+                ended = f"node {node_id} ended by itself"
+                raise AssertionError(f"{ended}\n{self[node_id].text[-3000:]}")
             with socket.create_connection(("127.0.0.1", self[node_id].port), timeout=1):
                 return True
 

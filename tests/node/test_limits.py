@@ -68,7 +68,13 @@ def test_connections_come_at_a_bounded_rate() -> None:
 
 
 def waiting(**facts: int) -> Waiting:
-    known = {"opened_ms": 0, "last_active_ms": 0, "frame_began_ms": -1, "held_bytes": 0}
+    known = {
+        "opened_ms": 0,
+        "last_active_ms": 0,
+        "frame_began_ms": -1,
+        "held_bytes": 0,
+        "unsent_bytes": 0,
+    }
     return Waiting(**(known | {"requests_count": 1} | facts))
 
 
@@ -79,6 +85,7 @@ def waiting(**facts: int) -> Waiting:
         (waiting(requests_count=0), 10_001, "handshake_timeout"),
         (waiting(), 600_000, None),
         (waiting(), 600_001, "idle"),
+        (waiting(unsent_bytes=1), 600_001, "answers_not_taken"),
         (waiting(last_active_ms=500_000), 600_001, None),
         (waiting(frame_began_ms=100, held_bytes=0), 10_100, None),
         (waiting(frame_began_ms=100, held_bytes=0), 11_100, "too_slow"),

@@ -232,7 +232,7 @@ def test_answer_from_before_endquorumepoch_renews_nothing_after_a_lost_pre_vote(
     before = small.sent(FetchRequest)[-1]
     small.ask(end_request(3, 2, (1, 3)))
     assert isinstance(small.role, Prospective)
-    lose_pre_vote(small.quorum, small.role)
+    lose_pre_vote(small.quorum, small.role, small.now_ms)
     until_ms = deadline_of(small)
     small.now_ms += 1
     small.answer(before, fetch_response())

@@ -119,9 +119,9 @@ def deaf_followers(patch: Patch) -> None:
 def restless_leader(patch: Patch) -> None:
     real = leading.note_contact
 
-    def note(quorum: Quorum, leader, key) -> None:  # type: ignore[no-untyped-def]  # as the real one
-        if quorum.now_ms < 1_500:
-            real(quorum, leader, key)
+    def note(quorum: Quorum, leader, key, now_ms: int) -> None:  # type: ignore[no-untyped-def]  # as the real one
+        if now_ms < 1_500:
+            real(quorum, leader, key, now_ms)
 
     patch.setattr(leading, "note_contact", note)
 

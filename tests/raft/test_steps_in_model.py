@@ -51,7 +51,7 @@ def highest(current: Offset | None, ends: Any, start: Offset) -> Offset | None:
     return max((end for end in ends if end is not None), default=current)
 
 
-def keeps_its_vote(self: Quorum, asker: object) -> None:
+def keeps_its_vote(self: Quorum, asker: object, now_ms: int) -> None:
     """Answer that the vote is given, and forget to whom."""
 
 

@@ -192,7 +192,7 @@ class Campaign:
     def _violated(self, what: str) -> None:
         """Write down what went wrong, and everything that helps to find out why."""
         logs = "\n".join(
-            f"--- node {each.node_id} ({each.make})\n{each.log[-LOG_CHARACTERS:]}"
+            f"--- node {each.node_id} ({each.make})\n{each.text[-LOG_CHARACTERS:]}"
             for each in self.cluster.nodes.values()
         )
         report = self._story.with_name(f"violation-{len(self.outcome.violations) + 1}.txt")

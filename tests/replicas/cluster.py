@@ -60,6 +60,7 @@ OF_TOPIC = {"min.insync.replicas": str(MIN_INSYNC), "segment.bytes": str(1 << 20
 class Node(Controller):
     """A controller or a broker, in a group of its own, so that Ctrl-C is the harness's alone."""
 
+    is_apart = True
     host = "127.0.0.1"
     prefix: Sequence[str] = ()
 
@@ -68,17 +69,8 @@ class Node(Controller):
         """Where it listens."""
         return f"{self.host}:{self.port}"
 
-    def start(self) -> None:
-        """Start the process; whoever needs it to answer asks until it does."""
-        assert self._process is None, self.node_id
-        with self.log_file.open("ab") as log:
-            self._process = subprocess.Popen(
-                [*self.prefix, *self._command()],
-                stdout=log,
-                stderr=log,
-                stdin=subprocess.DEVNULL,
-                process_group=0,
-            )
+    def command(self) -> Sequence[str]:
+        return [*self.prefix, *super().command()]
 
 
 class ReplicaCluster:

@@ -84,7 +84,7 @@ def test_judge_goes_on_where_a_step_fails(tmp_path: Path) -> None:
     campaign.outcome.high_watermarks = {0: 5}
     campaign.outcome.violations.append("said before")
     for node in campaign.cluster.controllers.values():
-        node.log_file.write_text("ValueError: of a node\n")
+        node.log.write_text("ValueError: of a node\n")
     verdict = judge(campaign)
     assert verdict.violations[0] == "said before"
     assert any("compare_replicas" in each for each in verdict.violations), "nothing is there"

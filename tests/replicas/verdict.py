@@ -103,10 +103,10 @@ def _judge_records(campaign: Campaign, verdict: Verdict) -> None:
 
 def _judge_logs(campaign: Campaign, verdict: Verdict) -> None:
     for node in campaign.cluster.nodes.values():
-        broken = shown(broken_lines(node.log, is_ours=node.is_ours))
+        broken = shown(broken_lines(node.text, is_ours=node.is_ours))
         verdict.violations += [f"node {node.node_id}: {line}" for line in broken]
         if not node.is_ours:
-            verdict.apache_errors.update(error_lines(node.log))
+            verdict.apache_errors.update(error_lines(node.text))
 
 
 def broken_lines(log: str, *, is_ours: bool) -> list[str]:

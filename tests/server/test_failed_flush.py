@@ -1,6 +1,5 @@
 """A disk that does not take a flush ends the process: exit code 70, one line, nothing repeated."""
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -9,7 +8,6 @@ import pytest
 from kraft_wire.wire.generated.create_topics import CreatableTopic, CreateTopicsRequest
 from tests.server.wire_client import WireClient, one_batch, produce_request
 from tests.server_process import ServerProcess
-from tests.waiting import HANG_S
 
 _BROKEN = 70
 _PROGRAM = """
@@ -34,15 +32,9 @@ class ServerOnABadDisk(ServerProcess):
     def flag(self) -> Path:
         return self.directory / "flag"
 
-    def command(self, ready_file: Path) -> list[str]:
-        _, *arguments = super().command(ready_file)
+    def command(self) -> list[str]:
+        _, *arguments = super().command()
         return [sys.executable, "-c", _PROGRAM, str(self.flag), *arguments]
-
-    def exit_code(self) -> int:
-        """Wait for the process to end by itself."""
-        process: subprocess.Popen[bytes] | None = self._process
-        assert process is not None
-        return process.wait(timeout=HANG_S)
 
 
 @pytest.mark.parametrize("flushed_by", ["a produce", "a later produce", "the metadata log"])
@@ -62,7 +54,7 @@ def test_process_stops_when_an_fsync_fails(tmp_path: Path, flushed_by: str) -> N
                 wanted = CreatableTopic(name="u", num_partitions=1, replication_factor=1)
                 client.send(CreateTopicsRequest(topics=[wanted], timeout_ms=9_000), 7)
             assert client.receive_frame() is None
-        assert server.exit_code() == _BROKEN
+        assert server.wait() == _BROKEN
     finally:
         server.kill()
     log = server.log.read_text()

@@ -33,6 +33,7 @@ from kraft_wire.wire.generated.incremental_alter_configs import (
 )
 from tests.apache.tools import run_tool
 from tests.ports import free_port
+from tests.process import KraftWireServer
 from tests.quorum_processes import QuorumProcesses
 from tests.server.wire_client import WireClient
 from tests.waiting import HANG_S, until
@@ -126,7 +127,9 @@ def test_every_controller_registers_with_the_active_one(controllers: QuorumProce
 def test_the_ready_file_and_the_first_line_name_the_listener(controllers: QuorumProcesses) -> None:
     for node_id in controllers.running:
         address = controllers.controller(node_id)
-        assert controllers.ready(node_id)["listeners"] == {"CONTROLLER": address}
+        node = controllers.nodes[node_id]
+        assert isinstance(node, KraftWireServer)
+        assert node.ready["listeners"] == {"CONTROLLER": address}
         assert f"is ready on {address}\n" in controllers.log(node_id)
 
 

@@ -19,7 +19,7 @@ from kraft_wire.wire.generated.fetch import (
 from kraft_wire.wire.generated.produce import ProduceResponse
 from tests.server.wire_client import WireClient, has_read_all, one_batch, produce_request
 from tests.server_process import ServerProcess
-from tests.waiting import HANG_S, until
+from tests.waiting import HANG_S
 
 COULD_NOT_RUN = 2
 LONG_MS = 3_600_000
@@ -246,19 +246,12 @@ def test_an_authorizer_is_warned_of_at_start(tmp_path: Path) -> None:
 def test_a_server_without_output_serves_and_stops(
     tmp_path: Path, stream: int, instead: str
 ) -> None:
-    command = shlex.join(ServerProcess(tmp_path).command(tmp_path / "ready"))
-    process = subprocess.Popen(
-        ["sh", "-c", f"exec {command} {stream}>{instead}"],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        until(lambda: (tmp_path / "ready").exists() or process.poll() is not None)
-        process.terminate()
-        assert process.wait(HANG_S) == 0
-    finally:
-        process.kill()
-        process.wait()
+    class WithoutOutput(ServerProcess):
+        def command(self) -> list[str]:
+            return ["sh", "-c", f"exec {shlex.join(super().command())} {stream}>{instead}"]
+
+    with WithoutOutput(tmp_path) as server:
+        assert server.stop() == 0
 
 
 def test_a_second_signal_stops_at_once(tmp_path: Path) -> None:

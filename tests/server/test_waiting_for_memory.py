@@ -1,7 +1,6 @@
 """What a connection that waits for memory does when there is some, and when the host wakes up."""
 
 import asyncio
-import socket
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -30,8 +29,10 @@ class Watching:
 @pytest.mark.parametrize("awaits_answer", [False, True])
 def test_reading_goes_on_with_memory_unless_a_request_is_with_the_node(awaits_answer: bool) -> None:
     host = Watching()
-    sock = cast(socket.socket, SimpleNamespace(close=lambda: None))
-    connection = Connection(cast(Any, host), sock, Peer(1, "127.0.0.1", 50_000, "PLAINTEXT"), 0)
+    transport = cast(Any, SimpleNamespace(has_pending=False, close=lambda: None))
+    connection = Connection(
+        cast(Any, host), transport, Peer(1, "127.0.0.1", 50_000, "PLAINTEXT"), 0
+    )
     connection._watch_reads(False)
     connection.awaits_answer = awaits_answer
     connection.memory_is_free()

@@ -306,9 +306,9 @@ def StepsAreInModel(world: World, watch: NodeWatch, judge: Any) -> None:
     """A leader that takes another epoch by itself, as seen by its next step."""
     judge.started(watch)
     quorum, replica = watch.quorum, watch.node.raft.replica
-    replica.step(TimerFired(), quorum.now_ms)
+    replica.step(TimerFired(), replica.stepped_ms)
     quorum.election = replace(quorum.election, leader_epoch=LeaderEpoch(quorum.epoch + 1))
-    replica.step(TimerFired(), quorum.now_ms)
+    replica.step(TimerFired(), replica.stepped_ms)
 
 
 @plant

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 from collections import Counter
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.process import Process
 
-@dataclass
-class Ingesting:
+
+class Ingesting(Process):
     """The verb as a process that is started again and again."""
 
-    home: Path
-    python: str
-    words: list[str]
-    starts: int = 0
-    ended_by_itself: Counter[str] = field(default_factory=Counter)
-    process: subprocess.Popen[bytes] | None = None
+    environment = os.environ | {"SPARK_LOCAL_IP": "127.0.0.1"}
+
+    def __init__(self, home: Path, python: str, words: list[str]) -> None:
+        super().__init__(home / "ingest.log")
+        self.home = home
+        self.starts = 0
+        self.ended_by_itself: Counter[str] = Counter()
+        self._verb = [str(Path(python).parent / "kraft-wire"), "spark", "ingest", *words]
+        self._trigger = ""
+
+    def command(self) -> list[str]:
+        return [*self._verb, "--trigger", self._trigger]
 
     @property
     def commits(self) -> int:
@@ -29,32 +34,12 @@ class Ingesting:
 
     def keep(self, trigger: str = "1 second") -> None:
         """Start the verb if it does not run."""
-        if self.process is not None and self.process.poll() is not None:
-            code = self.process.wait()
+        if self.died:
+            code = self.wait()
             if code != -signal.SIGKILL:
-                last = self.log.read_text(errors="replace").splitlines()[-1:]
+                last = self.text.splitlines()[-1:]
                 self.ended_by_itself[f"{code}: {' '.join(last)[:160]}"] += 1
-            self.process = None
-        if self.process is None:
-            program = str(Path(self.python).parent / "kraft-wire")
+        if not self.is_running:
             self.starts += 1
-            environment = os.environ | {"SPARK_LOCAL_IP": "127.0.0.1"}
-            with self.log.open("ab") as log:
-                self.process = subprocess.Popen(
-                    [program, "spark", "ingest", *self.words, "--trigger", trigger],
-                    env=environment,
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                )
-
-    @property
-    def log(self) -> Path:
-        """What all its processes said."""
-        return self.home / "ingest.log"
-
-    @property
-    def pid(self) -> int:
-        """The driver's Python."""
-        assert self.process is not None
-        return self.process.pid
+            self._trigger = trigger
+            self.begin()

@@ -22,7 +22,6 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from tests.ending import end
 from tests.server_process import ServerProcess
 from tests.spark.connector_jars import connector_jars, delta_jars
 from tests.spark.ingesting import Ingesting
@@ -110,8 +109,7 @@ class Campaign:
                 assert not load.is_alive(), "not all is written"
                 self._drain(ingesting)
             finally:
-                if ingesting.process is not None and ingesting.process.poll() is None:
-                    end(ingesting.process, signal.SIGKILL, 60)
+                ingesting.kill()
         for cause, count in ingesting.ended_by_itself.items():
             say(f"the verb ended {count} times with {cause}")
         found = self._sink_rows()
@@ -148,14 +146,14 @@ class Campaign:
             self._wait(ingesting, deadline)
         victim = self._draw.choice(sorted(victims))
         os.kill(victim, signal.SIGKILL)
-        if victim == ingesting.pid and ingesting.process is not None:
-            ingesting.process.wait()
+        if victim == ingesting.pid:
+            ingesting.wait()
         self.killed[kind] += 1
         say(f"{number:3} kill -9 {kind} {victim}; {ingesting.commits + 1} batches so far")
 
     def _wait(self, ingesting: Ingesting, deadline: float) -> None:
         ingesting.keep()
-        assert time.monotonic() < deadline, ingesting.log.read_text()[-3000:]
+        assert time.monotonic() < deadline, ingesting.text[-3000:]
         time.sleep(0.1)
 
     def _victims(self, kind: str, ingesting: Ingesting, cluster: Standalone) -> list[int]:
@@ -177,13 +175,11 @@ class Campaign:
 
     def _drain(self, ingesting: Ingesting) -> None:
         """End what goes on for ever, and let one run take what is left."""
-        if ingesting.process is not None and ingesting.process.poll() is None:
-            end(ingesting.process, signal.SIGKILL, 60)
+        ingesting.kill()
         say("all is written: the last run takes what is left")
         ingesting.keep("available-now")
-        assert ingesting.process is not None
-        code = ingesting.process.wait(DRAIN_SECONDS_MAX)
-        assert code == 0, ingesting.log.read_text()[-3000:]
+        ingesting.stop_seconds_max = DRAIN_SECONDS_MAX
+        assert ingesting.wait() == 0, ingesting.text[-3000:]
 
     def _sink_rows(self) -> dict[str, object]:
         program = Path(__file__).with_name("sink_rows.py")

@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import subprocess
-import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
-from tests.ending import end
+from tests.process import Process
 
-READY_SECONDS_MAX = 180.0
-STOP_SECONDS_MAX = 60.0
 MASTER = "org.apache.spark.deploy.master.Master"
 WORKER = "org.apache.spark.deploy.worker.Worker"
-_ADDRESS = re.compile(r"Starting Spark master at (spark://[\d.]+:\d+)")
-_REGISTERED = re.compile(r"Successfully registered with master")
+_READY = re.compile(
+    r"Starting Spark master at (spark://[\d.]+:\d+)|Successfully registered with master"
+)
 
 
 def spark_home(python: str) -> str:
@@ -31,14 +29,34 @@ def spark_home(python: str) -> str:
     return done.stdout.strip()
 
 
+class Daemon(Process):
+    """A master or a worker, which is ready when its log says so."""
+
+    def __init__(self, home: Path, name: str, spark_home: str, words: Sequence[str]) -> None:
+        super().__init__(home / f"{name}.log")
+        self.environment = os.environ | {
+            "SPARK_HOME": spark_home,
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_LOCAL_DIRS": str(home / "local"),
+            "SPARK_DAEMON_MEMORY": "256m",
+        }
+        self._command = [f"{spark_home}/bin/spark-class", *words]
+
+    def command(self) -> list[str]:
+        return self._command
+
+    def is_ready(self) -> bool:
+        return _READY.search(self.text) is not None
+
+
 class Standalone:
     """Master and workers; `url` is what `--master` takes."""
 
     def __init__(self, home: Path, python: str, *, workers: int = 2, memory_mb: int = 1024) -> None:
         self.home = home
         self.url = ""
-        self.workers: list[subprocess.Popen[bytes]] = []
-        self._master: subprocess.Popen[bytes] | None = None
+        self.workers: list[Daemon] = []
+        self._master: Daemon | None = None
         self._count = workers
         self._memory_mb = memory_mb
         self._spark_home = spark_home(python)
@@ -46,20 +64,26 @@ class Standalone:
 
     def __enter__(self) -> Standalone:
         try:
-            self._master = self._started("master", MASTER, "--host", "127.0.0.1", "--port", "0")
-            self.url = self._said("master", _ADDRESS, self._master)[1]
+            master = self._master = self._daemon("master", MASTER)
+            master.start()
+            self.url = _READY.findall(master.text)[0]
+            memory = ["--cores", "1", "--memory", f"{self._memory_mb}m"]
+            work = ["--work-dir", str(self.home / "work")]
             for number in range(self._count):
-                memory = ["--cores", "1", "--memory", f"{self._memory_mb}m"]
-                work = str(self.home / "work")
-                place = ["--host", "127.0.0.1", "--port", "0", "--work-dir", work]
-                name = f"worker-{number}"
-                self.workers.append(self._started(name, WORKER, *place, *memory, self.url))
-            for number, process in enumerate(self.workers):
-                self._said(f"worker-{number}", _REGISTERED, process)
+                self.workers.append(
+                    self._daemon(f"worker-{number}", WORKER, *work, *memory, self.url)
+                )
+                self.workers[-1].begin()
+            for worker in self.workers:
+                worker.await_ready()
         except BaseException:
             self.close()
             raise
         return self
+
+    def _daemon(self, name: str, program: str, *arguments: str) -> Daemon:
+        place = ["--webui-port", "0", "--host", "127.0.0.1", "--port", "0"]
+        return Daemon(self.home, name, self._spark_home, [program, *place, *arguments])
 
     def __exit__(
         self,
@@ -72,30 +96,5 @@ class Standalone:
     def close(self) -> None:
         """End every process; executors end with their worker."""
         for process in [*self.workers, *([self._master] if self._master else [])]:
-            end(process, signal.SIGTERM, STOP_SECONDS_MAX)
+            process.stop()
         self.workers, self._master = [], None
-
-    def _started(self, name: str, program: str, *arguments: str) -> subprocess.Popen[bytes]:
-        command = [f"{self._spark_home}/bin/spark-class", program, "--webui-port", "0", *arguments]
-        environment = os.environ | {
-            "SPARK_HOME": self._spark_home,
-            "SPARK_LOCAL_IP": "127.0.0.1",
-            "SPARK_LOCAL_DIRS": str(self.home / "local"),
-            "SPARK_DAEMON_MEMORY": "256m",
-        }
-        with (self.home / f"{name}.log").open("ab") as log:
-            return subprocess.Popen(
-                command, env=environment, stdout=log, stderr=log, stdin=subprocess.DEVNULL
-            )
-
-    def _said(
-        self, name: str, pattern: re.Pattern[str], process: subprocess.Popen[bytes]
-    ) -> re.Match[str]:
-        """Wait for a line of a process's log."""
-        deadline = time.monotonic() + READY_SECONDS_MAX
-        log = self.home / f"{name}.log"
-        while (match := pattern.search(log.read_text(errors="replace"))) is None:
-            assert process.poll() is None, log.read_text(errors="replace")[-3000:]
-            assert time.monotonic() < deadline, log.read_text(errors="replace")[-3000:]
-            time.sleep(0.05)
-        return match

@@ -25,7 +25,7 @@ from kraft_wire.spark.kraftwire.wire_stream import WireStreamReader
 from kraft_wire.wire.generated.list_offsets import ListOffsetsResponse
 from kraft_wire.wire.generated.metadata import MetadataResponse
 from kraft_wire.wire.message import Message
-from tests.ending import end
+from tests.process import end
 from tests.server_process import ServerProcess
 from tests.spark.topics_written import LiveTopics
 

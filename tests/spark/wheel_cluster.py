@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.audit.clean_set import write_clean_set
-from tests.ending import end
+from tests.process import end
 from tests.server_process import ServerProcess
 from tests.spark.connector_jars import delta_jars
 from tests.spark.standalone import Standalone

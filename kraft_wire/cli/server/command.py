@@ -27,9 +27,8 @@ from kraft_wire.node.disks.opening import StartError
 from kraft_wire.node.event_log import EventLog, Line
 from kraft_wire.node.node import Node
 from kraft_wire.server.clock import now_ms, wall_ms
-from kraft_wire.server.descriptors import connections_possible
 from kraft_wire.server.listening import bound_sockets
-from kraft_wire.server.process import ServerProcess
+from kraft_wire.server.process import ServerProcess, connections_possible
 from kraft_wire.server.serve import Serving
 from kraft_wire.storage.os_files import OsFileSystem
 

@@ -88,7 +88,7 @@ def _loader(part: QuorumPart) -> Iterator[Family]:
 
 
 def _snapshots(part: QuorumPart) -> Iterator[Family]:
-    upkeep, now_ms = part.upkeep, part.raft.replica.quorum.now_ms
+    upkeep, now_ms = part.upkeep, part.raft.replica.stepped_ms
     age_ms = -1 if upkeep.generated_ms is None else now_ms - upkeep.generated_ms
     text = "Size of the snapshot that this node made last."
     size_bytes = {"": upkeep.generated_bytes}

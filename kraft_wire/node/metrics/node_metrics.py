@@ -23,7 +23,7 @@ def node_metrics(node: "Node") -> Iterator[Family]:
     """Yield everything that a node counts."""
     requests = {api_name(key): count for key, count in sorted(node.requests_by_api.items())}
     yield Family("kafka_network_requestmetrics_requests", True, "Requests.", "request", requests)
-    yield from quorum_metrics(node.raft.replica.quorum)
+    yield from quorum_metrics(node.raft.replica)
     yield from metadata_metrics(node.quorum, is_broker=node.has_broker)
     if node.has_broker:
         yield from _broker_metrics(node.broker)

@@ -11,6 +11,7 @@ from typing import Final
 from kraft_wire.node.metrics.families import Family
 from kraft_wire.raft.figures import numbers, state_name, voted_directory
 from kraft_wire.raft.quorum import Quorum
+from kraft_wire.raft.replica import RaftReplica
 
 __all__ = ["quorum_metrics"]
 
@@ -35,20 +36,21 @@ _TEXTS: Final = {
 }
 
 
-def quorum_metrics(quorum: Quorum) -> Iterator[Family]:
+def quorum_metrics(replica: RaftReplica) -> Iterator[Family]:
     """Yield what a replica knows of its quorum."""
-    yield from _replica(quorum)
+    quorum = replica.quorum
+    yield from _replica(quorum, replica.stepped_ms)
     reasons = {reason.name.lower(): count for reason, count in quorum.ignored.given().items()}
     text = "Messages of peers that were not obeyed."
     yield Family("kraft_wire_raft_ignored", True, text, "reason", reasons)
 
 
-def _replica(quorum: Quorum) -> Iterator[Family]:
+def _replica(quorum: Quorum, now_ms: int) -> Iterator[Family]:
     state = {state_name(quorum): 1}
     yield Family(f"{_GROUP}current_state", False, "The role of this replica.", "state", state)
     directory = {voted_directory(quorum): 1}
     text = "The log directory that it voted for."
     yield Family(f"{_GROUP}current_vote_directory_id", False, text, "directory_id", directory)
-    for name, value in numbers(quorum, quorum.now_ms).items():
+    for name, value in numbers(quorum, now_ms).items():
         spelled = name.replace("-", "_")
         yield Family(f"{_GROUP}{spelled}", False, _TEXTS[name], "", {"": value})

@@ -60,7 +60,9 @@ def build_request(quorum: Quorum) -> AddRaftVoterRequest:
     )
 
 
-def on_request(quorum: Quorum, event: RequestReceived, request: AddRaftVoterRequest) -> None:
+def on_request(
+    quorum: Quorum, event: RequestReceived, request: AddRaftVoterRequest, now_ms: int
+) -> None:
     """Start to add a voter.
 
     Errors, first match wins: INCONSISTENT_CLUSTER_ID, NOT_LEADER_OR_FOLLOWER,
@@ -71,7 +73,7 @@ def on_request(quorum: Quorum, event: RequestReceived, request: AddRaftVoterRequ
     """
     error = _error(quorum, request)
     if error is ErrorCode.NONE:
-        error = _start(quorum, event, request)
+        error = _start(quorum, event, request, now_ms)
     if error is not ErrorCode.NONE:
         words = refusal_words(quorum, error, request.cluster_id)
         refusal = AddRaftVoterResponse(error_code=error, error_message=words)
@@ -101,7 +103,9 @@ def _error(quorum: Quorum, request: AddRaftVoterRequest) -> ErrorCode:
     return error
 
 
-def _start(quorum: Quorum, event: RequestReceived, request: AddRaftVoterRequest) -> ErrorCode:
+def _start(
+    quorum: Quorum, event: RequestReceived, request: AddRaftVoterRequest, now_ms: int
+) -> ErrorCode:
     """Ask the new voter for its versions."""
     leader = quorum.role
     assert isinstance(leader, Leader), leader
@@ -113,19 +117,21 @@ def _start(quorum: Quorum, event: RequestReceived, request: AddRaftVoterRequest)
         client_software_name=_SOFTWARE_NAME, client_software_version=RELEASE
     )
     address = endpoints[quorum.config.listener]
-    sent = quorum.peers.send(key.id, address, question, quorum.now_ms)
+    sent = quorum.peers.send(key.id, address, question, now_ms)
     quorum.effects.append(sent)
     leader.pending_change = PendingChange(
         ChangeKind.ADD,
         event,
-        quorum.now_ms + quorum.config.timing.request_timeout_ms,
+        now_ms + quorum.config.timing.request_timeout_ms,
         VoterNode(key, endpoints),
         versions_request_id=sent.request_id,
     )
     return ErrorCode.NONE
 
 
-def on_versions(quorum: Quorum, sent: SendRequest, response: ApiVersionsResponse) -> None:
+def on_versions(
+    quorum: Quorum, sent: SendRequest, response: ApiVersionsResponse, now_ms: int
+) -> None:
     """Go on with an addition: check the new voter's range and progress, append the new set."""
     leader = quorum.role
     change = leader.pending_change if isinstance(leader, Leader) else None
@@ -135,7 +141,7 @@ def on_versions(quorum: Quorum, sent: SendRequest, response: ApiVersionsResponse
     assert isinstance(leader, Leader), leader
     change.versions_request_id = None
     if response.error_code != ErrorCode.NONE:
-        set_aside(quorum, sent, Ignored.TOP_LEVEL_ERROR)
+        set_aside(quorum, sent, Ignored.TOP_LEVEL_ERROR, now_ms)
         finish(quorum, leader, ErrorCode.REQUEST_TIMED_OUT)
         return
     ranges = [
@@ -145,30 +151,32 @@ def on_versions(quorum: Quorum, sent: SendRequest, response: ApiVersionsResponse
     ]
     if not ranges or not ranges[0].includes(quorum.voters.kraft_version):
         finish(quorum, leader, ErrorCode.INVALID_REQUEST)
-    elif not _is_caught_up(quorum, leader, change.node.key):
+    elif not _is_caught_up(quorum, leader, change.node.key, now_ms):
         finish(quorum, leader, ErrorCode.REQUEST_TIMED_OUT)
     else:
         change.node = VoterNode(change.node.key, change.node.endpoints, ranges[0])
         voters = quorum.voters.latest.with_added(change.node)
-        change.record_offset = append_voters(quorum, voters)
+        change.record_offset = append_voters(quorum, voters, now_ms)
         asked = change.origin.request
         if isinstance(asked, AddRaftVoterRequest) and not asked.ack_when_committed:
             answer(quorum, change, ErrorCode.NONE)
 
 
-def _is_caught_up(quorum: Quorum, leader: Leader, key: ReplicaKey) -> bool:
+def _is_caught_up(quorum: Quorum, leader: Leader, key: ReplicaKey, now_ms: int) -> bool:
     """Tell whether a replica has reached the log's end once, and fetched lately."""
     progress = leader.progress.get(key)
     if progress is None or progress.last_caught_up_ms is None:
         return False
     assert progress.last_fetch_ms is not None, progress
-    age_ms = quorum.now_ms - progress.last_fetch_ms
+    age_ms = now_ms - progress.last_fetch_ms
     return age_ms < quorum.config.timing.caught_up_within_ms
 
 
-def on_response(quorum: Quorum, sent: SendRequest, response: AddRaftVoterResponse) -> None:
+def on_response(
+    quorum: Quorum, sent: SendRequest, response: AddRaftVoterResponse, now_ms: int
+) -> None:
     """Take the leader's answer; whatever it is, the next period looks again at who votes."""
     harmless = (ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT, ErrorCode.DUPLICATE_VOTER)
     assert sent.request_id > 0, sent
     if response.error_code not in harmless:
-        set_aside(quorum, sent, Ignored.TOP_LEVEL_ERROR)
+        set_aside(quorum, sent, Ignored.TOP_LEVEL_ERROR, now_ms)

@@ -55,7 +55,9 @@ def build_request(quorum: Quorum, voter: ReplicaKey) -> BeginQuorumEpochRequest:
     )
 
 
-def on_request(quorum: Quorum, event: RequestReceived, request: BeginQuorumEpochRequest) -> None:
+def on_request(
+    quorum: Quorum, event: RequestReceived, request: BeginQuorumEpochRequest, now_ms: int
+) -> None:
     """Follow the leader that presents itself.
 
     Errors, first match wins: INCONSISTENT_CLUSTER_ID and INVALID_REQUEST at the top; for the
@@ -75,14 +77,18 @@ def on_request(quorum: Quorum, event: RequestReceived, request: BeginQuorumEpoch
     assert begun.partition_index == METADATA_PARTITION
     code = voter_only_error(quorum, begun.leader_epoch, begun.leader_id)
     if code is ErrorCode.NONE:
-        code = _follow(quorum, request, begun)
+        code = _follow(quorum, request, begun, now_ms)
     _answer(quorum, event, code)
 
 
-def _follow(quorum: Quorum, request: BeginQuorumEpochRequest, begun: PartitionData) -> ErrorCode:
+def _follow(
+    quorum: Quorum, request: BeginQuorumEpochRequest, begun: PartitionData, now_ms: int
+) -> ErrorCode:
     assert begun.leader_epoch >= quorum.epoch, (begun, quorum.epoch)
     endpoints = named_endpoints(request.leader_endpoints)
-    reason = adopt(quorum, begun.leader_epoch, begun.leader_id, endpoints, is_first_hand=True)
+    reason = adopt(
+        quorum, begun.leader_epoch, begun.leader_id, endpoints, now_ms, is_first_hand=True
+    )
     if reason is not None:
         quorum.ignored.count(reason)
         return ErrorCode.UNKNOWN_SERVER_ERROR
@@ -105,10 +111,12 @@ def _answer(quorum: Quorum, event: RequestReceived, error: ErrorCode) -> None:
     quorum.effects.append(Reply(event.reply_to, response))
 
 
-def on_response(quorum: Quorum, sent: SendRequest, response: BeginQuorumEpochResponse) -> None:
+def on_response(
+    quorum: Quorum, sent: SendRequest, response: BeginQuorumEpochResponse, now_ms: int
+) -> None:
     """Record a voter's endorsement, or learn of a newer leader."""
     role = quorum.role
-    if heard(quorum, sent, response) is None:
+    if heard(quorum, sent, response, now_ms) is None:
         return
     assert sent.node_id != quorum.config.key.id, sent
     if quorum.role is not role or not isinstance(role, Leader):

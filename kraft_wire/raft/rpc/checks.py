@@ -181,18 +181,20 @@ def point_to_leader(leader_id: int, nodes: Sequence[NodeLike]) -> Address | None
     return None
 
 
-def heard(quorum: Quorum, sent: SendRequest, response: VoterResponse[AnswerT]) -> AnswerT | None:
+def heard(
+    quorum: Quorum, sent: SendRequest, response: VoterResponse[AnswerT], now_ms: int
+) -> AnswerT | None:
     """Learn epoch and leader from a voter's answer, and return what it says of the partition.
 
     None where nothing more is to be taken from it: it was set aside for a named reason.
     """
     assert sent.node_id != quorum.config.key.id, sent
     if response.error_code != ErrorCode.NONE:
-        set_aside(quorum, sent, Ignored.TOP_LEVEL_ERROR)
+        set_aside(quorum, sent, Ignored.TOP_LEVEL_ERROR, now_ms)
         return None
     answer = sole_partition(response.topics)
     if answer is None:
-        set_aside(quorum, sent, Ignored.BAD_SHAPE)
+        set_aside(quorum, sent, Ignored.BAD_SHAPE, now_ms)
         return None
     leader_id = answer.leader_id
     if _is_mistaken_for_leader(quorum, leader_id, answer.leader_epoch):
@@ -201,10 +203,10 @@ def heard(quorum: Quorum, sent: SendRequest, response: VoterResponse[AnswerT]) -
         leader_id = NO_REPLICA
     address = point_to_leader(leader_id, response.node_endpoints)
     error = answer.error_code
-    if not learn(quorum, sent, error, leader_id, answer.leader_epoch, address):
+    if not learn(quorum, sent, error, leader_id, answer.leader_epoch, address, now_ms):
         return None
     if error != ErrorCode.NONE:
-        set_aside(quorum, sent, Ignored.PARTITION_ERROR)
+        set_aside(quorum, sent, Ignored.PARTITION_ERROR, now_ms)
         return None
     return answer
 

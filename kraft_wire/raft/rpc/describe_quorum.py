@@ -25,7 +25,9 @@ from kraft_wire.wire.generated.error_code import ErrorCode
 __all__ = ["on_request"]
 
 
-def on_request(quorum: Quorum, event: RequestReceived, request: DescribeQuorumRequest) -> None:
+def on_request(
+    quorum: Quorum, event: RequestReceived, request: DescribeQuorumRequest, now_ms: int
+) -> None:
     """Describe voters and observers as the leader sees them.
 
     Errors, first match wins, per partition: UNKNOWN_TOPIC_OR_PARTITION for every one that was asked
@@ -38,7 +40,7 @@ def on_request(quorum: Quorum, event: RequestReceived, request: DescribeQuorumRe
     elif not isinstance(role, Leader):
         response = _of_errors(request, ErrorCode.NOT_LEADER_OR_FOLLOWER)
     else:
-        response = _description(quorum, event, role)
+        response = _description(quorum, event, role, now_ms)
     assert isinstance(response, DescribeQuorumResponse)
     quorum.effects.append(Reply(event.reply_to, response))
 
@@ -62,7 +64,9 @@ def _of_errors(request: DescribeQuorumRequest, error: ErrorCode) -> DescribeQuor
     return DescribeQuorumResponse(topics=topics)
 
 
-def _description(quorum: Quorum, event: RequestReceived, leader: Leader) -> DescribeQuorumResponse:
+def _description(
+    quorum: Quorum, event: RequestReceived, leader: Leader, now_ms: int
+) -> DescribeQuorumResponse:
     voters = quorum.voters.latest
     known = leader.high_watermark
     partition = ResponsePartitionData(
@@ -70,9 +74,9 @@ def _description(quorum: Quorum, event: RequestReceived, leader: Leader) -> Desc
         leader_id=quorum.leader_id,
         leader_epoch=quorum.epoch,
         high_watermark=-1 if known is None else known,
-        current_voters=_voter_states(quorum, event, leader),
+        current_voters=_voter_states(quorum, event, leader, now_ms),
         observers=[
-            _state(quorum, event, progress)
+            _state(quorum, event, progress, now_ms)
             for key, progress in sorted(leader.progress.items())
             if not voters.is_voter(key)
         ],
@@ -94,23 +98,26 @@ def _description(quorum: Quorum, event: RequestReceived, leader: Leader) -> Desc
     return response
 
 
-def _voter_states(quorum: Quorum, event: RequestReceived, leader: Leader) -> list[ReplicaState]:
+def _voter_states(
+    quorum: Quorum, event: RequestReceived, leader: Leader, now_ms: int
+) -> list[ReplicaState]:
     states: list[ReplicaState] = []
     voters = quorum.voters.latest.nodes.values()
     for node, end in zip(voters, durable_ends(quorum, leader), strict=True):
         progress = leader.progress.get(node.key, ReplicaProgress(node.key, end))
         if node.key.id == quorum.config.key.id and quorum.is_voter:
-            now_ms = quorum.now_ms
             end = quorum.log.log_end_offset
             progress = ReplicaProgress(node.key, end, now_ms, now_ms)
-        states.append(_state(quorum, event, progress))
+        states.append(_state(quorum, event, progress, now_ms))
     assert len(states) == len(quorum.voters.latest)
     return states
 
 
-def _state(quorum: Quorum, event: RequestReceived, progress: ReplicaProgress) -> ReplicaState:
+def _state(
+    quorum: Quorum, event: RequestReceived, progress: ReplicaProgress, now_ms: int
+) -> ReplicaState:
     def time_of_day(at_ms: int | None) -> int:
-        return -1 if at_ms is None else event.wall_ms - (quorum.now_ms - at_ms)
+        return -1 if at_ms is None else event.wall_ms - (now_ms - at_ms)
 
     end = progress.end_offset
     assert end is None or end >= 0, progress

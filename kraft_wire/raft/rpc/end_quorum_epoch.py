@@ -59,7 +59,9 @@ def build_request(quorum: Quorum, role: Resigned) -> EndQuorumEpochRequest:
     )
 
 
-def on_request(quorum: Quorum, event: RequestReceived, request: EndQuorumEpochRequest) -> None:
+def on_request(
+    quorum: Quorum, event: RequestReceived, request: EndQuorumEpochRequest, now_ms: int
+) -> None:
     """Take note that the leader gave up; its follower campaigns after its place's wait.
 
     Errors, first match wins: INCONSISTENT_CLUSTER_ID and INVALID_REQUEST at the top; for the
@@ -79,13 +81,17 @@ def on_request(quorum: Quorum, event: RequestReceived, request: EndQuorumEpochRe
     assert ended.partition_index == METADATA_PARTITION
     code = voter_only_error(quorum, ended.leader_epoch, ended.leader_id)
     if code is ErrorCode.NONE:
-        code = _prepare(quorum, request, ended)
+        code = _prepare(quorum, request, ended, now_ms)
     _answer(quorum, event, code)
 
 
-def _prepare(quorum: Quorum, request: EndQuorumEpochRequest, ended: PartitionData) -> ErrorCode:
+def _prepare(
+    quorum: Quorum, request: EndQuorumEpochRequest, ended: PartitionData, now_ms: int
+) -> ErrorCode:
     endpoints = named_endpoints(request.leader_endpoints)
-    reason = adopt(quorum, ended.leader_epoch, ended.leader_id, endpoints, is_first_hand=True)
+    reason = adopt(
+        quorum, ended.leader_epoch, ended.leader_id, endpoints, now_ms, is_first_hand=True
+    )
     if reason is not None:
         quorum.ignored.count(reason)
         return ErrorCode.UNKNOWN_SERVER_ERROR
@@ -94,7 +100,7 @@ def _prepare(quorum: Quorum, request: EndQuorumEpochRequest, ended: PartitionDat
     if isinstance(role, Follower) and quorum.leader_id == ended.leader_id:
         wait_ms = _successor_wait_ms(quorum, ended)
         assert wait_ms >= 0, wait_ms
-        role.fetch_deadline_ms = quorum.now_ms + wait_ms
+        role.fetch_deadline_ms = now_ms + wait_ms
         role.has_fetched = False  # the leader itself says that its epoch needs a successor
     return ErrorCode.NONE
 
@@ -126,10 +132,12 @@ def _answer(quorum: Quorum, event: RequestReceived, error: ErrorCode) -> None:
     quorum.effects.append(Reply(event.reply_to, response))
 
 
-def on_response(quorum: Quorum, sent: SendRequest, response: EndQuorumEpochResponse) -> None:
+def on_response(
+    quorum: Quorum, sent: SendRequest, response: EndQuorumEpochResponse, now_ms: int
+) -> None:
     """Stop telling a voter that knows; follow a newer leader, also while stopping."""
     role = quorum.role
-    if heard(quorum, sent, response) is None:
+    if heard(quorum, sent, response, now_ms) is None:
         return
     assert sent.node_id != quorum.config.key.id, sent
     if quorum.role is not role or not isinstance(role, Resigned):

@@ -79,7 +79,7 @@ def build_request(quorum: Quorum) -> FetchRequest:
     )
 
 
-def on_request(quorum: Quorum, event: RequestReceived, request: FetchRequest) -> None:
+def on_request(quorum: Quorum, event: RequestReceived, request: FetchRequest, now_ms: int) -> None:
     """Answer a replica's fetch, or park it until there is something to say.
 
     Errors, first match wins: INCONSISTENT_CLUSTER_ID and INVALID_REQUEST at the top; for the
@@ -107,9 +107,9 @@ def on_request(quorum: Quorum, event: RequestReceived, request: FetchRequest) ->
     last_epoch = LeaderEpoch(asked.last_fetched_epoch)
     verdict = judge_fetch(offset, last_epoch, quorum.log, quorum.snapshots)
     if isinstance(verdict, Agrees) and key.id >= 0:
-        count_fetch(quorum, quorum.role, key, offset)
+        count_fetch(quorum, quorum.role, key, offset, now_ms)
     if isinstance(verdict, Agrees) and _may_park(quorum, request, asked):
-        deadline_ms = quorum.now_ms + request.max_wait_ms
+        deadline_ms = now_ms + request.max_wait_ms
         quorum.parked.park(ParkedFetch(event, offset, deadline_ms))
         return
     _answer_verdict(quorum, event, request, offset, verdict)
@@ -226,7 +226,7 @@ def _response(
     return response, partition
 
 
-def on_response(quorum: Quorum, sent: SendRequest, response: FetchResponse) -> None:
+def on_response(quorum: Quorum, sent: SendRequest, response: FetchResponse, now_ms: int) -> None:
     """Obey a leader's answer: learn who leads, truncate, turn to a snapshot, or append.
 
     An answer counts only for the log's end that was asked with, which the one outstanding request
@@ -234,35 +234,35 @@ def on_response(quorum: Quorum, sent: SendRequest, response: FetchResponse) -> N
     Effects: TruncateLog, or AppendFetched and FlushLog, or HighWatermarkAdvanced, or none.
     """
     if response.error_code != ErrorCode.NONE:
-        set_aside(quorum, sent, Ignored.TOP_LEVEL_ERROR)
+        set_aside(quorum, sent, Ignored.TOP_LEVEL_ERROR, now_ms)
         return
     data = _sole_answer(response)
     if data is None:
-        set_aside(quorum, sent, Ignored.BAD_SHAPE)
+        set_aside(quorum, sent, Ignored.BAD_SHAPE, now_ms)
         return
     leader = data.current_leader or LeaderIdAndEpoch()
     address = point_to_leader(leader.leader_id, response.node_endpoints)
     error = data.error_code
-    if not learn(quorum, sent, error, leader.leader_id, leader.leader_epoch, address):
+    if not learn(quorum, sent, error, leader.leader_id, leader.leader_epoch, address, now_ms):
         return
     if error != ErrorCode.NONE:
-        set_aside(quorum, sent, Ignored.PARTITION_ERROR)
+        set_aside(quorum, sent, Ignored.PARTITION_ERROR, now_ms)
         return
     role = quorum.role
     if not isinstance(role, Follower):
-        set_aside(quorum, sent, Ignored.ROLE_CHANGED)
+        set_aside(quorum, sent, Ignored.ROLE_CHANGED, now_ms)
         return
     assert isinstance(sent.request, FetchRequest), sent
     if not _asks_for_end(quorum, sent.request):
-        set_aside(quorum, sent, Ignored.LATE_ANSWER)
+        set_aside(quorum, sent, Ignored.LATE_ANSWER, now_ms)
         return
     role.has_fetched = not quorum.has_leader_resigned
-    renew_fetch_timeout(quorum, role)
+    renew_fetch_timeout(quorum, role, now_ms)
     diverging, snapshot = data.diverging_epoch, data.snapshot_id
     if diverging is not None and diverging.epoch >= 0:
-        truncate(quorum, sent, diverging.epoch, diverging.end_offset)
+        truncate(quorum, sent, diverging.epoch, diverging.end_offset, now_ms)
     elif snapshot is not None and max(snapshot.end_offset, snapshot.epoch) >= 0:
-        turn_to_snapshot(quorum, sent, role, snapshot.epoch, snapshot.end_offset)
+        turn_to_snapshot(quorum, sent, role, snapshot.epoch, snapshot.end_offset, now_ms)
     else:
         append_fetched(quorum, role, data.records, data.high_watermark)
 

@@ -66,7 +66,9 @@ def build_request(quorum: Quorum, transfer: SnapshotTransfer) -> FetchSnapshotRe
     )
 
 
-def on_request(quorum: Quorum, event: RequestReceived, request: FetchSnapshotRequest) -> None:
+def on_request(
+    quorum: Quorum, event: RequestReceived, request: FetchSnapshotRequest, now_ms: int
+) -> None:
     """Answer with a chunk, which counts as a sign of life, not as an acknowledgement.
 
     Errors, first match wins: INCONSISTENT_CLUSTER_ID and INVALID_REQUEST at the top; for the
@@ -100,7 +102,7 @@ def on_request(quorum: Quorum, event: RequestReceived, request: FetchSnapshotReq
         _refuse(quorum, event, ErrorCode.UNKNOWN_SERVER_ERROR)
     else:
         key = ReplicaKey(ReplicaId(request.replica_id), asked.replica_directory_id)
-        note_contact(quorum, quorum.role, key)
+        note_contact(quorum, quorum.role, key, now_ms)
         bytes_max = max(0, request.max_bytes)
         _answer_slice(quorum, event, asked, wanted, size_bytes, bytes_max)
 
@@ -171,7 +173,9 @@ def _response(
     return response, partition
 
 
-def on_response(quorum: Quorum, sent: SendRequest, response: FetchSnapshotResponse) -> None:
+def on_response(
+    quorum: Quorum, sent: SendRequest, response: FetchSnapshotResponse, now_ms: int
+) -> None:
     """Write a chunk, and install the snapshot when it is whole.
 
     What is not the chunk that was asked for ends the transfer: back to Fetch, which learns the
@@ -179,31 +183,31 @@ def on_response(quorum: Quorum, sent: SendRequest, response: FetchSnapshotRespon
     Effects: AppendSnapshotChunk, and InstallSnapshot behind the last one; or none.
     """
     if response.error_code != ErrorCode.NONE:
-        set_aside(quorum, sent, Ignored.TOP_LEVEL_ERROR)
+        set_aside(quorum, sent, Ignored.TOP_LEVEL_ERROR, now_ms)
         return
     data = _sole_answer(response)
     if data is None:
-        set_aside(quorum, sent, Ignored.BAD_SHAPE)
+        set_aside(quorum, sent, Ignored.BAD_SHAPE, now_ms)
         return
     leader = data.current_leader or LeaderIdAndEpoch()
     address = point_to_leader(leader.leader_id, response.node_endpoints)
     error = data.error_code
-    if not learn(quorum, sent, error, leader.leader_id, leader.leader_epoch, address):
+    if not learn(quorum, sent, error, leader.leader_id, leader.leader_epoch, address, now_ms):
         return
     role = quorum.role
     if not isinstance(role, Follower) or role.transfer is None:
-        set_aside(quorum, sent, Ignored.ROLE_CHANGED)
+        set_aside(quorum, sent, Ignored.ROLE_CHANGED, now_ms)
         return
     assert role.transfer.received_bytes >= 0, role.transfer
     snapshot_id = data.snapshot_id
     if error == ErrorCode.SNAPSHOT_NOT_FOUND or min(snapshot_id.end_offset, snapshot_id.epoch) < 0:
         role.transfer = None
-        renew_fetch_timeout(quorum, role)
-        set_aside(quorum, sent, Ignored.SNAPSHOT_GONE)
+        renew_fetch_timeout(quorum, role, now_ms)
+        set_aside(quorum, sent, Ignored.SNAPSHOT_GONE, now_ms)
     elif error != ErrorCode.NONE:
-        set_aside(quorum, sent, Ignored.PARTITION_ERROR)
+        set_aside(quorum, sent, Ignored.PARTITION_ERROR, now_ms)
     else:
-        _take_chunk(quorum, sent, role, role.transfer, data)
+        _take_chunk(quorum, sent, role, role.transfer, data, now_ms)
 
 
 def _sole_answer(response: FetchSnapshotResponse) -> ResponsePartitionSnapshot | None:
@@ -221,20 +225,21 @@ def _take_chunk(
     role: Follower,
     transfer: SnapshotTransfer,
     data: ResponsePartitionSnapshot,
+    now_ms: int,
 ) -> None:
-    renew_fetch_timeout(quorum, role)
+    renew_fetch_timeout(quorum, role, now_ms)
     wanted = transfer.snapshot_id
     got = (data.snapshot_id.end_offset, data.snapshot_id.epoch, data.position)
     if got != (wanted.offset, wanted.epoch, transfer.received_bytes):
         role.transfer = None
-        set_aside(quorum, sent, Ignored.OTHER_SNAPSHOT)
+        set_aside(quorum, sent, Ignored.OTHER_SNAPSHOT, now_ms)
         return
     chunk = data.unaligned_records if data.unaligned_records is not None else b""
     chunk_bytes = chunk.size_bytes if isinstance(chunk, FileSlice) else len(chunk)
     held_bytes = transfer.received_bytes + chunk_bytes
     if chunk_bytes == 0 or held_bytes > data.size:
         role.transfer = None
-        set_aside(quorum, sent, Ignored.CHUNK_OUT_OF_RANGE)
+        set_aside(quorum, sent, Ignored.CHUNK_OUT_OF_RANGE, now_ms)
         return
     assert 0 < held_bytes <= data.size, (held_bytes, data.size)
     quorum.effects.append(AppendSnapshotChunk(wanted, transfer.received_bytes, chunk))

@@ -38,7 +38,9 @@ def build_request(quorum: Quorum, voter: ReplicaKey) -> RemoveRaftVoterRequest:
     )
 
 
-def on_request(quorum: Quorum, event: RequestReceived, request: RemoveRaftVoterRequest) -> None:
+def on_request(
+    quorum: Quorum, event: RequestReceived, request: RemoveRaftVoterRequest, now_ms: int
+) -> None:
     """Append the voter set without one of its members; answered once it is committed.
 
     Errors, first match wins: INCONSISTENT_CLUSTER_ID, NOT_LEADER_OR_FOLLOWER,
@@ -59,9 +61,9 @@ def on_request(quorum: Quorum, event: RequestReceived, request: RemoveRaftVoterR
     leader.pending_change = PendingChange(
         ChangeKind.REMOVE,
         event,
-        quorum.now_ms + quorum.config.timing.request_timeout_ms,
+        now_ms + quorum.config.timing.request_timeout_ms,
         node,
-        record_offset=append_voters(quorum, voters.with_removed(node.key)),
+        record_offset=append_voters(quorum, voters.with_removed(node.key), now_ms),
     )
 
 
@@ -88,9 +90,11 @@ def _error(quorum: Quorum, request: RemoveRaftVoterRequest) -> ErrorCode:
     return error
 
 
-def on_response(quorum: Quorum, sent: SendRequest, response: RemoveRaftVoterResponse) -> None:
+def on_response(
+    quorum: Quorum, sent: SendRequest, response: RemoveRaftVoterResponse, now_ms: int
+) -> None:
     """Take the leader's answer; whatever it is, the next period looks again at who votes."""
     harmless = (ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT, ErrorCode.VOTER_NOT_FOUND)
     assert sent.request_id > 0, sent
     if response.error_code not in harmless:
-        set_aside(quorum, sent, Ignored.TOP_LEVEL_ERROR)
+        set_aside(quorum, sent, Ignored.TOP_LEVEL_ERROR, now_ms)

@@ -58,7 +58,9 @@ def build_request(quorum: Quorum) -> UpdateRaftVoterRequest:
     )
 
 
-def on_request(quorum: Quorum, event: RequestReceived, request: UpdateRaftVoterRequest) -> None:
+def on_request(
+    quorum: Quorum, event: RequestReceived, request: UpdateRaftVoterRequest, now_ms: int
+) -> None:
     """Take over what a voter says of itself; answered at once.
 
     Errors, first match wins: INCONSISTENT_CLUSTER_ID, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH,
@@ -71,7 +73,7 @@ def on_request(quorum: Quorum, event: RequestReceived, request: UpdateRaftVoterR
     leader = quorum.role
     if error is ErrorCode.NONE:
         assert isinstance(leader, Leader), leader
-        error = _update(quorum, leader, _described(request))
+        error = _update(quorum, leader, _described(request), now_ms)
     told = CurrentLeader(leader_id=quorum.leader_id, leader_epoch=quorum.epoch)
     address = leader_address(quorum, event.listener)
     if address is not None:
@@ -107,13 +109,13 @@ def _described(request: UpdateRaftVoterRequest) -> VoterNode:
     )
 
 
-def _update(quorum: Quorum, leader: Leader, node: VoterNode) -> ErrorCode:
+def _update(quorum: Quorum, leader: Leader, node: VoterNode, now_ms: int) -> ErrorCode:
     voters, level = quorum.voters.latest, quorum.voters.kraft_version
     if level == 0:
         if node.key.id not in voters.nodes:
             return ErrorCode.VOTER_NOT_FOUND
         leader.reported_nodes[node.key.id] = node
-        note_contact(quorum, leader, node.key)
+        note_contact(quorum, leader, node.key, now_ms)
         return ErrorCode.NONE
     error = uncommitted_error(quorum, leader)
     if error is not ErrorCode.NONE:
@@ -123,20 +125,22 @@ def _update(quorum: Quorum, leader: Leader, node: VoterNode) -> ErrorCode:
     if not voters.is_voter(node.key):
         return ErrorCode.VOTER_NOT_FOUND
     if voters.nodes[node.key.id] != node:
-        append_voters(quorum, voters.with_updated(node))
-    note_contact(quorum, leader, node.key)
+        append_voters(quorum, voters.with_updated(node), now_ms)
+    note_contact(quorum, leader, node.key, now_ms)
     assert quorum.voters.latest.is_voter(node.key), node
     return ErrorCode.NONE
 
 
-def on_response(quorum: Quorum, sent: SendRequest, response: UpdateRaftVoterResponse) -> None:
+def on_response(
+    quorum: Quorum, sent: SendRequest, response: UpdateRaftVoterResponse, now_ms: int
+) -> None:
     """Note that the leader knows, or does not want to; either way it is alive."""
     told = response.current_leader or CurrentLeader()
     error = response.error_code
     if error == ErrorCode.UNSUPPORTED_VERSION and response.current_leader is None:
         told = CurrentLeader(leader_id=quorum.leader_id, leader_epoch=quorum.epoch)
     address = Address(told.host, told.port) if told.host and 0 < told.port < 65_536 else None
-    if not learn(quorum, sent, error, told.leader_id, told.leader_epoch, address):
+    if not learn(quorum, sent, error, told.leader_id, told.leader_epoch, address, now_ms):
         return
     role = quorum.role
     assert role is not None
@@ -144,6 +148,6 @@ def on_response(quorum: Quorum, sent: SendRequest, response: UpdateRaftVoterResp
         quorum.ignored.count(Ignored.ROLE_CHANGED)
     elif error in (ErrorCode.NONE, ErrorCode.UNSUPPORTED_VERSION):
         role.has_updated = True
-        renew_fetch_timeout(quorum, role)
+        renew_fetch_timeout(quorum, role, now_ms)
     else:  # the next period tries again; meanwhile fetching goes on
         quorum.ignored.count(Ignored.PARTITION_ERROR)

@@ -54,7 +54,7 @@ def build_request(quorum: Quorum, voter: ReplicaId, *, pre_vote: bool) -> VoteRe
     )
 
 
-def on_request(quorum: Quorum, event: RequestReceived, request: VoteRequest) -> None:
+def on_request(quorum: Quorum, event: RequestReceived, request: VoteRequest, now_ms: int) -> None:
     """Answer a candidate or a replica that may become one.
 
     Errors, first match wins: INCONSISTENT_CLUSTER_ID and INVALID_REQUEST at the top; for the
@@ -72,13 +72,13 @@ def on_request(quorum: Quorum, event: RequestReceived, request: VoteRequest) -> 
         return
     error = _number_error(quorum, asked)
     if error is ErrorCode.NONE and asked.replica_epoch > quorum.epoch:
-        quorum.become_unattached(Trigger.HIGHER_EPOCH, LeaderEpoch(asked.replica_epoch))
+        quorum.become_unattached(Trigger.HIGHER_EPOCH, LeaderEpoch(asked.replica_epoch), now_ms)
     is_for_other = request.voter_id >= 0 and not quorum.is_me(
         request.voter_id, asked.voter_directory_id
     )
     if error is ErrorCode.NONE and is_for_other:
         error = ErrorCode.INVALID_VOTER_KEY
-    granted = error is ErrorCode.NONE and _decide(quorum, asked)
+    granted = error is ErrorCode.NONE and _decide(quorum, asked, now_ms)
     _answer(quorum, event, error, granted=granted)
 
 
@@ -95,26 +95,28 @@ def _number_error(quorum: Quorum, asked: PartitionData) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def _decide(quorum: Quorum, asked: PartitionData) -> bool:
+def _decide(quorum: Quorum, asked: PartitionData, now_ms: int) -> bool:
     """Grant or refuse in an epoch that is the asker's by now; a vote is recorded, once."""
     assert asked.replica_epoch == quorum.epoch, (asked, quorum.epoch)
     theirs = OffsetAndEpoch(Offset(asked.last_offset), LeaderEpoch(asked.last_offset_epoch))
     ours = OffsetAndEpoch(quorum.log.log_end_offset, quorum.log.last_epoch)
     up_to_date = is_up_to_date(theirs, ours)
     if asked.pre_vote:
-        granted = grants_pre_vote(quorum.role, up_to_date, quorum.now_ms)
+        granted = grants_pre_vote(quorum.role, up_to_date, now_ms)
         rival = ReplicaId(asked.replica_id)
         if isinstance(quorum.role, Prospective) and rival in quorum.voters.latest.nodes:
-            _heed_rival(quorum, quorum.role, rival, granted=granted)
+            _heed_rival(quorum, quorum.role, rival, now_ms, granted=granted)
         return granted
     asker = ReplicaKey(ReplicaId(asked.replica_id), asked.replica_directory_id)
     granted = grants_vote(quorum.role, quorum.election, asker, up_to_date)
     if granted and quorum.election.voted_id < 0:
-        quorum.become_unattached_voted(asker)
+        quorum.become_unattached_voted(asker, now_ms)
     return granted
 
 
-def _heed_rival(quorum: Quorum, role: Prospective, rival: ReplicaId, *, granted: bool) -> None:
+def _heed_rival(
+    quorum: Quorum, role: Prospective, rival: ReplicaId, now_ms: int, *, granted: bool
+) -> None:
     """Make use of what a pre-vote says of its sender, a voter: it misses the leader as well.
 
     Who was told to go ahead goes first for a moment: two that stand at the same time take the votes
@@ -123,7 +125,7 @@ def _heed_rival(quorum: Quorum, role: Prospective, rival: ReplicaId, *, granted:
     """
     assert quorum.role is role, quorum.role
     if granted and role.stands_from_ms is None:
-        role.stands_from_ms = quorum.now_ms + quorum.config.timing.draw_precedence_ms(quorum.chance)
+        role.stands_from_ms = now_ms + quorum.config.timing.draw_precedence_ms(quorum.chance)
     elif not granted and role.answers.get(rival) is False:
         del role.answers[rival]
     elif not granted and rival not in role.answers:
@@ -151,7 +153,7 @@ def _answer(quorum: Quorum, event: RequestReceived, error: ErrorCode, *, granted
     quorum.effects.append(Reply(event.reply_to, response))
 
 
-def on_response(quorum: Quorum, sent: SendRequest, response: VoteResponse) -> None:
+def on_response(quorum: Quorum, sent: SendRequest, response: VoteResponse, now_ms: int) -> None:
     """Count a voter's answer; a voter without pre-votes makes this replica stand at once."""
     asked_role = quorum.role
     assert sent.node_id != quorum.config.key.id, sent
@@ -161,9 +163,9 @@ def on_response(quorum: Quorum, sent: SendRequest, response: VoteResponse) -> No
         and quorum.epoch < EPOCH_MAX
     ):
         quorum.ignored.count(Ignored.VERSION_WITHOUT_PRE_VOTE)
-        quorum.become_candidate(Trigger.PRE_VOTE_UNSUPPORTED)
+        quorum.become_candidate(Trigger.PRE_VOTE_UNSUPPORTED, now_ms)
         return
-    answer = heard(quorum, sent, response)
+    answer = heard(quorum, sent, response, now_ms)
     if answer is None:
         return
     if quorum.role is not asked_role or not isinstance(asked_role, Candidate | Prospective):

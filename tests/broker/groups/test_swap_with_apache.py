@@ -29,9 +29,7 @@ class ApacheOver(ApacheNode):
 
     def __init__(self, directory: Path, data: Path) -> None:
         super().__init__(directory, overrides={"log.dirs": str(data)})
-        directory.mkdir(parents=True, exist_ok=True)
-        lines = [f"{key}={value}\n" for key, value in self.properties().items()]
-        self.properties_file.write_text("".join(lines))
+        self.configure()
 
 
 @pytest.fixture

@@ -97,10 +97,10 @@ class ModelWatch:
         timing = replica.quorum.config.timing
         self._fetch_timeout_ms = timing.fetch_timeout_ms
         self._check_quorum_ms = timing.check_quorum_timeout_ms
-        self._heard_ms = replica.quorum.now_ms
+        self._heard_ms = replica.stepped_ms
         """Follower: when its leader answered last."""
         self._role: object = replica.quorum.role
-        self._period_ms = replica.quorum.now_ms
+        self._period_ms = replica.stepped_ms
         """Leader: when a majority had fetched last."""
         self._heard: set[int] = set()
         self._is_stopping = False
@@ -353,7 +353,7 @@ class ModelWatch:
         """Note a request whose answer will be of interest, and return it."""
         sent = messages.of_sent(effect.request, effect.node_id, own)
         quorum = self._replica.quorum
-        until_ms = quorum.now_ms + quorum.config.timing.request_timeout_ms
+        until_ms = self._replica.stepped_ms + quorum.config.timing.request_timeout_ms
         if sent is not None:
             self._asked[effect.request_id] = (sent, quorum.role, until_ms)
         return sent
