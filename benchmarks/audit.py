@@ -32,10 +32,10 @@ SEED = 5
 
 def write(home: Path, size_bytes: int) -> list[Path]:
     """Write three node directories of some size together."""
-    chance = random.Random(SEED)
+    random_source = random.Random(SEED)
     first = home / "node-1"
     share = size_bytes // NODES // PARTITIONS
-    values = [chance.randbytes(VALUE_BYTES) for _ in range(BATCH_BYTES // VALUE_BYTES)]
+    values = [random_source.randbytes(VALUE_BYTES) for _ in range(BATCH_BYTES // VALUE_BYTES)]
     for partition in range(PARTITIONS):
         directory = first / f"orders-{partition}"
         directory.mkdir(parents=True)

@@ -45,10 +45,11 @@ class Case:
 
 def make(codec: Compression, batch_bytes: int, records: int) -> Case:
     """Batches of JSON-like values, every fifth record with a header."""
-    chance = random.Random(SEED)
+    random_source = random.Random(SEED)
     per_batch = batch_bytes // (KEY_BYTES + VALUE_BYTES + 12)
     filling = [
-        b'{"user": %d, "amount": %d, "note": "' % (chance.randrange(10**6), chance.randrange(10**4))
+        b'{"user": %d, "amount": %d, "note": "'
+        % (random_source.randrange(10**6), random_source.randrange(10**4))
         for _ in range(512)
     ]
     parts = []

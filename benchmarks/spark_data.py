@@ -88,8 +88,8 @@ def _fill(bootstrap: str, codec: str, count: int) -> None:
 
 
 def _contents(count: int) -> Iterator[tuple[bytes | None, bytes | None, Headers]]:
-    chance = random.Random(SEED)
-    filling = chance.randbytes(FILLING_BYTES).hex().encode()
+    random_source = random.Random(SEED)
+    filling = random_source.randbytes(FILLING_BYTES).hex().encode()
     for number in range(count):
         key = None if number % 11 == 3 else b"key-%09d" % (number * 7919 % 50_000)
         at = number * 7919 % FILLING_BYTES

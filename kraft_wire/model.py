@@ -1,8 +1,8 @@
 """Value types that every layer shares; names are the KIPs' names.
 
 Nothing here computes but `sooner`: the types keep units that must not mix apart, and spell the text
-forms that Kafka prints (22-character ids, `topic-partition`). `Chance` is the one port in this
-file: the only source of random numbers below the hosts.
+forms that Kafka prints (22-character ids, `topic-partition`). `RandomSource` is the one port in
+this file: the only source of random numbers below the hosts.
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -16,7 +16,6 @@ __all__ = [
     "NO_REPLICA",
     "ONE_UUID",
     "ZERO_UUID",
-    "Chance",
     "DiskFull",
     "ElectionState",
     "FileSlice",
@@ -25,9 +24,11 @@ __all__ = [
     "Offset",
     "OffsetAndEpoch",
     "Principal",
+    "RandomSource",
     "ReadableFile",
     "ReplicaId",
     "ReplicaKey",
+    "ReportEvent",
     "StorageError",
     "TopicPartition",
     "Uuid",
@@ -165,7 +166,15 @@ class FsyncFailed(Exception):
         self.reason = reason
 
 
-class Chance(Protocol):
+class ReportEvent(Protocol):
+    """Takes the name and the fields of one log line."""
+
+    def __call__(self, name: str, **fields: object) -> None:
+        """Write the line."""
+        ...
+
+
+class RandomSource(Protocol):
     """The seeded integer source: the only randomness below the hosts."""
 
     def below(self, bound: int) -> int:
@@ -180,10 +189,10 @@ def sooner(first_ms: int | None, second_ms: int | None) -> int | None:
     return first_ms
 
 
-def random_uuid(chance: Chance) -> Uuid:
+def random_uuid(random_source: RandomSource) -> Uuid:
     """Draw a version-4 id as Kafka does: never one of the reserved ids, never a leading dash."""
     while True:
-        raw = bytearray(chance.below(1 << 128).to_bytes(16, "big"))
+        raw = bytearray(random_source.below(1 << 128).to_bytes(16, "big"))
         raw[6] = (raw[6] & 0x0F) | 0x40
         raw[8] = (raw[8] & 0x3F) | 0x80
         drawn = Uuid(bytes(raw))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kraft_wire.model import Uuid, random_uuid, sooner, uuid_from_text, uuid_to_text
 
 
-class Chance:
+class RandomSource:
     """Draws from a seed."""
 
     def __init__(self, seed: int) -> None:
@@ -32,8 +32,8 @@ def test_text_that_is_no_id_is_refused(text: str) -> None:
 
 
 def test_drawn_id_is_of_version_4_and_begins_with_no_dash() -> None:
-    chance = Chance(1)
-    drawn = {random_uuid(chance) for _ in range(500)}
+    random_source = RandomSource(1)
+    drawn = {random_uuid(random_source) for _ in range(500)}
     assert len(drawn) == 500
     assert {(each[6] >> 4, each[8] >> 6) for each in drawn} == {(4, 2)}
     firsts = {uuid_to_text(each)[0] for each in drawn}

@@ -6,10 +6,10 @@ Codes are those of Kafka's `AclOperation` and `ResourceType`. Nothing here decid
 from enum import IntEnum
 from typing import NamedTuple
 
-__all__ = ["Need", "Operation", "Resource", "Right", "any_of", "need"]
+__all__ = ["AclOperation", "Need", "ResourceType", "Right", "any_of", "need"]
 
 
-class Operation(IntEnum):
+class AclOperation(IntEnum):
     """What a principal may do; 1 (ANY) and 2 (ALL) only appear in filters and entries."""
 
     READ = 3
@@ -27,7 +27,7 @@ class Operation(IntEnum):
     TWO_PHASE_COMMIT = 15
 
 
-class Resource(IntEnum):
+class ResourceType(IntEnum):
     """What it may do it to; 1 (ANY) only appears in filters."""
 
     TOPIC = 2
@@ -41,8 +41,8 @@ class Resource(IntEnum):
 class Right(NamedTuple):
     """One operation on one kind of resource; the request names which resource."""
 
-    operation: Operation
-    resource: Resource
+    operation: AclOperation
+    resource: ResourceType
 
     def __str__(self) -> str:
         """Return the right as `READ TOPIC`."""
@@ -63,12 +63,12 @@ class Need(NamedTuple):
         return f"{words} ({self.when})" if self.when else words
 
 
-def need(operation: Operation, resource: Resource, when: str = "") -> Need:
+def need(operation: AclOperation, resource: ResourceType, when: str = "") -> Need:
     """Return the need of a single right."""
     return Need((Right(operation, resource),), when)
 
 
-def any_of(*rights: tuple[Operation, Resource], when: str = "") -> Need:
+def any_of(*rights: tuple[AclOperation, ResourceType], when: str = "") -> Need:
     """Return the need of one among several rights."""
     assert len(rights) > 1, rights
     return Need(tuple(Right(*each) for each in rights), when)

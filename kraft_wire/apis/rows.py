@@ -10,20 +10,20 @@ the order in which they are asked for.
 from typing import Final
 
 from kraft_wire.apis.api import Api, ListenerType, Owner
-from kraft_wire.apis.rights import Need, Operation, Resource, any_of, need
+from kraft_wire.apis.rights import AclOperation, Need, ResourceType, any_of, need
 from kraft_wire.wire.generated.messages import MESSAGES
 
 __all__ = ["ROWS"]
 
 _BROKER, _CONTROLLER, _RAFT, _NODE = Owner.BROKER, Owner.CONTROLLER, Owner.RAFT, Owner.NODE
 
-_READ, _WRITE = Operation.READ, Operation.WRITE
-_CREATE, _DELETE, _ALTER = Operation.CREATE, Operation.DELETE, Operation.ALTER
-_DESCRIBE, _CLUSTER_ACTION = Operation.DESCRIBE, Operation.CLUSTER_ACTION
-_DESCRIBE_CONFIGS, _ALTER_CONFIGS = Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS
+_READ, _WRITE = AclOperation.READ, AclOperation.WRITE
+_CREATE, _DELETE, _ALTER = AclOperation.CREATE, AclOperation.DELETE, AclOperation.ALTER
+_DESCRIBE, _CLUSTER_ACTION = AclOperation.DESCRIBE, AclOperation.CLUSTER_ACTION
+_DESCRIBE_CONFIGS, _ALTER_CONFIGS = AclOperation.DESCRIBE_CONFIGS, AclOperation.ALTER_CONFIGS
 
-_TOPIC, _GROUP, _CLUSTER = Resource.TOPIC, Resource.GROUP, Resource.CLUSTER
-_TRANSACTIONAL_ID = Resource.TRANSACTIONAL_ID
+_TOPIC, _GROUP, _CLUSTER = ResourceType.TOPIC, ResourceType.GROUP, ResourceType.CLUSTER
+_TRANSACTIONAL_ID = ResourceType.TRANSACTIONAL_ID
 
 _READ_GROUP, _READ_TOPIC = need(_READ, _GROUP), need(_READ, _TOPIC)
 _DESCRIBE_GROUP, _DESCRIBE_TOPIC = need(_DESCRIBE, _GROUP), need(_DESCRIBE, _TOPIC)
@@ -132,9 +132,9 @@ ROWS: Final[tuple[Api, ...]] = (
         "InitProducerId",
         _BROKER,
         need(_WRITE, _TRANSACTIONAL_ID, "a transactional id"),
-        need(Operation.TWO_PHASE_COMMIT, _TRANSACTIONAL_ID, "two-phase commit"),
+        need(AclOperation.TWO_PHASE_COMMIT, _TRANSACTIONAL_ID, "two-phase commit"),
         any_of(
-            (Operation.IDEMPOTENT_WRITE, _CLUSTER),
+            (AclOperation.IDEMPOTENT_WRITE, _CLUSTER),
             (_WRITE, _TOPIC),
             when="no transactional id; any topic will do",
         ),
@@ -173,7 +173,7 @@ ROWS: Final[tuple[Api, ...]] = (
     _row(
         "CreateDelegationToken",
         None,
-        need(Operation.CREATE_TOKENS, Resource.USER, "another owner than who asks"),
+        need(AclOperation.CREATE_TOKENS, ResourceType.USER, "another owner than who asks"),
         forwardable=True,
     ),
     _row("RenewDelegationToken", None, forwardable=True),
@@ -182,8 +182,8 @@ ROWS: Final[tuple[Api, ...]] = (
         "DescribeDelegationToken",
         None,
         any_of(
-            (_DESCRIBE, Resource.DELEGATION_TOKEN),
-            (Operation.DESCRIBE_TOKENS, Resource.USER),
+            (_DESCRIBE, ResourceType.DELEGATION_TOKEN),
+            (AclOperation.DESCRIBE_TOKENS, ResourceType.USER),
             when="neither owner nor renewer",
         ),
     ),

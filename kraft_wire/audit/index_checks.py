@@ -19,7 +19,7 @@ from kraft_wire.audit.replica import Batches, Replica, segment_file
 from kraft_wire.columnar.arrays import Bools, Int64s
 from kraft_wire.columnar.log_windows import Status
 
-__all__ = ["OFFSET_ENTRY", "TIME_ENTRY", "SegmentIndexes", "check_index"]
+__all__ = ["OFFSET_ENTRY", "TIME_ENTRY", "SegmentIndexEntries", "check_index"]
 
 OFFSET_ENTRY: Final = np.dtype([("relative_offset", ">i4"), ("position", ">i4")])
 TIME_ENTRY: Final = np.dtype([("timestamp", ">i8"), ("relative_offset", ">i4")])
@@ -28,7 +28,7 @@ _Reasons: TypeAlias = list[tuple[str, Bools]]
 
 
 @dataclass(frozen=True, slots=True)
-class SegmentIndexes:
+class SegmentIndexEntries:
     """The entries of the two indexes of a segment, without the zeros of a preallocated end."""
 
     segment: int
@@ -57,7 +57,7 @@ class _Segment:
 
 
 def check_index(
-    layout: Layout, indexes: SegmentIndexes, faults: Iterable[Fault]
+    layout: Layout, indexes: SegmentIndexEntries, faults: Iterable[Fault]
 ) -> Iterator[Finding]:
     """Judge the indexes of one segment, one finding a file; `faults` are those of the replica.
 
@@ -141,7 +141,7 @@ def _has_rest(batches: Batches, row: int) -> bool:
     return bool(is_there and batches.status[after] >= Status.TORN)
 
 
-def _offset_fault(segment: _Segment, indexes: SegmentIndexes) -> tuple[int, int, str] | None:
+def _offset_fault(segment: _Segment, indexes: SegmentIndexEntries) -> tuple[int, int, str] | None:
     """Return entry, offset and reason of the first entry of `.index` that is wrong."""
     judged = indexes.positions < segment.end_position
     positions = indexes.positions[judged]
@@ -166,7 +166,7 @@ def _offset_fault(segment: _Segment, indexes: SegmentIndexes) -> tuple[int, int,
     return _odd_end(segment, len(positions), indexes.odd_bytes[0])
 
 
-def _time_fault(segment: _Segment, indexes: SegmentIndexes) -> tuple[int, int, str] | None:
+def _time_fault(segment: _Segment, indexes: SegmentIndexEntries) -> tuple[int, int, str] | None:
     """Return entry, offset and reason of the first entry of `.timeindex` that is wrong."""
     offsets = indexes.time_relative_offsets + indexes.segment
     judged = offsets < segment.end_offset

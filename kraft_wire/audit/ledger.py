@@ -70,11 +70,13 @@ def check_acknowledged(
     """
     replica = layout.replica
     wanted = wanted_offsets(layout, ledger)
-    told, sums = ledger.offsets[wanted], ledger.checksums[wanted]
-    place = np.searchsorted(offsets, told)
+    acknowledged, sums = ledger.offsets[wanted], ledger.checksums[wanted]
+    place = np.searchsorted(offsets, acknowledged)
     held = np.minimum(place, max(len(offsets) - 1, 0))
-    is_there = offsets[held] == told if len(offsets) else np.zeros(len(told), np.bool_)
-    found = np.where(is_there, checksums[held], _MISSING) if len(offsets) else told * 0 - 1
+    is_there = (
+        offsets[held] == acknowledged if len(offsets) else np.zeros(len(acknowledged), np.bool_)
+    )
+    found = np.where(is_there, checksums[held], _MISSING) if len(offsets) else acknowledged * 0 - 1
     wrong = found != sums
     if replica.is_compacted:
         wrong &= is_there
@@ -84,8 +86,8 @@ def check_acknowledged(
         end = begin + int(right[0]) if len(right) else len(wrong)
         yield Finding(
             *("acknowledged", "error", replica.node, replica.topic, replica.partition),
-            *(int(told[begin]), *_place_of(layout, int(told[begin]))),
-            _what_is_lost(told[begin:end], is_there[begin:end]),
+            *(int(acknowledged[begin]), *_place_of(layout, int(acknowledged[begin]))),
+            _what_is_lost(acknowledged[begin:end], is_there[begin:end]),
         )
 
 

@@ -21,7 +21,7 @@ from kraft_wire.wire.generated.remove_topic_record import RemoveTopicRecord
 from kraft_wire.wire.generated.topic_record import TopicRecord
 from kraft_wire.wire.message import Message
 
-__all__ = ["Assignment", "ClusterFacts", "MetadataFold"]
+__all__ = ["Assignment", "MetadataFacts", "MetadataFold"]
 
 _KINDS: Final = (
     TopicRecord,
@@ -53,7 +53,7 @@ class Assignment:
 
 
 @dataclass(slots=True)
-class ClusterFacts:
+class MetadataFacts:
     """What is known of the partitions of a cluster; empty where no metadata log was read."""
 
     is_known: bool = False
@@ -85,7 +85,7 @@ class MetadataFold:
     """Takes the values of metadata records in the order of the log."""
 
     def __init__(self) -> None:
-        self.facts = ClusterFacts(is_known=True)
+        self.facts = MetadataFacts(is_known=True)
         self._names: dict[Uuid, str] = {}
         self._partitions: dict[Uuid, dict[int, Assignment]] = {}
         self._held: list[Message] | None = None
@@ -102,7 +102,7 @@ class MetadataFold:
                 continue
             self._take(record)
 
-    def finish(self) -> ClusterFacts:
+    def finish(self) -> MetadataFacts:
         """Return what is known at the end; an open transaction is not."""
         for topic_id, partitions in self._partitions.items():
             name = self._names.get(topic_id)

@@ -64,11 +64,11 @@ def audit_partition(
 
 
 def judge_partition(
-    replicas: Sequence[Replica], facts: PartitionFacts, told: Iterable[Fault] = ()
+    replicas: Sequence[Replica], facts: PartitionFacts, reported: Iterable[Fault] = ()
 ) -> PartitionJudgement:
     """Judge all replicas of a partition, in the order from the most specific proposition on.
 
-    `told` are faults that were found before and explain offsets already.
+    `reported` are faults that were found before and explain offsets already.
     """
     layouts = [layout_of(replica) for replica in replicas]
     by_node = {layout.replica.node: layout for layout in layouts}
@@ -87,7 +87,7 @@ def judge_partition(
         if not explains(disagreeing, fault.finding.node, fault.first_offset)
     ]
     faults += beginning_faults(layouts)
-    faults = _with_losses(faults, layouts, facts, [*told])
+    faults = _with_losses(faults, layouts, facts, [*reported])
     for layout in layouts:
         node = layout.replica.node
         if not any(node in fault.finding.nodes for fault in faults):
@@ -114,11 +114,11 @@ def _touches(gap: Fault, fault: Fault) -> bool:
 
 
 def _with_losses(
-    faults: list[Fault], layouts: Sequence[Layout], facts: PartitionFacts, told: list[Fault]
+    faults: list[Fault], layouts: Sequence[Layout], facts: PartitionFacts, reported: list[Fault]
 ) -> list[Fault]:
     """Add what was lost at the end of logs, unless something else explains it."""
     torn = [fault for layout in layouts if (fault := layout.torn_fault) is not None]
-    others = [fault for fault in [*faults, *told] if fault not in torn]
+    others = [fault for fault in [*faults, *reported] if fault not in torn]
     for loss in loss_faults(layouts, facts.isr, facts.high_watermark):
         nodes = loss.finding.nodes
         ending = [each for each in others if each.end_offset == END_OF_LOG]

@@ -54,10 +54,12 @@ def epoch_faults(replica: Replica, rows: Int64s) -> tuple[list[Fault], Int64s]:
     epochs = batches.leader_epoch[rows]
     lasts = batches.last_offset[rows]  # of a batch that the log start cuts, what is left counts
     begins_at = np.clip(replica.log_start_offset, batches.base_offset[rows], lasts)
-    told = _told_epochs(replica, lasts)
-    told_first = _told_epochs(replica, begins_at)
-    told = np.where((told == epochs) & (told_first >= 0), told_first, told)
-    wrong = (epochs < 0) | ((told >= 0) & (told != epochs))
+    checkpointed = _checkpointed_epochs(replica, lasts)
+    checkpointed_first = _checkpointed_epochs(replica, begins_at)
+    checkpointed = np.where(
+        (checkpointed == epochs) & (checkpointed_first >= 0), checkpointed_first, checkpointed
+    )
+    wrong = (epochs < 0) | ((checkpointed >= 0) & (checkpointed != epochs))
     if not wrong.any():
         wrong = _outliers(epochs)
     begins = np.flatnonzero(wrong & ~np.concatenate(([False], wrong[:-1])))
@@ -66,8 +68,8 @@ def epoch_faults(replica: Replica, rows: Int64s) -> tuple[list[Fault], Int64s]:
         after = np.flatnonzero(~wrong[index:])
         end = index + int(after[0]) if len(after) else len(rows)
         detail = f"leader epoch {epochs[index]}"
-        if told[index] >= 0 and told[index] != epochs[index]:
-            detail += f", the checkpoint says {told[index]}"
+        if checkpointed[index] >= 0 and checkpointed[index] != epochs[index]:
+            detail += f", the checkpoint says {checkpointed[index]}"
         elif index:
             detail += f" after {epochs[index - 1]}"
         fault = finding_at(replica, "epoch", "error", int(rows[index]), detail)
@@ -87,7 +89,7 @@ def _checkpoint_faults(replica: Replica) -> list[Fault]:
     return [Fault(finding, 0, 0)]
 
 
-def _told_epochs(replica: Replica, offsets: Int64s) -> Int64s:
+def _checkpointed_epochs(replica: Replica, offsets: Int64s) -> Int64s:
     """Return the epoch that the checkpoint tells for each offset, -1 for those before its first."""
     if not replica.leader_epochs:
         return np.full(len(offsets), -1, np.int64)

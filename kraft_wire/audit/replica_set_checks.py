@@ -112,13 +112,13 @@ def beginning_faults(layouts: Sequence[Layout]) -> list[Fault]:
     return faults
 
 
-def highest_watermark(replicas: Sequence[Replica], told: int = NO_OFFSET) -> int:
+def highest_watermark(replicas: Sequence[Replica], reported: int = NO_OFFSET) -> int:
     """Return the largest high watermark that was seen: each is true, though it may be old."""
-    return max([told, *(replica.high_watermark for replica in replicas)])
+    return max([reported, *(replica.high_watermark for replica in replicas)])
 
 
 def check_below_high_watermark(
-    replicas: Sequence[Replica], isr: Collection[str] | None, told: int = NO_OFFSET
+    replicas: Sequence[Replica], isr: Collection[str] | None, reported: int = NO_OFFSET
 ) -> Iterator[Finding]:
     """`below-high-watermark`: a replica ends at or above the largest high watermark that was seen.
 
@@ -126,18 +126,18 @@ def check_below_high_watermark(
     a warning.
     """
     layouts = [layout_of(replica) for replica in replicas]
-    return (fault.finding for fault in loss_faults(layouts, isr, told))
+    return (fault.finding for fault in loss_faults(layouts, isr, reported))
 
 
 def loss_faults(
-    layouts: Sequence[Layout], isr: Collection[str] | None, told: int = NO_OFFSET
+    layouts: Sequence[Layout], isr: Collection[str] | None, reported: int = NO_OFFSET
 ) -> list[Fault]:
     """Return one fault for each replica that ends too early, one for all where none reaches."""
     # what lies before a log start was committed, also where the log does not reach it any more
     starts = [each.replica.log_start_offset for each in layouts]
     ends = [each.log_end_offset for each in layouts]
     beyond = [start for start, end in zip(starts, ends, strict=True) if end < start]
-    highest = max([highest_watermark([each.replica for each in layouts], told), *beyond])
+    highest = max([highest_watermark([each.replica for each in layouts], reported), *beyond])
     short = [layout for layout in layouts if layout.log_end_offset < highest]
     if len(short) == len(layouts) > 1:
         witnesses = [each for each in short if _says(each.replica, highest)] or short

@@ -10,24 +10,25 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from kraft_wire.broker.absent_log import AbsentLog
 from kraft_wire.broker.context import ReplyTo
 from kraft_wire.broker.fetching.fetch_sessions import FetchSessionCache
 from kraft_wire.broker.metadata.metadata_cache import OFFSETS_TOPIC, no_replica_error
+from kraft_wire.broker.offline_log import OfflineLog
 from kraft_wire.broker.partition import Partition
-from kraft_wire.broker.ports import ControllerChannel, LogStore, PartitionLog, Report
+from kraft_wire.broker.ports import ControllerChannel, LogStore, PartitionLog
 from kraft_wire.broker.producing.producer_ids import ProducerIds
 from kraft_wire.broker.producing.producer_refusals import ProducerRefusals
-from kraft_wire.broker.purgatory import FetchPurgatory, OperationPurgatory
-from kraft_wire.broker.repeated_answers import AnswersOfImage, RepeatedAnswers
+from kraft_wire.broker.purgatory import DelayedOperationPurgatory, FetchPurgatory
+from kraft_wire.broker.response_cache import AnswersOfImage, ResponseCache
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.metadata.delta import MetadataDelta
 from kraft_wire.metadata.image import TOPIC_RESOURCE, MetadataImage, PartitionImage, TopicImage
 from kraft_wire.model import (
     NO_REPLICA,
-    Chance,
     LeaderEpoch,
     Offset,
+    RandomSource,
+    ReportEvent,
     StorageError,
     TopicPartition,
     Uuid,
@@ -76,9 +77,9 @@ class Broker:
         logs: LogStore,
         controller: ControllerChannel,
         image: MetadataImage,
-        chance: Chance,
+        random_source: RandomSource,
         broker_epoch: Callable[[], int],
-        report: Report = lambda name, **fields: None,
+        report: ReportEvent = lambda name, **fields: None,
     ) -> None:
         """Start with an image without topics; `publish` brings the real one.
 
@@ -90,7 +91,7 @@ class Broker:
         self.logs = logs
         self.controller = controller
         self.image = image
-        self.chance = chance
+        self.random_source = random_source
         self.broker_epoch = broker_epoch
         self.report = report
         self.producer_refusals = ProducerRefusals(report)
@@ -99,17 +100,17 @@ class Broker:
         self.unflushed: dict[tuple[str, int], Partition] = {}
         """Partitions with an append that must reach the disk before it is acknowledged."""
         self.fetch_purgatory = FetchPurgatory()
-        self.produce_purgatory = OperationPurgatory()
-        self.delete_records_purgatory = OperationPurgatory()
+        self.produce_purgatory = DelayedOperationPurgatory()
+        self.delete_records_purgatory = DelayedOperationPurgatory()
         self.fetch_sessions = FetchSessionCache(
             settings.max_incremental_fetch_session_cache_slots,
-            chance,
+            random_source,
             partitions=settings.max_incremental_fetch_session_cache_partitions,
         )
         self.producer_ids = ProducerIds(
             node_id, self._registered_epoch, self.ask_controller, self.complete
         )
-        self.api_versions, self.described_topics = RepeatedAnswers(), AnswersOfImage()
+        self.api_versions, self.described_topics = ResponseCache(), AnswersOfImage()
         self.followers: list[MetadataFollower] = []
         self.leading: LeaderSide | None = None
         """What this broker leads and others replicate, None until there is such a partition."""
@@ -143,7 +144,7 @@ class Broker:
         return group_coordinator(
             node_id=self.node_id,
             settings=lambda: self.settings,
-            chance=self.chance,
+            random_source=self.random_source,
             partition=self.partition,
             appended=self.appended,
             flushed=self.flushed,
@@ -390,7 +391,7 @@ class Broker:
                 log = self.logs.create(name, topic.topic_id, config)
             self._unopened.pop(name, None)
         except StorageError as error:
-            log = AbsentLog(error)
+            log = OfflineLog(error)
             self._unopened[name] = error
         partition = Partition(topic.name, topic.topic_id, name.partition, log, LeaderEpoch(0))
         partition.offline = name in self._unopened

@@ -33,18 +33,9 @@ __all__ = [
     "ProducerStateView",
     "ProducerStatesView",
     "ProducerVerdict",
-    "Report",
     "TimestampAndOffsetView",
     "TopicLimits",
 ]
-
-
-class Report(Protocol):
-    """Takes the name and the fields of one log line."""
-
-    def __call__(self, name: str, **fields: object) -> None:
-        """Write the line."""
-        ...
 
 
 class LogReadView(Protocol):

@@ -15,11 +15,11 @@ from kraft_wire.frozen import slotted
 from kraft_wire.model import Offset, TopicPartition
 from kraft_wire.wire.generated.error_code import ErrorCode
 
-__all__ = ["FetchPurgatory", "OperationPurgatory", "ParkedFetch", "ParkedOperation"]
+__all__ = ["DelayedFetch", "DelayedOperation", "DelayedOperationPurgatory", "FetchPurgatory"]
 
 
 @slotted(eq=False)
-class ParkedFetch:
+class DelayedFetch:
     """A fetch that had too little to return when it was last run."""
 
     reply_to: ReplyTo
@@ -36,7 +36,7 @@ class ParkedFetch:
 
 
 @slotted(eq=False)
-class ParkedOperation:
+class DelayedOperation:
     """A request that waits for one offset in each of some partitions.
 
     A produce whose records are appended, but not yet as safe as its acknowledgement promises; a
@@ -59,21 +59,21 @@ class FetchPurgatory:
 
     def __init__(self) -> None:
         """Start empty."""
-        self._parked: dict[int, ParkedFetch] = {}
-        self._deadlines: Deadlines[ParkedFetch] = Deadlines(self._is_parked)
+        self._parked: dict[int, DelayedFetch] = {}
+        self._deadlines: Deadlines[DelayedFetch] = Deadlines(self._is_parked)
         self.partitions_count = 0
         """Partitions that the waiting fetches name, all together."""
-        self._readers: dict[Partition, dict[ReplyTo, ParkedFetch]] = {}
+        self._readers: dict[Partition, dict[ReplyTo, DelayedFetch]] = {}
         """Fetches to wake when more of a partition is committed."""
-        self._followers: dict[Partition, dict[ReplyTo, ParkedFetch]] = {}
+        self._followers: dict[Partition, dict[ReplyTo, DelayedFetch]] = {}
         """Fetches of followers, to wake when the log of a partition grows."""
-        self.woken: dict[ReplyTo, ParkedFetch] = {}
+        self.woken: dict[ReplyTo, DelayedFetch] = {}
         """Fetches of partitions that changed since `run_woken`."""
 
     def __len__(self) -> int:
         return len(self._parked)
 
-    def park(self, fetch: ParkedFetch) -> None:
+    def park(self, fetch: DelayedFetch) -> None:
         """Keep a fetch until one of its partitions grows, its deadline, or its peer's end."""
         connection_id = fetch.reply_to.connection_id
         assert connection_id not in self._parked, fetch.reply_to
@@ -129,15 +129,15 @@ class FetchPurgatory:
         for fetch in list(self._parked.values()):
             self._complete(fetch, now_ms)
 
-    def _is_parked(self, fetch: ParkedFetch) -> bool:
+    def _is_parked(self, fetch: DelayedFetch) -> bool:
         return self._parked.get(fetch.reply_to.connection_id) is fetch
 
-    def _complete(self, fetch: ParkedFetch, now_ms: int) -> None:
+    def _complete(self, fetch: DelayedFetch, now_ms: int) -> None:
         completed = fetch.run(now_ms, True)
         assert completed, fetch.reply_to
         self._remove(fetch)
 
-    def _remove(self, fetch: ParkedFetch) -> None:
+    def _remove(self, fetch: DelayedFetch) -> None:
         del self._parked[fetch.reply_to.connection_id]
         self.partitions_count -= fetch.partitions_count
         assert self.partitions_count >= 0, fetch.reply_to
@@ -148,24 +148,24 @@ class FetchPurgatory:
             if not fetches:
                 watching.pop(partition, None)
 
-    def _watching(self, fetch: ParkedFetch) -> dict[Partition, dict[ReplyTo, ParkedFetch]]:
+    def _watching(self, fetch: DelayedFetch) -> dict[Partition, dict[ReplyTo, DelayedFetch]]:
         return self._followers if fetch.is_follower else self._readers
 
 
-class OperationPurgatory:
+class DelayedOperationPurgatory:
     """Waiting operations by partition and by deadline; one per connection, as requests are."""
 
     def __init__(self) -> None:
         """Start empty."""
-        self._parked: dict[int, ParkedOperation] = {}
-        self._deadlines: Deadlines[ParkedOperation] = Deadlines(self._is_parked)
-        self._waiting: dict[TopicPartition, dict[int, ParkedOperation]] = {}
+        self._parked: dict[int, DelayedOperation] = {}
+        self._deadlines: Deadlines[DelayedOperation] = Deadlines(self._is_parked)
+        self._waiting: dict[TopicPartition, dict[int, DelayedOperation]] = {}
         """Per partition those for which it is unfinished, by connection."""
 
     def __len__(self) -> int:
         return len(self._parked)
 
-    def park(self, operation: ParkedOperation) -> None:
+    def park(self, operation: DelayedOperation) -> None:
         """Keep an operation until all its partitions have an outcome."""
         assert operation.required, operation.reply_to
         connection_id = operation.reply_to.connection_id
@@ -211,13 +211,13 @@ class OperationPurgatory:
         if operation is not None:
             self._remove(operation)
 
-    def _is_parked(self, operation: ParkedOperation) -> bool:
+    def _is_parked(self, operation: DelayedOperation) -> bool:
         return self._parked.get(operation.reply_to.connection_id) is operation
 
-    def _is_waiting(self, operation: ParkedOperation, name: TopicPartition) -> bool:
+    def _is_waiting(self, operation: DelayedOperation, name: TopicPartition) -> bool:
         return self._is_parked(operation) and name in operation.required
 
-    def _end(self, operation: ParkedOperation, name: TopicPartition, outcome: ErrorCode) -> None:
+    def _end(self, operation: DelayedOperation, name: TopicPartition, outcome: ErrorCode) -> None:
         """Finish one partition of an operation, and the operation with its last one."""
         self._unwatch(operation, name)
         del operation.required[name]
@@ -227,12 +227,12 @@ class OperationPurgatory:
             self._remove(operation)
             operation.finish(operation.errors)
 
-    def _remove(self, operation: ParkedOperation) -> None:
+    def _remove(self, operation: DelayedOperation) -> None:
         del self._parked[operation.reply_to.connection_id]
         for name in operation.required:
             self._unwatch(operation, name)
 
-    def _unwatch(self, operation: ParkedOperation, name: TopicPartition) -> None:
+    def _unwatch(self, operation: DelayedOperation, name: TopicPartition) -> None:
         waiting = self._waiting[name]
         del waiting[operation.reply_to.connection_id]
         if not waiting:

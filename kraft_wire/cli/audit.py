@@ -128,13 +128,13 @@ def _run(
     try:
         chosen = collector.checks_of(checks)
         ledger = None if acks is None else collector.read_ledger_file(acks)
-        told = None
+        reported = None
         if high_watermark is not None:
-            told = collector.read_high_watermarks(high_watermark)
+            reported = collector.read_high_watermarks(high_watermark)
         paths = paths_of(directories)
         if output is not None:
             refuse_place(output, paths)
-        plan = collector.plan_audit(paths, ledger=ledger, high_watermarks=told)
+        plan = collector.plan_audit(paths, ledger=ledger, high_watermarks=reported)
         with _progress(errors) as bar:
             task = bar.add_task("audit", total=plan.size_bytes)
             return collector.run_audit(

@@ -5,6 +5,6 @@ quickly. Over it: `cluster` finds leaders and tries again, `fetching` reads one 
 whoever decodes it, `producing` writes idempotently. Bytes of records go in and out as they are.
 """
 
-from kraft_wire.client.connection import BrokerConnection, CannotTalk, split_address
+from kraft_wire.client.connection import BrokerConnection, BrokerConnectionError, split_address
 
-__all__ = ["BrokerConnection", "CannotTalk", "split_address"]
+__all__ = ["BrokerConnection", "BrokerConnectionError", "split_address"]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Self, TypeVar
 
-from kraft_wire.client.connection import BrokerConnection, CannotTalk
+from kraft_wire.client.connection import BrokerConnection, BrokerConnectionError
 from kraft_wire.model import TopicPartition
 from kraft_wire.wire.error_names import error_name
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -31,10 +31,10 @@ __all__ = [
     "EARLIEST_TIMESTAMP",
     "LATEST_TIMESTAMP",
     "PASSING_ERRORS",
-    "Cluster",
+    "ClusterClient",
     "ClusterRefused",
     "ClusterSettings",
-    "Patience",
+    "RetryDeadline",
 ]
 
 T = TypeVar("T")
@@ -82,7 +82,7 @@ class ClusterSettings:
     """How long errors that pass may last."""
 
 
-class Patience:
+class RetryDeadline:
     """One deadline, and pauses that grow until it; progress begins it anew."""
 
     def __init__(self, seconds: float) -> None:
@@ -105,7 +105,7 @@ class Patience:
         self._pause = min(2 * self._pause, _PAUSE_SECONDS_MAX)
 
 
-class Cluster:
+class ClusterClient:
     """Connections to the brokers of one cluster; used by one thread, closed at the end."""
 
     def __init__(self, settings: ClusterSettings) -> None:
@@ -139,18 +139,19 @@ class Cluster:
         this very question with `create`, where brokers allow that.
         """
         wanted = list(topics)
-        patience = Patience(self.settings.deadline_seconds)
-        unknown = Patience(min(_UNKNOWN_TOPIC_SECONDS, self.settings.deadline_seconds))
+        patience = RetryDeadline(self.settings.deadline_seconds)
+        unknown = RetryDeadline(min(_UNKNOWN_TOPIC_SECONDS, self.settings.deadline_seconds))
         while True:
             answer = self._metadata(wanted, create=create)
-            told = {t.name: t for t in answer.topics}
+            described = {t.name: t for t in answer.topics}
             unknown_code = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             codes = {
-                name: told[name].error_code if name in told else unknown_code for name in wanted
+                name: described[name].error_code if name in described else unknown_code
+                for name in wanted
             }
             wrong = {name: code for name, code in codes.items() if code}
             if not wrong:
-                return {name: len(told[name].partitions) for name in wanted}
+                return {name: len(described[name].partitions) for name in wanted}
             name, code = min(wrong.items())
             waiting = unknown if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION else patience
             if code not in PASSING_ERRORS or waiting.is_over:
@@ -183,11 +184,12 @@ class Cluster:
         return found
 
     def until_done(self, ask: Callable[[], str | None], keys: Iterable[TopicPartition]) -> None:
-        """Call `ask` until it returns None; what it returns, or CannotTalk, is a passing error.
+        """Call `ask` until it returns None; what it returns, or BrokerConnectionError, is a passing
+        error.
 
         ClusterRefused with the last of them at the deadline.
         """
-        patience = Patience(self.settings.deadline_seconds)
+        patience = RetryDeadline(self.settings.deadline_seconds)
         topics = sorted({key.topic for key in keys})
         while True:
             try:
@@ -196,7 +198,7 @@ class Cluster:
                 problem = ask()
                 if problem is None:
                     return
-            except CannotTalk as error:
+            except BrokerConnectionError as error:
                 problem = str(error)
             if patience.is_over:
                 raise ClusterRefused(f"{problem} (for {self.settings.deadline_seconds:g} s)")
@@ -220,12 +222,16 @@ class Cluster:
         self._leaders.clear()
 
     def leader_of(self, key: TopicPartition) -> BrokerConnection:
-        """Return a connection to a partition's leader; CannotTalk where there is none just now."""
+        """Return a connection to a partition's leader; BrokerConnectionError where there is none
+        just now.
+        """
         if key not in self._leaders:
             self.learn_leaders([key.topic])
         leader = self._leaders.get(key)
         if leader is None:
-            raise CannotTalk(f"{key} has no leader at {', '.join(self.settings.bootstrap)}")
+            raise BrokerConnectionError(
+                f"{key} has no leader at {', '.join(self.settings.bootstrap)}"
+            )
         return self._connection(self._brokers[leader])
 
     def leader_address(self, key: TopicPartition) -> str:
@@ -240,9 +246,9 @@ class Cluster:
         for address in sorted(places, key=lambda each: each not in self._connections):
             try:
                 return self._connection(address)
-            except CannotTalk as error:
+            except BrokerConnectionError as error:
                 problems.append(str(error))
-        raise CannotTalk("; ".join(problems))
+        raise BrokerConnectionError("; ".join(problems))
 
     def _connection(self, address: str) -> BrokerConnection:
         known = self._connections.get(address)
@@ -256,12 +262,12 @@ class Cluster:
         """Ask any broker; where none answers, each in turn until the deadline."""
         named = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
         request = MetadataRequest(topics=named, allow_auto_topic_creation=create)
-        patience = Patience(self.settings.deadline_seconds)
+        patience = RetryDeadline(self.settings.deadline_seconds)
         while True:
             try:
                 answer = self.any_broker().send(request, MetadataResponse)
                 break
-            except CannotTalk as error:
+            except BrokerConnectionError as error:
                 self.close()
                 if patience.is_over:
                     raise ClusterRefused(str(error)) from error

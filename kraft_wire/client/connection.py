@@ -19,7 +19,7 @@ from kraft_wire.wire.generated.registry import response_class
 from kraft_wire.wire.header import RequestHeader, encode_request_header, parse_response_header
 from kraft_wire.wire.message import MalformedMessage, Message
 
-__all__ = ["BrokerConnection", "CannotTalk", "split_address"]
+__all__ = ["BrokerConnection", "BrokerConnectionError", "split_address"]
 
 R = TypeVar("R", bound=Message)
 
@@ -31,7 +31,7 @@ _REFUSED: Final = int(ErrorCode.UNSUPPORTED_VERSION).to_bytes(2, "big")
 """How an answer to ApiVersions begins that is in version 0, whatever was asked (KIP-511)."""
 
 
-class CannotTalk(Exception):
+class BrokerConnectionError(Exception):
     """The broker cannot be reached, or does not answer as a broker does; the text is one line."""
 
 
@@ -59,13 +59,15 @@ class BrokerConnection:
             self._socket = socket.create_connection((host, port), timeout=timeout_s)
         except OSError as error:
             reason = error.strerror or str(error)
-            raise CannotTalk(f"cannot connect to {address}: {reason.lower()}") from error
+            raise BrokerConnectionError(f"cannot connect to {address}: {reason.lower()}") from error
         except ValueError as error:  # neither DNS nor the system could carry it
-            raise CannotTalk(f"cannot connect to {address!a}: no host has such a name") from error
+            raise BrokerConnectionError(
+                f"cannot connect to {address!a}: no host has such a name"
+            ) from error
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
             self._versions = self._learn_versions()
-        except CannotTalk:
+        except BrokerConnectionError:
             self._socket.close()
             raise
 
@@ -83,17 +85,21 @@ class BrokerConnection:
         """Return the answer to the oldest request that has none yet."""
         answer = self._receive()
         if not isinstance(answer, response):
-            raise CannotTalk(f"{self._address} answered {answer.NAME} for {response.NAME}")
+            raise BrokerConnectionError(
+                f"{self._address} answered {answer.NAME} for {response.NAME}"
+            )
         return answer
 
     def version_of(self, request: Message, *, at_most: int | None = None) -> int:
         """Return the highest version of a request that both sides know, up to a limit."""
         offered = self._versions.get(request.API_KEY)
         if offered is None:
-            raise CannotTalk(f"{self._address} does not serve {request.NAME}")
+            raise BrokerConnectionError(f"{self._address} does not serve {request.NAME}")
         version = min(offered[1], request.MAX_VERSION if at_most is None else at_most)
         if version < max(offered[0], request.MIN_VERSION):
-            raise CannotTalk(f"{self._address} and this program share no version of {request.NAME}")
+            raise BrokerConnectionError(
+                f"{self._address} and this program share no version of {request.NAME}"
+            )
         return version
 
     def wait_at_most(self, seconds: float) -> None:
@@ -125,7 +131,7 @@ class BrokerConnection:
                 break
         if answer.error_code:
             name = error_name(answer.error_code)
-            raise CannotTalk(f"{self._address} refused ApiVersions: {name}")
+            raise BrokerConnectionError(f"{self._address} refused ApiVersions: {name}")
         return {key.api_key: (key.min_version, key.max_version) for key in answer.api_keys}
 
     def _post(self, request: Message, version: int) -> None:
@@ -144,7 +150,9 @@ class BrokerConnection:
         try:
             size = int.from_bytes(self._exactly(FRAME_PREFIX_BYTES), "big", signed=True)
             if not _HEADER_BYTES_MIN <= size <= _RESPONSE_BYTES_MAX:
-                raise CannotTalk(f"{self._address} does not answer as a Kafka broker does")
+                raise BrokerConnectionError(
+                    f"{self._address} does not answer as a Kafka broker does"
+                )
             data = self._exactly(size)
         except OSError as error:
             raise self._lost(error) from error
@@ -157,7 +165,7 @@ class BrokerConnection:
         while received < size_bytes:
             count = self._socket.recv_into(view[received:])
             if not count:
-                raise CannotTalk(f"{self._address} closed the connection")
+                raise BrokerConnectionError(f"{self._address} closed the connection")
             received += count
         return view
 
@@ -166,17 +174,17 @@ class BrokerConnection:
         try:
             correlation_id, offset = parse_response_header(data, request.API_KEY, version)
             if correlation_id != posted.correlation_id:
-                raise CannotTalk(f"{self._address} answered out of order")
+                raise BrokerConnectionError(f"{self._address} answered out of order")
             if isinstance(request, ApiVersionsRequest) and data[offset : offset + 2] == _REFUSED:
                 version = 0
             answer, _ = response_class(request.API_KEY).decode(data, version, offset)
         except MalformedMessage as error:
-            raise CannotTalk(f"{self._address} sent a broken answer: {error}") from error
+            raise BrokerConnectionError(f"{self._address} sent a broken answer: {error}") from error
         return answer
 
-    def _lost(self, error: OSError) -> CannotTalk:
+    def _lost(self, error: OSError) -> BrokerConnectionError:
         reason = error.strerror or str(error)
-        return CannotTalk(f"lost {self._address}: {reason.lower()}")
+        return BrokerConnectionError(f"lost {self._address}: {reason.lower()}")
 
 
 def split_address(address: str) -> tuple[str, int]:
@@ -185,5 +193,5 @@ def split_address(address: str) -> tuple[str, int]:
     if not colon or address.endswith("]"):
         host, port = address, str(_PORT_DEFAULT)
     if not port.isdecimal() or len(port) > 5 or not 0 < int(port) < 65_536:
-        raise CannotTalk(f"{address} is not an address of the form host:port")
+        raise BrokerConnectionError(f"{address} is not an address of the form host:port")
     return host.strip("[]") or "127.0.0.1", int(port)

@@ -19,11 +19,11 @@ from kraft_wire.client.cluster import (
     EARLIEST_TIMESTAMP,
     LATEST_TIMESTAMP,
     PASSING_ERRORS,
-    Cluster,
+    ClusterClient,
     ClusterRefused,
-    Patience,
+    RetryDeadline,
 )
-from kraft_wire.client.connection import BrokerConnection, CannotTalk
+from kraft_wire.client.connection import BrokerConnection, BrokerConnectionError
 from kraft_wire.model import TopicPartition
 from kraft_wire.wire.error_names import error_name
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -36,7 +36,7 @@ from kraft_wire.wire.generated.fetch import (
 )
 from kraft_wire.wire.records.record_batch import LOG_OVERHEAD_BYTES
 
-__all__ = ["FetchSettings", "Fetched", "OffsetsLost", "fetch_partition", "whole_batches"]
+__all__ = ["FetchSettings", "FetchedBatches", "OffsetsLost", "fetch_partition", "whole_batches"]
 
 _VERSION_MAX: Final = 12
 """The last that carries names of topics."""
@@ -63,7 +63,7 @@ class FetchSettings:
     """How long nothing may come although something is there."""
 
 
-class Fetched(NamedTuple):
+class FetchedBatches(NamedTuple):
     """The whole batches of one answer."""
 
     records: memoryview
@@ -75,14 +75,14 @@ class Fetched(NamedTuple):
 
 
 def fetch_partition(
-    cluster: Cluster,
+    cluster: ClusterClient,
     key: TopicPartition,
     start: int,
     end: int,
     settings: FetchSettings,
     *,
     fail_on_loss: bool = True,
-) -> Iterator[Fetched]:
+) -> Iterator[FetchedBatches]:
     """Yield the batches that hold [start, end) of a partition, and whatever shares them.
 
     Offsets that were deleted raise OffsetsLost or, without `fail_on_loss`, are passed over; the
@@ -103,7 +103,7 @@ class _Reading:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: ClusterClient,
         key: TopicPartition,
         start: int,
         end: int,
@@ -116,11 +116,11 @@ class _Reading:
         self._end = end
         self._settings = settings
         self._fail_on_loss = fail_on_loss
-        self._patience = Patience(settings.progress_seconds)
+        self._patience = RetryDeadline(settings.progress_seconds)
         self._ahead: BrokerConnection | None = None
         """The connection on which the request for `offset` is under way."""
 
-    def step(self) -> Fetched | None:
+    def step(self) -> FetchedBatches | None:
         """Return the next answer's batches, None where there were none; `offset` goes on."""
         if self.offset >= self._end:
             return None
@@ -131,12 +131,12 @@ class _Reading:
             connection, self._ahead = self._ahead, None
             data = self._partition_of(connection.answer(FetchResponse))
             return self._taken(data)
-        except CannotTalk as error:
+        except BrokerConnectionError as error:
             self._ahead = None
             self._try_again(str(error))
             return None
 
-    def _taken(self, data: PartitionData) -> Fetched | None:
+    def _taken(self, data: PartitionData) -> FetchedBatches | None:
         code = data.error_code
         if code == ErrorCode.OFFSET_OUT_OF_RANGE:
             if not self._skip_what_is_lost():
@@ -149,7 +149,7 @@ class _Reading:
             return self._batches(data)
         return None
 
-    def _batches(self, data: PartitionData) -> Fetched | None:
+    def _batches(self, data: PartitionData) -> FetchedBatches | None:
         records = data.records if isinstance(data.records, memoryview) else memoryview(b"")
         size, next_offset = whole_batches(records)
         if next_offset <= self.offset:
@@ -165,12 +165,12 @@ class _Reading:
         self._patience.renew()
         if next_offset < self._end:
             # where it cannot go out the next step asks: what has come must not be lost with it
-            with suppress(CannotTalk):
+            with suppress(BrokerConnectionError):
                 self._post()
         aborted = [
             (each.producer_id, each.first_offset) for each in data.aborted_transactions or ()
         ]
-        return Fetched(records[:size], aborted, offset, next_offset)
+        return FetchedBatches(records[:size], aborted, offset, next_offset)
 
     def _post(self) -> None:
         connection = self._cluster.leader_of(self._key)
@@ -192,12 +192,14 @@ class _Reading:
 
     def _partition_of(self, answer: FetchResponse) -> PartitionData:
         if answer.error_code:
-            raise CannotTalk(f"{self._place} refused to fetch: {error_name(answer.error_code)}")
+            raise BrokerConnectionError(
+                f"{self._place} refused to fetch: {error_name(answer.error_code)}"
+            )
         for topic in answer.responses:
             for each in topic.partitions:
                 if (topic.topic, each.partition_index) == self._key:
                     return each
-        raise CannotTalk(f"{self._place} answered without {self._key}")
+        raise BrokerConnectionError(f"{self._place} answered without {self._key}")
 
     def _skip_what_is_lost(self) -> bool:
         """Go behind what the log does not have, or raise OffsetsLost; False where it has it."""

@@ -18,11 +18,11 @@ from typing import Final, NamedTuple
 
 from kraft_wire.client.cluster import (
     PASSING_ERRORS,
-    Cluster,
+    ClusterClient,
     ClusterRefused,
-    Patience,
+    RetryDeadline,
 )
-from kraft_wire.client.connection import BrokerConnection, CannotTalk
+from kraft_wire.client.connection import BrokerConnection, BrokerConnectionError
 from kraft_wire.client.splitting import record_bytes_at_most, split, unpacked_bytes
 from kraft_wire.model import TopicPartition
 from kraft_wire.wire.compression.codecs import Compression
@@ -76,7 +76,7 @@ class _Batch(NamedTuple):
 class IdempotentProducer:
     """Writes records to the partitions of one cluster; `flush` at the end, or nothing is sure."""
 
-    def __init__(self, cluster: Cluster, settings: ProduceSettings) -> None:
+    def __init__(self, cluster: ClusterClient, settings: ProduceSettings) -> None:
         """Take an id from the cluster; the first request of all."""
         self._cluster = cluster
         self._settings = settings
@@ -88,7 +88,7 @@ class IdempotentProducer:
         self._sequences: dict[TopicPartition, int] = {}
         self._batch_bytes: dict[str, int] = {}
         """How large batches may become in topics that found larger ones too large."""
-        self._patience = Patience(settings.delivery_seconds)
+        self._patience = RetryDeadline(settings.delivery_seconds)
         self._problem: str | None = None
         self.producer_id, self._producer_epoch = -1, -1
         if settings.is_idempotent:
@@ -171,7 +171,7 @@ class IdempotentProducer:
             self._patience.pause()
         try:
             self._post()
-        except CannotTalk as error:
+        except BrokerConnectionError as error:
             self._problem = str(error)
 
     def _post(self) -> None:
@@ -193,7 +193,7 @@ class IdempotentProducer:
                     if key in unanswered:
                         del unanswered[key]
                         self._judge(key, each)
-            except CannotTalk as error:
+            except BrokerConnectionError as error:
                 self._problem = str(error)
             else:
                 for key in unanswered:

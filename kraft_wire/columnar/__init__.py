@@ -9,7 +9,12 @@ Knows neither offsets to start at nor tasks nor Spark: that is for whoever reads
 """
 
 from kraft_wire.columnar.available import MissingExtra, require
-from kraft_wire.columnar.batch_columns import BatchColumns, Place, batch_columns, batches_table
+from kraft_wire.columnar.batch_columns import (
+    BatchColumns,
+    BatchSource,
+    batch_columns,
+    batches_table,
+)
 from kraft_wire.columnar.log_windows import MemoryFile, Status, Window, read_windows, window_of
 from kraft_wire.columnar.offset_index import IndexEntries, index_entries
 from kraft_wire.columnar.records import RecordColumns, Unreadable, read_records, records_table
@@ -35,11 +40,11 @@ __all__ = [
     "SEGMENTS",
     "AbortedRange",
     "BatchColumns",
+    "BatchSource",
     "IndexEntries",
     "MemoryFile",
     "MissingExtra",
     "PartitionFiles",
-    "Place",
     "RecordColumns",
     "SegmentFile",
     "Status",

@@ -34,7 +34,7 @@ __all__ = [
     "NO_CONTROL_TYPE",
     "NO_TIMESTAMP_TYPE",
     "BatchColumns",
-    "Place",
+    "BatchSource",
     "batch_columns",
     "batches_table",
 ]
@@ -67,7 +67,7 @@ _STATUS_NAMES: Final = tuple(status.name.lower() for status in Status)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class BatchSource:
     """Whose bytes they are; goes into every row of a table."""
 
     topic: str
@@ -173,7 +173,7 @@ def batch_columns(window: Window, limits: DecompressionLimits = DEFAULT_LIMITS) 
     return columns
 
 
-def batches_table(columns: BatchColumns, place: Place) -> pa.Table:
+def batches_table(columns: BatchColumns, place: BatchSource) -> pa.Table:
     """Return the view `batches`."""
     unknown = ~columns.is_batch
     known: dict[str, tuple[object, bool]] = {

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from kraft_wire.columnar.arrays import PADDING_BYTES, Bools, Int64s, words_of
-from kraft_wire.columnar.batch_columns import BatchColumns, Place, batches_table
+from kraft_wire.columnar.batch_columns import BatchColumns, BatchSource, batches_table
 from kraft_wire.columnar.blobs import FieldPairs, headers_array
 from kraft_wire.columnar.log_windows import Window
 from kraft_wire.columnar.record_fields import RecordFields, read_record_fields
@@ -259,7 +259,10 @@ def _content_of(name: str, records: list[Record]) -> pa.Array:
 
 
 def records_table(
-    records: RecordColumns, place: Place, schema: pa.Schema, batches: BatchColumns | None = None
+    records: RecordColumns,
+    place: BatchSource,
+    schema: pa.Schema,
+    batches: BatchColumns | None = None,
 ) -> pa.Table:
     """Return the view `records` with the columns of `schema`, in its order.
 

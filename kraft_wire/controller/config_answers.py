@@ -15,14 +15,14 @@ from kraft_wire.wire.generated.error_code import ErrorCode
 __all__ = ["change_each", "refuse_each"]
 
 
-class Resource(Protocol):
+class NamedResource(Protocol):
     """A resource as either request names it."""
 
     resource_type: int
     resource_name: str
 
 
-ResourceT = TypeVar("ResourceT", bound=Resource)
+ResourceT = TypeVar("ResourceT", bound=NamedResource)
 AnswerT = TypeVar("AnswerT", covariant=True)
 
 
@@ -62,7 +62,7 @@ def change_each(
 
 
 def refuse_each(
-    resources: Sequence[Resource],
+    resources: Sequence[NamedResource],
     error: ErrorCode,
     message: str | None,
     answer: AnswerClass[AnswerT],
@@ -73,7 +73,7 @@ def refuse_each(
 
 
 def _answer(
-    resource: Resource, error: ErrorCode, message: str | None, answer: AnswerClass[AnswerT]
+    resource: NamedResource, error: ErrorCode, message: str | None, answer: AnswerClass[AnswerT]
 ) -> AnswerT:
     assert error is not ErrorCode.NONE or message is None, message
     return answer(

@@ -22,7 +22,7 @@ from kraft_wire.settings.broker import (
     is_listener_key,
     listener_base_name,
 )
-from kraft_wire.settings.definition import ConfigKey, ConfigKind, Scope
+from kraft_wire.settings.definition import ConfigKey, ConfigKind, UpdateMode
 from kraft_wire.settings.group import CLIENT_METRICS_KEYS, GROUP_KEYS
 from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.settings.topic import TOPIC_KEYS
@@ -136,8 +136,8 @@ def _check_broker(name: str, values: Values, settings: NodeSettings) -> None:
 
 def _concerns_one_broker(name: str) -> bool:
     known = DYNAMIC_BROKER_KEYS.get(name)
-    assert known is None or known.scope is not Scope.READ_ONLY, name
-    return is_listener_key(name) or (known is not None and known.scope is Scope.PER_BROKER)
+    assert known is None or known.scope is not UpdateMode.READ_ONLY, name
+    return is_listener_key(name) or (known is not None and known.scope is UpdateMode.PER_BROKER)
 
 
 def _check_client_metrics(name: str, values: Values, settings: NodeSettings) -> None:

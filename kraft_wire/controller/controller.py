@@ -20,7 +20,7 @@ from kraft_wire.metadata.features import SUPPORTED_FEATURES
 from kraft_wire.metadata.image import BROKER_RESOURCE, EMPTY_IMAGE, FeatureRange, MetadataImage
 from kraft_wire.metadata.loader import MetadataLoader
 from kraft_wire.metadata.records import VersionedRecord
-from kraft_wire.model import Chance
+from kraft_wire.model import RandomSource
 from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.wire.generated.no_op_record import NoOpRecord
 from kraft_wire.wire.message import Message
@@ -72,7 +72,7 @@ class Controller:
         *,
         node_id: int,
         settings: NodeSettings,
-        chance: Chance,
+        random_source: RandomSource,
         cluster_id: str = "",
         image: MetadataImage = EMPTY_IMAGE,
         features: Mapping[str, FeatureRange] = SUPPORTED_FEATURES,
@@ -82,7 +82,7 @@ class Controller:
         self.features = features
         self.cluster_id = cluster_id
         self.node_id = node_id
-        self.chance = chance
+        self.random_source = random_source
         self.leader_epoch: int | None = None
         """The epoch that this controller is active in, None while another one is, or nobody."""
         self.kraft_version: int | None = None

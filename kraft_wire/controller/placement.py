@@ -13,7 +13,7 @@ from kraft_wire.controller.directories import default_directory
 from kraft_wire.controller.refusal import Refusal
 from kraft_wire.metadata.image import BrokerImage, MetadataImage
 from kraft_wire.metadata.records import VersionedRecord, partition_record_version
-from kraft_wire.model import Chance, Uuid
+from kraft_wire.model import RandomSource, Uuid
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.partition_record import PartitionRecord
 
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 def place(
-    brokers: Mapping[int, BrokerImage], partitions: int, replicas: int, chance: Chance
+    brokers: Mapping[int, BrokerImage], partitions: int, replicas: int, random_source: RandomSource
 ) -> list[list[int]]:
     """Choose the replicas of each new partition, the leader first.
 
@@ -48,7 +48,7 @@ def place(
         )
     placed: list[list[int]] = []
     while len(placed) < partitions:
-        racks = _shuffled_racks(candidates, chance)
+        racks = _shuffled_racks(candidates, random_source)
         stretch = min(unfenced_count, partitions - len(placed))
         placed += [_one_partition(racks, turn, replicas) for turn in range(stretch)]
     assert all(len(set(chosen)) == replicas for chosen in placed)
@@ -140,9 +140,11 @@ def _takes_replicas(broker: BrokerImage) -> bool:
 class _Rack:
     """One rack's brokers, dealt out round and round: unfenced ones, then fenced ones."""
 
-    def __init__(self, brokers: Sequence[BrokerImage], chance: Chance) -> None:
-        self.unfenced = _shuffled([each.broker_id for each in brokers if not each.fenced], chance)
-        self.fenced = _shuffled([each.broker_id for each in brokers if each.fenced], chance)
+    def __init__(self, brokers: Sequence[BrokerImage], random_source: RandomSource) -> None:
+        self.unfenced = _shuffled(
+            [each.broker_id for each in brokers if not each.fenced], random_source
+        )
+        self.fenced = _shuffled([each.broker_id for each in brokers if each.fenced], random_source)
 
     def deal(self, turn: int, taken: Sequence[int], *, may_be_fenced: bool) -> int | None:
         """Return the next broker that is not taken yet, None when there is none."""
@@ -175,18 +177,18 @@ def _one_partition(racks: Sequence[_Rack], turn: int, replicas: int) -> list[int
     return chosen
 
 
-def _shuffled_racks(brokers: Mapping[int, BrokerImage], chance: Chance) -> list[_Rack]:
+def _shuffled_racks(brokers: Mapping[int, BrokerImage], random_source: RandomSource) -> list[_Rack]:
     assert brokers, "nobody to place replicas on"
     by_rack: dict[str, list[BrokerImage]] = {}
     for number in sorted(brokers):
         by_rack.setdefault(brokers[number].rack or "", []).append(brokers[number])
-    racks = [_Rack(by_rack[name], chance) for name in sorted(by_rack)]
-    return _rotated(racks, chance.below(len(racks)))
+    racks = [_Rack(by_rack[name], random_source) for name in sorted(by_rack)]
+    return _rotated(racks, random_source.below(len(racks)))
 
 
-def _shuffled(numbers: list[int], chance: Chance) -> list[int]:
+def _shuffled(numbers: list[int], random_source: RandomSource) -> list[int]:
     for last in range(len(numbers) - 1, 0, -1):
-        other = chance.below(last + 1)
+        other = random_source.below(last + 1)
         assert 0 <= other <= last, other
         numbers[last], numbers[other] = numbers[other], numbers[last]
     return numbers

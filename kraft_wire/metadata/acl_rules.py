@@ -8,7 +8,7 @@ entries, and the broker, which describes them. Whether an operation is allowed i
 from collections.abc import Mapping
 from typing import Final
 
-from kraft_wire.apis.rights import Operation, Resource
+from kraft_wire.apis.rights import AclOperation, ResourceType
 from kraft_wire.frozen import frozen
 from kraft_wire.metadata.image import AclImage
 
@@ -34,19 +34,19 @@ STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAutho
 UNKNOWN, ANY = 0, 1
 MATCH: Final = 2
 _LITERAL: Final = 3
-CLUSTER_RESOURCE: Final = Resource.CLUSTER.value
+CLUSTER_RESOURCE: Final = ResourceType.CLUSTER.value
 CLUSTER_NAME: Final = "kafka-cluster"
 _WILDCARD: Final = "*"
 
 RESOURCE_TYPES: Final[Mapping[int, str]] = {
     1: "ANY",
-    **{each.value: each.name for each in Resource},
+    **{each.value: each.name for each in ResourceType},
 }
 PATTERN_TYPES: Final[Mapping[int, str]] = {1: "ANY", 2: "MATCH", 3: "LITERAL", 4: "PREFIXED"}
 OPERATIONS: Final[Mapping[int, str]] = {
     1: "ANY",
     2: "ALL",
-    **{each.value: each.name for each in Operation},
+    **{each.value: each.name for each in AclOperation},
 }
 PERMISSION_TYPES: Final[Mapping[int, str]] = {1: "ANY", 2: "DENY", 3: "ALLOW"}
 

@@ -7,12 +7,11 @@ The form of a refusal is fixed, so that it can be searched and counted:
 """
 
 from collections.abc import Callable
-from typing import Protocol
 
-from kraft_wire.broker.line_limit import LineLimit
+from kraft_wire.broker.log_line_limiter import LogLineLimiter
 from kraft_wire.node.outputs import Peer, Rejection
 
-__all__ = ["EventLog", "Line", "Report"]
+__all__ = ["EventLog", "Line"]
 
 
 class Line:
@@ -22,21 +21,13 @@ class Line:
         self.text = str(text)
 
 
-class Report(Protocol):
-    """Takes the name and the fields of one log line (`EventLog.event`)."""
-
-    def __call__(self, name: str, **fields: object) -> None:
-        """Write the line."""
-        ...
-
-
 class EventLog:
     """Writes lines and counts what it was told."""
 
     def __init__(self, write: Callable[[str], None]) -> None:
         """`write` takes a whole line with its end, and fails for nobody."""
         self._write = write
-        self._limit = LineLimit(self._suppressed)
+        self._limit = LogLineLimiter(self._suppressed)
         self.rejections: dict[str, int] = {}
         """Refused or broken connections by reason."""
 

@@ -1,7 +1,7 @@
 """Bounds on what peers may take, on by default (keys: `kraft_wire/settings/own_keys.json`).
 
-`ServerLimits` holds the configured numbers; `Admission` counts connections in all, per address and
-per second, `RequestMemory` the bytes of requests that are being read or answered.
+`ServerLimits` holds the configured numbers; `ConnectionQuotas` counts connections in all, per
+address and per second, `RequestMemory` the bytes of requests that are being read or answered.
 """
 
 from typing import Final
@@ -11,7 +11,7 @@ from kraft_wire.settings.node_settings import NodeSettings
 
 __all__ = [
     "UNBOUNDED",
-    "Admission",
+    "ConnectionQuotas",
     "RequestMemory",
     "ServerLimits",
     "Waiting",
@@ -99,7 +99,7 @@ def overdue(waiting: Waiting, limits: ServerLimits, now_ms: int) -> str | None:
     return None
 
 
-class Admission:
+class ConnectionQuotas:
     """Decides whether a new connection may stay."""
 
     def __init__(self, limits: ServerLimits) -> None:

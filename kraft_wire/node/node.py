@@ -4,8 +4,8 @@ A host hands in frames and time, and drains `outputs` after every call: `receive
 → handler of the broker, of the controller, or the replica of the quorum. What the controller
 decides is appended through the quorum, committed, replayed, published to the broker, and only then
 answered. Late answers leave through the broker's completions, the controller's and the replica's.
-Nothing here knows sockets, threads or clocks. Read next: `opening`, `decoding`, `quorum_part` (with
-`raft_io` and `controller_host`), `broker_part`.
+Nothing here knows sockets, threads or clocks. Read next: `opening`, `decoding`, `quorum_node` (with
+`raft_io` and `controller_host`), `broker_node`.
 """
 
 from collections import defaultdict
@@ -26,15 +26,14 @@ from kraft_wire.broker.dispatch import handler
 from kraft_wire.controller.controller import Controller, layered
 from kraft_wire.metadata.delta import MetadataDelta
 from kraft_wire.metadata.image import MetadataImage
-from kraft_wire.model import ANONYMOUS, Chance, DiskFull, StorageError
-from kraft_wire.node.broker_part import BrokerPart, LinkNeeds
+from kraft_wire.model import ANONYMOUS, DiskFull, RandomSource, ReportEvent, StorageError
+from kraft_wire.node.broker_node import BrokerNode, LinkNeeds
 from kraft_wire.node.config.node_config import NodeConfig
 from kraft_wire.node.disks.opening import open_directories
-from kraft_wire.node.event_log import Report
 from kraft_wire.node.limits import server_limits
 from kraft_wire.node.outputs import Close, LimitsChanged, NoReply, Output, Peer, Rejection
 from kraft_wire.node.quorum.raft_io import RaftIo
-from kraft_wire.node.quorum_part import QuorumPart
+from kraft_wire.node.quorum_node import QuorumNode
 from kraft_wire.node.requests.decoding import Decoded, RequestDecoder, refused, unencodable
 from kraft_wire.node.requests.replies import encoded_reply, reply_of_bytes
 from kraft_wire.storage.directory.log_directory import LogDirectory
@@ -69,12 +68,12 @@ class Node:
         self,
         config: NodeConfig,
         fs: FileSystem,
-        chance: Chance,
+        random_source: RandomSource,
         *,
         now_ms: int,
         wall_ms: int,
         cluster_id: str | None = None,
-        report: Report = lambda name, **fields: None,
+        report: ReportEvent = lambda name, **fields: None,
     ) -> None:
         """Open the data and join the quorum; a quorum of one leads and serves at once.
 
@@ -82,7 +81,7 @@ class Node:
         """
         self.config = config
         self.outputs: list[Output] = []
-        self.chance = chance
+        self.random_source = random_source
         self.requests_by_api: defaultdict[int, int] = defaultdict(int)
         self.timers_changed = True
         """Whether `deadline_ms` may have come nearer since it was asked."""
@@ -96,18 +95,18 @@ class Node:
         self._is_stopped = False
         self._last_error: StorageError | None = None
         """What the process ends of, when the present call is over."""
-        self._directories = open_directories(fs, config, chance, cluster_id, wall_ms)
+        self._directories = open_directories(fs, config, random_source, cluster_id, wall_ms)
         meta = self._directories[0].meta
         assert meta is not None, "opened directories are formatted"
         self.cluster_id = meta.cluster_id
         limits, link_ids = _decode_limits(config), count(1)
         self._decoder = RequestDecoder(served(ListenerType.BROKER), limits)
         self._controller_listeners = frozenset(each.name for each in config.controller_listeners)
-        self._quorum = QuorumPart(
+        self._quorum = QuorumNode(
             fs,
             config,
             self._directories,
-            chance,
+            random_source,
             publish=self._publish,
             retired=self._retire,
             disk_full=self._disk_full,
@@ -118,16 +117,16 @@ class Node:
             wall_ms=wall_ms,
         )
         links = LinkNeeds(lambda: self.broker_epoch, link_ids, limits)
-        self._broker = self._broker_part(fs, report, links) if config.is_broker else None
+        self._broker = self._new_broker_node(fs, report, links) if config.is_broker else None
         self._quorum.start(now_ms)
         self._after()
 
-    def _broker_part(self, fs: FileSystem, report: Report, links: LinkNeeds) -> BrokerPart:
-        return BrokerPart(
+    def _new_broker_node(self, fs: FileSystem, report: ReportEvent, links: LinkNeeds) -> BrokerNode:
+        return BrokerNode(
             fs,
             self.config,
             self._directories,
-            self.chance,
+            self.random_source,
             self,
             report,
             self._now_ms,
@@ -141,7 +140,7 @@ class Node:
         return self._quorum.raft
 
     @property
-    def quorum(self) -> QuorumPart:
+    def quorum(self) -> QuorumNode:
         """This node's share in the metadata; for readers: metrics."""
         return self._quorum
 
@@ -260,8 +259,8 @@ class Node:
         """Forget a connection and what it was waiting for."""
         if self._parked.pop(connection_id, None) is None:
             return
-        if self._quorum.made_apis is not None:
-            self._quorum.made_apis.connection_closed(connection_id)
+        if self._quorum.controller_apis_or_none is not None:
+            self._quorum.controller_apis_or_none.connection_closed(connection_id)
         if self._broker is not None:
             self.broker.connection_closed(connection_id)
 
@@ -380,7 +379,7 @@ class Node:
 
     def controller_versions(self) -> "PeerVersions | None":
         """Tell what the active controller elsewhere serves (`broker.ControllerChannel`)."""
-        apis = self._quorum.made_apis
+        apis = self._quorum.controller_apis_or_none
         return None if apis is None else apis.active_versions
 
     # -- answers ---------------------------------------------------------------------------------
@@ -390,13 +389,15 @@ class Node:
         quorum, broker = self._quorum, self._broker
         was_touched = quorum.raft.is_touched
         if was_touched:
-            quorum.obey(self._now_ms)
+            quorum.apply_quorum_events(self._now_ms)
         if broker is not None:
             broker.after(self.outputs, self._flush_ids, self._now_ms)
         if was_touched:
             self._answer_waiting()
-            while quorum.raft.news:  # who writes too late has resigned, and knows it at once
-                quorum.obey(self._now_ms)
+            while (
+                quorum.raft.quorum_events
+            ):  # who writes too late has resigned, and knows it at once
+                quorum.apply_quorum_events(self._now_ms)
                 self._answer_waiting()
         if broker is not None and broker.broker.completions:
             completions, broker.broker.completions = broker.broker.completions, []
@@ -409,7 +410,7 @@ class Node:
 
     def _answer_waiting(self) -> None:
         """Encode the answers of the controller to requests that were parked."""
-        apis = self._quorum.made_apis
+        apis = self._quorum.controller_apis_or_none
         if apis is None:
             return
         apis.answer_waiting(self._now_ms, self._wall_ms)

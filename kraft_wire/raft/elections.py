@@ -26,10 +26,10 @@ from kraft_wire.raft.roles import (
 )
 from kraft_wire.raft.voters import VoterSet
 
-__all__ = ["Outcome", "grants_pre_vote", "grants_vote", "is_up_to_date", "outcome"]
+__all__ = ["VoteOutcome", "grants_pre_vote", "grants_vote", "is_up_to_date", "outcome"]
 
 
-class Outcome(Enum):
+class VoteOutcome(Enum):
     """How a round of votes stands."""
 
     WON = "a majority said yes"
@@ -37,24 +37,29 @@ class Outcome(Enum):
     OPEN = "some answers are still needed"
 
 
-def is_up_to_date(asker: OffsetAndEpoch, own: OffsetAndEpoch) -> bool:
+def is_up_to_date(candidate: OffsetAndEpoch, own: OffsetAndEpoch) -> bool:
     """Tell whether the asker's log is at least as good: a later last epoch, or as long a log."""
     assert own.epoch >= 0, own
-    return (asker.epoch, asker.offset) >= (own.epoch, own.offset)
+    return (candidate.epoch, candidate.offset) >= (own.epoch, own.offset)
 
 
-def grants_vote(role: Role, election: ElectionState, asker: ReplicaKey, up_to_date: bool) -> bool:
+def grants_vote(
+    role: Role, election: ElectionState, candidate: ReplicaKey, up_to_date: bool
+) -> bool:
     """Decide about a vote in the present epoch.
 
     A vote once given is repeated to the same replica without another look at its log, and to
     nobody else; where a leader is known the epoch needs no other.
     """
-    assert asker.id >= 0, asker
+    assert candidate.id >= 0, candidate
     if not isinstance(role, Unattached | Prospective):
         return False
     if election.voted_id != NO_REPLICA:
         directory = election.voted_directory_id
-        return election.voted_id == asker.id and directory in (ZERO_UUID, asker.directory_id)
+        return election.voted_id == candidate.id and directory in (
+            ZERO_UUID,
+            candidate.directory_id,
+        )
     return election.leader_id == NO_REPLICA and up_to_date
 
 
@@ -81,13 +86,13 @@ def grants_pre_vote(role: Role, up_to_date: bool, now_ms: int) -> bool:
             return up_to_date
 
 
-def outcome(voters: VoterSet, answers: Mapping[ReplicaId, bool]) -> Outcome:
+def outcome(voters: VoterSet, answers: Mapping[ReplicaId, bool]) -> VoteOutcome:
     """Count the answers of the voters in force; nobody else's count."""
     counted = [answers[voter] for voter in voters.nodes if voter in answers]
     granted, unanswered = sum(counted), len(voters) - len(counted)
     assert 0 <= granted <= len(counted) <= len(voters), answers
     if granted >= voters.majority():
-        return Outcome.WON
+        return VoteOutcome.WON
     if granted + unanswered < voters.majority():
-        return Outcome.LOST
-    return Outcome.OPEN
+        return VoteOutcome.LOST
+    return VoteOutcome.OPEN

@@ -46,7 +46,7 @@ def numbers(quorum: Quorum, now_ms: int) -> dict[str, float]:
 
     -1 stands for what is not known, as in Kafka.
     """
-    known, role, measures = quorum.high_watermark, quorum.role, quorum.measures
+    known, role, metrics = quorum.high_watermark, quorum.role, quorum.metrics
     found: dict[str, float] = {
         "current-leader": quorum.leader_id,
         "current-vote": quorum.election.voted_id,
@@ -56,12 +56,12 @@ def numbers(quorum: Quorum, now_ms: int) -> dict[str, float]:
         "log-end-epoch": quorum.log.last_epoch,
         "number-unknown-voter-connections": 0,
         "number-of-voters": len(quorum.voters.latest),
-        "election-latency-avg": measures.election_ms.average(now_ms),
-        "election-latency-max": measures.election_ms.largest(now_ms),
-        "commit-latency-avg": measures.commit_ms.average(now_ms),
-        "commit-latency-max": measures.commit_ms.largest(now_ms),
-        "fetch-records-rate": measures.fetched_records.per_second(now_ms),
-        "append-records-rate": measures.appended_records.per_second(now_ms),
+        "election-latency-avg": metrics.election_ms.average(now_ms),
+        "election-latency-max": metrics.election_ms.largest(now_ms),
+        "commit-latency-avg": metrics.commit_ms.average(now_ms),
+        "commit-latency-max": metrics.commit_ms.largest(now_ms),
+        "fetch-records-rate": metrics.fetched_records.per_second(now_ms),
+        "append-records-rate": metrics.appended_records.per_second(now_ms),
     }
     if isinstance(role, Leader):
         voters = quorum.voters.latest

@@ -7,7 +7,7 @@ append on). What contradicts the high watermark is refused: it would throw commi
 from collections.abc import Sequence
 
 from kraft_wire.model import FileSlice, LeaderEpoch, Offset, OffsetAndEpoch
-from kraft_wire.raft.agreement import truncation_point
+from kraft_wire.raft.divergence import truncation_point
 from kraft_wire.raft.effects import AppendFetched, FlushLog, SendRequest, TruncateLog
 from kraft_wire.raft.events import ControlRecord
 from kraft_wire.raft.ignored import Ignored
@@ -21,8 +21,8 @@ from kraft_wire.wire.message import Message, Part
 
 __all__ = [
     "append_fetched",
+    "apply_control_records",
     "install_snapshot",
-    "obey_control_records",
     "raise_to_leaders",
     "refuse_snapshot",
     "renew_fetch_timeout",
@@ -126,15 +126,15 @@ def raise_to_leaders(quorum: Quorum, role: Follower) -> None:
         quorum.raise_high_watermark(min(role.leader_high_watermark, end))
 
 
-def obey_control_records(quorum: Quorum, records: Sequence[ControlRecord], now_ms: int) -> None:
+def apply_control_records(quorum: Quorum, records: Sequence[ControlRecord], now_ms: int) -> None:
     """Take voter sets and levels into force because they were appended, committed or not."""
     assert all(record.offset >= 0 for record in records), records
     count = quorum.log.log_end_offset - quorum.fetched_from
-    quorum.measures.fetched_records.note(max(0, count), now_ms)
+    quorum.metrics.fetched_records.note(max(0, count), now_ms)
     for record in records:
         if not take_control_record(quorum.voters, record.offset, record.message):
             quorum.ignored.count(Ignored.BROKEN_VOTER_RECORD)
-    quorum.obey_voters_in_force(now_ms)
+    quorum.apply_latest_voters(now_ms)
 
 
 def take_control_record(voters: VoterSetHistory, offset: Offset, message: Message) -> bool:
@@ -163,7 +163,7 @@ def install_snapshot(
         if not take_control_record(quorum.voters, before, message):
             quorum.ignored.count(Ignored.BROKEN_VOTER_RECORD)
     quorum.raise_high_watermark(snapshot_id.offset)
-    quorum.obey_voters_in_force(now_ms)
+    quorum.apply_latest_voters(now_ms)
 
 
 def refuse_snapshot(quorum: Quorum, now_ms: int) -> None:

@@ -47,7 +47,7 @@ class IgnoredCounts:
     def __getitem__(self, reason: Ignored) -> int:
         return self._counts.get(reason, 0)
 
-    def given(self) -> dict[Ignored, int]:
+    def counts(self) -> dict[Ignored, int]:
         """Return the reasons that were given at least once, in order of their first time."""
         assert all(count > 0 for count in self._counts.values()), self._counts
         return dict(self._counts)

@@ -27,13 +27,13 @@ from kraft_wire.wire.message import Message
 __all__ = [
     "append_control_records",
     "append_records",
+    "begin_leader_epoch",
     "count_fetch",
     "durable_ends",
     "forget_silent_observers",
     "note_contact",
     "quorum_check_needs",
     "resign",
-    "take_office",
     "update_high_watermark",
 ]
 
@@ -41,7 +41,7 @@ _REPLICAS_MAX: Final = 10_000
 """Replicas whose progress a leader remembers: more than a cluster has."""
 
 
-def take_office(quorum: Quorum, now_ms: int) -> None:
+def begin_leader_epoch(quorum: Quorum, now_ms: int) -> None:
     """Turn a candidate that won into the leader, and append the first record of its epoch."""
     assert isinstance(quorum.role, Candidate), quorum.role
     voters = quorum.voters.latest
@@ -114,7 +114,7 @@ def _appended(quorum: Quorum, log_end_offset: Offset, now_ms: int) -> None:
     assert log_end_offset > quorum.log.log_end_offset, log_end_offset
     quorum.log_is_changing = True
     count = log_end_offset - quorum.log.log_end_offset
-    quorum.measures.appended(log_end_offset, count, now_ms)
+    quorum.metrics.appended(log_end_offset, count, now_ms)
     quorum.woken += quorum.parked.take_behind(log_end_offset)
     quorum.effects.append(FlushLog())
 
@@ -215,7 +215,7 @@ def update_high_watermark(quorum: Quorum, leader: Leader, now_ms: int) -> None:
     assert reached > leader.epoch_start_offset, (reached, leader.epoch_start_offset)
     assert reached <= quorum.log.log_end_offset, (reached, quorum.log.log_end_offset)
     leader.high_watermark = reached
-    quorum.measures.committed(reached, now_ms)
+    quorum.metrics.committed(reached, now_ms)
     quorum.raise_high_watermark(reached)
     if current is None:
         established = LeadershipEstablished(quorum.epoch, leader.epoch_start_offset)

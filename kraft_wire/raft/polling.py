@@ -8,12 +8,12 @@ time at which `act` would find something to do.
 from kraft_wire.model import LeaderEpoch, ReplicaId
 from kraft_wire.raft import voter_changes
 from kraft_wire.raft.effects import ShutdownCompleted
-from kraft_wire.raft.elections import Outcome, outcome
+from kraft_wire.raft.elections import VoteOutcome, outcome
 from kraft_wire.raft.leading import (
+    begin_leader_epoch,
     forget_silent_observers,
     quorum_check_needs,
     resign,
-    take_office,
 )
 from kraft_wire.raft.quorum import EPOCH_MAX, Quorum
 from kraft_wire.raft.roles import (
@@ -85,11 +85,11 @@ def _act_prospective(quorum: Quorum, role: Prospective, now_ms: int) -> None:
     standing = outcome(quorum.voters.latest, role.answers)
     is_first = role.stands_from_ms is None or role.stands_from_ms <= now_ms
     assert quorum.is_voter, "observers do not campaign"
-    if standing is Outcome.WON and is_first and quorum.epoch < EPOCH_MAX:
+    if standing is VoteOutcome.WON and is_first and quorum.epoch < EPOCH_MAX:
         quorum.become_candidate(Trigger.PRE_VOTE_WON, now_ms)
-    elif standing is Outcome.LOST or role.election_deadline_ms <= now_ms:
+    elif standing is VoteOutcome.LOST or role.election_deadline_ms <= now_ms:
         lose_pre_vote(quorum, role, now_ms)
-    elif standing is Outcome.OPEN:
+    elif standing is VoteOutcome.OPEN:
         _ask_voters(quorum, role, now_ms, pre_vote=True)
 
 
@@ -107,12 +107,12 @@ def lose_pre_vote(quorum: Quorum, role: Prospective, now_ms: int) -> None:
 def _act_candidate(quorum: Quorum, role: Candidate, now_ms: int) -> None:
     standing = outcome(quorum.voters.latest, role.answers)
     assert quorum.is_voter, "observers do not campaign"
-    if standing is Outcome.WON:
+    if standing is VoteOutcome.WON:
         if not quorum.log_is_changing:
-            take_office(quorum, now_ms)
+            begin_leader_epoch(quorum, now_ms)
     elif role.election_deadline_ms <= now_ms:
         quorum.become_prospective(Trigger.ELECTION_TIMEOUT, now_ms)
-    elif standing is Outcome.OPEN and _is_log_durable(quorum):
+    elif standing is VoteOutcome.OPEN and _is_log_durable(quorum):
         _ask_voters(quorum, role, now_ms, pre_vote=False)
 
 
@@ -193,7 +193,7 @@ def _fetch_from_anybody(quorum: Quorum, now_ms: int) -> None:
     ready = [(node_id, at) for node_id, at in known if quorum.peers.is_ready(node_id)]
     if not ready:
         return
-    node_id, address = ready[quorum.chance.below(len(ready))]
+    node_id, address = ready[quorum.random_source.below(len(ready))]
     request = fetch.build_request(quorum)
     assert quorum.peers.is_ready(node_id), node_id
     quorum.effects.append(quorum.peers.send(node_id, address, request, now_ms))

@@ -9,10 +9,10 @@ from dataclasses import replace
 
 from kraft_wire.model import (
     NO_REPLICA,
-    Chance,
     ElectionState,
     LeaderEpoch,
     Offset,
+    RandomSource,
     ReplicaId,
     ReplicaKey,
 )
@@ -25,10 +25,10 @@ from kraft_wire.raft.effects import (
     PersistElectionState,
 )
 from kraft_wire.raft.ignored import IgnoredCounts
-from kraft_wire.raft.measures import Measures
 from kraft_wire.raft.membership import PendingChange
+from kraft_wire.raft.metrics import RaftMetrics
 from kraft_wire.raft.parked import ParkedFetch, ParkedFetches
-from kraft_wire.raft.peers import Peers
+from kraft_wire.raft.peer_connections import PeerConnections
 from kraft_wire.raft.ports import LogView, SnapshotView
 from kraft_wire.raft.roles import (
     Candidate,
@@ -58,7 +58,7 @@ class Quorum:
         config: RaftConfig,
         log: LogView,
         snapshots: SnapshotView,
-        chance: Chance,
+        random_source: RandomSource,
         voters: VoterSetHistory,
     ) -> None:
         assert config.key.id >= 0, config.key
@@ -71,10 +71,12 @@ class Quorum:
         self.role: Role = Unattached(None)
         self.high_watermark: Offset | None = None
         """Of this replica, over all roles; None until it hears of one."""
-        self.peers = Peers(config.timing.request_timeout_ms, config.timing.retry_backoff_ms)
+        self.peers = PeerConnections(
+            config.timing.request_timeout_ms, config.timing.retry_backoff_ms
+        )
         self.parked = ParkedFetches()
         self.ignored = IgnoredCounts()
-        self.measures = Measures()
+        self.metrics = RaftMetrics()
         self.effects: list[Effect] = []
         self.fetched_from = Offset(0)
         """Where the last fetched records were to begin."""
@@ -91,7 +93,7 @@ class Quorum:
         self.shutdown_deadline_ms: int | None = None
         self.shutdown_epoch = LeaderEpoch(0)
         """The epoch in which the graceful stop began."""
-        self.chance = chance
+        self.random_source = random_source
         own = list(config.endpoints.values())
         self.bootstrap_nodes: list[tuple[int, Address]] = [
             (-2 - position, address)
@@ -158,11 +160,13 @@ class Quorum:
             trigger, Unattached(self._deadline_when_unattached(trigger, now_ms)), election, now_ms
         )
 
-    def become_unattached_voted(self, asker: ReplicaKey, now_ms: int) -> None:
+    def become_unattached_voted(self, candidate: ReplicaKey, now_ms: int) -> None:
         """Give the vote of this epoch to another replica; durable before the answer leaves."""
         assert isinstance(self.role, Unattached | Prospective), self.role
         assert self.election.voted_id == NO_REPLICA, self.election
-        election = replace(self.election, voted_id=asker.id, voted_directory_id=asker.directory_id)
+        election = replace(
+            self.election, voted_id=candidate.id, voted_directory_id=candidate.directory_id
+        )
         deadline_ms = now_ms + self._draw_election_timeout_ms()
         role: Role = Unattached(deadline_ms if self.is_voter else None)
         if isinstance(self.role, Prospective):
@@ -248,7 +252,7 @@ class Quorum:
             self.high_watermark = offset
             self.effects.append(HighWatermarkAdvanced(offset))
 
-    def obey_voters_in_force(self, now_ms: int) -> None:
+    def apply_latest_voters(self, now_ms: int) -> None:
         """Make the role fit after the voter set changed: observers do not campaign, voters do."""
         if not isinstance(self.role, Unattached):
             return
@@ -285,9 +289,9 @@ class Quorum:
         """Time the search for a leader."""
         assert now_ms >= 0, now_ms
         if isinstance(role, Prospective | Candidate):
-            self.measures.began_election(now_ms)
+            self.metrics.began_election(now_ms)
         elif isinstance(role, Leader | Follower):
-            self.measures.found_leader(now_ms)
+            self.metrics.found_leader(now_ms)
 
     def _leave(self) -> None:
         """Throw away what belongs to the present role only."""
@@ -295,7 +299,7 @@ class Quorum:
         if isinstance(self.role, Follower) and self.role.transfer is not None:
             self.left_transfer = self.role.transfer
         if isinstance(self.role, Leader):
-            self.measures.appends.clear()
+            self.metrics.appends.clear()
             self.effects.append(LeadershipEnded(self.epoch))
             assert self.abandoned_change is None, self.abandoned_change
             self.abandoned_change = self.role.pending_change
@@ -327,7 +331,7 @@ class Quorum:
         return now_ms + self._draw_election_timeout_ms()
 
     def _draw_election_timeout_ms(self) -> int:
-        drawn = self.config.timing.draw_election_timeout_ms(self.chance)
+        drawn = self.config.timing.draw_election_timeout_ms(self.random_source)
         assert drawn > 0, drawn
         return drawn
 

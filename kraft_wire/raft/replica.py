@@ -11,7 +11,7 @@ a named reason (`ignored`). What the host or this package gets wrong breaks an a
 
 from typing import assert_never
 
-from kraft_wire.model import Chance
+from kraft_wire.model import RandomSource
 from kraft_wire.raft import polling, version_upgrade, voter_changes
 from kraft_wire.raft.config import RaftConfig
 from kraft_wire.raft.effects import Effect, SendRequest
@@ -33,8 +33,8 @@ from kraft_wire.raft.events import (
     VersionUpgradeRequested,
 )
 from kraft_wire.raft.following import (
+    apply_control_records,
     install_snapshot,
-    obey_control_records,
     raise_to_leaders,
     refuse_snapshot,
 )
@@ -90,11 +90,11 @@ class RaftReplica:
         config: RaftConfig,
         log: LogView,
         snapshots: SnapshotView,
-        chance: Chance,
+        random_source: RandomSource,
         voters: VoterSetHistory,
     ) -> None:
         assert log.log_start_offset <= log.log_end_offset, config.key
-        self.quorum = Quorum(config, log, snapshots, chance, voters)
+        self.quorum = Quorum(config, log, snapshots, random_source, voters)
         """What it knows; for readers only."""
         self.stepped_ms = 0
         """When the latest step was made."""
@@ -177,7 +177,7 @@ class RaftReplica:
                 if quorum.is_only_voter and not polling.is_campaigning(quorum):
                     quorum.become_prospective(Trigger.ONLY_VOTER_STARTED, now_ms)
             case RecordsAppended():
-                obey_control_records(quorum, event.control_records, now_ms)
+                apply_control_records(quorum, event.control_records, now_ms)
             case SnapshotInstalled():
                 install_snapshot(quorum, event.snapshot_id, event.control_records, now_ms)
             case SnapshotRefused():
@@ -271,7 +271,7 @@ class RaftReplica:
         quorum = self.quorum
         if not isinstance(quorum.role, Leader):
             for parked in [*quorum.woken, *quorum.parked.take_all()]:
-                fetch.answer_unled(quorum, parked)
+                fetch.answer_without_leader(quorum, parked)
             voter_changes.abandon(quorum)
         else:
             for parked in quorum.woken:

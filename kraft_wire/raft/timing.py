@@ -4,7 +4,7 @@ Not here: `controller.quorum.append.linger.ms`, because the host groups appends 
 """
 
 from kraft_wire.frozen import frozen
-from kraft_wire.model import Chance
+from kraft_wire.model import RandomSource
 
 __all__ = ["RaftTiming", "end_quorum_backoff_ms"]
 
@@ -46,19 +46,19 @@ class RaftTiming:
         assert self.fetch_timeout_ms > 0, self.fetch_timeout_ms
         return max(1, self.fetch_timeout_ms // 2)
 
-    def draw_precedence_ms(self, chance: Chance) -> int:
+    def draw_precedence_ms(self, random_source: RandomSource) -> int:
         """Return how long a replica lets another one go first, up to a quarter of the timeout.
 
         Long beside the way of a vote, short beside an election that nobody wins.
         """
-        drawn = 1 + chance.below(max(1, self.election_timeout_ms // 4))
+        drawn = 1 + random_source.below(max(1, self.election_timeout_ms // 4))
         assert drawn > 0, drawn
         return drawn
 
-    def draw_election_timeout_ms(self, chance: Chance) -> int:
+    def draw_election_timeout_ms(self, random_source: RandomSource) -> int:
         """Return a fresh wait before an election, uniform in [T, 2T)."""
         base = max(1, self.election_timeout_ms)
-        drawn = base + chance.below(base)
+        drawn = base + random_source.below(base)
         assert base <= drawn < 2 * base, drawn
         return drawn
 

@@ -9,8 +9,7 @@ import asyncio
 from collections.abc import Callable
 from typing import cast
 
-from kraft_wire.model import FileSlice
-from kraft_wire.node.event_log import Report
+from kraft_wire.model import FileSlice, ReportEvent
 from kraft_wire.node.limits import ServerLimits
 from kraft_wire.node.outputs import Connect, Disconnect, LinkNode, SendBytes
 from kraft_wire.server.clock import now_ms, wall_ms
@@ -23,7 +22,7 @@ class Links:
     """All outbound connections of one node, by link id."""
 
     def __init__(
-        self, node: LinkNode, limits: ServerLimits, settle: Callable[[], None], report: Report
+        self, node: LinkNode, limits: ServerLimits, settle: Callable[[], None], report: ReportEvent
     ) -> None:
         """`settle` carries out what the node asks for when it has heard of something."""
         self.node = node

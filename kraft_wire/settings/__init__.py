@@ -4,7 +4,13 @@
 4.3.1; `values.py` parses; `node_settings.py` layers file, dynamic defaults and dynamic values.
 """
 
-from kraft_wire.settings.definition import ConfigKey, ConfigKind, ConfigSource, ConfigValue, Scope
+from kraft_wire.settings.definition import (
+    ConfigKey,
+    ConfigKind,
+    ConfigSource,
+    ConfigValue,
+    UpdateMode,
+)
 from kraft_wire.settings.values import InvalidConfigValue, format_value, parse_value
 
 __all__ = [
@@ -13,7 +19,7 @@ __all__ = [
     "ConfigSource",
     "ConfigValue",
     "InvalidConfigValue",
-    "Scope",
+    "UpdateMode",
     "format_value",
     "parse_value",
 ]

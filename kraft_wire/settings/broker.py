@@ -9,7 +9,7 @@ that does everything, so that more of them may have to wait. Everything else has
 from dataclasses import replace
 from typing import Final
 
-from kraft_wire.settings.definition import ConfigKey, Scope
+from kraft_wire.settings.definition import ConfigKey, UpdateMode
 from kraft_wire.settings.key_tables import load_keys
 
 __all__ = [
@@ -38,7 +38,7 @@ BROKER_KEYS: Final[dict[str, ConfigKey]] = {
 }
 
 DYNAMIC_BROKER_KEYS: Final[dict[str, ConfigKey]] = {
-    name: key for name, key in BROKER_KEYS.items() if key.scope is not Scope.READ_ONLY
+    name: key for name, key in BROKER_KEYS.items() if key.scope is not UpdateMode.READ_ONLY
 } | load_keys("dynamic_broker_keys.json")
 """What IncrementalAlterConfigs may set on a broker; three quotas exist only here (KIP-73)."""
 

@@ -29,9 +29,9 @@ __all__ = [
     "OffsetReset",
     "OneOf",
     "Required",
-    "Scope",
     "Synonym",
     "ThrottledReplicas",
+    "UpdateMode",
     "Validator",
 ]
 
@@ -74,7 +74,7 @@ class ConfigSource(IntEnum):
     GROUP = 8
 
 
-class Scope(Enum):
+class UpdateMode(Enum):
     """How a broker key may change while the broker runs (KIP-226)."""
 
     READ_ONLY = "read-only"
@@ -263,7 +263,7 @@ class ConfigKey:
     importance: Importance
     documentation: str
     valid: Validator | None = None
-    scope: Scope = Scope.READ_ONLY
+    scope: UpdateMode = UpdateMode.READ_ONLY
     synonyms: tuple[Synonym, ...] = ()
     """In order of precedence, the key itself not included."""
     internal: bool = False

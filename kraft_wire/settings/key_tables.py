@@ -24,9 +24,9 @@ from kraft_wire.settings.definition import (
     OffsetReset,
     OneOf,
     Required,
-    Scope,
     Synonym,
     ThrottledReplicas,
+    UpdateMode,
     Validator,
 )
 from kraft_wire.settings.values import parse_value
@@ -89,7 +89,7 @@ def _key(row: _Row) -> ConfigKey:
         importance=unlimited.importance,
         documentation=unlimited.documentation,
         valid=_validator(row),
-        scope=Scope(row.get("scope", "read-only")),
+        scope=UpdateMode(row.get("scope", "read-only")),
         synonyms=tuple(Synonym(name, factor) for name, factor in row.get("synonyms", ())),
         internal=row.get("internal", False),
     )

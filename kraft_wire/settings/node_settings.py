@@ -20,7 +20,7 @@ from kraft_wire.settings.definition import (
     ConfigKey,
     ConfigSource,
     ConfigValue,
-    Scope,
+    UpdateMode,
 )
 from kraft_wire.settings.topic import TOPIC_KEYS
 from kraft_wire.settings.values import (
@@ -92,7 +92,7 @@ class NodeSettings:
         key = BROKER_KEYS.get(name)
         if key is None:
             return
-        is_fixed = key.scope is Scope.READ_ONLY or name in FIXED_WHILE_RUNNING
+        is_fixed = key.scope is UpdateMode.READ_ONLY or name in FIXED_WHILE_RUNNING
         layers = (
             (self._own, ConfigSource.DYNAMIC_BROKER),
             (self._cluster, ConfigSource.DYNAMIC_DEFAULT_BROKER),

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from kraft_wire.sim.clients.askers import Asker
+from kraft_wire.sim.clients.askers import OffsetQueryClient
 from kraft_wire.sim.clients.broker_client import BrokerClient
 from kraft_wire.sim.clients.careless_producers import CarelessProducer
 from kraft_wire.sim.clients.consumers import Consumer
 from kraft_wire.sim.clients.context import ClientContext
 from kraft_wire.sim.clients.keyed_clients import KeyedProducer, UpkeepConsumer
 from kraft_wire.sim.clients.link import ClientLink
-from kraft_wire.sim.clients.members import Member
+from kraft_wire.sim.clients.members import GroupMember
 from kraft_wire.sim.clients.producers import Producer
 from kraft_wire.sim.judge.data_judge import DataJudge
 from kraft_wire.sim.judge.partition_truth import PartitionTruth
@@ -67,7 +67,9 @@ class Cluster:
             Consumer(context, 20 + at, self.topics[at % len(self.topics)])
             for at in range(setup.consumers)
         ]
-        self.members = [Member(context, 40 + at, self.topics[0]) for at in range(setup.members)]
+        self.members = [
+            GroupMember(context, 40 + at, self.topics[0]) for at in range(setup.members)
+        ]
         self.upkeep_topics = list(setup.upkeep)
         for at, topic in enumerate(self.upkeep_topics):
             acks, is_idempotent = _PRODUCER_KINDS[(at + stage.seed) % len(_PRODUCER_KINDS)]
@@ -78,14 +80,15 @@ class Cluster:
                 self.consumers.append(UpkeepConsumer(context, 80 + at, topic))
         asked_for = [*self.upkeep_topics, self.topics[0]]
         self.askers = [
-            Asker(context, 90 + at, asked_for[at % len(asked_for)]) for at in range(setup.askers)
+            OffsetQueryClient(context, 90 + at, asked_for[at % len(asked_for)])
+            for at in range(setup.askers)
         ]
         compacted = [each for each in self.upkeep_topics if is_compacted(each)]
         self.careless = [
             CarelessProducer(context, 96 + at, topic)
             for at, topic in enumerate(compacted[: setup.careless])
         ]
-        self.reader = Member(context, 60, self.topics[0])
+        self.reader = GroupMember(context, 60, self.topics[0])
         self.reader.is_last = True
 
     @property

@@ -33,7 +33,7 @@ from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.sim.judge.violation import Violation
 from kraft_wire.sim.machine_state import MachineState
 from kraft_wire.sim.observer import Observer
-from kraft_wire.sim.scheduler import SeededChance, stream
+from kraft_wire.sim.scheduler import SeededRandomSource, stream
 from kraft_wire.sim.setup import METADATA_DIRECTORY, format_disk
 from kraft_wire.sim.stage import Stage
 from kraft_wire.sim.traffic import Traffic
@@ -93,8 +93,8 @@ class Machine(MachineState):
         assert self.node is None, self.id
         self.life += 1
         self.is_stopping = False
-        chance = stream(self.stage.seed, "clock", self.id, self.life)
-        self.clock.restart(self.stage.now_us, chance.randrange(1_000_000))
+        random_source = stream(self.stage.seed, "clock", self.id, self.life)
+        self.clock.restart(self.stage.now_us, random_source.randrange(1_000_000))
         for _ in range(_REPAIRS_MAX):
             try:
                 self._open()
@@ -115,12 +115,12 @@ class Machine(MachineState):
 
     def _open(self) -> None:
         """Open the node, and take what it wants at once."""
-        self.chance = SeededChance(self.stage.seed, "chance", self.id, self.life)
-        self.chance.leaning = self.leaning
+        self.random_source = SeededRandomSource(self.stage.seed, "chance", self.id, self.life)
+        self.random_source.leaning = self.leaning
         node = Node(
             self.stage.addresses.config_of(self.id),
             self.fs,
-            self.chance,
+            self.random_source,
             now_ms=self.now_ms,
             wall_ms=self.wall_ms,
             report=self._report,

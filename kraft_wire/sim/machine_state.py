@@ -13,15 +13,15 @@ from kraft_wire.node.node import Node
 from kraft_wire.raft.quorum import Quorum
 from kraft_wire.raft.roles import Leader
 from kraft_wire.sim.disk.files import SimFileSystem
-from kraft_wire.sim.network import Connection
-from kraft_wire.sim.scheduler import Clock, Scheduler, SeededChance
+from kraft_wire.sim.network import SimConnection
+from kraft_wire.sim.scheduler import Clock, Scheduler, SeededRandomSource
 from kraft_wire.sim.setup import Setup, directory_id, host_of
 
-__all__ = ["Disk", "MachineState", "newest_leader", "running"]
+__all__ = ["DiskBehavior", "MachineState", "newest_leader", "running"]
 
 
 @dataclass(slots=True)
-class Disk:
+class DiskBehavior:
     """How a machine's disk behaves."""
 
     flush_us: int = 300
@@ -36,7 +36,7 @@ class MachineState:
         self.id = node_id
         self.setup = setup
         self.clock = Clock()
-        self.disk = Disk()
+        self.disk = DiskBehavior()
         self.generation = 0
         """How often its disk was replaced."""
         self.life = 0
@@ -49,14 +49,14 @@ class MachineState:
         self.serves_clients = node_id not in setup.brokers
         """Whether clients may connect; those of a controller may do so early."""
         self.is_broker_only = node_id in setup.brokers
-        self.chance = SeededChance()
+        self.random_source = SeededRandomSource()
         self.leaning = ""
-        """Which way its chance leans: see `SeededChance`."""
+        """Which way its chance leans: see `SeededRandomSource`."""
         self.host = host_of(node_id)
         """The name that others reach it by; an operator may change it while it is down."""
-        self.links: dict[int, Connection] = {}
+        self.links: dict[int, SimConnection] = {}
         """Connections that the node has opened and not closed, by link."""
-        self.served: dict[int, Connection] = {}
+        self.served: dict[int, SimConnection] = {}
         """Connections that others opened to it, by number."""
         self.disturbed_us = 0
         """When it was stopped and resumed, or its clock interfered with, last."""

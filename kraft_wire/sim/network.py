@@ -19,9 +19,9 @@ from typing import Final, Protocol
 
 from kraft_wire.sim.scheduler import Scheduler
 
-__all__ = ["STRANGERS", "Connection", "Delays", "End", "Network"]
+__all__ = ["HOSTILE_CLIENTS", "Delays", "End", "Network", "SimConnection"]
 
-STRANGERS: Final = -2_000
+HOSTILE_CLIENTS: Final = -2_000
 """From this place down stand strangers, who repeat what a peer said: a node cannot tell them."""
 
 
@@ -38,19 +38,19 @@ class End(Protocol):
         """Whether a process is there that would take a connection."""
         ...
 
-    def accepted(self, connection: Connection) -> None:
+    def accepted(self, connection: SimConnection) -> None:
         """A connection was opened towards this end."""
         ...
 
-    def opened(self, connection: Connection) -> None:
+    def opened(self, connection: SimConnection) -> None:
         """The connection that this end asked for is there."""
         ...
 
-    def received(self, connection: Connection, data: bytes) -> None:
+    def received(self, connection: SimConnection, data: bytes) -> None:
         """Bytes came, in order."""
         ...
 
-    def closed(self, connection: Connection) -> None:
+    def closed(self, connection: SimConnection) -> None:
         """The other end closed, refused, or the connection broke."""
         ...
 
@@ -70,7 +70,9 @@ class Pipe:
 
     __slots__ = ("arrives_us", "connection", "held", "is_forward", "source", "target")
 
-    def __init__(self, connection: Connection, source: End, target: End, is_forward: bool) -> None:
+    def __init__(
+        self, connection: SimConnection, source: End, target: End, is_forward: bool
+    ) -> None:
         self.connection = connection
         self.source = source
         self.target = target
@@ -81,7 +83,7 @@ class Pipe:
         """What came to a cut; None is the end of the stream."""
 
 
-class Connection:
+class SimConnection:
     """A connection with two directions; each end has let go of it or not."""
 
     __slots__ = (
@@ -122,22 +124,22 @@ class Network:
         self.cuts: dict[tuple[int, int], int] = {}
         """One-way: (from, to) -> how many faults cut it."""
         self.listening: dict[tuple[str, int], End] = {}
-        self.connections: dict[int, Connection] = {}
+        self.connections: dict[int, SimConnection] = {}
 
     # -- opening ---------------------------------------------------------------------------------
 
-    def dial(self, dialling: End, host: str, port: int, link_id: int) -> Connection | None:
+    def dial(self, dialling: End, host: str, port: int, link_id: int) -> SimConnection | None:
         """Open a connection; `opened` or `closed` follows, or nothing where packets vanish."""
         accepting = self.listening.get((host, port))
         if accepting is None:
             return None
         self._numbers += 1
-        connection = Connection(self._numbers, dialling, accepting, link_id, port)
+        connection = SimConnection(self._numbers, dialling, accepting, link_id, port)
         self.connections[connection.number] = connection
         self._scheduler.after(self._delay_us(connection.forward), self._knock, connection)
         return connection
 
-    def _knock(self, connection: Connection) -> None:
+    def _knock(self, connection: SimConnection) -> None:
         """The first packet is there, if nothing cuts its way or that of its answer."""
         one, other = connection.dialling.place, connection.accepting.place
         if connection.is_left_by_dialler:
@@ -152,18 +154,18 @@ class Network:
             self._scheduler.after(self._delay_us(connection.backward), self._open, connection)
 
     @staticmethod
-    def _open(connection: Connection) -> None:
+    def _open(connection: SimConnection) -> None:
         if not connection.is_left_by_dialler:
             connection.dialling.opened(connection)
 
     # -- bytes -----------------------------------------------------------------------------------
 
-    def send(self, connection: Connection, source: End, data: bytes) -> None:
+    def send(self, connection: SimConnection, source: End, data: bytes) -> None:
         """Carry bytes to the other end."""
         pipe = connection.forward if source is connection.dialling else connection.backward
         self._push(pipe, data)
 
-    def leave(self, connection: Connection, end: End) -> None:
+    def leave(self, connection: SimConnection, end: End) -> None:
         """Close: the other end hears of it behind the bytes that are under way."""
         if end is connection.dialling:
             connection.is_left_by_dialler = True
@@ -216,7 +218,7 @@ class Network:
         else:
             target.received(connection, data)
 
-    def _forget(self, connection: Connection) -> None:
+    def _forget(self, connection: SimConnection) -> None:
         self.connections.pop(connection.number, None)
 
     # -- faults ----------------------------------------------------------------------------------
@@ -247,7 +249,7 @@ class Network:
                     for data in held:
                         self._push(pipe, data)
 
-    def reset(self, connection: Connection) -> None:
+    def reset(self, connection: SimConnection) -> None:
         """Break a connection: what is under way is lost, and both ends hear of it."""
         if self.connections.pop(connection.number, None) is None:
             return
@@ -266,7 +268,7 @@ class Network:
             if connection.accepting is end and not connection.is_left_by_acceptor:
                 self._left(connection, end, is_silent)
 
-    def _left(self, connection: Connection, end: End, is_silent: bool) -> None:
+    def _left(self, connection: SimConnection, end: End, is_silent: bool) -> None:
         if not is_silent:
             self.leave(connection, end)
         elif end is connection.dialling:

@@ -14,7 +14,7 @@ from heapq import heappop, heappush
 from random import Random
 from typing import Any, Final
 
-__all__ = ["EPOCH_MS", "Clock", "Scheduler", "SeededChance", "stream"]
+__all__ = ["EPOCH_MS", "Clock", "Scheduler", "SeededRandomSource", "stream"]
 
 
 def stream(*names: object) -> Random:
@@ -25,7 +25,7 @@ def stream(*names: object) -> Random:
     return Random("/".join(map(str, names)))
 
 
-class SeededChance:
+class SeededRandomSource:
     """The chance port of one node's life, over a stream of its own.
 
     Leaning "low" or "high", small draws are always the least or the greatest: with all nodes alike,

@@ -17,7 +17,7 @@ from typing import Final
 from kraft_wire.raft.roles import Leader
 from kraft_wire.sim.judge.judge import Judge
 from kraft_wire.sim.machine_state import MachineState
-from kraft_wire.sim.network import Connection
+from kraft_wire.sim.network import SimConnection
 from kraft_wire.sim.setup import CONTROLLER_PORT
 from kraft_wire.sim.stage import Stage
 from kraft_wire.sim.trace import Trace, decoded_request, decoded_response
@@ -58,7 +58,7 @@ class Traffic:
         """API key and version of what awaits an answer."""
         self._votes_asked: dict[_Number, tuple[VoteRequest, int]] = {}
         """Vote requests that a node has to answer, and their versions."""
-        self.vote_request_arrived: Callable[[Connection, bytes, VoteRequest], None] | None = None
+        self.vote_request_arrived: Callable[[SimConnection, bytes, VoteRequest], None] | None = None
         """Is told of each vote request that a node is about to take."""
         self._answers = 0
         self._answered: dict[_Number, Answered] = {}
@@ -72,7 +72,7 @@ class Traffic:
     # -- what leaves -----------------------------------------------------------------------------
 
     def sent(
-        self, machine: MachineState, connection: Connection, data: bytes, *, is_request: bool
+        self, machine: MachineState, connection: SimConnection, data: bytes, *, is_request: bool
     ) -> None:
         """A node is about to send a frame."""
         target = connection.accepting if is_request else connection.dialling
@@ -104,7 +104,7 @@ class Traffic:
         self._judge.sent(machine, request, target)
 
     def _judge_answer(
-        self, machine: MachineState, connection: Connection, data: bytes, target: int
+        self, machine: MachineState, connection: SimConnection, data: bytes, target: int
     ) -> None:
         number = int.from_bytes(data[4:8], "big")
         vote_asked = self._votes_asked.pop((connection.number, number), None)
@@ -131,7 +131,7 @@ class Traffic:
             and machine.node.raft.committed.next_offset >= ledger.committed_end
         )
 
-    def client_sent(self, place: int, connection: Connection, data: bytes) -> None:
+    def client_sent(self, place: int, connection: SimConnection, data: bytes) -> None:
         """A client sends a request."""
         api_key, version, number = _HEAD.unpack_from(data, 4)
         self._asked[connection.number, number] = (api_key, version)
@@ -142,7 +142,7 @@ class Traffic:
 
     # -- what arrives ----------------------------------------------------------------------------
 
-    def arrived(self, connection: Connection, frame: bytearray, *, is_request: bool) -> None:
+    def arrived(self, connection: SimConnection, frame: bytearray, *, is_request: bool) -> None:
         """A frame has reached a node, and is about to be handed to it."""
         if not is_request:
             self._asked.pop((connection.number, int.from_bytes(frame[:4], "big")), None)
@@ -151,7 +151,7 @@ class Traffic:
         if self._trace.keeps:
             self._keep_arrival(connection, is_request)
 
-    def _note_vote_request(self, connection: Connection, frame: bytearray) -> None:
+    def _note_vote_request(self, connection: SimConnection, frame: bytearray) -> None:
         if int.from_bytes(frame[2:4], "big") > VoteRequest.MAX_VERSION:
             return  # a stranger's; the node refuses it
         try:
@@ -164,7 +164,7 @@ class Traffic:
         asked = (request, header.api_version)
         self._votes_asked[connection.number, header.correlation_id] = asked
 
-    def client_received(self, connection: Connection, frame: bytearray) -> Answered:
+    def client_received(self, connection: SimConnection, frame: bytearray) -> Answered:
         """A client takes an answer; return who gave it."""
         number = (connection.number, int.from_bytes(frame[:4], "big"))
         self._asked.pop(number, None)
@@ -175,7 +175,7 @@ class Traffic:
     # -- the story -------------------------------------------------------------------------------
 
     def _keep(
-        self, source: int, target: int, connection: Connection, data: bytes, is_request: bool
+        self, source: int, target: int, connection: SimConnection, data: bytes, is_request: bool
     ) -> None:
         frame = data[4:]
         fields: dict[str, Json] = {"from": source, "to": target, "bytes": len(data)}
@@ -192,7 +192,7 @@ class Traffic:
         kept = self._trace.keep("message", self._stage.now_us, **fields)
         self._arriving.setdefault((connection.number, is_request), []).append(kept)
 
-    def _keep_arrival(self, connection: Connection, is_request: bool) -> None:
+    def _keep_arrival(self, connection: SimConnection, is_request: bool) -> None:
         waiting = self._arriving.get((connection.number, is_request))
         if waiting:
             self._trace.arrived(waiting.pop(0), self._stage.now_us)

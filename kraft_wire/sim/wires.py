@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from kraft_wire.model import FileSlice
 from kraft_wire.node.outputs import Buffers, Close, Connect, NoReply, Peer, Reply, SendBytes
 from kraft_wire.sim.machine_state import MachineState
-from kraft_wire.sim.network import STRANGERS, Connection
+from kraft_wire.sim.network import HOSTILE_CLIENTS, SimConnection
 from kraft_wire.sim.observer import Observer
 from kraft_wire.sim.setup import CONTROLLER_PORT, LISTENER
 from kraft_wire.sim.stage import Stage
@@ -125,7 +125,7 @@ class Wires:
 
     # -- an end of connections -------------------------------------------------------------------
 
-    def accepted(self, connection: Connection) -> None:
+    def accepted(self, connection: SimConnection) -> None:
         """Somebody connected."""
         if not self._machine.serves_clients:
             self._stage.network.leave(connection, self)  # nobody listens there yet
@@ -135,13 +135,13 @@ class Wires:
         connection.server_state = _Served(peer)
         self._machine.served[connection.number] = connection
 
-    def opened(self, connection: Connection) -> None:
+    def opened(self, connection: SimConnection) -> None:
         """A link is up."""
         node = self._machine.node
         if node is not None and connection.link_id in self._machine.links:
             self._turn("link_up", node.link_up, connection.link_id)
 
-    def received(self, connection: Connection, data: bytes) -> None:
+    def received(self, connection: SimConnection, data: bytes) -> None:
         """Bytes came: cut them into frames, for the node or for its turn."""
         served = connection.server_state
         if connection.dialling == self:
@@ -153,7 +153,7 @@ class Wires:
             served.frames.extend(frames_of(served.buffer, data))
             self._next_request(connection, served)
 
-    def closed(self, connection: Connection) -> None:
+    def closed(self, connection: SimConnection) -> None:
         """The other end is gone."""
         machine = self._machine
         if connection.dialling == self:
@@ -170,14 +170,14 @@ class Wires:
         if machine.node is not None and life == machine.life:
             self._turn("link_down", machine.node.link_down, link_id)
 
-    def _take_answer(self, connection: Connection, frame: bytearray) -> None:
+    def _take_answer(self, connection: SimConnection, frame: bytearray) -> None:
         machine = self._machine
         if machine.node is None or connection.link_id not in self._machine.links:
             return
         self._traffic.arrived(connection, frame, is_request=False)
         self._turn("link_frame", machine.node.link_frame, connection.link_id, frame, times=2)
 
-    def _next_request(self, connection: Connection, served: _Served) -> None:
+    def _next_request(self, connection: SimConnection, served: _Served) -> None:
         machine = self._machine
         while served.frames and not served.awaits_answer and machine.node is not None:
             if connection.number not in self._machine.served:
@@ -187,7 +187,7 @@ class Wires:
             place = connection.dialling.place
             if place > 0:
                 machine.heard[place] = self._stage.now_us
-            elif place <= STRANGERS:  # it may repeat what any peer said
+            elif place <= HOSTILE_CLIENTS:  # it may repeat what any peer said
                 machine.heard_us = self._stage.now_us
             self._traffic.arrived(connection, frame, is_request=True)
             self._turn("receive", machine.node.receive, served.peer, frame, times=2)
@@ -200,7 +200,7 @@ class Wires:
         if connection.server_state.frames:
             self._stage.scheduler.after(0, self._go_on, self._machine.life, connection)
 
-    def _go_on(self, life: int, connection: Connection) -> None:
+    def _go_on(self, life: int, connection: SimConnection) -> None:
         if life == self._machine.life and isinstance(connection.server_state, _Served):
             self._next_request(connection, connection.server_state)
 

@@ -16,8 +16,8 @@ from kraft_wire.raft.roles import Follower
 from kraft_wire.raft.voters import Address, VersionRange, VoterNode, VoterSet
 from kraft_wire.sim.clients.administrators import Administrator
 from kraft_wire.sim.clients.link import ClientLink
-from kraft_wire.sim.clients.paper_brokers import FIRST_PAPER_BROKER, PaperBroker
 from kraft_wire.sim.clients.register_client import RegisterClient
+from kraft_wire.sim.clients.stub_brokers import FIRST_STUB_BROKER, StubBroker
 from kraft_wire.sim.cluster import Cluster
 from kraft_wire.sim.judge.data_judge import DataJudge
 from kraft_wire.sim.judge.history import History
@@ -73,10 +73,10 @@ class World(Stage):
             Administrator(self, self.traffic, self.judge, number)
             for number in range(setup.administrators)
         ]
-        last = FIRST_PAPER_BROKER + setup.paper_brokers
+        last = FIRST_STUB_BROKER + setup.paper_brokers
         self.paper_brokers = {
-            node_id: PaperBroker(self, self.traffic, self.judge, node_id)
-            for node_id in range(FIRST_PAPER_BROKER, last)
+            node_id: StubBroker(self, self.traffic, self.judge, node_id)
+            for node_id in range(FIRST_STUB_BROKER, last)
         }
         self.judge.fenced = self._fenced
 

@@ -26,7 +26,7 @@ from kraft_wire.wire.json_form import (
 )
 from kraft_wire.wire.message import Buffer, DecodeLimits, MalformedMessage, Message
 from kraft_wire.wire.primitives import decode_unsigned_varint, encode_unsigned_varint
-from kraft_wire.wire.strict import Finding, message_findings, varint_findings
+from kraft_wire.wire.strict import StrictFinding, message_findings, varint_findings
 from kraft_wire.wire.varint import wrap_int32
 
 __all__ = [
@@ -74,10 +74,10 @@ def _frame_head(data: Buffer) -> tuple[int, int, int]:
     return kind, version, position
 
 
-def frame_findings(data: Buffer) -> list[Finding]:
+def frame_findings(data: Buffer) -> list[StrictFinding]:
     """Return what strict mode finds in a framed metadata record that decodes."""
     kind, version, position = _frame_head(data)
-    findings: list[Finding] = []
+    findings: list[StrictFinding] = []
     at = 0
     for name, value in (("frameVersion", _FRAME_VERSION), ("type", kind), ("version", version)):
         end = decode_unsigned_varint(data, at)[1]

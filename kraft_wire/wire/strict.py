@@ -18,14 +18,14 @@ from kraft_wire.wire.records.record_batch import HEADER_BYTES, RecordBatch
 from kraft_wire.wire.schema import MessageTable, includes
 from kraft_wire.wire.walker import decode_slowly
 
-__all__ = ["Finding", "message_findings", "records_findings", "varint_findings"]
+__all__ = ["StrictFinding", "message_findings", "records_findings", "varint_findings"]
 
 _KNOWN_ATTRIBUTES: Final = 0x7F
 _TAG_COUNT: Final = "tagged_fields.count"
 _CLIENT_ID: Final = "client_id"  # the one string that is never compact, in RequestHeader
 
 
-class Finding(NamedTuple):
+class StrictFinding(NamedTuple):
     """One thing that was let pass: where, and what."""
 
     field: str
@@ -41,16 +41,20 @@ class _OpenTag(NamedTuple):
 
 def message_findings(
     table: MessageTable, data: Buffer, version: int, offset: int = 0
-) -> list[Finding]:
+) -> list[StrictFinding]:
     """Return the findings in a message that begins at `offset` and should end with `data`."""
     collector = _Collector(data, includes(table.flexible, version))
     _, end = decode_slowly(table, data, version, offset, visit=collector.visit)
     collector.close("", end)
     findings = collector.findings
     if version > table.max_version:
-        findings.append(Finding(table.name, offset, f"version {version} is not in the schema"))
+        findings.append(
+            StrictFinding(table.name, offset, f"version {version} is not in the schema")
+        )
     if end < len(data):
-        findings.append(Finding(table.name, end, f"{len(data) - end} bytes after the message"))
+        findings.append(
+            StrictFinding(table.name, end, f"{len(data) - end} bytes after the message")
+        )
     return findings
 
 
@@ -60,7 +64,7 @@ class _Collector:
     def __init__(self, data: Buffer, is_flexible: bool) -> None:
         self.data = memoryview(data)
         self.is_flexible = is_flexible
-        self.findings: list[Finding] = []
+        self.findings: list[StrictFinding] = []
         self.last_tags: dict[str, int] = {}
         self.open_tags: list[_OpenTag] = []
         self.last_end = 0
@@ -81,7 +85,7 @@ class _Collector:
 
     def note(self, path: str, byte: int, what: str) -> None:
         """Keep one finding."""
-        self.findings.append(Finding(path, byte, what))
+        self.findings.append(StrictFinding(path, byte, what))
 
     def look_at_text(self, path: str, start: int, end: int) -> None:
         """Note text that had to be repaired."""
@@ -139,22 +143,22 @@ class _Collector:
         return path.startswith((f"{tagged}.", f"{tagged}[")) and path != f"{tagged}.tag"
 
 
-def varint_findings(path: str, byte: int, size_bytes: int, raw: int) -> Iterator[Finding]:
+def varint_findings(path: str, byte: int, size_bytes: int, raw: int) -> Iterator[StrictFinding]:
     """Yield a finding where an unsigned varint took more bytes than its value needs."""
     needed = len(encode_unsigned_varint(raw))
     if size_bytes > needed:
-        yield Finding(path, byte, f"varint of {size_bytes} bytes where {needed} are enough")
+        yield StrictFinding(path, byte, f"varint of {size_bytes} bytes where {needed} are enough")
 
 
-def records_findings(data: Buffer) -> Iterator[Finding]:
+def records_findings(data: Buffer) -> Iterator[StrictFinding]:
     """Yield the findings in a run of batches."""
     position = 0
     for index, batch in enumerate(iter_batches(data)):
         for what in _batch_findings(batch):
-            yield Finding(f"batches[{index}]", position, what)
+            yield StrictFinding(f"batches[{index}]", position, what)
         position += batch.size_bytes
     if position < len(data):
-        yield Finding("", position, f"{len(data) - position} bytes of a batch that is cut")
+        yield StrictFinding("", position, f"{len(data) - position} bytes of a batch that is cut")
 
 
 def _batch_findings(batch: RecordBatch | LegacyBatch) -> Iterator[str]:

@@ -42,11 +42,11 @@ def decode_slowly(
     if not table.min_version <= version <= high:
         known = f"{table.min_version} to {table.max_version}"
         raise MalformedMessage(table.name, offset, f"version {version} is outside {known}")
-    walk = Walk(table, memoryview(data), version, offset, limits, visit)
+    walk = MessageWalker(table, memoryview(data), version, offset, limits, visit)
     return walk.struct(table.struct), walk.position
 
 
-class Walk:
+class MessageWalker:
     """One pass over the bytes of one message."""
 
     def __init__(

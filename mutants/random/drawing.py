@@ -124,8 +124,8 @@ def _of_package(
 def _rank(one: Drawn, seed: int, of_its_kind: int) -> float:
     """Return a draw from an exponential race: rare kinds run faster."""
     digest = hashlib.blake2b(f"{seed} {one.id}".encode(), digest_size=8).digest()
-    chance = (int.from_bytes(digest) + 1) / (1 << 64)
-    return -math.log(chance) * math.sqrt(of_its_kind)
+    random_source = (int.from_bytes(digest) + 1) / (1 << 64)
+    return -math.log(random_source) * math.sqrt(of_its_kind)
 
 
 def _named(path: str, source: Source, found: list[Place]) -> list[Drawn]:

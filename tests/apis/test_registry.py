@@ -4,7 +4,7 @@ import pytest
 
 from kraft_wire.apis.api import Api, ListenerType, Owner
 from kraft_wire.apis.registry import APIS, FORWARDABLE, FORWARDED, advertised, key_of, served
-from kraft_wire.apis.rights import Operation, Resource
+from kraft_wire.apis.rights import AclOperation, ResourceType
 from kraft_wire.metadata.acl_rules import OPERATIONS, RESOURCE_TYPES
 from kraft_wire.wire.generated.messages import RELEASE
 from kraft_wire.wire.generated.registry import REQUESTS, request_class
@@ -68,8 +68,8 @@ def test_only_a_controllers_listener_asks_the_node_itself() -> None:
 
 
 def test_codes_of_rights_are_those_of_access_control_entries() -> None:
-    assert {each.value: each.name for each in Operation}.items() <= OPERATIONS.items()
-    assert {each.value: each.name for each in Resource}.items() <= RESOURCE_TYPES.items()
+    assert {each.value: each.name for each in AclOperation}.items() <= OPERATIONS.items()
+    assert {each.value: each.name for each in ResourceType}.items() <= RESOURCE_TYPES.items()
 
 
 def test_what_nodes_ask_each_other_needs_cluster_action_alone() -> None:

@@ -45,7 +45,7 @@ _STAMP = 1_700_000_000_000
 
 def write_clean_set(directory: Path, seed: int = 1) -> list[Path]:
     """Write the directories of three nodes and return them."""
-    chance = random.Random(seed)
+    random_source = random.Random(seed)
     first = directory / "node-1"
     first.mkdir(parents=True)
     fs = OsFileSystem()
@@ -53,7 +53,7 @@ def write_clean_set(directory: Path, seed: int = 1) -> list[Path]:
     logs = LogDirectory.open(fs, str(first))
     for number, (topic, partitions) in enumerate(TOPICS.items(), 1):
         for partition in range(partitions):
-            _fill(logs, TopicPartition(topic, partition), _topic_id(number), chance)
+            _fill(logs, TopicPartition(topic, partition), _topic_id(number), random_source)
     logs.close(broker_epoch=1)
     _write_metadata(first)
     found = [first]
@@ -75,19 +75,21 @@ def _directory_id(node_id: int) -> Uuid:
     return Uuid(bytes([100 + node_id] * 16))
 
 
-def _fill(logs: LogDirectory, place: TopicPartition, topic_id: Uuid, chance: random.Random) -> None:
+def _fill(
+    logs: LogDirectory, place: TopicPartition, topic_id: Uuid, random_source: random.Random
+) -> None:
     config = LogConfig(segment_bytes=SEGMENT_BYTES, index_interval_bytes=600)
     log = logs.create_log(place, topic_id, config, 1)
     for number in range(BATCHES):
         base = int(log.log_end_offset)
         records = [
             Record(
-                b"key-%d" % chance.randrange(20),
-                chance.randbytes(chance.randrange(10, 80)),
+                b"key-%d" % random_source.randrange(20),
+                random_source.randbytes(random_source.randrange(10, 80)),
                 offset,
                 _STAMP + offset,
             )
-            for offset in range(base, base + chance.randrange(1, 9))
+            for offset in range(base, base + random_source.randrange(1, 9))
         ]
         data = bytes(
             build_batch(

@@ -114,8 +114,8 @@ class Replicas:
 class Target:
     """One partition on one node, drawn by chance."""
 
-    def __init__(self, replicas: Replicas, chance: random.Random, *, metadata: bool) -> None:
-        self.node = chance.choice(sorted(replicas.nodes))
+    def __init__(self, replicas: Replicas, random_source: random.Random, *, metadata: bool) -> None:
+        self.node = random_source.choice(sorted(replicas.nodes))
         names = sorted(
             path.name
             for path in replicas.nodes[self.node].iterdir()
@@ -123,7 +123,7 @@ class Target:
         )
         if not names:
             raise Nothing
-        self.directory = replicas.nodes[self.node] / chance.choice(names)
+        self.directory = replicas.nodes[self.node] / random_source.choice(names)
         self.topic, _, number = self.directory.name.rpartition("-")
         self.partition = int(number)
         self.key = (self.topic, self.partition)
@@ -158,28 +158,28 @@ class Target:
         return found
 
 
-def flip_bit(replicas: Replicas, chance: random.Random) -> Damage:
+def flip_bit(replicas: Replicas, random_source: random.Random) -> Damage:
     """Turn one bit of a log file."""
-    target = Target(replicas, chance, metadata=True)
-    segment = chance.choice(target.filled())
-    place = chance.choice(target.batches(segment))
-    at = chance.randrange(place.size)
-    if chance.random() < 0.5:
-        at = chance.randrange(HEADER_BYTES)
+    target = Target(replicas, random_source, metadata=True)
+    segment = random_source.choice(target.filled())
+    place = random_source.choice(target.batches(segment))
+    at = random_source.randrange(place.size)
+    if random_source.random() < 0.5:
+        at = random_source.randrange(HEADER_BYTES)
     if target.is_compacted and at < 8:
         at += CHECKED_FROM
     data = bytearray(segment.read_bytes())
-    bit = chance.randrange(8)
+    bit = random_source.randrange(8)
     data[place.position + at] ^= 1 << bit
     damage = _damage("bit flip", target, ("crc", "gap", "epoch"), f"{segment.name} @{at}.{bit}")
     damage.write(segment, data)
     return damage
 
 
-def truncate(replicas: Replicas, chance: random.Random) -> Damage:
+def truncate(replicas: Replicas, random_source: random.Random) -> Damage:
     """Cut a log file anywhere, so that records below the high watermark are gone."""
-    target = Target(replicas, chance, metadata=True)
-    segment = chance.choice(target.filled())
+    target = Target(replicas, random_source, metadata=True)
+    segment = random_source.choice(target.filled())
     size = segment.stat().st_size
     is_last = segment == target.segments[-1]
     places = [place for place in target.batches(segment)]
@@ -190,18 +190,20 @@ def truncate(replicas: Replicas, chance: random.Random) -> Damage:
     if not places:
         raise Nothing
     first, last = places[0].position, places[-1].position + places[-1].size
-    to = chance.choice([chance.randrange(first, min(last, size)), chance.choice(places).position])
+    to = random_source.choice(
+        [random_source.randrange(first, min(last, size)), random_source.choice(places).position]
+    )
     checks = ("below-high-watermark", "crc") if is_last else ("gap", "crc")
     damage = _damage("truncation", target, checks, f"{segment.name} to {to}")
     damage.write(segment, segment.read_bytes()[:to])
     return damage
 
 
-def lose_tail(replicas: Replicas, chance: random.Random) -> Damage:
+def lose_tail(replicas: Replicas, random_source: random.Random) -> Damage:
     """Remove whole batches or segments from the end of a log, below the high watermark."""
-    target = Target(replicas, chance, metadata=True)
+    target = Target(replicas, random_source, metadata=True)
     filled = target.filled()
-    count = chance.randrange(len(filled))
+    count = random_source.randrange(len(filled))
     segment = filled[-1 - count]
     places = [place for place in target.batches(segment) if place.base < target.high_watermark]
     if not places:
@@ -210,17 +212,17 @@ def lose_tail(replicas: Replicas, chance: random.Random) -> Damage:
     for later in target.segments[target.segments.index(segment) + 1 :]:
         for path in target.directory.glob(f"{later.stem}.*"):
             damage.write(path, None)
-    damage.write(segment, segment.read_bytes()[: chance.choice(places).position])
+    damage.write(segment, segment.read_bytes()[: random_source.choice(places).position])
     return damage
 
 
-def swap_segments(replicas: Replicas, chance: random.Random) -> Damage:
+def swap_segments(replicas: Replicas, random_source: random.Random) -> Damage:
     """Give two segments of a log each other's content."""
-    target = Target(replicas, chance, metadata=True)
+    target = Target(replicas, random_source, metadata=True)
     filled = target.filled()
     if len(filled) < 2:
         raise Nothing
-    one, other = chance.sample(filled, 2)
+    one, other = random_source.sample(filled, 2)
     damage = _damage("swapped segments", target, ("gap",), f"{one.name} {other.name}")
     first, second = one.read_bytes(), other.read_bytes()
     damage.write(one, second)
@@ -228,12 +230,12 @@ def swap_segments(replicas: Replicas, chance: random.Random) -> Damage:
     return damage
 
 
-def miss_batches(replicas: Replicas, chance: random.Random) -> Damage:
+def miss_batches(replicas: Replicas, random_source: random.Random) -> Damage:
     """Remove batches out of the middle of a log."""
-    target = Target(replicas, chance, metadata=True)
+    target = Target(replicas, random_source, metadata=True)
     if target.is_compacted:
         raise Nothing
-    segment = chance.choice(target.filled())
+    segment = random_source.choice(target.filled())
     places = target.batches(segment)
     if segment == target.segments[-1]:
         places = places[:-1]  # the end of a log is a lost tail
@@ -241,8 +243,8 @@ def miss_batches(replicas: Replicas, chance: random.Random) -> Damage:
         places = places[1:]
     if not places:
         raise Nothing
-    first = chance.randrange(len(places))
-    last = min(first + chance.randrange(3), len(places) - 1)
+    first = random_source.randrange(len(places))
+    last = min(first + random_source.randrange(3), len(places) - 1)
     data = segment.read_bytes()
     cut = data[: places[first].position] + data[places[last].position + places[last].size :]
     damage = _damage("missing batches", target, ("gap",), f"{places[first]} in {segment.name}")
@@ -250,9 +252,9 @@ def miss_batches(replicas: Replicas, chance: random.Random) -> Damage:
     return damage
 
 
-def diverge(replicas: Replicas, chance: random.Random) -> Damage:
+def diverge(replicas: Replicas, random_source: random.Random) -> Damage:
     """Replace the end of a log, from below the high watermark on, by other records."""
-    target = Target(replicas, chance, metadata=True)
+    target = Target(replicas, random_source, metadata=True)
     if target.is_compacted:
         raise Nothing
     segment = target.filled()[-1]
@@ -260,14 +262,16 @@ def diverge(replicas: Replicas, chance: random.Random) -> Damage:
     below = [index for index, each in enumerate(places) if each.base < target.high_watermark]
     if not below:
         raise Nothing
-    first = chance.choice(below)
-    raised = chance.choice([0, 0, 1, 5])
+    first = random_source.choice(below)
+    raised = random_source.choice([0, 0, 1, 5])
     data = bytearray(segment.read_bytes()[: places[first].position])
     offset, end = places[first].base, places[-1].last + 1
     while offset < end:
-        count = min(chance.randrange(1, 12), end - offset)
+        count = min(random_source.randrange(1, 12), end - offset)
         records = [
-            Record(b"other", chance.randbytes(20), offset + at, 1_700_000_000_000 + offset + at)
+            Record(
+                b"other", random_source.randbytes(20), offset + at, 1_700_000_000_000 + offset + at
+            )
             for at in range(count)
         ]
         epoch = places[first].epoch + raised
@@ -277,7 +281,7 @@ def diverge(replicas: Replicas, chance: random.Random) -> Damage:
     damage = _damage("divergent suffix", target, checks, f"from {places[first].base}")
     damage.planted = bytes(data[places[first].position :])
     damage.write(segment, data)
-    if raised and chance.random() < 0.5:
+    if raised and random_source.random() < 0.5:
         checkpoint = target.directory / "leader-epoch-checkpoint"
         lines = checkpoint.read_text().splitlines()
         lines = [*lines[:1], str(len(lines) - 1), *lines[2:]]
@@ -288,44 +292,44 @@ def diverge(replicas: Replicas, chance: random.Random) -> Damage:
     return damage
 
 
-def forge_snapshot(replicas: Replicas, chance: random.Random) -> Damage:
+def forge_snapshot(replicas: Replicas, random_source: random.Random) -> Damage:
     """Change a node's metadata snapshot, with right checksums or without."""
-    node = chance.choice(sorted(replicas.nodes))
+    node = random_source.choice(sorted(replicas.nodes))
     directory = replicas.nodes[node] / f"{METADATA}-0"
     snapshots = sorted(directory.glob("*.checkpoint"))
     snapshots = [each for each in snapshots if not each.name.startswith("0" * 20)]
     if not snapshots:
         raise Nothing
-    path = chance.choice(snapshots)
+    path = random_source.choice(snapshots)
     damage = Damage("forged snapshot", node, METADATA, 0, ("snapshot",), path.name)
     data = path.read_bytes()
-    if chance.random() < 0.3:
+    if random_source.random() < 0.3:
         turned = bytearray(data)
-        turned[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+        turned[random_source.randrange(len(data))] ^= 1 << random_source.randrange(8)
         damage.write(path, turned)
         return damage
     values = values_in(path)
-    values.pop(chance.randrange(len(values)))
+    values.pop(random_source.randrange(len(values)))
     offset, epoch = (int(part) for part in path.stem.split("-"))
     damage.write(path, None)
     write_snapshot(directory, OffsetAndEpoch(Offset(offset), LeaderEpoch(epoch)), values)
     return damage
 
 
-def stale_index(replicas: Replicas, chance: random.Random) -> Damage:
+def stale_index(replicas: Replicas, random_source: random.Random) -> Damage:
     """Put an index of another segment, or of an older content, beside a log file."""
-    target = Target(replicas, chance, metadata=False)
-    suffix, entry = chance.choice([("index", 8), ("timeindex", 12)])
+    target = Target(replicas, random_source, metadata=False)
+    suffix, entry = random_source.choice([("index", 8), ("timeindex", 12)])
     indexes = [path for path in sorted(target.directory.glob(f"*.{suffix}")) if path.stat().st_size]
     indexes = [path for path in indexes if path.read_bytes().strip(b"\0")]
     if not indexes:
         raise Nothing
-    path = chance.choice(indexes)
+    path = random_source.choice(indexes)
     data = path.read_bytes()
     used = data[: -(-len(data.rstrip(b"\0")) // entry) * entry]
     others = [other.read_bytes() for other in indexes if other != path]
     others = [other[: -(-len(other.rstrip(b"\0")) // entry) * entry] for other in others]
-    stale = chance.choice([*others, _shifted(used, entry, chance)])
+    stale = random_source.choice([*others, _shifted(used, entry, random_source)])
     if used.startswith(stale) or not _is_stale(used, stale, entry):
         raise Nothing
     damage = _damage("stale index", target, ("index",), path.name)
@@ -333,10 +337,10 @@ def stale_index(replicas: Replicas, chance: random.Random) -> Damage:
     return damage
 
 
-def _shifted(data: bytes, entry: int, chance: random.Random) -> bytes:
+def _shifted(data: bytes, entry: int, random_source: random.Random) -> bytes:
     """The entries as they were before some bytes of the log went."""
     moved = bytearray(data)
-    by = chance.randrange(1, 60)
+    by = random_source.randrange(1, 60)
     for at in range(0, len(moved), entry):
         low = at if entry == 12 else at + 4
         size = 8 if entry == 12 else 4
@@ -374,12 +378,12 @@ FAULTS: tuple[Fault, ...] = (
 
 def damaged(replicas: Replicas, seed: int) -> Damage:
     """Draw and do the damage of a seed; a fault that finds nothing leaves its turn to the next."""
-    chance = random.Random(seed)
+    random_source = random.Random(seed)
     turn = seed % len(FAULTS)
     for fault in dict.fromkeys([*FAULTS[turn:], *FAULTS[:turn]]):
         for _ in range(DRAWS):
             try:
-                return fault(replicas, chance)
+                return fault(replicas, random_source)
             except Nothing:
                 continue
     raise LookupError("nothing in these directories can be damaged")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kraft_wire.audit import Replica, batches_of
 from kraft_wire.audit.comparison import disagreements
 from kraft_wire.audit.layout import layout_of
-from kraft_wire.columnar import Place, batch_columns, batches_table, window_of
+from kraft_wire.columnar import BatchSource, batch_columns, batches_table, window_of
 from kraft_wire.wire.records.batch_builder import build_batch
 from kraft_wire.wire.records.record import Record
 
@@ -39,7 +39,7 @@ def replica(node: str, held: list[Batch]) -> Replica:
         for each in held
     )
     first = held[0].base if held else 0
-    place = Place("t", 0, node, f"{first:020d}.log")
+    place = BatchSource("t", 0, node, f"{first:020d}.log")
     return Replica(
         node, "t", 0, batches_of(batches_table(batch_columns(window_of(data)), place)), first
     )

@@ -12,7 +12,7 @@ import pytest
 
 from kraft_wire.audit.fault import END_OF_LOG, Fault
 from kraft_wire.audit.finding import Finding
-from kraft_wire.audit.index_checks import SegmentIndexes, check_index
+from kraft_wire.audit.index_checks import SegmentIndexEntries, check_index
 from kraft_wire.audit.layout import Layout
 from kraft_wire.audit.replica import Batches, Replica, segment_file
 from kraft_wire.columnar.log_windows import Status
@@ -71,7 +71,7 @@ def told(
     misplaced: Sequence[int] = (),
 ) -> list[TOLD]:
     """Judge entries of offsets with positions, and of times with offsets: (suffix, place, ...)."""
-    indexes = SegmentIndexes(
+    indexes = SegmentIndexEntries(
         base,
         log_bytes,
         *(np.array([entry[at] for entry in entries], np.int64) for at in (0, 1)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kraft_wire.audit.metadata_facts import ClusterFacts, MetadataFold
+from kraft_wire.audit.metadata_facts import MetadataFacts, MetadataFold
 from kraft_wire.metadata.records import VersionedRecord, encode_record
 from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.abort_transaction_record import AbortTransactionRecord
@@ -24,7 +24,7 @@ TOPIC = TopicRecord(name="t", topic_id=ID)
 BEGIN, END, ABORT = BeginTransactionRecord(), EndTransactionRecord(), AbortTransactionRecord()
 
 
-def folded(*records: Message) -> ClusterFacts:
+def folded(*records: Message) -> MetadataFacts:
     fold = MetadataFold()
     fold.take(
         encode_record(VersionedRecord(each, 1 if "Partition" in type(each).__name__ else 0))
@@ -66,7 +66,7 @@ def test_partition_is_known_by_the_name_of_its_topic() -> None:
     gone, metadata = facts.of("u", 0, 7), facts.of("__cluster_metadata", 0, 8)
     assert (gone.isr, gone.leader, gone.high_watermark) == (frozenset(), None, 7)
     assert (metadata.isr, metadata.leader, metadata.high_watermark) == (frozenset(), None, 8)
-    assert ClusterFacts().of("u", 0, 7).isr is None
+    assert MetadataFacts().of("u", 0, 7).isr is None
 
 
 @pytest.mark.parametrize(

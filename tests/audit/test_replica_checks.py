@@ -13,7 +13,7 @@ from kraft_wire.audit import (
     check_gap,
     check_producer,
 )
-from kraft_wire.columnar import Place, batch_columns, batches_table, window_of
+from kraft_wire.columnar import BatchSource, batch_columns, batches_table, window_of
 from kraft_wire.wire.records.batch_builder import build_batch
 from kraft_wire.wire.records.record import Record
 
@@ -43,7 +43,7 @@ def findings(
 ) -> list[Finding]:
     tables = [
         batches_table(
-            batch_columns(window_of(b"".join(parts))), Place("t", 0, "1", f"{base:020d}.log")
+            batch_columns(window_of(b"".join(parts))), BatchSource("t", 0, "1", f"{base:020d}.log")
         )
         for base, parts in ((6, second), (0, first))
     ]

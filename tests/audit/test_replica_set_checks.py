@@ -12,7 +12,7 @@ from kraft_wire.audit import (
     check_gap,
     check_log_matching,
 )
-from kraft_wire.columnar import Place, batch_columns, batches_table, window_of
+from kraft_wire.columnar import BatchSource, batch_columns, batches_table, window_of
 from kraft_wire.wire.records.batch_builder import build_batch
 from kraft_wire.wire.records.record import Record
 
@@ -27,7 +27,9 @@ def replica(
         )
         for at, value in enumerate(values)
     )
-    table = batches_table(batch_columns(window_of(data)), Place("t", 0, node, f"{0:020d}.log"))
+    table = batches_table(
+        batch_columns(window_of(data)), BatchSource("t", 0, node, f"{0:020d}.log")
+    )
     return Replica(node, "t", 0, batches_of(table), 0, high_watermark, **facts)
 
 
@@ -78,7 +80,9 @@ def test_other_boundaries_or_epochs_are_an_error_below_the_high_watermark() -> N
             (1, 1, [Record(b"k", b"b"), Record(b"k", b"c")]),
         )
     )
-    table = batches_table(batch_columns(window_of(joined)), Place("t", 0, "3", f"{0:020d}.log"))
+    table = batches_table(
+        batch_columns(window_of(joined)), BatchSource("t", 0, "3", f"{0:020d}.log")
+    )
     other = Replica("3", "t", 0, batches_of(table), 0)
     trio = [replica("1", SAME), replica("2", SAME), other]
     (found,) = check_divergence(trio, 2)
@@ -101,5 +105,5 @@ def test_watermark_that_no_replica_reaches_is_one_finding() -> None:
     pair = [replica("1", SAME, 9), replica("2", SAME[:2], 2)]
     (found,) = check_below_high_watermark(pair, {"1", "2"})
     assert (found.node, found.offset, found.severity) == ("1", 3, "error")
-    (found,) = check_below_high_watermark([replica("1", SAME)], None, told=4)
+    (found,) = check_below_high_watermark([replica("1", SAME)], None, reported=4)
     assert found.severity == "error"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kraft_wire.audit import Replica, batches_of
 from kraft_wire.audit.partition_audit import PartitionFacts, audit_partition
-from kraft_wire.columnar import Place, batch_columns, batches_table, window_of
+from kraft_wire.columnar import BatchSource, batch_columns, batches_table, window_of
 from kraft_wire.wire.records.batch_builder import build_batch
 from kraft_wire.wire.records.record import Record
 
@@ -17,7 +17,9 @@ def replica(node: str, held: Held) -> Replica:
         build_batch([Record(b"k", value)], base_offset=at, partition_leader_epoch=value == b"y")
         for at, value in held
     )
-    table = batches_table(batch_columns(window_of(data)), Place("t", 0, node, f"{0:020d}.log"))
+    table = batches_table(
+        batch_columns(window_of(data)), BatchSource("t", 0, node, f"{0:020d}.log")
+    )
     return Replica(node, "t", 0, batches_of(table), 0)
 
 

@@ -30,8 +30,8 @@ IDS_VERSION = 18
 Name = tuple[str, int]
 
 
-class SeededChance:
-    """The port `model.Chance` over a seeded generator."""
+class SeededRandomSource:
+    """The port `model.RandomSource` over a seeded generator."""
 
     def __init__(self, seed: int = 0) -> None:
         self._random = random.Random(seed)
@@ -81,7 +81,7 @@ class FakeBroker:
         self.partitions = {name: FakePartition() for name in names}
         self.names = {topic_id(topic): topic for topic, _ in self.partitions}
         self.sessions = FetchSessionCache(
-            slots, SeededChance(seed), partitions=partitions, shards=shards
+            slots, SeededRandomSource(seed), partitions=partitions, shards=shards
         )
 
     def begin(

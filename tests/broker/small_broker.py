@@ -34,7 +34,7 @@ from kraft_wire.storage.leader_epochs import LeaderEpochs
 from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.storage.producers.producer_state import ProducerStates
 from kraft_wire.wire.message import Message
-from tests.broker.fetch_client import SeededChance
+from tests.broker.fetch_client import SeededRandomSource
 
 LISTENER = "PLAINTEXT"
 
@@ -181,7 +181,7 @@ def small_broker(image: MetadataImage, **settings: Any) -> Broker:
         logs=logs,  # type: ignore[arg-type]  # no bytes: append and read are absent on purpose
         controller=controller,
         image=MetadataImage(),
-        chance=SeededChance(),
+        random_source=SeededRandomSource(),
         broker_epoch=lambda: 11,
     )
     controller.broker = broker

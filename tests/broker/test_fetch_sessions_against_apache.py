@@ -71,7 +71,7 @@ class Story:
     """A seeded run of fetches, and the world in which they happen."""
 
     def __init__(self, seed: int, version: int) -> None:
-        self.chance = random.Random(seed)
+        self.random_source = random.Random(seed)
         self.version = version
         self.broker = FakeBroker(NAMES, slots=SLOTS, seed=seed)
         self.now_ms = 0
@@ -82,44 +82,49 @@ class Story:
     def change_the_world(self) -> None:
         """Let partitions grow, lose their beginning, fail, recover; let topics come and go."""
         for partition in self.broker.partitions.values():
-            if self.chance.random() < 0.15:
-                partition.high_watermark += self.chance.randrange(4)
-            if self.chance.random() < 0.03:
-                partition.log_start_offset = self.chance.randrange(partition.high_watermark + 1)
-            if self.chance.random() < 0.04:
+            if self.random_source.random() < 0.15:
+                partition.high_watermark += self.random_source.randrange(4)
+            if self.random_source.random() < 0.03:
+                partition.log_start_offset = self.random_source.randrange(
+                    partition.high_watermark + 1
+                )
+            if self.random_source.random() < 0.04:
                 failed = partition.error is ErrorCode.NONE
                 partition.error = ErrorCode.KAFKA_STORAGE_ERROR if failed else ErrorCode.NONE
                 partition.offline = failed
-        if self.chance.random() < 0.05:
-            topic = self.chance.choice("abcd")
+        if self.random_source.random() < 0.05:
+            topic = self.random_source.choice("abcd")
             if self.broker.names.pop(topic_id(topic), None) is None:
                 self.broker.names[topic_id(topic)] = topic
-        self.now_ms += self.chance.choice([0, 1, 50, 5_000, 60_000])
+        self.now_ms += self.random_source.choice([0, 1, 50, 5_000, 60_000])
 
     def question(self) -> tuple[int, dict[str, Any]]:
         """Draw a fetch: the number of the session that it names, and everything else."""
-        number = self.chance.randrange(len(self.sessions)) if self.sessions else -1
-        if self.chance.random() < 0.5 and self.sessions:
-            number = len(self.sessions) - 1 - self.chance.randrange(min(6, len(self.sessions)))
-        kind = self.chance.random()
+        number = self.random_source.randrange(len(self.sessions)) if self.sessions else -1
+        if self.random_source.random() < 0.5 and self.sessions:
+            number = (
+                len(self.sessions) - 1 - self.random_source.randrange(min(6, len(self.sessions)))
+            )
+        kind = self.random_source.random()
         epoch = self.epochs.get(number, 1)
         if kind < 0.15:
             number, epoch = -1, 0
         elif kind < 0.3:
-            epoch = self.chance.choice([0, 0, 0, -1, epoch + 1, max(1, epoch - 1), -7])
-        count = self.chance.choice([0, 0, 1, 2, 5, 12])
-        wanted = self.chance.sample([*NAMES, ("missing", 0)], count)
+            epoch = self.random_source.choice([0, 0, 0, -1, epoch + 1, max(1, epoch - 1), -7])
+        count = self.random_source.choice([0, 0, 1, 2, 5, 12])
+        wanted = self.random_source.sample([*NAMES, ("missing", 0)], count)
         wanted.sort(key=lambda name: name[0])  # a request lists its partitions topic by topic
         asked = {
             "now": self.now_ms,
             "epoch": epoch,
-            "version": self.version if self.chance.random() < 0.97 else 25 - self.version,
-            "follower": self.chance.random() < 0.2,
+            "version": self.version if self.random_source.random() < 0.97 else 25 - self.version,
+            "follower": self.random_source.random() < 0.2,
             "wanted": [
-                [*name, self._offset(name), self.chance.choice([0, 15, 1000])] for name in wanted
+                [*name, self._offset(name), self.random_source.choice([0, 15, 1000])]
+                for name in wanted
             ],
-            "forget": self.chance.sample(NAMES, self.chance.choice([0, 0, 0, 1, 4])),
-            "max_bytes": self.chance.choice([1, 20, 60, 100_000]),
+            "forget": self.random_source.sample(NAMES, self.random_source.choice([0, 0, 0, 1, 4])),
+            "max_bytes": self.random_source.choice([1, 20, 60, 100_000]),
             "names": list(self.broker.names.values()),
             "states": {
                 f"{topic}-{index}": [p.high_watermark, p.log_start_offset, p.error]
@@ -130,7 +135,9 @@ class Story:
 
     def _offset(self, name: Name) -> int:
         partition = self.broker.partitions.get(name)
-        return 0 if partition is None else self.chance.randrange(partition.high_watermark + 1)
+        return (
+            0 if partition is None else self.random_source.randrange(partition.high_watermark + 1)
+        )
 
     def ours(self, session_id: int, asked: dict[str, Any]) -> FetchResponse:
         """Our answer to a question."""

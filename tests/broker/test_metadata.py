@@ -8,7 +8,7 @@ import pytest
 
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.handlers.metadata import handle
-from kraft_wire.broker.repeated_answers import AnswersOfImage
+from kraft_wire.broker.response_cache import AnswersOfImage
 from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.error_code import ErrorCode as E
 from kraft_wire.wire.generated.metadata import (

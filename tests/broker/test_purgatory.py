@@ -3,10 +3,10 @@
 from kraft_wire.broker.context import ReplyTo
 from kraft_wire.broker.partition import Partition
 from kraft_wire.broker.purgatory import (
+    DelayedFetch,
+    DelayedOperation,
+    DelayedOperationPurgatory,
     FetchPurgatory,
-    OperationPurgatory,
-    ParkedFetch,
-    ParkedOperation,
 )
 from kraft_wire.model import LeaderEpoch, Offset, TopicPartition
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -23,7 +23,7 @@ class Runs:
     def __init__(self, connection_id: int, deadline_ms: int, *watched: Partition) -> None:
         self.calls: list[tuple[int, bool]] = []
         self.enough = False
-        self.parked = ParkedFetch(ReplyTo(connection_id, 1), deadline_ms, self.run, list(watched))
+        self.parked = DelayedFetch(ReplyTo(connection_id, 1), deadline_ms, self.run, list(watched))
 
     def run(self, now_ms: int, expired: bool) -> bool:
         self.calls.append((now_ms, expired))
@@ -122,7 +122,7 @@ Errors = dict[TopicPartition, ErrorCode]
 
 def waits_for(
     required: dict[TopicPartition, Offset], finished: list[Errors], connection_id: int = 1
-) -> ParkedOperation:
+) -> DelayedOperation:
     """An operation that waits for high watermarks, or for the disk's failure."""
 
     def outcome(partition: Partition, end_offset: Offset) -> ErrorCode | None:
@@ -130,13 +130,13 @@ def waits_for(
             return ErrorCode.KAFKA_STORAGE_ERROR
         return ErrorCode.NONE if partition.log.high_watermark >= end_offset else None
 
-    return ParkedOperation(ReplyTo(connection_id, 1), 500, required, outcome, finished.append)
+    return DelayedOperation(ReplyTo(connection_id, 1), 500, required, outcome, finished.append)
 
 
 def test_an_operation_is_finished_when_its_last_partition_is() -> None:
     first, second = a_partition(0), a_partition(1)
     finished: list[Errors] = []
-    purgatory = OperationPurgatory()
+    purgatory = DelayedOperationPurgatory()
     required = {first.topic_partition: Offset(3), second.topic_partition: Offset(1)}
     purgatory.park(waits_for(required, finished))
     first.log.high_watermark = Offset(2)
@@ -156,7 +156,7 @@ def test_an_operation_is_finished_when_its_last_partition_is() -> None:
 def test_an_operation_names_the_partitions_that_failed_or_were_too_late() -> None:
     partitions = [a_partition(number) for number in range(4)]
     finished: list[Errors] = []
-    purgatory = OperationPurgatory()
+    purgatory = DelayedOperationPurgatory()
     purgatory.park(waits_for({each.topic_partition: Offset(3) for each in partitions}, finished))
     failed, gone, done, late = partitions
     failed.offline = True
@@ -181,7 +181,7 @@ def test_an_operation_names_the_partitions_that_failed_or_were_too_late() -> Non
 def test_operations_of_one_partition_end_each_at_its_own_offset() -> None:
     partition = a_partition()
     finished: list[list[Errors]] = [[], []]
-    purgatory = OperationPurgatory()
+    purgatory = DelayedOperationPurgatory()
     for connection_id, end_offset in enumerate((Offset(3), Offset(5))):
         required = {partition.topic_partition: end_offset}
         purgatory.park(waits_for(required, finished[connection_id], connection_id))
@@ -196,7 +196,7 @@ def test_operations_of_one_partition_end_each_at_its_own_offset() -> None:
 def test_an_operation_of_a_closed_connection_is_forgotten() -> None:
     partition = a_partition()
     finished: list[Errors] = []
-    purgatory = OperationPurgatory()
+    purgatory = DelayedOperationPurgatory()
     purgatory.park(waits_for({partition.topic_partition: Offset(3)}, finished, 4))
     purgatory.forget(4)
     partition.log.high_watermark = Offset(3)

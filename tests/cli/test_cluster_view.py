@@ -1,7 +1,7 @@
 """What `kraft-wire cluster status` shows of one moment: a cell under each heading, and JSON."""
 
 from kraft_wire.cli.cluster.facts import BrokerFacts, ClusterFacts
-from kraft_wire.cli.cluster.files import BROKER, ClusterState, Cut, NodeState
+from kraft_wire.cli.cluster.files import BROKER, ClusterState, NetworkCut, NodeState
 from kraft_wire.cli.cluster.view import cluster_json, cluster_table
 from kraft_wire.cli.quorum.facts import QuorumFacts, ReplicaFacts
 
@@ -17,7 +17,7 @@ def moment() -> tuple[ClusterState, ClusterFacts]:
         NodeState(101, "ours", 9101, BROKER, pid=13),
         NodeState(102, "ours", 9102, BROKER, pid=14),
     ]
-    state = ClusterState("c", nodes={each.node_id: each for each in nodes}, cuts=[Cut(1, 3)])
+    state = ClusterState("c", nodes={each.node_id: each for each in nodes}, cuts=[NetworkCut(1, 3)])
     replicas = tuple(
         ReplicaFacts(node_id, None, end, at_ms, at_ms, ())
         for node_id, end, at_ms in ((1, 90, NOW_MS), (2, 70, NOW_MS - 1_500), (3, 0, None))

@@ -14,7 +14,7 @@ from kraft_wire.cli.cluster import screens as cluster_screens
 from kraft_wire.cli.cluster.facts import BrokerFacts, ClusterFacts, ClusterQuestions
 from kraft_wire.cli.cluster.files import BROKER, ClusterState, NodeState
 from kraft_wire.cli.quorum.facts import QuorumFacts, ReplicaFacts
-from kraft_wire.client import CannotTalk
+from kraft_wire.client import BrokerConnectionError
 from kraft_wire.wire.generated.list_offsets import (
     ListOffsetsPartitionResponse,
     ListOffsetsRequest,
@@ -66,7 +66,7 @@ class Answers:
     def connect(self, address: str, timeout_s: float) -> Any:
         assert timeout_s == 3
         if address in self.silent:
-            raise CannotTalk(address)
+            raise BrokerConnectionError(address)
         answers = self
 
         class Connection:

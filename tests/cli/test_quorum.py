@@ -10,11 +10,17 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from kraft_wire.cli.quorum.admin import Entry, NewVoter, OutcomeUnknown, QuorumAdmin, QuorumRefused
+from kraft_wire.cli.quorum.admin import (
+    EntryPoint,
+    NewVoter,
+    OutcomeUnknown,
+    QuorumAdmin,
+    QuorumRefused,
+)
 from kraft_wire.cli.quorum.command import app
 from kraft_wire.cli.quorum.facts import QuorumFacts, ReplicaFacts
 from kraft_wire.cli.quorum.views import replication_text, status_text
-from kraft_wire.client import CannotTalk
+from kraft_wire.client import BrokerConnectionError
 from kraft_wire.model import Uuid
 from kraft_wire.wire.frame import frame_prefix
 from kraft_wire.wire.generated.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
@@ -233,7 +239,9 @@ def following(leader: str) -> Answers:
 
 
 def admin(*addresses: str) -> QuorumAdmin:
-    return QuorumAdmin(Entry(addresses, are_controllers=True), patience_s=0.0, connection_s=5.0)
+    return QuorumAdmin(
+        EntryPoint(addresses, are_controllers=True), patience_s=0.0, connection_s=5.0
+    )
 
 
 def test_follower_is_asked_for_the_leader_which_is_then_asked_first() -> None:
@@ -276,7 +284,10 @@ def test_unreachable_addresses_are_passed_over() -> None:
 
 def test_nobody_leads_is_said_with_the_last_reason() -> None:
     address = "127.0.0.1:1"
-    with controller(following(address)) as follower, pytest.raises(CannotTalk, match="no leader"):
+    with (
+        controller(following(address)) as follower,
+        pytest.raises(BrokerConnectionError, match="no leader"),
+    ):
         admin(follower).describe()
 
 

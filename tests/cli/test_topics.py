@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from kraft_wire.cli.topics import partitions as topic_partitions
 from kraft_wire.cli.topics.command import app
-from kraft_wire.client import BrokerConnection, CannotTalk, split_address
+from kraft_wire.client import BrokerConnection, BrokerConnectionError, split_address
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.message import Message
 from tests.apache.node import ApacheNode
@@ -115,7 +115,7 @@ def test_partitions_are_the_same_page_by_page_and_by_metadata(
 
     def before_kip_966(self: BrokerConnection, request: Message) -> int:
         if request.NAME.startswith("DescribeTopicPartitions"):
-            raise CannotTalk("not served")
+            raise BrokerConnectionError("not served")
         return versions(self, request)
 
     monkeypatch.setattr(BrokerConnection, "version_of", before_kip_966)
@@ -255,7 +255,7 @@ def test_address_has_a_host_and_a_port(address: str, parts: tuple[str, int]) -> 
 
 
 def test_port_out_of_range_is_no_address() -> None:
-    with pytest.raises(CannotTalk):
+    with pytest.raises(BrokerConnectionError):
         split_address("host:65536")
-    with pytest.raises(CannotTalk):
+    with pytest.raises(BrokerConnectionError):
         split_address(f"host:{'9' * 5000}")

@@ -10,11 +10,11 @@ from kraft_wire.client import cluster
 from kraft_wire.client.cluster import (
     EARLIEST_TIMESTAMP,
     LATEST_TIMESTAMP,
-    Cluster,
+    ClusterClient,
     ClusterRefused,
     ClusterSettings,
 )
-from kraft_wire.client.connection import CannotTalk
+from kraft_wire.client.connection import BrokerConnectionError
 from kraft_wire.model import TopicPartition
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.list_offsets import (
@@ -36,7 +36,7 @@ A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 BOOTSTRAP = ("one:1", "two:2")
 
 
-class Brokers(Cluster):
+class Brokers(ClusterClient):
     """Brokers 1 and 2 lead a partition each; broker 3 has no port that anybody knows."""
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class Brokers(Cluster):
 
     def _connection(self, address: str) -> Any:
         if address in self.down:
-            raise CannotTalk(f"{address} is down")
+            raise BrokerConnectionError(f"{address} is down")
         return _Connection(self, address)
 
     def metadata(self) -> MetadataResponse:
@@ -131,7 +131,7 @@ def test_partition_without_a_leader_is_named() -> None:
     with no_time():
         with pytest.raises(ClusterRefused, match="t-1: no broker leads it"):
             brokers.offsets_at({A: 1, B: 1})
-        with pytest.raises(CannotTalk, match="t-1 has no leader at one:1, two:2"):
+        with pytest.raises(BrokerConnectionError, match="t-1 has no leader at one:1, two:2"):
             brokers.leader_of(B)
         brokers.leader_of(A)
         assert brokers.leader_address(A) == "one:1"

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from kraft_wire.client import BrokerConnection, CannotTalk
+from kraft_wire.client import BrokerConnection, BrokerConnectionError
 from kraft_wire.wire.generated.metadata import MetadataRequest, MetadataResponse
 from tests.waiting import HANG_S
 
@@ -76,7 +76,9 @@ def test_a_broker_that_knows_no_version_of_the_first_question_is_named() -> None
     refusal = versions(UNSUPPORTED_VERSION)
     with (
         broker(refusal, refusal) as (address, _),
-        pytest.raises(CannotTalk, match=f"{address} refused ApiVersions: UNSUPPORTED_VERSION"),
+        pytest.raises(
+            BrokerConnectionError, match=f"{address} refused ApiVersions: UNSUPPORTED_VERSION"
+        ),
     ):
         BrokerConnection(address)
 
@@ -88,7 +90,7 @@ def test_an_answer_to_another_request_is_none() -> None:
     with (
         broker(refusal, offer, metadata_v1, astray=METADATA) as (address, _),
         BrokerConnection(address) as connection,
-        pytest.raises(CannotTalk, match=f"{address} answered out of order"),
+        pytest.raises(BrokerConnectionError, match=f"{address} answered out of order"),
     ):
         connection.send(MetadataRequest(topics=None), MetadataResponse, version=1)
 
@@ -100,6 +102,6 @@ def test_an_answer_to_another_request_is_none() -> None:
 )
 def test_a_name_that_no_host_can_have_is_one_clear_line(host: str) -> None:
     """Operators mistype them, and a broker may advertise them."""
-    with pytest.raises(CannotTalk, match=r"cannot connect to .*:9092'?: ") as refused:
+    with pytest.raises(BrokerConnectionError, match=r"cannot connect to .*:9092'?: ") as refused:
         BrokerConnection(f"{host}:9092")
     assert "\n" not in str(refused.value)

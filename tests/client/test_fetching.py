@@ -9,10 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kraft_wire.client.cluster import EARLIEST_TIMESTAMP, Cluster, ClusterRefused, ClusterSettings
-from kraft_wire.client.connection import CannotTalk
+from kraft_wire.client.cluster import (
+    EARLIEST_TIMESTAMP,
+    ClusterClient,
+    ClusterRefused,
+    ClusterSettings,
+)
+from kraft_wire.client.connection import BrokerConnectionError
 from kraft_wire.client.fetching import (
-    Fetched,
+    FetchedBatches,
     FetchSettings,
     OffsetsLost,
     fetch_partition,
@@ -36,7 +41,7 @@ KEY = TopicPartition("t", 3)
 FAULTS = ["none", "lost", "moved", "closed", "left out"]
 
 
-class Leader(Cluster):
+class Leader(ClusterClient):
     """One partition's log, its broker and the connection to it."""
 
     def __init__(self, counts: list[int], faults: list[str]) -> None:
@@ -82,7 +87,7 @@ class Leader(Cluster):
         (asked,) = topic.partitions
         fault = self.faults.pop() if self.faults else "none"
         if fault == "lost":
-            raise CannotTalk("lost")
+            raise BrokerConnectionError("lost")
         if fault == "closed":
             return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         part = PartitionData(partition_index=asked.partition)
@@ -102,7 +107,7 @@ class Leader(Cluster):
         return FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=parts)])
 
 
-def offsets(found: list[Fetched]) -> list[int]:
+def offsets(found: list[FetchedBatches]) -> list[int]:
     return [
         offset
         for each in found

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kraft_wire.client.cluster import Cluster, ClusterRefused, ClusterSettings
-from kraft_wire.client.connection import CannotTalk
+from kraft_wire.client.cluster import ClusterClient, ClusterRefused, ClusterSettings
+from kraft_wire.client.connection import BrokerConnectionError
 from kraft_wire.client.producing import IdempotentProducer, ProduceSettings
 from kraft_wire.model import TopicPartition
 from kraft_wire.wire.compression.codecs import STORED_LIMITS
@@ -62,7 +62,7 @@ class Brokers:
     def answer(self, request: ProduceRequest) -> ProduceResponse:
         fault = self.fault()
         if fault == "lost request":
-            raise CannotTalk("lost")
+            raise BrokerConnectionError("lost")
         answers = []
         for topic in request.topic_data:
             parts = []
@@ -75,7 +75,7 @@ class Brokers:
                 parts.pop()
             answers.append(TopicProduceResponse(name=topic.name, partition_responses=parts))
         if fault == "lost answer":
-            raise CannotTalk("lost")
+            raise BrokerConnectionError("lost")
         return ProduceResponse(responses=answers)
 
 
@@ -105,7 +105,7 @@ class Connection:
         return self.brokers.answer(self.waiting.pop())
 
 
-class FakeCluster(Cluster):
+class FakeCluster(ClusterClient):
     """A cluster whose partitions are all led by one broker, reached again after each error."""
 
     def __init__(self, brokers: Brokers) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kraft_wire.columnar import (
-    Place,
+    BatchSource,
     Window,
     batch_columns,
     read_records,
@@ -23,7 +23,7 @@ from kraft_wire.wire.records.memory_records import AnyBatch, iter_batches, whole
 from kraft_wire.wire.records.record import Record
 
 Row = tuple[int, int, int, bytes | None, bytes | None, list[tuple[str, bytes | None]]]
-PLACE = Place("orders", 3, "1", "00000000000000000000.log")
+PLACE = BatchSource("orders", 3, "1", "00000000000000000000.log")
 
 
 @dataclass

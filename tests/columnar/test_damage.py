@@ -206,13 +206,13 @@ def test_any_bytes_become_rows_that_cover_them(parts: list[bytes]) -> None:
 @settings(max_examples=100, deadline=None)
 @given(st.integers(0, 1 << 62), st.integers(1, 4))
 def test_turned_bits_anywhere_leave_every_other_batch_readable(seed: int, flips: int) -> None:
-    chance = random.Random(seed)
+    random_source = random.Random(seed)
     sizes = [len(batch) for batch in BATCHES]
     data = bytearray(b"".join(BATCHES))
     touched = set()
     for _ in range(flips):
-        at = chance.randrange(len(data))
-        data[at] ^= 1 << chance.randrange(8)
+        at = random_source.randrange(len(data))
+        data[at] ^= 1 << random_source.randrange(8)
         touched.add(next(n for n in range(6) if at < sum(sizes[: n + 1])))
     found = {start for start, _, status in stretches(bytes(data)) if status == OK}
     assert found >= {sum(sizes[:n]) for n in range(6) if n not in touched}

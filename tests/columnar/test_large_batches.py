@@ -24,27 +24,27 @@ SEED = 11
 Values = Callable[[random.Random, int], bytes | None]
 
 
-def text(chance: random.Random, number: int) -> bytes | None:
+def text(random_source: random.Random, number: int) -> bytes | None:
     """A value as most are, null now and then."""
-    return None if number % 50 == 0 else b"x" * chance.randrange(20, 200)
+    return None if number % 50 == 0 else b"x" * random_source.randrange(20, 200)
 
 
-def zeros(chance: random.Random, number: int) -> bytes | None:
+def zeros(random_source: random.Random, number: int) -> bytes | None:
     """Nothing but bytes that attributes have."""
-    return bytes(chance.randrange(10, 90))
+    return bytes(random_source.randrange(10, 90))
 
 
-def other_records(chance: random.Random, number: int) -> bytes | None:
+def other_records(random_source: random.Random, number: int) -> bytes | None:
     """The body of another batch: every place in it looks like a record, with deltas that follow."""
-    first = chance.randrange(1, 1500)
+    first = random_source.randrange(1, 1500)
     records = [Record(b"k", b"v" * 9, offset, 5) for offset in range(first, first + 8)]
     return bytes(build_batch([Record(None, None, 0, 5), *records], base_offset=0))[HEADER_BYTES:]
 
 
-def body_of(values: Values, chance: random.Random, gap: int, codec: Compression) -> bytes:
+def body_of(values: Values, random_source: random.Random, gap: int, codec: Compression) -> bytes:
     """One batch; with a gap above 1 as compaction leaves it."""
     records = [
-        Record(b"key-%d" % number, values(chance, number), 7 + number * gap, 1_000 + number)
+        Record(b"key-%d" % number, values(random_source, number), 7 + number * gap, 1_000 + number)
         for number in range(RECORDS)
     ]
     return bytes(build_batch(records, base_offset=7, compression=codec))
@@ -53,9 +53,9 @@ def body_of(values: Values, chance: random.Random, gap: int, codec: Compression)
 @pytest.mark.parametrize("values", [text, zeros, other_records])
 @pytest.mark.parametrize("gap", [1, 3])
 def test_records_are_those_of_the_straight_decoder(values: Values, gap: int) -> None:
-    chance = random.Random(SEED)
+    random_source = random.Random(SEED)
     codecs = [Compression.NONE, Compression.LZ4]
-    batches = [body_of(values, chance, gap, codecs[n % 2]) for n in range(BATCHES)]
+    batches = [body_of(values, random_source, gap, codecs[n % 2]) for n in range(BATCHES)]
     assert_read_alike(b"".join(batches))
 
 
@@ -70,8 +70,8 @@ def bodies_of(parts: list[bytes]) -> Bodies:
 
 
 def test_usual_batches_are_cut_where_records_begin() -> None:
-    chance = random.Random(SEED)
-    parts = [body_of(text, chance, 1, Compression.NONE) for _ in range(BATCHES)]
+    random_source = random.Random(SEED)
+    parts = [body_of(text, random_source, 1, Compression.NONE) for _ in range(BATCHES)]
     bodies = bodies_of(parts)
     pieces = np.full(BATCHES, 30, np.int64)
     cuts = chain_cuts.guess_cuts(
@@ -84,8 +84,8 @@ def test_usual_batches_are_cut_where_records_begin() -> None:
 
 
 def test_broken_chain_is_told_from_a_wrong_guess(monkeypatch: pytest.MonkeyPatch) -> None:
-    chance = random.Random(SEED)
-    parts = [body_of(text, chance, 1, Compression.NONE) for _ in range(BATCHES)]
+    random_source = random.Random(SEED)
+    parts = [body_of(text, random_source, 1, Compression.NONE) for _ in range(BATCHES)]
     broken = bytearray(parts[3])
     broken[len(broken) // 2] ^= 0xFF
     parts[3] = bytes(broken)

@@ -133,21 +133,21 @@ def test_random_histories_are_read_as_a_consumer_that_buffers_reads_them() -> No
         assert offsets(parts, scan.aborted, scan.last_stable_offset) == wanted
 
 
-def _history(chance: random.Random) -> tuple[list[bytes], list[int]]:
+def _history(random_source: random.Random) -> tuple[list[bytes], list[int]]:
     """A log and what is committed in it, told by holding records back until their marker."""
     parts: list[bytes] = []
     held: dict[int, list[int]] = {}
     seen: list[int] = []
     offset = 0
     for _ in range(60):
-        producer = chance.randrange(4)
-        if producer in held and chance.random() < 0.4:
-            kind = chance.choice([ABORT, COMMIT])
+        producer = random_source.randrange(4)
+        if producer in held and random_source.random() < 0.4:
+            kind = random_source.choice([ABORT, COMMIT])
             parts.append(marker(offset, producer, kind))
             seen += held.pop(producer) if kind is COMMIT else held.pop(producer)[:0]
             offset += 1
             continue
-        count = chance.randrange(1, 4)
+        count = random_source.randrange(1, 4)
         is_plain = producer == 0
         parts.append(data(offset, producer, count, transactional=not is_plain))
         target = seen if is_plain else held.setdefault(producer, [])

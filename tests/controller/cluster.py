@@ -20,7 +20,7 @@ from kraft_wire.wire.message import Message
 DIRECTORY = Uuid(bytes(15) + b"\x77")
 
 
-class SeededChance:
+class SeededRandomSource:
     """The chance port, from a seed."""
 
     def __init__(self, seed: int = 1) -> None:
@@ -42,7 +42,9 @@ class OneNodeCluster:
 
     def __init__(self, properties: Mapping[str, str] | None = None, brokers: int = 1) -> None:
         settings = NodeSettings(properties or {})
-        self.controller = Controller(node_id=1, settings=settings, chance=SeededChance())
+        self.controller = Controller(
+            node_id=1, settings=settings, random_source=SeededRandomSource()
+        )
         self.loader = MetadataLoader()
         self.committed: list[VersionedRecord] = []
         level = FeatureLevelRecord(name="metadata.version", feature_level=30)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from kraft_wire.client import BrokerConnection, CannotTalk
+from kraft_wire.client import BrokerConnection, BrokerConnectionError
 from tests.apache.jars import RELEASE
 from tests.apache.node import ApacheNode
 from tests.controller.admin_steps import Step
@@ -60,7 +60,7 @@ def answers(bootstrap: str, steps: Sequence[Step]) -> Iterator[dict[str, Any]]:
             time.sleep(APPLIED_AFTER_S)
         try:
             yield ask(connection, step, {})
-        except CannotTalk:
+        except BrokerConnectionError:
             yield CLOSED
             connection.close()
             connection = BrokerConnection(bootstrap)

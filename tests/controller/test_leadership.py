@@ -28,7 +28,7 @@ from kraft_wire.wire.generated.registry import message_table, request_class, res
 from kraft_wire.wire.json_form import message_to_json
 from kraft_wire.wire.message import Message, Struct
 from kraft_wire.wire.schema import StructTable
-from tests.controller.cluster import Context, OneNodeCluster, SeededChance
+from tests.controller.cluster import Context, OneNodeCluster, SeededRandomSource
 
 DECIDED = owned(Owner.CONTROLLER, ListenerType.CONTROLLER)
 TOLD_TWICE = (43, 45)
@@ -37,7 +37,7 @@ BOOTSTRAP = bootstrap_records({"metadata.version": 30})
 
 def controller(**properties: str) -> Controller:
     settings = NodeSettings({name.replace("_", "."): value for name, value in properties.items()})
-    return Controller(node_id=1, settings=settings, chance=SeededChance())
+    return Controller(node_id=1, settings=settings, random_source=SeededRandomSource())
 
 
 def activated(

@@ -10,7 +10,7 @@ from kraft_wire.controller.refusal import Refusal
 from kraft_wire.metadata.image import BrokerImage
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.generated.error_code import ErrorCode
-from tests.controller.cluster import SeededChance
+from tests.controller.cluster import SeededRandomSource
 
 DIRECTORY = Uuid(b"d" * 16)
 
@@ -32,16 +32,16 @@ def broker(number: int, *, rack: str | None = None, fenced: bool = False) -> Bro
 @pytest.mark.parametrize("seed", range(20))
 def test_each_replica_is_in_another_rack_while_there_are_racks(seed: int) -> None:
     cluster = brokers(a=2, b=3, c=1)
-    for replicas in place(cluster, 30, 3, SeededChance(seed)):
+    for replicas in place(cluster, 30, 3, SeededRandomSource(seed)):
         assert len({cluster[number].rack for number in replicas}) == 3
-    for replicas in place(cluster, 30, 6, SeededChance(seed)):
+    for replicas in place(cluster, 30, 6, SeededRandomSource(seed)):
         assert sorted(replicas) == [1, 2, 3, 4, 5, 6]
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_leaders_and_replicas_are_spread_evenly_over_brokers_of_one_rack(seed: int) -> None:
     cluster = brokers(a=5)
-    placed = place(cluster, 100, 2, SeededChance(seed))
+    placed = place(cluster, 100, 2, SeededRandomSource(seed))
     assert set(Counter(replicas[0] for replicas in placed).values()) == {20}
     assert set(Counter(number for replicas in placed for number in replicas).values()) == {40}
 
@@ -49,10 +49,10 @@ def test_leaders_and_replicas_are_spread_evenly_over_brokers_of_one_rack(seed: i
 @pytest.mark.parametrize("seed", range(20))
 def test_fenced_broker_gets_replicas_but_never_leads(seed: int) -> None:
     cluster = brokers(a=2) | {3: broker(3, rack="a", fenced=True)}
-    placed = place(cluster, 20, 3, SeededChance(seed))
+    placed = place(cluster, 20, 3, SeededRandomSource(seed))
     assert all(replicas[0] in (1, 2) for replicas in placed)
     assert all(replicas[2] == 3 for replicas in placed), "unfenced ones come first"
-    alone = place(cluster | {4: broker(4, rack="b", fenced=True)}, 20, 1, SeededChance(seed))
+    alone = place(cluster | {4: broker(4, rack="b", fenced=True)}, 20, 1, SeededRandomSource(seed))
     assert all(replicas[0] in (1, 2) for replicas in alone)
 
 
@@ -89,7 +89,7 @@ def test_too_few_brokers_are_refused(
     cluster: dict[int, BrokerImage], replicas: int, words: str
 ) -> None:
     with pytest.raises(Refusal, match=words) as refusal:
-        place(cluster, 1, replicas, SeededChance())
+        place(cluster, 1, replicas, SeededRandomSource())
     assert refusal.value.error is ErrorCode.INVALID_REPLICATION_FACTOR
 
 
@@ -98,9 +98,9 @@ def test_broker_with_one_directory_that_is_not_cordoned_gets_replicas() -> None:
     directories = (DIRECTORY, open_directory)
     whole = BrokerImage(1, 0, ZERO_UUID, {}, {}, fenced=False, log_dirs=directories)
     partly = replace(whole, cordoned_log_dirs=(DIRECTORY,))
-    assert place({1: partly}, 1, 1, SeededChance()) == [[1]]
+    assert place({1: partly}, 1, 1, SeededRandomSource()) == [[1]]
     with pytest.raises(Refusal, match="all their log directories cordoned"):
-        place({1: replace(whole, cordoned_log_dirs=directories)}, 1, 1, SeededChance())
+        place({1: replace(whole, cordoned_log_dirs=directories)}, 1, 1, SeededRandomSource())
 
 
 def test_chosen_replicas_must_be_as_many_as_those_of_the_other_partitions() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kraft_wire.client import BrokerConnection, CannotTalk
+from kraft_wire.client import BrokerConnection, BrokerConnectionError
 from tests.apache.node import ApacheNode
 from tests.controller.admin_steps import Step
 from tests.controller.cluster_steps import (
@@ -47,7 +47,7 @@ def told(bootstrap: str, steps: Sequence[Step]) -> list[dict[str, Any]]:
         try:
             with BrokerConnection(bootstrap) as connection:
                 return [ordered(ask(connection, step, {})) for step in steps]
-        except CannotTalk:
+        except BrokerConnectionError:
             assert monotonic() < deadline, steps
             sleep(0.2)
 

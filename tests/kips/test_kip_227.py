@@ -30,7 +30,7 @@ from tests.broker.fetch_client import (
     IDS_VERSION,
     FakeBroker,
     Name,
-    SeededChance,
+    SeededRandomSource,
     fetch_request,
     listed,
     topic_id,
@@ -756,4 +756,4 @@ def test_chance_of_the_tests_is_deterministic() -> None:
     """227-ID-05: the same seed draws the same ids, so that a simulation can be repeated."""
     drawn = [FakeBroker([A], seed=3).fetch(fetch_request(0, 0, [A])).session_id for _ in range(2)]
     assert drawn[0] == drawn[1]
-    assert SeededChance(1).below(10**9) != SeededChance(2).below(10**9)
+    assert SeededRandomSource(1).below(10**9) != SeededRandomSource(2).below(10**9)

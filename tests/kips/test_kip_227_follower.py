@@ -5,7 +5,7 @@ The leader is either scripted or the session cache that `test_kip_227.py` holds 
 
 import pytest
 
-from kraft_wire.broker.replication.session_client import FetchPosition, SessionClient
+from kraft_wire.broker.replication.fetch_session_handler import FetchPosition, FetchSessionHandler
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import FetchableTopicResponse, FetchRequest, FetchResponse
 from tests.broker.fetch_client import IDS_VERSION, FakeBroker, topic_id
@@ -300,7 +300,7 @@ def test_a_lost_answer_ends_the_session() -> None:
 def test_client_and_cache_agree_for_a_long_time() -> None:
     """227-INC-01, 227-INC-02, 227-INC-03, 227-EPOCH-03: what was told is what is remembered."""
     names = [("t", number) for number in range(20)]
-    broker, client = FakeBroker(names), SessionClient()
+    broker, client = FakeBroker(names), FetchSessionHandler()
     for partition in broker.partitions.values():
         partition.high_watermark = 1_000_000
     for step in range(400):
@@ -315,6 +315,8 @@ def test_client_and_cache_agree_for_a_long_time() -> None:
         context = broker.begin(request, IDS_VERSION, now_ms=step, follower=True)
         assert not isinstance(context, ErrorCode), step
         known = {each.key: each.params.fetch_offset for each in context.to_read()}
-        assert known == {each: told.fetch_offset for each, told in client.told.items()}
+        assert known == {
+            each: told.fetch_offset for each, told in client.session_partitions.items()
+        }
         assert client.take(context.finish(broker.read(context, 100), step)) is None
     assert client.epoch == 400

@@ -7,7 +7,7 @@ Kafka differs, the test asserts what is shipped.
 import pytest
 
 from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch, ReplicaId
-from kraft_wire.raft.agreement import SnapshotRefusal, snapshot_refusal
+from kraft_wire.raft.divergence import SnapshotRefusal, snapshot_refusal
 from kraft_wire.raft.effects import (
     AppendSnapshotChunk,
     HighWatermarkAdvanced,

@@ -58,9 +58,9 @@ def sample() -> list[str]:
     """The fixed ones, and some that the commit chooses."""
     command = ["git", "rev-parse", "HEAD"]
     done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
-    chance = random.Random(done.stdout)
+    random_source = random.Random(done.stdout)
     others = [one.id for one in MUTANTS if one.id not in SAMPLE and one.check.verb != "node"]
-    return SAMPLE + chance.sample(others, ROTATING)
+    return SAMPLE + random_source.sample(others, ROTATING)
 
 
 def test_sample_is_killed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -81,8 +81,8 @@ verb = "test"
 names = ["tests/raft/test_twins.py"]
 
 [[change]]
-module = "kraft_wire.raft.peers"
-function = "Peers.is_ready"
+module = "kraft_wire.raft.peer_connections"
+function = "PeerConnections.is_ready"
 old = "{old}"
 new = "{new}"
 """
@@ -108,7 +108,7 @@ def test_change_without_effect_survives(folder: Path) -> None:
 
 def test_mutant_that_cannot_be_imported_is_not_killed(folder: Path) -> None:
     text = harmless("broken", "import nothing_of_that_name").replace(
-        'function = "Peers.is_ready"\nold = "return True"', 'old = "READY = \\"ready\\""'
+        'function = "PeerConnections.is_ready"\nold = "return True"', 'old = "READY = \\"ready\\""'
     )
     (result,) = run_all([planted(folder, text)], 1, print)
     assert result.state == "broken"
@@ -126,10 +126,12 @@ def test_kill_by_a_check_that_fails_anyway_is_unsound(folder: Path) -> None:
 def test_code_that_moved_is_named(folder: Path) -> None:
     with pytest.raises(StaleMutant, match=r"X1: .*stands there 0 times, not once: .* must follow"):
         mutated(planted(folder, harmless("gone", "x", "return 77")), CHECKOUT)
-    text = harmless("elsewhere", "x").replace("Peers.is_ready", "Peers.was_ready")
+    text = harmless("elsewhere", "x").replace(
+        "PeerConnections.is_ready", "PeerConnections.was_ready"
+    )
     with pytest.raises(StaleMutant, match="there is no such function"):
         mutated(planted(folder, text), CHECKOUT)
-    text = harmless("elsewhere", "x").replace("raft.peers", "raft.nobody")
+    text = harmless("elsewhere", "x").replace("raft.peer_connections", "raft.nobody")
     with pytest.raises(StaleMutant, match=r"no such module; it stands in kraft_wire/"):
         mutated(planted(folder, text), CHECKOUT)
     (result,) = run_all([planted(folder, text)], 1, print)
@@ -141,7 +143,7 @@ def test_white_space_is_no_difference_and_lines_are_indented(folder: Path, tmp_p
     shutil.copytree(CHECKOUT / "kraft_wire/raft", copy / "kraft_wire/raft")
     old = "if connection is None or\\n  connection.state is _READY:"
     text = harmless("spaced", "if node_id:\\n    pass\\nif connection is None:", old)
-    source = mutated(planted(folder, text), copy)["kraft_wire/raft/peers.py"]
+    source = mutated(planted(folder, text), copy)["kraft_wire/raft/peer_connections.py"]
     assert "        if node_id:\n            pass\n        if connection is None:\n" in source
 
 

@@ -195,16 +195,16 @@ class NodeQuorum:
             values["listeners"] += f",PLAINTEXT://{HOST}:{member.port + 1_000}"
         values |= {key.replace("_", "."): value for key, value in overrides.items()}
         config = load_config({key: Setting(text, "test") for key, text in values.items()}, {})
-        chance = CountingChance()
+        random_source = CountingChance()
         for _ in range(node_id + 100 * member.life):  # no two lives draw the same ids
-            chance.below(1_000)
+            random_source.below(1_000)
         member.life += 1
         member.is_done = member.serves_clients = False
         try:
             member.node = Node(
                 config,
                 member.fs,
-                chance,
+                random_source,
                 now_ms=self.now_ms,
                 wall_ms=WALL_MS + self.now_ms,
                 report=lambda name, **fields: member.lines.append((name, fields)),

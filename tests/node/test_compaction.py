@@ -11,7 +11,7 @@ from kraft_wire.model import Offset, StorageError, TopicPartition, Uuid
 from kraft_wire.node.disks.log_store import NodeLogStore
 from kraft_wire.node.disks.maintenance import Maintenance
 from kraft_wire.settings.node_settings import NodeSettings
-from kraft_wire.sim.disk.files import Fault, SimFileSystem
+from kraft_wire.sim.disk.files import DiskFault, SimFileSystem
 from kraft_wire.storage.directory.log_directory import LogDirectory
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
@@ -31,9 +31,9 @@ class Disk(SimFileSystem):
 
     full_paths: tuple[str, ...] = ()
 
-    def enter(self, operation: str, path: str) -> Fault | None:
+    def enter(self, operation: str, path: str) -> DiskFault | None:
         if operation == "write" and any(part in path for part in self.full_paths):
-            self.fault = (self.calls_count, Fault.ENOSPC)
+            self.fault = (self.calls_count, DiskFault.ENOSPC)
         return super().enter(operation, path)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from kraft_wire.model import DiskFull, FsyncFailed, StorageError, TopicPartition
 from kraft_wire.node.event_log import Line
-from kraft_wire.sim.disk.files import Fault, SimFileSystem
+from kraft_wire.sim.disk.files import DiskFault, SimFileSystem
 from kraft_wire.storage.files import File
 from kraft_wire.storage.log import Log
 from kraft_wire.wire.crc32c import crc32c
@@ -91,7 +91,7 @@ class Failing(SimFileSystem):
         """Operation, and a part of the path."""
         self.kind: type[StorageError] = StorageError
 
-    def enter(self, operation: str, path: str) -> Fault | None:
+    def enter(self, operation: str, path: str) -> DiskFault | None:
         if self.fails is not None and self.fails[0] == operation and self.fails[1] in path:
             raise self.kind(operation, path, "input/output error")
         return super().enter(operation, path)

@@ -43,12 +43,12 @@ def deliver(framing: Framing, stream: bytes, sizes: list[int]) -> list[bytes]:
 
 @pytest.mark.parametrize("seed", range(30))
 def test_frames_are_the_same_in_any_chunking(seed: int) -> None:
-    chance = random.Random(seed)
-    payloads = [bytes([index]) * chance.choice([8, 9, 50, 3000]) for index in range(12)]
+    random_source = random.Random(seed)
+    payloads = [bytes([index]) * random_source.choice([8, 9, 50, 3000]) for index in range(12)]
     stream = b"".join(map(framed, payloads))
     sizes = []
     while sum(sizes) < len(stream):
-        sizes.append(chance.choice([1, 2, 3, 5, 40, 4000]))
+        sizes.append(random_source.choice([1, 2, 3, 5, 40, 4000]))
     framing = Framing(LIMITS)
     assert deliver(framing, stream, sizes) == payloads
     assert not framing.has_begun

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from kraft_wire.node.limits import (
-    Admission,
+    ConnectionQuotas,
     RequestMemory,
     ServerLimits,
     Waiting,
@@ -25,7 +25,7 @@ LIMITS = ServerLimits(
 
 
 def test_an_address_has_a_share_of_the_connections() -> None:
-    admission = Admission(LIMITS)
+    admission = ConnectionQuotas(LIMITS)
     assert [admission.admit("a", second * 1000) for second in range(4)] == [
         None,
         None,
@@ -40,7 +40,7 @@ def test_an_address_has_a_share_of_the_connections() -> None:
 
 
 def test_other_limits_count_what_is_connected_already() -> None:
-    admission = Admission(LIMITS)
+    admission = ConnectionQuotas(LIMITS)
     for second, host in enumerate("aaabb"):
         assert admission.admit(host, second * 1000) is None
     admission.limits = replace(LIMITS, connections_max=6, connections_per_ip_max=2)
@@ -61,7 +61,7 @@ def test_limits_are_read_from_the_settings_within_what_is_possible() -> None:
 
 
 def test_connections_come_at_a_bounded_rate() -> None:
-    admission = Admission(LIMITS)
+    admission = ConnectionQuotas(LIMITS)
     assert [admission.admit(host, 1_500) for host in "abcd"] == [None] * 4
     assert admission.admit("e", 1_999) == "connection_rate_exceeded"
     assert admission.admit("e", 2_000) is None

@@ -8,7 +8,7 @@ import pytest
 from kraft_wire.controller.directories import UNASSIGNED_DIRECTORY
 from kraft_wire.metadata.image import NO_LEADER, MetadataImage, PartitionImage
 from kraft_wire.model import DiskFull, StorageError, TopicPartition, Uuid
-from kraft_wire.node.broker_part import BrokerPart
+from kraft_wire.node.broker_node import BrokerNode
 from kraft_wire.wire.generated.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
@@ -62,7 +62,7 @@ def told(quorum: NodeQuorum, name: str) -> list[Uuid]:
 def actual(quorum: NodeQuorum, name: str) -> list[Uuid]:
     """The same, as the broker's directories have it."""
     part = quorum.members[OURS].running._broker
-    assert isinstance(part, BrokerPart)
+    assert isinstance(part, BrokerNode)
     places: dict[TopicPartition, Uuid] = {}
     for directory in part.store.log_directories:
         assert directory.meta is not None
@@ -201,7 +201,7 @@ def test_what_is_in_a_directory_that_fails_at_the_start_is_not_served_and_follow
     assert produce(quorum, OURS, name) == ErrorCode.KAFKA_STORAGE_ERROR
     assert partitions(quorum, name)[0].isr == (BESIDE,)
     part = member.running._broker
-    assert isinstance(part, BrokerPart)
+    assert isinstance(part, BrokerNode)
     log = part.store.log_directories[1].logs[TopicPartition(name, 0)]
     assert log.log_end_offset == 0, "nothing was fetched into it"
 

@@ -10,7 +10,7 @@ import pytest
 
 from kraft_wire.metadata.image import BROKER_RESOURCE
 from kraft_wire.metadata.records import VersionedRecord, encode_record
-from kraft_wire.node.quorum.raft_disk import Write
+from kraft_wire.node.quorum.raft_disk import PendingAppend
 from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.storage.snapshots.metadata_snapshot import list_snapshots
 from kraft_wire.wire.generated.abort_transaction_record import AbortTransactionRecord
@@ -78,7 +78,7 @@ def append(door: NodeDoor, records: list[Message]) -> int:
     """Append one batch as the leader and have it committed; return its base offset."""
     raft = door.node.raft
     values = tuple(encode_record(VersionedRecord(record)) for record in records)
-    write = Write(values, records)
+    write = PendingAppend(values, records)
     raft.write(write, raft.replica.quorum.epoch, door.now_ms)
     assert write.next_offset is not None
     door.node.tick(door.now_ms, door.wall_ms)

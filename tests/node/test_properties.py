@@ -65,8 +65,10 @@ def test_entries_know_their_lines_among_comments_and_continuations() -> None:
 
 @pytest.mark.java
 def test_random_texts_say_to_us_what_they_say_to_java(tmp_path: Path) -> None:
-    chance = random.Random(5)
-    drawn = ["".join(chance.choices(SIGNS, k=chance.randint(1, 14))) for _ in range(TEXTS)]
+    random_source = random.Random(5)
+    drawn = [
+        "".join(random_source.choices(SIGNS, k=random_source.randint(1, 14))) for _ in range(TEXTS)
+    ]
     texts = [f"{text}\nlast" for text in drawn]
     (tmp_path / "Reader.java").write_text(READER)
     (tmp_path / "texts").write_bytes(BETWEEN.join(texts).encode())

@@ -173,24 +173,24 @@ def test_replicas_hold_the_leader_s_bytes() -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_nothing_acknowledged_is_lost_or_doubled_when_brokers_lose_their_power(seed: int) -> None:
-    chance = Random(seed)
+    random_source = Random(seed)
     cluster = Cluster()
     cluster.create("t", 2, min_insync_replicas="2")
     producers = [Producer(cluster, at) for at in range(2)]
     for _ in range(5):
-        for _ in range(chance.randrange(4)):
+        for _ in range(random_source.randrange(4)):
             for producer in producers:
                 producer.send()
-        victim = chance.choice([cluster.view("t").leader, 1 + chance.randrange(3)])
-        if chance.randrange(2):
-            cluster.lose_power_in(victim, chance.randrange(20))
+        victim = random_source.choice([cluster.view("t").leader, 1 + random_source.randrange(3)])
+        if random_source.randrange(2):
+            cluster.lose_power_in(victim, random_source.randrange(20))
             for producer in producers:
                 producer.send()
         if cluster.members[victim].node is not None:
             cluster.kill(victim)
         for producer in producers:
             producer.send()
-        cluster.advance(chance.randrange(12_000))
+        cluster.advance(random_source.randrange(12_000))
         cluster.start(victim)
         for producer in producers:
             producer.send()

@@ -24,12 +24,12 @@ class MemoryFile:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_everything_is_written_once_and_in_order(seed: int) -> None:
-    chance = random.Random(seed)
+    random_source = random.Random(seed)
     queue, expected, written = SendQueue(), b"", b""
-    for _ in range(chance.randrange(1, 80)):
-        content = chance.randbytes(chance.choice([1, 10, 500, 70_000, 200_000]))
+    for _ in range(random_source.randrange(1, 80)):
+        content = random_source.randbytes(random_source.choice([1, 10, 500, 70_000, 200_000]))
         expected += content
-        kind = chance.randrange(4)
+        kind = random_source.randrange(4)
         if kind == 0:
             queue.add([content], len(content))
         elif kind == 1:
@@ -41,7 +41,7 @@ def test_everything_is_written_once_and_in_order(seed: int) -> None:
     while queue.size_bytes:
         part = queue.next_part()
         data = part.read() if isinstance(part, FileSlice) else b"".join(part)
-        taken = chance.randrange(1, len(data) + 1)
+        taken = random_source.randrange(1, len(data) + 1)
         written += data[:taken]
         queue.wrote(taken)
     assert written == expected

@@ -23,7 +23,7 @@ from kraft_wire.model import (
     Uuid,
 )
 from kraft_wire.raft import RaftConfig, RaftReplica, RaftTiming
-from kraft_wire.raft.agreement import snapshot_refusal
+from kraft_wire.raft.divergence import snapshot_refusal
 from kraft_wire.raft.effects import (
     AppendControlRecords,
     AppendFetched,
@@ -198,19 +198,19 @@ class Host:
         self.incarnation += 1
         self.is_stopped = False
         self._recover()
-        chance = Drawn(f"{self.cluster.seed}/{self.id}/{self.incarnation}")
+        random_source = Drawn(f"{self.cluster.seed}/{self.id}/{self.incarnation}")
         self.replica = RaftReplica(
             config,
             self.disk.log,
             self.disk.snapshots,
-            chance,
+            random_source,
             self.disk.history(self.cluster.static),
         )
         self.applied_offset = self.disk.log.start.offset
         self.state = self._state_at_start()
         self.leads_epoch = None
         if self.cluster.holds_against_model:
-            ModelWatch(self.replica, self.cluster.count_step).attach()
+            ModelWatch(self.replica, self.cluster.count_step).intercept_steps()
         self.take(Started(self.disk.election))
 
     def _recover(self) -> None:

@@ -282,8 +282,8 @@ class Ledger(Judge):
         self.durable_epochs[host.key] = state.leader_epoch
         if state.voted_id != NO_REPLICA:
             vote = (state.voted_id, state.voted_directory_id)
-            given = self.votes.setdefault((state.leader_epoch, host.key), vote)
-            check(given == vote, "S03 OneVotePerEpoch", host.id, given, state)
+            counts = self.votes.setdefault((state.leader_epoch, host.key), vote)
+            check(counts == vote, "S03 OneVotePerEpoch", host.id, counts, state)
 
     def _sent(self, host: Host, effect: SendRequest) -> None:
         stored = host.disk.election

@@ -44,80 +44,82 @@ class Faults:
 
 def drawn_setup(seed: int) -> tuple[Setup, Faults, tuple[float, float, int]]:
     """The mix of one seed: many rates are zero, so that others can do their work."""
-    chance = random.Random(f"{seed}/mix")
-    count = chance.choice((1, 2, 3, 3, 3, 4, 5))
+    random_source = random.Random(f"{seed}/mix")
+    count = random_source.choice((1, 2, 3, 3, 3, 4, 5))
     ids = list(range(1, count + 1))
-    observers = tuple(range(count + 1, count + 1 + chance.choice((0, 0, 1, 2))))
-    is_dynamic = chance.random() < 0.6
+    observers = tuple(range(count + 1, count + 1 + random_source.choice((0, 0, 1, 2))))
+    is_dynamic = random_source.random() < 0.6
     timing = RaftTiming(
-        election_timeout_ms=chance.choice((50, 100, 300)),
-        fetch_timeout_ms=chance.choice((60, 150, 400)),
-        election_backoff_max_ms=chance.choice((20, 100)),
-        request_timeout_ms=chance.choice((40, 100, 300)),
-        retry_backoff_ms=chance.choice((2, 10)),
-        fetch_max_wait_ms=chance.choice((0, 5, 20)),
-        fetch_max_bytes=chance.choice((1, 16, 64)),
-        fetch_snapshot_max_bytes=chance.choice((1, 5, 100)),
+        election_timeout_ms=random_source.choice((50, 100, 300)),
+        fetch_timeout_ms=random_source.choice((60, 150, 400)),
+        election_backoff_max_ms=random_source.choice((20, 100)),
+        request_timeout_ms=random_source.choice((40, 100, 300)),
+        retry_backoff_ms=random_source.choice((2, 10)),
+        fetch_max_wait_ms=random_source.choice((0, 5, 20)),
+        fetch_max_bytes=random_source.choice((1, 16, 64)),
+        fetch_snapshot_max_bytes=random_source.choice((1, 5, 100)),
     )
     setup = Setup(
         voters=tuple(ids),
         observers=observers,
         is_dynamic=is_dynamic,
-        joins_by_itself=is_dynamic and chance.random() < 0.4,
-        brokers=observers[:1] if chance.random() < 0.3 else (),
-        old=tuple(one for one in ids if chance.random() < 0.15),
-        encodes=chance.random() < 0.1,
+        joins_by_itself=is_dynamic and random_source.random() < 0.4,
+        brokers=observers[:1] if random_source.random() < 0.3 else (),
+        old=tuple(one for one in ids if random_source.random() < 0.15),
+        encodes=random_source.random() < 0.1,
         timing=timing,
-        snapshot_bytes=chance.choice((9, 24, 40)),
+        snapshot_bytes=random_source.choice((9, 24, 40)),
     )
     faults = Faults(
-        crash=chance.choice((0, 0, 2, 8)),
-        half_crash=chance.choice((0, 0, 3, 10)),
-        restart=chance.choice((5, 30, 100)),
-        cut=chance.choice((0, 0, 3, 10)),
-        heal=chance.choice((3, 20)),
-        wipe=chance.choice((0, 0, 1)) if is_dynamic and count >= 3 else 0,
-        snapshot=chance.choice((0, 5, 20)),
-        change=chance.choice((0, 5, 20)) if is_dynamic else 0,
-        append=chance.choice((20, 100, 200)),
-        resign=chance.choice((0, 0, 2)),
+        crash=random_source.choice((0, 0, 2, 8)),
+        half_crash=random_source.choice((0, 0, 3, 10)),
+        restart=random_source.choice((5, 30, 100)),
+        cut=random_source.choice((0, 0, 3, 10)),
+        heal=random_source.choice((3, 20)),
+        wipe=random_source.choice((0, 0, 1)) if is_dynamic and count >= 3 else 0,
+        snapshot=random_source.choice((0, 5, 20)),
+        change=random_source.choice((0, 5, 20)) if is_dynamic else 0,
+        append=random_source.choice((20, 100, 200)),
+        resign=random_source.choice((0, 0, 2)),
     )
-    loss = chance.choice((0.0, 0.0, 0.02, 0.15))
-    doubled = chance.choice((0.0, 0.0, 0.05, 0.2))
-    return setup, faults, (loss, doubled, chance.choice((2, 5, 40)))
+    loss = random_source.choice((0.0, 0.0, 0.02, 0.15))
+    doubled = random_source.choice((0.0, 0.0, 0.05, 0.2))
+    return setup, faults, (loss, doubled, random_source.choice((2, 5, 40)))
 
 
 def storm_setup(seed: int) -> tuple[Setup, Faults, tuple[float, float, int]]:
     """Elections without end: short timeouts, no pre-votes, everything lost, doubled and late."""
-    chance = random.Random(f"{seed}/storm")
-    ids = tuple(range(1, chance.choice((3, 3, 5)) + 1))
+    random_source = random.Random(f"{seed}/storm")
+    ids = tuple(range(1, random_source.choice((3, 3, 5)) + 1))
     timing = RaftTiming(
         election_timeout_ms=20,
         fetch_timeout_ms=40,
         election_backoff_max_ms=10,
         request_timeout_ms=20,
         retry_backoff_ms=2,
-        fetch_max_wait_ms=chance.choice((0, 5)),
-        fetch_max_bytes=chance.choice((1, 64)),
+        fetch_max_wait_ms=random_source.choice((0, 5)),
+        fetch_max_bytes=random_source.choice((1, 64)),
     )
     faults = Faults(
-        crash=chance.choice((0, 5, 30)),
-        half_crash=chance.choice((0, 5, 30)),
+        crash=random_source.choice((0, 5, 30)),
+        half_crash=random_source.choice((0, 5, 30)),
         restart=200,
-        cut=chance.choice((0, 10, 30)),
-        heal=chance.choice((10, 40)),
-        append=chance.choice((50, 200)),
+        cut=random_source.choice((0, 10, 30)),
+        heal=random_source.choice((10, 40)),
+        append=random_source.choice((50, 200)),
     )
-    old = ids if chance.random() < 0.7 else ()
+    old = ids if random_source.random() < 0.7 else ()
     setup = Setup(voters=ids, old=old, timing=timing)
-    return setup, faults, (chance.choice((0.0, 0.1)), chance.choice((0.0, 0.3)), 25)
+    return setup, faults, (random_source.choice((0.0, 0.1)), random_source.choice((0.0, 0.3)), 25)
 
 
 def with_bad_disks(setup: Setup, seed: int) -> Setup:
     """The same cluster over disks that flush slowly, and snapshots that arrive with wrong bits."""
-    chance = random.Random(f"{seed}/disks")
+    random_source = random.Random(f"{seed}/disks")
     return replace(
-        setup, flush_ms=chance.choice((1, 10, 60)), spoilt=chance.choice((0.0, 0.05, 0.3))
+        setup,
+        flush_ms=random_source.choice((1, 10, 60)),
+        spoilt=random_source.choice((0.0, 0.05, 0.3)),
     )
 
 
@@ -138,7 +140,7 @@ class Day:
         self.cluster.links.delay_ms = (1, delay_ms)
         self.ledger = Ledger(self.cluster)
         self.cluster.judges += [self.ledger, Patience(self.cluster), FetchTimeouts()]
-        self.chance = random.Random(f"{seed}/day")
+        self.random_source = random.Random(f"{seed}/day")
         self.wiped: dict[int, bool] = {}
 
     def run(self) -> str:
@@ -236,7 +238,7 @@ class Day:
 
     def misfortune(self) -> None:
         """Perhaps something happens."""
-        roll, faults = self.chance.randrange(1000), self.faults
+        roll, faults = self.random_source.randrange(1000), self.faults
         for name, do in (
             ("append", self.append),
             ("crash", self.crash),
@@ -257,12 +259,12 @@ class Day:
 
     def any_host(self) -> Host | None:
         running = self.cluster.running()
-        return self.chance.choice(running) if running else None
+        return self.random_source.choice(running) if running else None
 
     def append(self) -> None:
         host = self.any_host()
         if host is not None:
-            self.cluster.append(host.id, self.chance.choice((1, 1, 2, 5)))
+            self.cluster.append(host.id, self.random_source.choice((1, 1, 2, 5)))
 
     def crash(self) -> None:
         host = self.any_host()
@@ -272,18 +274,18 @@ class Day:
     def half_crash(self) -> None:
         host = self.any_host()
         if host is not None:
-            host.effects_until_crash = self.chance.randrange(6)
+            host.effects_until_crash = self.random_source.randrange(6)
 
     def restart(self) -> None:
         down = [host for host in self.cluster.hosts.values() if host.replica is None]
         if down:
-            self.chance.choice(down).start()
+            self.random_source.choice(down).start()
 
     def cut(self) -> None:
         ids = list(self.cluster.hosts)
-        self.chance.shuffle(ids)
-        at = self.chance.randrange(len(ids) + 1)
-        self.cluster.cut(ids[:at], ids[at:], one_way=self.chance.random() < 0.4)
+        self.random_source.shuffle(ids)
+        at = self.random_source.randrange(len(ids) + 1)
+        self.cluster.cut(ids[:at], ids[at:], one_way=self.random_source.random() < 0.4)
 
     def heal_links(self) -> None:
         self.cluster.heal()
@@ -293,7 +295,7 @@ class Day:
         voters = self.cluster.setup.voters
         if self.wiped or len(voters) < 3 or not self.cluster.established():
             return
-        victim = self.chance.choice(voters)
+        victim = self.random_source.choice(voters)
         self.wiped[victim] = True
         self.cluster.hosts[victim].wipe()
 
@@ -301,7 +303,7 @@ class Day:
         host = self.any_host()
         if host is not None:
             host.take_snapshot()
-            if host.replica is not None and self.chance.random() < 0.6:
+            if host.replica is not None and self.random_source.random() < 0.6:
                 host.trim()
 
     def resign(self) -> None:
@@ -321,10 +323,10 @@ class Day:
             for host in self.cluster.hosts.values()
             if host.id not in members and host.is_controller
         ]
-        if outside and self.chance.random() < 0.6:
-            self.cluster.ask(leader.id, add_request(self.chance.choice(outside)))
+        if outside and self.random_source.random() < 0.6:
+            self.cluster.ask(leader.id, add_request(self.random_source.choice(outside)))
         elif len(members) > 1:
-            node = members[ReplicaId(self.chance.choice(sorted(members)))]
+            node = members[ReplicaId(self.random_source.choice(sorted(members)))]
             self.cluster.ask(leader.id, remove_request(node.key.id, node.key.directory_id))
 
 

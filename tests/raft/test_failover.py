@@ -14,15 +14,15 @@ PRECEDENCE_MS = TIMING.election_timeout_ms // 4
 
 def failover_ms(seed: int) -> int:
     """Kill a leader under load; the time until another one may act as such."""
-    cluster, chance = Cluster(seed, Setup(flush_ms=2)), random.Random(seed)
+    cluster, random_source = Cluster(seed, Setup(flush_ms=2)), random.Random(seed)
     cluster.start()
     assert cluster.run_until(cluster.is_settled)
-    end_ms = cluster.now_ms + 500 + chance.randrange(500)
+    end_ms = cluster.now_ms + 500 + random_source.randrange(500)
     while cluster.now_ms < end_ms:
         leader = cluster.leader()
         assert leader is not None
         cluster.append(leader.id)
-        cluster.run(chance.randrange(1, 8))
+        cluster.run(random_source.randrange(1, 8))
     dead, died_ms = cluster.leader(), cluster.now_ms
     assert dead is not None
     dead.crash()

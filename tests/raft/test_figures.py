@@ -89,12 +89,12 @@ def test_numbers_of_a_leader() -> None:
 
 def test_each_measure_is_shown_under_its_name() -> None:
     small = Small(*LOG)
-    measures = small.quorum.measures
+    metrics = small.quorum.metrics
     for window, values in (
-        (measures.election_ms, (10, 30)),
-        (measures.commit_ms, (4, 6)),
-        (measures.fetched_records, (3000, 6000)),
-        (measures.appended_records, (300, 600)),
+        (metrics.election_ms, (10, 30)),
+        (metrics.commit_ms, (4, 6)),
+        (metrics.fetched_records, (3000, 6000)),
+        (metrics.appended_records, (300, 600)),
     ):
         for value in values:
             window.note(value, 0)

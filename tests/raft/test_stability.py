@@ -124,5 +124,5 @@ def test_new_voter_that_answers_with_an_error_is_not_added_and_rests() -> None:
     refusals = [one.response.error_code for one in effects if isinstance(one, Reply)]
     assert refusals == [ErrorCode.REQUEST_TIMED_OUT]
     assert 9 not in small.quorum.voters.latest.nodes
-    assert small.quorum.ignored.given() == {Ignored.TOP_LEVEL_ERROR: 1}
+    assert small.quorum.ignored.counts() == {Ignored.TOP_LEVEL_ERROR: 1}
     assert not small.quorum.peers.is_ready(question.node_id)

@@ -12,7 +12,7 @@ import pytest
 
 from kraft_wire.model import Offset
 from kraft_wire.raft import following, leading, polling, transitions
-from kraft_wire.raft.agreement import Agrees
+from kraft_wire.raft.divergence import Valid
 from kraft_wire.raft.quorum import Quorum
 from kraft_wire.raft.rpc import fetch, vote
 from kraft_wire.raft.voters import VoterSet
@@ -56,21 +56,21 @@ def keeps_its_vote(self: Quorum, asker: object, now_ms: int) -> None:
 
 
 BUGS: dict[str, tuple[object, str, object]] = {
-    "everybody gets a vote": (vote, "grants_vote", lambda *given: True),
-    "everybody gets a pre-vote": (vote, "grants_pre_vote", lambda *given: True),
-    "nobody gets a vote": (vote, "grants_vote", lambda *given: False),
+    "everybody gets a vote": (vote, "grants_vote", lambda *counts: True),
+    "everybody gets a pre-vote": (vote, "grants_pre_vote", lambda *counts: True),
+    "nobody gets a vote": (vote, "grants_vote", lambda *counts: False),
     "a vote is not written down": (Quorum, "become_unattached_voted", keeps_its_vote),
     "half of the voters elect": (VoterSet, "majority", lambda self: max(1, len(self.nodes) // 2)),
     "one voter commits": (leading, "next_high_watermark", highest),
-    "every log agrees": (fetch, "judge_fetch", lambda *given: Agrees()),
-    "logs are cut at 0": (following, "truncation_point", lambda *given: Offset(0)),
-    "votes are asked for records in memory": (polling, "_is_log_durable", lambda *given: True),
+    "every log agrees": (fetch, "judge_fetch", lambda *counts: Valid()),
+    "logs are cut at 0": (following, "truncation_point", lambda *counts: Offset(0)),
+    "votes are asked for records in memory": (polling, "_is_log_durable", lambda *counts: True),
     "voters are not obeyed from their append on": (
         following,
         "take_control_record",
-        lambda *given: True,
+        lambda *counts: True,
     ),
-    "no voter counts as heard": (leading, "note_contact", lambda *given: None),
+    "no voter counts as heard": (leading, "note_contact", lambda *counts: None),
 }
 
 

@@ -7,7 +7,7 @@ import pytest
 from kraft_wire.raft.timing import RaftTiming, end_quorum_backoff_ms
 
 
-class Chance:
+class RandomSource:
     """Draws from a seed."""
 
     def __init__(self) -> None:
@@ -16,15 +16,15 @@ class Chance:
 
 @pytest.mark.parametrize("timeout_ms", [1, 2, 3, 1000])
 def test_election_waits_are_all_of_one_to_two_timeouts(timeout_ms: int) -> None:
-    timing, chance = RaftTiming(election_timeout_ms=timeout_ms), Chance()
-    drawn = {timing.draw_election_timeout_ms(chance) for _ in range(50 * timeout_ms)}  # type: ignore[arg-type]  # it draws
+    timing, random_source = RaftTiming(election_timeout_ms=timeout_ms), RandomSource()
+    drawn = {timing.draw_election_timeout_ms(random_source) for _ in range(50 * timeout_ms)}  # type: ignore[arg-type]  # it draws
     assert (min(drawn), max(drawn)) == (timeout_ms, 2 * timeout_ms - 1)
 
 
 @pytest.mark.parametrize("timeout_ms", [1, 7, 8, 1000])
 def test_precedence_is_a_quarter_of_the_timeout_at_most(timeout_ms: int) -> None:
-    timing, chance = RaftTiming(election_timeout_ms=timeout_ms), Chance()
-    drawn = {timing.draw_precedence_ms(chance) for _ in range(20 * timeout_ms)}  # type: ignore[arg-type]  # it draws
+    timing, random_source = RaftTiming(election_timeout_ms=timeout_ms), RandomSource()
+    drawn = {timing.draw_precedence_ms(random_source) for _ in range(20 * timeout_ms)}  # type: ignore[arg-type]  # it draws
     assert (min(drawn), max(drawn)) == (1, max(1, timeout_ms // 4))
 
 

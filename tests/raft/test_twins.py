@@ -4,8 +4,8 @@ import itertools
 import random
 
 from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch, ReplicaId, ReplicaKey
-from kraft_wire.raft.agreement import Agrees, Diverges, judge_fetch, truncation_point
-from kraft_wire.raft.elections import Outcome, is_up_to_date, outcome
+from kraft_wire.raft.divergence import Diverging, Valid, judge_fetch, truncation_point
+from kraft_wire.raft.elections import VoteOutcome, is_up_to_date, outcome
 from kraft_wire.raft.high_watermark import majority_end_offset, next_high_watermark
 from kraft_wire.raft.timing import end_quorum_backoff_ms
 from kraft_wire.raft.voters import VoterSet
@@ -18,8 +18,8 @@ def test_majority_end_is_the_largest_that_most_have_reached() -> None:
         for ends in itertools.product((None, 0, 1, 2, 3), repeat=count):
             known = [Offset(-1 if end is None else end) for end in ends]
             holding = [end for end in known if 2 * sum(e >= end for e in known) > count]
-            given = [None if end is None else Offset(end) for end in ends]
-            assert majority_end_offset(given) == max(holding)
+            counts = [None if end is None else Offset(end) for end in ends]
+            assert majority_end_offset(counts) == max(holding)
 
 
 def test_high_watermark_never_falls_and_needs_the_own_epoch() -> None:
@@ -41,11 +41,11 @@ def test_outcome_is_what_counting_all_completions_says() -> None:
             wins = [
                 2 * (sum(known.values()) + extra) > count for extra in range(len(open_ones) + 1)
             ]
-            expected = Outcome.OPEN
+            expected = VoteOutcome.OPEN
             if wins[0]:
-                expected = Outcome.WON
+                expected = VoteOutcome.WON
             elif not wins[-1]:
-                expected = Outcome.LOST
+                expected = VoteOutcome.LOST
             assert outcome(voters, known) is expected
             assert outcome(voters, {**known, ReplicaId(99): True}) is expected
 
@@ -66,20 +66,22 @@ def test_successor_waits_double_from_none_to_the_maximum() -> None:
     assert [end_quorum_backoff_ms(p, 3, 1000) for p in range(4)] == [0, 250, 500, 1000]
 
 
-def random_logs(chance: random.Random) -> tuple[MemoryLog, MemoryLog, Shelf]:
+def random_logs(random_source: random.Random) -> tuple[MemoryLog, MemoryLog, Shelf]:
     """Two logs that agree up to some point; the second has seen the newer epochs."""
     shelf, leader, follower = Shelf(), MemoryLog(), MemoryLog()
     epoch = 1
-    for _ in range(chance.randrange(6)):
-        epoch += chance.choice((0, 0, 1))
-        batch = shelf.new_batch(leader.log_end_offset, epoch, (b"x",) * chance.choice((1, 2)))
+    for _ in range(random_source.randrange(6)):
+        epoch += random_source.choice((0, 0, 1))
+        batch = shelf.new_batch(
+            leader.log_end_offset, epoch, (b"x",) * random_source.choice((1, 2))
+        )
         leader.append(batch)
         follower.append(batch)
     mine, theirs = epoch, epoch
     for log, low in ((follower, 1), (leader, 2)):
         at = mine if log is follower else theirs
-        for _ in range(chance.randrange(4)):
-            at += chance.choice((low, low, 2))
+        for _ in range(random_source.randrange(4)):
+            at += random_source.choice((low, low, 2))
             at += (at % 2) != (low % 2)  # odd epochs are the follower's, even ones the leader's
             log.append(shelf.new_batch(log.log_end_offset, at, (b"y",)))
     top = max(leader.last_epoch, follower.last_epoch) + 1
@@ -88,9 +90,9 @@ def random_logs(chance: random.Random) -> tuple[MemoryLog, MemoryLog, Shelf]:
 
 
 def test_rounds_of_divergence_end_at_the_longest_common_log() -> None:
-    chance = random.Random(7)
+    random_source = random.Random(7)
     for _ in range(2_000):
-        leader, follower, _ = random_logs(chance)
+        leader, follower, _ = random_logs(random_source)
         pairs = zip(leader.batches, follower.batches, strict=False)
         common = [a for a, b in pairs if a is b]
         shared = 0
@@ -101,13 +103,13 @@ def test_rounds_of_divergence_end_at_the_longest_common_log() -> None:
         for _ in range(12):
             end, epoch = follower.log_end_offset, follower.last_epoch
             verdict = judge_fetch(end, epoch, leader, MemorySnapshots())
-            if isinstance(verdict, Agrees):
+            if isinstance(verdict, Valid):
                 break
-            assert isinstance(verdict, Diverges)
+            assert isinstance(verdict, Diverging)
             cut = truncation_point(verdict.point, follower)
             assert shared <= cut < end, "it makes progress, and keeps what both have"
             follower.truncate(cut)
-        assert isinstance(verdict, Agrees)
+        assert isinstance(verdict, Valid)
         assert follower.log_end_offset == shared
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kraft_wire.settings.broker import BROKER_KEYS, DYNAMIC_BROKER_KEYS, OWN_DEFAULTS, OWN_KEYS
-from kraft_wire.settings.definition import ConfigKey, ListOf, Required, Scope
+from kraft_wire.settings.definition import ConfigKey, ListOf, Required, UpdateMode
 from kraft_wire.settings.group import CLIENT_METRICS_KEYS, GROUP_KEYS
 from kraft_wire.settings.key_tables import load_keys
 from kraft_wire.settings.topic import TOPIC_KEYS
@@ -38,7 +38,7 @@ def describe(key: ConfigKey) -> Row:
         row["valid"] = str(key.valid)
     if isinstance(key.valid, ListOf):
         row["list"] = [key.valid.may_be_empty, key.valid.may_be_null]
-    if key.scope is not Scope.READ_ONLY:
+    if key.scope is not UpdateMode.READ_ONLY:
         row["scope"] = key.scope.value
     if key.synonyms:
         row["synonyms"] = [[synonym.name, synonym.factor] for synonym in key.synonyms]

@@ -8,7 +8,7 @@ import pytest
 from kraft_wire.sim.crash import points
 from kraft_wire.sim.crash.harness import Outcome
 from kraft_wire.sim.crash.points import SAFEGUARDS, main, run_scenario
-from kraft_wire.sim.crash.promises import Departed, Promise, Truth
+from kraft_wire.sim.crash.promises import Departed, Promise, QuorumTruth
 from kraft_wire.sim.crash.quorum import QuorumScenario, Variant
 from kraft_wire.sim.crash.runs import LARGE_SECTOR_BYTES, Pass
 from kraft_wire.sim.crash.scenarios import SCENARIOS, Scenario
@@ -83,7 +83,7 @@ def test_equal_disks_of_two_clusters_are_two_second_starts() -> None:
 
 def test_story_is_not_judged_by_the_truth_of_another() -> None:
     class Mistaken(QuorumScenario):
-        def _true_story(self, variant: Variant, sector_bytes: int) -> Truth:
+        def _true_story(self, variant: Variant, sector_bytes: int) -> QuorumTruth:
             return super()._true_story(Variant("voters=1 seed=2", 1), sector_bytes)
 
     story = "until settled\nwrites leader 3\nkill 1\nrestart 1\nuntil settled"

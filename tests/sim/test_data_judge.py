@@ -9,7 +9,7 @@ import pytest
 from kraft_wire.metadata.records import VersionedRecord, encode_record
 from kraft_wire.model import TopicPartition, Uuid
 from kraft_wire.sim.clients.consumers import Consumer
-from kraft_wire.sim.clients.members import Member
+from kraft_wire.sim.clients.members import GroupMember
 from kraft_wire.sim.disk.file_nodes import FileNode
 from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.sim.judge.data_history import DataHistory
@@ -602,7 +602,7 @@ def test_who_is_alone_in_an_isr_stays_there_fenced() -> None:
 # -- clients ---------------------------------------------------------------------------------------
 
 
-class Told(Member):
+class Told(GroupMember):
     """A member that keeps what it asks for until somebody answers."""
 
     def __init__(self, stage: Stage) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kraft_wire.model import DiskFull, FsyncFailed, StorageError
-from kraft_wire.sim.disk.files import Fault, SimFileSystem
+from kraft_wire.sim.disk.files import DiskFault, SimFileSystem
 from kraft_wire.storage.files import File, FileSystem, LockHeld, MissingFile
 from kraft_wire.storage.os_files import OsFileSystem
 
@@ -92,7 +92,7 @@ def test_rename_may_become_visible_before_the_content() -> None:
 def test_failed_fsync_marks_its_pages_clean() -> None:
     fs, file = made_durable()
     file.pwrite(b"x", 0)
-    fs.fault = (fs.calls_count, Fault.EIO)
+    fs.fault = (fs.calls_count, DiskFault.EIO)
     with pytest.raises(FsyncFailed):
         file.fsync()
     with pytest.raises(FsyncFailed, match="failed before"):
@@ -109,7 +109,7 @@ def test_forgotten_pages_show_what_a_failed_fsync_left_on_the_platter() -> None:
         first = fs.next_atom
         fs.reached = {first + at for at in reached}.__contains__
         file.pwrite(b"lost", 0)
-        fs.fault = (fs.calls_count, Fault.EIO)
+        fs.fault = (fs.calls_count, DiskFault.EIO)
         with pytest.raises(FsyncFailed):
             file.fsync()
         again = fs.open("d/f")
@@ -123,23 +123,23 @@ def test_forgotten_pages_show_what_a_failed_fsync_left_on_the_platter() -> None:
         assert again.pread(9, 0) == b"dirty", "what waits to be written is kept"
 
 
-@pytest.mark.parametrize("fault", list(Fault))
-def test_kth_call_fails_in_its_way(fault: Fault) -> None:
+@pytest.mark.parametrize("fault", list(DiskFault))
+def test_kth_call_fails_in_its_way(fault: DiskFault) -> None:
     fs, file = made_durable()
     fs.fault = (fs.calls_count, fault)
-    if fault is Fault.EINTR:
+    if fault is DiskFault.EINTR:
         file.pwrite(b"abcd", 0)
         assert fs.read("d/f") == b"abcd"
         return
-    full = fault in (Fault.ENOSPC, Fault.EDQUOT)
+    full = fault in (DiskFault.ENOSPC, DiskFault.EDQUOT)
     with pytest.raises(DiskFull if full else StorageError):
         file.pwrite(b"abcd", 0)
-    assert fs.read("d/f") == (b"ab" if fault is Fault.SHORT_WRITE else b"")
+    assert fs.read("d/f") == (b"ab" if fault is DiskFault.SHORT_WRITE else b"")
     assert fs.failed_operation == "write"
 
 
-@pytest.mark.parametrize("fault", [Fault.ENOSPC, Fault.EDQUOT])
-def test_what_gives_room_back_is_not_refused_for_want_of_it(fault: Fault) -> None:
+@pytest.mark.parametrize("fault", [DiskFault.ENOSPC, DiskFault.EDQUOT])
+def test_what_gives_room_back_is_not_refused_for_want_of_it(fault: DiskFault) -> None:
     """As at the real door: who meets DiskFull goes on."""
     fs, file = made_durable()
     file.pwrite(b"abcd", 0)
@@ -251,6 +251,6 @@ def test_read_only_file_cannot_be_opened_for_writing() -> None:
 
 def test_failed_directory_sync_is_a_failed_fsync() -> None:
     fs, _ = made_durable()
-    fs.fault = (fs.calls_count, Fault.EROFS)
+    fs.fault = (fs.calls_count, DiskFault.EROFS)
     with pytest.raises(FsyncFailed):
         fs.sync_directory("d")

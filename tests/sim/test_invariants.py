@@ -19,7 +19,7 @@ from kraft_wire.raft.events import TimerFired
 from kraft_wire.raft.roles import Candidate
 from kraft_wire.raft.voters import VoterSet
 from kraft_wire.sim.clients.administrators import Administrator
-from kraft_wire.sim.clients.paper_brokers import PaperBroker
+from kraft_wire.sim.clients.stub_brokers import StubBroker
 from kraft_wire.sim.disk.file_nodes import FileNode
 from kraft_wire.sim.judge.election_invariants import OneVotePerEpoch as OneVote
 from kraft_wire.sim.judge.history import Operation
@@ -383,7 +383,7 @@ def committed_snapshot(world: World, data: bytes) -> SeenSnapshot:
 
 
 def test_fenced_before_its_session_ends_is_found(world: World) -> None:
-    broker = PaperBroker(world, world.traffic, world.judge, 31)
+    broker = StubBroker(world, world.traffic, world.judge, 31)
     leader = world.leader()
     assert leader is not None
     broker.epoch = 7
@@ -396,7 +396,7 @@ def test_fenced_before_its_session_ends_is_found(world: World) -> None:
 
 
 def test_silent_broker_that_stays_unfenced_is_found(world: World) -> None:
-    broker = PaperBroker(world, world.traffic, world.judge, 31)
+    broker = StubBroker(world, world.traffic, world.judge, 31)
     leader = world.leader()
     assert leader is not None
     broker.epoch = 7

@@ -112,7 +112,8 @@ BUGS = {
     ),
     "the leader's high watermark is taken before the logs agree": Planted(
         "    if m.diverging is not None:\n",
-        "    if m.diverging is not None:\n        r = r._replace(told=m.watermark)\n",
+        "    if m.diverging is not None:\n"
+        "        r = r._replace(leader_high_watermark=m.watermark)\n",
         SPLIT,
         ("CommittedReadOnly",),
     ),

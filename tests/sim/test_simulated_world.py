@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from kraft_wire.sim.judge.invariants import SAFETY, Canary
-from kraft_wire.sim.network import Connection, Network
+from kraft_wire.sim.network import Network, SimConnection
 from kraft_wire.sim.plans.plan import (
     FAULT_KINDS,
     Fault,
@@ -29,16 +29,16 @@ class Party:
         self.is_up = True
         self.seen: list[object] = []
 
-    def accepted(self, connection: Connection) -> None:
+    def accepted(self, connection: SimConnection) -> None:
         self.seen.append("accepted")
 
-    def opened(self, connection: Connection) -> None:
+    def opened(self, connection: SimConnection) -> None:
         self.seen.append("opened")
 
-    def received(self, connection: Connection, data: bytes) -> None:
+    def received(self, connection: SimConnection, data: bytes) -> None:
         self.seen.append(data)
 
-    def closed(self, connection: Connection) -> None:
+    def closed(self, connection: SimConnection) -> None:
         self.seen.append("closed")
 
 
@@ -51,7 +51,7 @@ class Wire:
         self.one, self.other = Party(1), Party(2)
         self.network.listening["other", 1] = self.other
 
-    def connect(self) -> Connection:
+    def connect(self) -> SimConnection:
         connection = self.network.dial(self.one, "other", 1, 7)
         assert connection is not None
         return connection

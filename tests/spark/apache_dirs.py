@@ -66,7 +66,7 @@ class Writer:
 
     def __init__(self, bootstrap: str, ledger: Path, seed: int) -> None:
         self._bootstrap = bootstrap
-        self._chance = random.Random(seed)
+        self._random_source = random.Random(seed)
         self._ledger = ledger.open("w", encoding="utf-8")
         self._written = 0
 
@@ -145,12 +145,12 @@ class Writer:
 
         A compacted topic takes none without a key.
         """
-        filling = self._chance.randbytes(4 * value_bytes)
+        filling = self._random_source.randbytes(4 * value_bytes)
         for number in range(count):
-            key: bytes | None = b"key-%09d" % self._chance.randrange(50_000)
+            key: bytes | None = b"key-%09d" % self._random_source.randrange(50_000)
             if number % 11 == 3 and topic != COMPACTED:
                 key = None
-            at = self._chance.randrange(3 * value_bytes)
+            at = self._random_source.randrange(3 * value_bytes)
             text = b'{"n": %d, "x": "' % number + filling[at : at + value_bytes // 3].hex().encode()
             value = None if number % 17 == 5 else text[:value_bytes]
             headers: list[tuple[str, bytes | None]] | None = None

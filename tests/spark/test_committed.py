@@ -37,7 +37,7 @@ class Opened(OsFileSystem):
 
 def write(path: Path, seed: int, *, open_from: int | None = None) -> WrittenLogs:
     """Transactions of several producers at a time, of one batch or over many segments."""
-    chance = random.Random(seed)
+    random_source = random.Random(seed)
     written = WrittenLogs(path, 1)
     written.log("money", 0, SEGMENT_BYTES)
     sequence = dict.fromkeys(range(PRODUCERS), 0)
@@ -53,14 +53,14 @@ def write(path: Path, seed: int, *, open_from: int | None = None) -> WrittenLogs
                 is_transactional=True,
                 is_open=True,
             )
-        producer = chance.randrange(PRODUCERS + 1)
+        producer = random_source.randrange(PRODUCERS + 1)
         if producer == PRODUCERS:
-            written.append("money", 0, chance.randint(1, 4))
+            written.append("money", 0, random_source.randint(1, 4))
             continue
         if producer not in fates:
-            fates[producer] = (chance.random() < 0.4, chance.choice((1, 2, 40)))
+            fates[producer] = (random_source.random() < 0.4, random_source.choice((1, 2, 40)))
         is_aborted, left = fates[producer]
-        count = chance.randint(1, 4)
+        count = random_source.randint(1, 4)
         written.append(
             "money",
             0,
@@ -186,12 +186,12 @@ def test_transaction_open_in_the_newest_segment_hides_no_older_end_of_its_produc
 @pytest.mark.parametrize("seed", range(3))
 def test_damaged_producer_snapshots_are_done_without(tmp_path: Path, seed: int) -> None:
     written = write(tmp_path / "node", seed, open_from=350)
-    chance = random.Random(seed)
+    random_source = random.Random(seed)
     snapshots = sorted((written.path / "money-0").glob("*.snapshot"))
-    for path in chance.sample(snapshots, len(snapshots) // 2):
+    for path in random_source.sample(snapshots, len(snapshots) // 2):
         data = bytearray(path.read_bytes())
-        data[chance.randrange(len(data))] ^= 1
-        path.write_bytes(data[: chance.choice((len(data), len(data) // 2))])
+        data[random_source.randrange(len(data))] ^= 1
+        path.write_bytes(data[: random_source.choice((len(data), len(data) // 2))])
     assert all_offsets(written) == committed(written)
 
 

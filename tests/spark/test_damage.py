@@ -112,11 +112,11 @@ def test_torn_end_of_a_log_is_no_damage_but_that_of_an_older_segment_is(damaged:
 def test_division_into_small_tasks_shows_the_same_batches_whatever_is_damaged(
     damaged: Path,
 ) -> None:
-    chance = random.Random(5)
+    random_source = random.Random(5)
     files = sorted(damaged.glob("*/*.log"))
     for _ in range(FAULTS):
-        file = chance.choice([each for each in files if each.stat().st_size])
-        position = chance.randrange(file.stat().st_size)
+        file = random_source.choice([each for each in files if each.stat().st_size])
+        position = random_source.randrange(file.stat().st_size)
         flip(file, position)
         divided = table_of(damaged, view="batches", **SMALL_TASKS)
         whole = table_of(damaged, view="batches")
@@ -127,11 +127,11 @@ def test_division_into_small_tasks_shows_the_same_batches_whatever_is_damaged(
 
 
 def test_index_that_lies_divides_nothing_wrongly(damaged: Path, written: WrittenLogs) -> None:
-    chance = random.Random(6)
+    random_source = random.Random(6)
     for index in sorted(damaged.glob("*/*.index")):
         data = bytearray(index.read_bytes())
         for at in range(3, len(data), 8):
-            data[at + chance.choice((0, 4))] ^= 1 << chance.randrange(8)
+            data[at + random_source.choice((0, 4))] ^= 1 << random_source.randrange(8)
         index.write_bytes(data)
     found = places(table_of(damaged, **SMALL_TASKS))
     assert found == sorted((r.topic, r.partition, r.offset) for r in written.records)

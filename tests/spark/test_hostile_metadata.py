@@ -34,24 +34,24 @@ VIEWS = ("metadata", "partitions", "snapshots", "records", "batches", "segments"
 TOPICS = (ORDERS, GONE, AGAIN)
 
 
-def senseless(chance: Random) -> Message:
+def senseless(random_source: Random) -> Message:
     """A record with random fields, mostly about a topic and a partition that are there."""
-    kind = metadata_record_class(chance.choice(TYPES))
-    record = random_message(message_table(kind.NAME), kind.MAX_VERSION, chance)
+    kind = metadata_record_class(random_source.choice(TYPES))
+    record = random_message(message_table(kind.NAME), kind.MAX_VERSION, random_source)
     for name, values in (("topic_id", TOPICS), ("partition_id", range(5))):
-        if hasattr(record, name) and chance.random() < 0.8:
-            value: Uuid | int = chance.choice(values)
+        if hasattr(record, name) and random_source.random() < 0.8:
+            value: Uuid | int = random_source.choice(values)
             setattr(record, name, value)
     return record
 
 
 def log_of_seed(seed: int) -> tuple[list[list[Message]], int]:
     """The begin of the log of the other tests with such records between, and its time."""
-    chance = Random(seed)
+    random_source = Random(seed)
     given: list[list[Message]] = []
-    for batch in batches()[: chance.randint(1, len(batches()))]:
-        given += [batch, [senseless(chance) for _ in range(chance.randint(0, 1))]]
-    return [batch for batch in given if batch], chance.choice([BEGAN_MS, 0, -1, 1 << 61])
+    for batch in batches()[: random_source.randint(1, len(batches()))]:
+        given += [batch, [senseless(random_source) for _ in range(random_source.randint(0, 1))]]
+    return [batch for batch in given if batch], random_source.choice([BEGAN_MS, 0, -1, 1 << 61])
 
 
 def refusal(read: Callable[[], object]) -> str | None:

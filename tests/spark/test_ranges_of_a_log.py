@@ -30,17 +30,17 @@ MANY_TASKS = {"maxPartitionBytes": "1", "openCostInBytes": "1", "minPartitions":
 
 def write(path: Path, seed: int, interval_bytes: int, gaps: tuple[int, ...]) -> list[range]:
     """Make one log; return the offsets of each batch."""
-    chance = random.Random(seed)
+    random_source = random.Random(seed)
     write_meta_properties(FS, str(path), MetaProperties(CLUSTER_ID, 1, None))
     directory = LogDirectory.open(FS, str(path))
     config = LogConfig(index_interval_bytes=interval_bytes, cleanup_policy=("compact",))
     log = directory.create_log(TopicPartition("t", 0), TOPIC_ID, config, 1)
     batches = []
     for _ in range(8):
-        if chance.random() < 0.3:
+        if random_source.random() < 0.3:
             log.roll(1)
-        base, count = log.log_end_offset + chance.choice(gaps), chance.randint(1, 3)
-        append(log, batch_bytes(base, count=count, size=chance.randint(0, 60)))
+        base, count = log.log_end_offset + random_source.choice(gaps), random_source.randint(1, 3)
+        append(log, batch_bytes(base, count=count, size=random_source.randint(0, 60)))
         batches.append(range(base, base + count))
         log.update_high_watermark(log.log_end_offset)
     directory.close(broker_epoch=1)
@@ -89,9 +89,9 @@ def test_the_offsets_of_micro_batches_divide_a_log_without_loss(tmp_path: Path) 
     """Whatever the seams: what one range ends at, the next one begins with."""
     batches = write(tmp_path, 5, 0, (0,))
     end = batches[-1].stop
-    chance = random.Random(5)
+    random_source = random.Random(5)
     for _ in range(4):
-        seams = sorted({0, end, *(chance.randrange(end) for _ in range(4))})
+        seams = sorted({0, end, *(random_source.randrange(end) for _ in range(4))})
         found = [
             offset
             for first, last in pairwise(seams)

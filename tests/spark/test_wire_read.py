@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pyspark.sql.types import BinaryType, StructField, StructType
 
-from kraft_wire.client.connection import BrokerConnection, CannotTalk
+from kraft_wire.client.connection import BrokerConnection, BrokerConnectionError
 from kraft_wire.columnar import records_schema
 from kraft_wire.model import TopicPartition
 from kraft_wire.spark import PipelineError
@@ -359,7 +359,7 @@ def test_answer_counts_although_the_next_request_cannot_go_out(
         nonlocal fetches
         fetches += isinstance(request, FetchRequest)
         if isinstance(request, FetchRequest) and fetches % 3 == 2:
-            raise CannotTalk("lost")
+            raise BrokerConnectionError("lost")
         post(connection, request, version=version)
 
     monkeypatch.setattr(BrokerConnection, "post", lost_now_and_then)

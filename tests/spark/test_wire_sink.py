@@ -108,8 +108,10 @@ def test_batches_that_a_topic_finds_too_large_are_written_in_smaller_ones(
 ) -> None:
     """As Apache's producer splits them; by size of batches the defaults of both differ."""
     topic = topics.create("small", 1, max_message_bytes="3000")
-    chance = random.Random(3)
-    rows = [(b"k%d" % n, chance.randbytes(chance.randrange(500))) for n in range(2000)]
+    random_source = random.Random(3)
+    rows = [
+        (b"k%d" % n, random_source.randbytes(random_source.randrange(500))) for n in range(2000)
+    ]
     keys, values = map(list, zip(*rows, strict=True))
     options = {"topic": topic, "kafka.compression.type": codec, "kafka.acks": acks}
     headers = [[{"key": "h", "value": b"%d" % n}] for n in range(2000)]
@@ -147,8 +149,8 @@ def test_topic_that_comes_behind_many_rows_of_another_is_written(topics: LiveTop
 
 def test_keys_go_where_the_default_partitioner_puts_them(topics: LiveTopics) -> None:
     ours, theirs = topics.create("ours", 7), topics.create("theirs", 7)
-    chance = random.Random(7)
-    keys = [chance.randbytes(chance.randrange(40)) for _ in range(300)]
+    random_source = random.Random(7)
+    keys = [random_source.randbytes(random_source.randrange(40)) for _ in range(300)]
     write(topics, COLUMNS, batch(key=keys, value=[b""] * 300).slice(1), topic=ours)
     write(topics, COLUMNS, batch(key=keys[:1], value=[b""]), topic=ours)
     producer = topics.producer(partitioner="murmur2")

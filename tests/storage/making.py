@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from kraft_wire.model import Offset, OffsetAndEpoch, TopicPartition, Uuid
-from kraft_wire.sim.disk.files import Fault, SimFileSystem
+from kraft_wire.sim.disk.files import DiskFault, SimFileSystem
 from kraft_wire.storage.files import FileSystem
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
@@ -23,9 +23,9 @@ class Refusing(SimFileSystem):
 
     refused: tuple[tuple[str, str], ...] = ()
 
-    def enter(self, operation: str, path: str) -> Fault | None:
+    def enter(self, operation: str, path: str) -> DiskFault | None:
         if any(operation == name and part in path for name, part in self.refused):
-            self.fault = (self.calls_count, Fault.ENOSPC)
+            self.fault = (self.calls_count, DiskFault.ENOSPC)
         return super().enter(operation, path)
 
 

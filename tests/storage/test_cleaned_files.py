@@ -1,7 +1,7 @@
 """What compaction writes is durable, indexes too, before it takes the place of what was there."""
 
 from kraft_wire.model import Offset
-from kraft_wire.sim.disk.files import Fault, SimFileSystem
+from kraft_wire.sim.disk.files import DiskFault, SimFileSystem
 from kraft_wire.storage.cleaning.cleaner import compact
 from kraft_wire.storage.log_config import LogConfig
 from tests.storage.making import DIRECTORY, append, batch_bytes, open_at
@@ -14,7 +14,7 @@ class Recording(SimFileSystem):
         super().__init__()
         self.calls: list[tuple[str, str]] = []
 
-    def enter(self, operation: str, path: str) -> Fault | None:
+    def enter(self, operation: str, path: str) -> DiskFault | None:
         self.calls.append((operation, path.removeprefix(f"{DIRECTORY}/")))
         return super().enter(operation, path)
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kraft_wire.model import DiskFull, FsyncFailed, Offset, StorageError
-from kraft_wire.sim.disk.files import Fault, SimFileSystem
+from kraft_wire.sim.disk.files import DiskFault, SimFileSystem
 from kraft_wire.storage.cleaning.cleanable import cleanable_part
 from kraft_wire.storage.cleaning.cleaner import (
     build_offset_map,
@@ -300,7 +300,7 @@ def test_a_swap_that_finds_no_room_is_undone_or_left_to_a_start() -> None:
         for at in range(8):
             put(log, b"k%d" % (at % 3), b"%d" % at)
         close_segment(log)
-        fs.fault = (fs.calls_count + call, Fault.ENOSPC)
+        fs.fault = (fs.calls_count + call, DiskFault.ENOSPC)
         error: Exception | None = None
         try:
             compact(fs, log, Offset(0), 5000)

@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 
 from kraft_wire.model import DiskFull, FsyncFailed, Offset, StorageError
-from kraft_wire.sim.disk.files import Fault, SimFileSystem
+from kraft_wire.sim.disk.files import DiskFault, SimFileSystem
 from kraft_wire.storage.cleaning.cleaner import compact
 from kraft_wire.storage.directory.checkpoints import CLEANER_OFFSETS, read_offsets
 from kraft_wire.storage.directory.log_directory import LogDirectory, note_compaction
@@ -167,7 +167,7 @@ def test_a_cut_on_a_full_disk_lowers_the_cleaner_offset_first_or_cuts_nothing(cu
         fs = SimFileSystem()
         directory = compacted(fs)
         log = directory.logs[PARTITION]
-        fs.fault = (fs.calls_count + call, Fault.ENOSPC)
+        fs.fault = (fs.calls_count + call, DiskFault.ENOSPC)
         error: Exception | None = None
         try:
             cut_log(log)
@@ -196,7 +196,7 @@ def test_a_start_lowers_the_cleaner_offset_of_a_log_that_was_cut_meanwhile() -> 
         cut(fs, D, damage)
     for call in range(60):
         disk = fs.crashed([atom.number for atom in fs.pending_atoms()])
-        disk.fault = (call, Fault.ENOSPC)
+        disk.fault = (call, DiskFault.ENOSPC)
         with suppress(StorageError, FsyncFailed):
             opened(disk)
         disk.fault = None

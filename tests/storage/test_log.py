@@ -17,7 +17,7 @@ from kraft_wire.model import (
     OffsetAndEpoch,
     StorageError,
 )
-from kraft_wire.sim.disk.files import Fault, SimFileSystem
+from kraft_wire.sim.disk.files import DiskFault, SimFileSystem
 from kraft_wire.storage.directory.log_directory import LogDirectory
 from kraft_wire.storage.directory.partition_metadata import read_topic_id
 from kraft_wire.storage.log import Log, OffsetOutOfRange
@@ -236,7 +236,7 @@ def test_segment_that_grew_and_was_sealed_during_a_flush_is_flushed_by_the_next_
 
 
 def test_failed_append_leaves_the_log_as_it_was() -> None:
-    for fault in (Fault.EIO, Fault.SHORT_WRITE, Fault.ENOSPC):
+    for fault in (DiskFault.EIO, DiskFault.SHORT_WRITE, DiskFault.ENOSPC):
         fs = SimFileSystem()
         log = open_at(fs)
         added = fill(log, 2)
@@ -261,7 +261,7 @@ def test_whichever_call_of_an_append_fails_a_clean_restart_finds_everything() ->
         fs = SimFileSystem()
         log = open_at(fs, config)
         added = fill(log, 2)
-        fs.fault = (fs.calls_count + number, Fault.ENOSPC)
+        fs.fault = (fs.calls_count + number, DiskFault.ENOSPC)
         try:
             append(log, large)
             added.append(large)
@@ -290,7 +290,7 @@ def test_an_append_that_finds_no_room_begins_no_epoch() -> None:
         fs = SimFileSystem()
         log = open_at(fs)
         added = fill(log, 2)
-        fs.fault = (fs.calls_count + number, Fault.ENOSPC)
+        fs.fault = (fs.calls_count + number, DiskFault.ENOSPC)
         with suppress(FsyncFailed):
             with pytest.raises(DiskFull):
                 append(log, data)
@@ -376,7 +376,7 @@ def test_a_log_that_is_cut_on_a_full_disk_ends_at_the_cut_and_goes_on_there() ->
         log.flush()
         fs.sync_directory("disk")
         fs.sync_directory("")
-        fs.fault = (fs.calls_count + call, Fault.ENOSPC)
+        fs.fault = (fs.calls_count + call, DiskFault.ENOSPC)
         with suppress(StorageError, FsyncFailed):
             log.truncate_to(Offset(10))
         if fs.failed_operation not in NEEDS_ROOM:
@@ -427,7 +427,7 @@ def test_a_log_that_begins_anew_on_a_full_disk_has_nothing_of_the_former_one() -
         fs = SimFileSystem()
         log = open_at(fs)
         fill(log, 20, epoch=3)
-        fs.fault = (fs.calls_count + call, Fault.ENOSPC)
+        fs.fault = (fs.calls_count + call, DiskFault.ENOSPC)
         is_usable = True
         try:
             log.truncate_fully_and_start_at(Offset(100))

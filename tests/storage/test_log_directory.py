@@ -17,7 +17,7 @@ from kraft_wire.model import (
     TopicPartition,
     Uuid,
 )
-from kraft_wire.sim.disk.files import Fault, SimFileSystem
+from kraft_wire.sim.disk.files import DiskFault, SimFileSystem
 from kraft_wire.storage.directory.checkpoint_text import CorruptCheckpoint
 from kraft_wire.storage.directory.log_directory import (
     METADATA_PARTITION,
@@ -419,7 +419,7 @@ def test_logs_made_and_deleted_together_are_settled_at_once() -> None:
 def test_disk_that_fails_while_it_is_noted_as_full_takes_the_directory_offline() -> None:
     fs = SimFileSystem()
     directory = opened(fs, ballast_bytes=4096)
-    fs.fault = (fs.calls_count, Fault.EIO)
+    fs.fault = (fs.calls_count, DiskFault.EIO)
     directory.note_error(PARTITION, DiskFull("write", "x", "full"))
     assert directory.offline is not None
     assert directory.offline.operation == "unlink"
@@ -454,8 +454,8 @@ def work(fs: SimFileSystem, acknowledged: list[bytes]) -> None:
     directory.close(broker_epoch=1)
 
 
-@pytest.mark.parametrize("fault", list(Fault))
-def test_whichever_call_fails_nothing_acknowledged_is_lost(fault: Fault) -> None:
+@pytest.mark.parametrize("fault", list(DiskFault))
+def test_whichever_call_fails_nothing_acknowledged_is_lost(fault: DiskFault) -> None:
     counting = SimFileSystem()
     counting.make_directory("disk")
     work(counting, [])
@@ -562,7 +562,7 @@ def test_start_after_any_failed_call_serves_only_what_outlasts_a_loss_of_power(
     for number in range(counting.calls_count):
         fs = formatted()
         fs.reached = lambda _: has_reached
-        fs.fault = (number, Fault.EIO)
+        fs.fault = (number, DiskFault.EIO)
         acknowledged: list[bytes] = []
         with suppress(StorageError, FsyncFailed):
             work(fs, acknowledged)

@@ -5,7 +5,7 @@ import struct
 import pytest
 
 from kraft_wire.model import FsyncFailed, Offset, StorageError
-from kraft_wire.sim.disk.files import Fault, SimFileSystem
+from kraft_wire.sim.disk.files import DiskFault, SimFileSystem
 from kraft_wire.storage.directory.checkpoint_text import CorruptCheckpoint
 from kraft_wire.storage.files import replace_file
 from kraft_wire.storage.log_config import LogConfig
@@ -54,7 +54,7 @@ def test_what_a_failed_fsync_lost_silently_is_not_served_by_the_next_process() -
         first = fs.next_atom
         fs.reached = {first + at for at in range(5) if choice >> at & 1}.__contains__
         added += fill(log, 2, size=300)
-        fs.fault = (fs.calls_count, Fault.EIO)
+        fs.fault = (fs.calls_count, DiskFault.EIO)
         with pytest.raises(FsyncFailed):
             log.flush()
         try:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kraft_wire.model import FsyncFailed, Offset, StorageError
 from kraft_wire.sim.disk.files import SimFileSystem
-from kraft_wire.sim.disk.open_files import Fault
+from kraft_wire.sim.disk.open_files import DiskFault
 from kraft_wire.storage.cleaning.retention import apply_retention, newest_ms
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
@@ -150,7 +150,7 @@ def test_what_is_left_is_found_where_the_disk_had_no_room_to_note_what_went() ->
         log.update_config(LogConfig(segment_bytes=400, retention_bytes=log.size_bytes - 1_200))
         fs = log._fs
         assert isinstance(fs, SimFileSystem)
-        fs.fault = (fs.calls_count + call, Fault.ENOSPC)
+        fs.fault = (fs.calls_count + call, DiskFault.ENOSPC)
         with suppress(StorageError, FsyncFailed):
             apply_retention(log, 2_000_000)
         if fs.failed_operation not in ("open", "write", "rename"):

@@ -62,31 +62,31 @@ def body_of(records: list[Record]) -> bytes:
     return bytes(build_batch(records)[61:])
 
 
-def spoiled(data: bytes, chance: random.Random) -> bytes:
+def spoiled(data: bytes, random_source: random.Random) -> bytes:
     """The bytes with one bit turned."""
     changed = bytearray(data)
-    changed[chance.randrange(len(changed))] ^= 1 << chance.randrange(8)
+    changed[random_source.randrange(len(changed))] ^= 1 << random_source.randrange(8)
     return bytes(changed)
 
 
 def odd_batches() -> Iterator[bytes]:
     """Every case, always the same."""
-    chance = random.Random(SEED)
+    random_source = random.Random(SEED)
     records = [
-        Record(b"key%d" % index, chance.randbytes(9) + b"x" * 20 * index, timestamp=index)
+        Record(b"key%d" % index, random_source.randbytes(9) + b"x" * 20 * index, timestamp=index)
         for index in range(4)
     ]
     raw = body_of(records)
-    for codec, body, count in _bodies(raw, len(records), chance):
+    for codec, body, count in _bodies(raw, len(records), random_source):
         yield batch_around(codec, body, count)
-    yield from _spoiled_headers(chance)
+    yield from _spoiled_headers(random_source)
     for magic in (0, 1):
-        yield from _old_wrappers(magic, chance)
-        yield from _old_messages(magic, chance)
+        yield from _old_wrappers(magic, random_source)
+        yield from _old_messages(magic, random_source)
 
 
-def _bodies(raw: bytes, count: int, chance: random.Random) -> Iterator[Body]:
-    for codec, compressed in _odd_streams(raw, chance):
+def _bodies(raw: bytes, count: int, random_source: random.Random) -> Iterator[Body]:
+    for codec, compressed in _odd_streams(raw, random_source):
         yield codec, compressed, count
     packers: tuple[tuple[int, Callable[[bytes], bytes]], ...] = (
         (0, bytes),
@@ -102,12 +102,14 @@ def _bodies(raw: bytes, count: int, chance: random.Random) -> Iterator[Body]:
             yield codec, pack(raw), declared
         yield codec, b"garbage", 0
         for _ in range(12):
-            yield codec, spoiled(pack(raw), chance), count
+            yield codec, spoiled(pack(raw), random_source), count
     for _ in range(60):
         changed = bytearray(raw)
-        changed[chance.randrange(len(raw))] = chance.choice([0, 1, 2, 0x7F, 0x80, 0xFF])
+        changed[random_source.randrange(len(raw))] = random_source.choice(
+            [0, 1, 2, 0x7F, 0x80, 0xFF]
+        )
         yield 0, bytes(changed), count
-    yield from _odd_texts(chance)
+    yield from _odd_texts(random_source)
     yield from _odd_varints()
 
 
@@ -121,7 +123,7 @@ def zstd_of(data: bytes) -> bytes:
     return zstandard.ZstdCompressor().compress(data)
 
 
-def _odd_streams(raw: bytes, chance: random.Random) -> Iterator[tuple[int, bytes]]:
+def _odd_streams(raw: bytes, random_source: random.Random) -> Iterator[tuple[int, bytes]]:
     whole = gzip_of(raw)
     for rest in (b"junk", gzip_of(b""), gzip_of(b"more"), b"\x1f\x8b\x08" + bytes(40)):
         yield 1, whole + rest
@@ -134,9 +136,9 @@ def _odd_streams(raw: bytes, chance: random.Random) -> Iterator[tuple[int, bytes
         for stream in (frame, frame + b"junk", frame[:-1], frame[:-4], frame[:-5], frame[:6]):
             yield 3, stream
         for _ in range(4):
-            yield 3, spoiled(frame[:20], chance) + frame[20:]
+            yield 3, spoiled(frame[:20], random_source) + frame[20:]
         for _ in range(2):
-            yield 3, spoiled(frame, chance)
+            yield 3, spoiled(frame, random_source)
     yield from ((4, stream) for stream in _zstd_streams(raw))
 
 
@@ -177,7 +179,7 @@ def _zstd_streams(raw: bytes) -> Iterator[bytes]:
     yield from (whole[:-1], whole[:3], b"\x28\xb5\x2f\xfd\x60\x40\x00\x01\x00\x00")
 
 
-def _odd_texts(chance: random.Random) -> Iterator[Body]:
+def _odd_texts(random_source: random.Random) -> Iterator[Body]:
     """Header keys that are no UTF-8."""
     texts = [
         *(b"\xed\xa0\x80", b"\xed\xa0", b"\xed\xa0A", b"a\xed\xb0\x80\xed", b"\xe0\x80\x80"),
@@ -192,7 +194,7 @@ def _odd_texts(chance: random.Random) -> Iterator[Body]:
         *(b"\xf4\x90\x80\x80", b"\xf0\x80\x80\x80", b"\xed\xa0\x80\xed\xb0\x80"),
     ]
     pieces = [0xED, 0xA0, 0x80, 0xE0, 0xF0, 0x90, 0x41, 0xF4, 0xC2]
-    texts += [bytes(chance.choices(pieces, k=8)) for _ in range(20)]
+    texts += [bytes(random_source.choices(pieces, k=8)) for _ in range(20)]
     for text in texts:
         record = bytearray(b"\0\0\0\1\1\2")
         append_varint(record, len(text))
@@ -223,7 +225,7 @@ def _sized(record: bytes) -> bytes:
     return bytes(body) + record
 
 
-def _spoiled_headers(chance: random.Random) -> Iterator[bytes]:
+def _spoiled_headers(random_source: random.Random) -> Iterator[bytes]:
     batch = bytes(build_batch([Record(b"k", b"v", timestamp=5)], base_offset=4))
     for length in (0x7FFFFFFF, 0x7FFFFFF3, 0x7FFFFFF4, 14, 48, 49, 13, 0, -1):
         yield batch[:8] + struct.pack(">i", length) + batch[12:]
@@ -234,8 +236,10 @@ def _spoiled_headers(chance: random.Random) -> Iterator[bytes]:
         yield batch[:size]
         yield batch + batch[:size]
     for _ in range(80):
-        at = chance.randrange(21, 61)
-        lie = chance.choice([b"\xff" * 4, b"\x7f\xff\xff\xff", b"\x80\0\0\0", b"\0\0\0\1", b"\xff"])
+        at = random_source.randrange(21, 61)
+        lie = random_source.choice(
+            [b"\xff" * 4, b"\x7f\xff\xff\xff", b"\x80\0\0\0", b"\0\0\0\1", b"\xff"]
+        )
         yield checked((batch[:at] + lie + batch[at + len(lie) :])[: len(batch)])
 
 
@@ -260,7 +264,7 @@ def old_message(
     return struct.pack(">qi", offset, len(body)) + body
 
 
-def _old_wrappers(magic: int, chance: random.Random) -> Iterator[bytes]:
+def _old_wrappers(magic: int, random_source: random.Random) -> Iterator[bytes]:
     packers: tuple[tuple[int, Callable[[bytes], bytes]], ...] = (
         *((1, gzip_of), (2, snappy_compress), (2, snappy_compress_raw), (3, lz4_compress)),
         *((3, lz4_compress_magic_0), (4, zstd_of), (5, bytes)),
@@ -269,7 +273,7 @@ def _old_wrappers(magic: int, chance: random.Random) -> Iterator[bytes]:
         inner = b"".join(old_message(at, inner_magic, 0, b"k", b"v%d" % at) for at in range(3))
         for codec, pack in packers:
             for offset in (0, 1, 2, 10, -1):
-                attributes = codec | chance.choice([0, 8])
+                attributes = codec | random_source.choice([0, 8])
                 yield old_message(offset, magic, attributes, None, pack(inner))
         for odd in (
             *(inner[:-3], inner + b"\0\0", b"", inner[:10], inner + bytes(12)),
@@ -282,11 +286,11 @@ def _old_wrappers(magic: int, chance: random.Random) -> Iterator[bytes]:
             yield old_message(9, magic, 1, None, gzip_of(odd))
 
 
-def _old_messages(magic: int, chance: random.Random) -> Iterator[bytes]:
+def _old_messages(magic: int, random_source: random.Random) -> Iterator[bytes]:
     for _ in range(40):
-        blobs = [chance.choice([None, b"", b"abc"]) for _ in range(2)]
+        blobs = [random_source.choice([None, b"", b"abc"]) for _ in range(2)]
         message = bytearray(old_message(3, magic, 0, *blobs))
-        message[chance.randrange(16, len(message))] = chance.randrange(256)
+        message[random_source.randrange(16, len(message))] = random_source.randrange(256)
         struct.pack_into(">I", message, 12, zlib.crc32(bytes(message[16:])))
         yield bytes(message)
     message = old_message(3, magic, 0, b"k", b"v")

@@ -5,25 +5,25 @@ files of a replica, `tasks` are what a worker does, `run` plans and spreads them
 a user gives beside the directories.
 """
 
+from kraft_wire.audit.collector.inputs import checks_of, read_high_watermarks, read_ledger_file
 from kraft_wire.audit.collector.run import AuditPlan, AuditResult, plan_audit, run_audit
 from kraft_wire.audit.collector.sources import CannotAudit, PartitionReplicas, list_sources
 from kraft_wire.audit.collector.tasks import (
     Extent,
-    Outcome,
     PartitionTask,
+    TaskResult,
     run_snapshots,
     run_tasks,
 )
-from kraft_wire.audit.collector.told import checks_of, read_high_watermarks, read_ledger_file
 
 __all__ = [
     "AuditPlan",
     "AuditResult",
     "CannotAudit",
     "Extent",
-    "Outcome",
     "PartitionReplicas",
     "PartitionTask",
+    "TaskResult",
     "checks_of",
     "list_sources",
     "plan_audit",

@@ -53,10 +53,10 @@ def _offsets(fs: FileSystem, path: str) -> dict[TopicPartition, Offset]:
 
 def highest_watermarks(
     checkpointed: Iterable[Mapping[TopicPartition, Offset]],
-    told: Mapping[tuple[str, int], int],
+    reported: Mapping[tuple[str, int], int],
 ) -> dict[tuple[str, int], int]:
     """Return the largest high watermark of each partition, told or checkpointed anywhere."""
-    highest = dict(told)
+    highest = dict(reported)
     for known in checkpointed:
         for key, offset in known.items():
             highest[key] = max(int(offset), highest.get(key, 0))

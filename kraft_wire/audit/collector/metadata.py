@@ -18,7 +18,7 @@ from kraft_wire.audit.comparison import disagreements
 from kraft_wire.audit.fault import END_OF_LOG
 from kraft_wire.audit.finding import Finding
 from kraft_wire.audit.layout import Layout, layout_of
-from kraft_wire.audit.metadata_facts import ClusterFacts, MetadataFold
+from kraft_wire.audit.metadata_facts import MetadataFacts, MetadataFold
 from kraft_wire.audit.replica_checks import epoch_faults
 from kraft_wire.audit.snapshot_checks import SnapshotCopy, check_snapshot
 from kraft_wire.columnar import PartitionFiles, batch_columns, read_windows
@@ -48,7 +48,7 @@ _VERSION_BYTES: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class MetadataBatch:
+class CollectedBatch:
     """One batch of data records of the log or of a snapshot."""
 
     base_offset: int
@@ -134,7 +134,7 @@ class MetadataLog:
         holders = {each.node for files in beyond.values() for each in files}
         return frozenset(beyond) if 2 * len(holders) < len(self.copies) else frozenset()
 
-    def batches(self, offset: int) -> Iterator[MetadataBatch]:
+    def batches(self, offset: int) -> Iterator[CollectedBatch]:
         """Yield the batches of data records from an offset on, up to the first damage."""
         if self._best < 0:
             return
@@ -198,7 +198,7 @@ def _outvoted(layouts: Sequence[Layout]) -> list[str]:
     return [node for nodes in odd if 2 * len(nodes) < len(layouts) for node in nodes]
 
 
-def _batch_of(batch: RecordBatch) -> MetadataBatch:
+def _batch_of(batch: RecordBatch) -> CollectedBatch:
     values = (
         []
         if batch.is_control
@@ -207,7 +207,7 @@ def _batch_of(batch: RecordBatch) -> MetadataBatch:
         ]
     )
     last = batch.next_offset - 1
-    return MetadataBatch(batch.base_offset, last, batch.partition_leader_epoch, values)
+    return CollectedBatch(batch.base_offset, last, batch.partition_leader_epoch, values)
 
 
 def quorum_high_watermark(fs: FileSystem, log: MetadataLog) -> int:
@@ -224,10 +224,10 @@ def quorum_high_watermark(fs: FileSystem, log: MetadataLog) -> int:
     return max(known, default=-1)
 
 
-def cluster_facts(fs: FileSystem, log: MetadataLog) -> ClusterFacts:
+def cluster_facts(fs: FileSystem, log: MetadataLog) -> MetadataFacts:
     """Fold the end of the metadata log: from its beginning, or from the newest usable snapshot."""
     if not log.copies:
-        return ClusterFacts()
+        return MetadataFacts()
     fold = MetadataFold()
     begin = 0
     unreached = log.unreached()
@@ -372,7 +372,7 @@ class _StrictFold:
     def __init__(self, log: MetadataLog) -> None:
         self._log = log
         self._loader: MetadataLoader | None = None
-        self._batches: Iterator[MetadataBatch] = iter(())
+        self._batches: Iterator[CollectedBatch] = iter(())
         if log.layouts and log.start == 0:
             self._loader, self._batches = MetadataLoader(), log.batches(0)
         self._end = 0

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from kraft_wire.audit.index_checks import OFFSET_ENTRY, TIME_ENTRY, SegmentIndexes
+from kraft_wire.audit.index_checks import OFFSET_ENTRY, TIME_ENTRY, SegmentIndexEntries
 from kraft_wire.audit.layout import Layout
 from kraft_wire.audit.ledger import Acknowledged, wanted_offsets
 from kraft_wire.audit.partition_audit import METADATA_TOPIC
@@ -165,12 +165,14 @@ def _leader_epochs(fs: FileSystem, directory: str) -> tuple[list[tuple[int, int]
     return [(int(epoch), int(offset)) for epoch, offset in epochs.entries], ""
 
 
-def read_indexes(fs: FileSystem, files: PartitionFiles, segment: SegmentFile) -> SegmentIndexes:
+def read_indexes(
+    fs: FileSystem, files: PartitionFiles, segment: SegmentFile
+) -> SegmentIndexEntries:
     """Return the entries of both indexes of a segment; a missing file has none."""
     stem = f"{files.directory}/{segment.file.removesuffix(LOG_SUFFIX)}"
     offsets, odd_offsets = _entries(fs, f"{stem}.index", OFFSET_ENTRY)
     times, odd_times = _entries(fs, f"{stem}.timeindex", TIME_ENTRY)
-    return SegmentIndexes(
+    return SegmentIndexEntries(
         segment.base_offset,
         _size_bytes(fs, f"{files.directory}/{segment.file}"),
         offsets["relative_offset"].astype(np.int64),

@@ -19,7 +19,6 @@ from concurrent.futures import (
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kraft_wire.audit.collector.absent import Absentees, directory_ids
 from kraft_wire.audit.collector.checkpoints import (
     checkpointed_watermarks,
     cleaned_partitions,
@@ -27,11 +26,12 @@ from kraft_wire.audit.collector.checkpoints import (
     highest_watermarks,
 )
 from kraft_wire.audit.collector.metadata import MetadataLog, cluster_facts, quorum_high_watermark
+from kraft_wire.audit.collector.missing_replicas import MissingReplicas, directory_ids
 from kraft_wire.audit.collector.sources import CannotAudit, list_sources, node_directories
 from kraft_wire.audit.collector.tasks import (
-    Outcome,
     PartitionTask,
     ReadSegment,
+    TaskResult,
     judge_task,
     run_segment,
     run_snapshots,
@@ -73,11 +73,11 @@ class AuditPlan:
     def known_findings(self, checks: Collection[str]) -> list[Finding]:
         """Return those of the given propositions; what was acknowledged names a loss better."""
         chosen = [each for each in self.findings if each.check in checks]
-        told = {(each.topic, each.partition) for each in chosen if each.check == "acknowledged"}
+        reported = {(each.topic, each.partition) for each in chosen if each.check == "acknowledged"}
         return [
             each
             for each in chosen
-            if each.check == "acknowledged" or (each.topic, each.partition) not in told
+            if each.check == "acknowledged" or (each.topic, each.partition) not in reported
         ]
 
     @property
@@ -104,7 +104,7 @@ class AuditPlan:
 class AuditResult:
     """Everything that an audit found."""
 
-    outcome: Outcome
+    outcome: TaskResult
     nodes: list[str]
     partitions: int
 
@@ -146,7 +146,7 @@ def plan_audit(
     except StorageError as error:
         raise CannotAudit(str(error)) from error
     sources = list_sources(fs, checkpointed)
-    told, lines = high_watermarks or {}, ledger or {}
+    reported, lines = high_watermarks or {}, ledger or {}
     copies = [
         files for source in sources if source.topic == METADATA_TOPIC for files in source.replicas
     ]
@@ -154,22 +154,22 @@ def plan_audit(
         log = MetadataLog(fs, copies)
         facts = cluster_facts(fs, log)
         quorum = quorum_high_watermark(fs, log)
-        absentees = Absentees(facts, sources, directory_ids(fs, directories))
+        missing_replicas = MissingReplicas(facts, sources, directory_ids(fs, directories))
         cleaned = cleaned_partitions(fs, directories)
-        seen = highest_watermarks(checkpointed.values(), told)
-        known_findings = absentees.findings(seen, lines)
+        seen = highest_watermarks(checkpointed.values(), reported)
+        known_findings = missing_replicas.findings(seen, lines)
         known_findings += damaged_checkpoints(fs, directories)
     except StorageError as error:
         raise CannotAudit(str(error)) from error
     known = {(source.topic, source.partition) for source in sources}
-    for what, named in (("the ledger", lines), ("the high watermarks", told)):
+    for what, named in (("the ledger", lines), ("the high watermarks", reported)):
         for topic, partition in named:
-            if (topic, partition) not in known and (topic, partition) not in absentees:
+            if (topic, partition) not in known and (topic, partition) not in missing_replicas:
                 raise CannotAudit(f"{what}: no directory holds {topic}-{partition}")
     tasks = []
     for source in sources:
         key = (source.topic, source.partition)
-        watermark = told.get(key, quorum if source.topic == METADATA_TOPIC else NO_OFFSET)
+        watermark = reported.get(key, quorum if source.topic == METADATA_TOPIC else NO_OFFSET)
         tasks.append(
             PartitionTask(
                 source,
@@ -214,8 +214,8 @@ def _run_here(
     snapshots: Sequence[PartitionFiles],
     checks: Collection[str],
     progress: Callable[[int], None],
-) -> Outcome:
-    outcome = run_snapshots(snapshots) if snapshots else Outcome()
+) -> TaskResult:
+    outcome = run_snapshots(snapshots) if snapshots else TaskResult()
     for task in plan.tasks:
         done = run_tasks([task], checks)
         progress(done.size_bytes)
@@ -248,10 +248,10 @@ class _Pool:
         self._progress = progress
         share = plan.size_bytes // (processes * _PACKS_PER_PROCESS)
         self._pack_bytes = min(max(share, _PACK_BYTES_MIN), _PACK_BYTES_MAX)
-        self._outcome = Outcome()
+        self._outcome = TaskResult()
         self._under_way: dict[Future[Any], Callable[[Any], None]] = {}
 
-    def run(self, snapshots: Sequence[PartitionFiles]) -> Outcome:
+    def run(self, snapshots: Sequence[PartitionFiles]) -> TaskResult:
         """Run everything and return the sum."""
         context = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(
@@ -308,10 +308,10 @@ class _Pool:
             if not keep:
                 return
 
-    def _add(self, outcome: Outcome) -> None:
+    def _add(self, outcome: TaskResult) -> None:
         self._outcome.add(outcome)
 
-    def _add_pack(self, outcome: Outcome) -> None:
+    def _add_pack(self, outcome: TaskResult) -> None:
         self._progress(outcome.size_bytes)
         self._outcome.add(outcome)
 

@@ -32,9 +32,9 @@ from kraft_wire.storage.os_files import OsFileSystem
 
 __all__ = [
     "Extent",
-    "Outcome",
     "PartitionTask",
     "ReadSegment",
+    "TaskResult",
     "judge_task",
     "run_segment",
     "run_snapshots",
@@ -78,7 +78,7 @@ class Extent:
 
 
 @dataclass(slots=True)
-class Outcome:
+class TaskResult:
     """What was found and how much was read."""
 
     findings: list[Finding] = field(default_factory=list)
@@ -86,7 +86,7 @@ class Outcome:
     batches: int = 0
     size_bytes: int = 0
 
-    def add(self, other: "Outcome") -> None:
+    def add(self, other: "TaskResult") -> None:
         """Take another outcome in."""
         self.findings += other.findings
         self.extents += other.extents
@@ -96,9 +96,9 @@ class Outcome:
 
 def run_tasks(
     tasks: Sequence[PartitionTask], checks: Collection[str] = CHECKS, fs: FileSystem | None = None
-) -> Outcome:
+) -> TaskResult:
     """Read and judge some partitions."""
-    outcome = Outcome()
+    outcome = TaskResult()
     for task in tasks:
         outcome.add(judge_task(fs or OsFileSystem(), task, checks))
     return outcome
@@ -109,10 +109,10 @@ def run_segment(work: ReadSegment) -> Batches:
     return read_segment(OsFileSystem(), work.files, work.segment)
 
 
-def run_snapshots(copies: Sequence[PartitionFiles]) -> Outcome:
+def run_snapshots(copies: Sequence[PartitionFiles]) -> TaskResult:
     """Judge the metadata snapshots of all nodes."""
     fs = OsFileSystem()
-    return Outcome(audit_snapshots(fs, MetadataLog(fs, copies)))
+    return TaskResult(audit_snapshots(fs, MetadataLog(fs, copies)))
 
 
 def judge_task(
@@ -120,13 +120,15 @@ def judge_task(
     task: PartitionTask,
     checks: Collection[str] = CHECKS,
     read: Sequence[Sequence[Batches]] | None = None,
-) -> Outcome:
+) -> TaskResult:
     """Judge one partition; `read` are the batches by replica and segment, if read already."""
     listed = task.source.replicas
-    given: Sequence[Sequence[Batches] | None] = [None] * len(listed) if read is None else read
+    batches_of_replicas: Sequence[Sequence[Batches] | None] = (
+        [None] * len(listed) if read is None else read
+    )
     found = [
         (own, replica)
-        for own, batches in zip(listed, given, strict=True)
+        for own, batches in zip(listed, batches_of_replicas, strict=True)
         if (replica := read_replica(fs, own, task.is_compacted, batches)) is not None
     ]
     judgement = judge_partition([replica for _, replica in found], task.facts)
@@ -141,7 +143,7 @@ def judge_task(
     if "index" in checks:
         for own, layout in zip(files, judgement.layouts, strict=True):
             findings += _index_findings(fs, own, layout, faults)
-    outcome = Outcome([each for each in findings if each.check in checks])
+    outcome = TaskResult([each for each in findings if each.check in checks])
     for own, layout in zip(files, judgement.layouts, strict=True):
         batches = layout.replica.batches
         outcome.batches += int(batches.is_batch.sum())
@@ -202,10 +204,10 @@ def _with_ledger(fs: FileSystem, task: PartitionTask, judged: PartitionJudgement
         for finding in check_acknowledged(leader, task.ledger, *found)
         if not explains(damage, node, finding.offset)
     ]
-    return [fault for fault in judged.faults if not _is_told_by(fault, node, lost)] + lost
+    return [fault for fault in judged.faults if not _is_explained_by(fault, node, lost)] + lost
 
 
-def _is_told_by(fault: Fault, node: str, lost: Sequence[Fault]) -> bool:
+def _is_explained_by(fault: Fault, node: str, lost: Sequence[Fault]) -> bool:
     if fault.finding.check not in _LOSS or node not in fault.finding.nodes:
         return False
     return any(fault.first_offset <= each.first_offset < fault.end_offset for each in lost)

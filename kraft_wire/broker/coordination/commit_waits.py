@@ -8,14 +8,14 @@ from kraft_wire.broker.coordination.append_errors import coordinator_error
 from kraft_wire.broker.coordination.clock_reading import ClockReading
 from kraft_wire.broker.coordination.topic import CoordinatorTopic
 from kraft_wire.broker.partition import Partition
-from kraft_wire.broker.purgatory import OperationPurgatory, ParkedOperation
+from kraft_wire.broker.purgatory import DelayedOperation, DelayedOperationPurgatory
 from kraft_wire.model import Offset, TopicPartition
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.message import Message
 
-__all__ = ["CommitHeard", "CommitWaits"]
+__all__ = ["CommitCallback", "CommitWaits"]
 
-CommitHeard: TypeAlias = Callable[[ErrorCode, ClockReading], None]
+CommitCallback: TypeAlias = Callable[[ErrorCode, ClockReading], None]
 """Called once, with NONE when records are committed, else with an error for clients."""
 
 _ALL_IN_SYNC: Final = -1
@@ -27,7 +27,7 @@ class CommitWaits:
     def __init__(
         self,
         topic: CoordinatorTopic,
-        operations: OperationPurgatory,
+        operations: DelayedOperationPurgatory,
         complete: Callable[[ReplyTo, Message], None],
         now_ms: Callable[[], int],
     ) -> None:
@@ -58,9 +58,9 @@ class CommitWaits:
         return PARKED
 
     def await_commit(
-        self, partition: int, offset: int, at: ClockReading, heard: CommitHeard
+        self, partition: int, offset: int, at: ClockReading, on_committed: CommitCallback
     ) -> None:
-        """Call `heard` once the ISR has what lies below an offset, or never will in time.
+        """Call `on_committed` once the ISR has what lies below an offset, or never will in time.
 
         The coordinator itself waits: no connection that closes ends it.
         """
@@ -70,7 +70,7 @@ class CommitWaits:
 
         def finish(errors: dict[TopicPartition, ErrorCode]) -> None:
             error = coordinator_error(errors.get(name, ErrorCode.NONE))
-            heard(error, ClockReading(max(at.now_ms, self._now_ms()), at.wall_ms))
+            on_committed(error, ClockReading(max(at.now_ms, self._now_ms()), at.wall_ms))
 
         self._park(no_connection, at.now_ms, {partition: offset}, finish)
 
@@ -87,7 +87,7 @@ class CommitWaits:
             for partition, offset in required.items()
         }
         self._operations.park(
-            ParkedOperation(reply_to, deadline_ms, offsets, _acknowledgement, finish)
+            DelayedOperation(reply_to, deadline_ms, offsets, _acknowledgement, finish)
         )
 
 

@@ -245,11 +245,11 @@ class CoordinatorRuntime(Generic[_Shard]):
             return
         loading.awaits_commit = True
 
-        def heard(error: ErrorCode, then: ClockReading) -> None:
+        def on_committed(error: ErrorCode, then: ClockReading) -> None:
             if self._loading.get(partition) is loading:  # else it is led no more, or anew
                 self._finish(partition, loading, then)
 
-        self._commits.await_commit(partition, loading.next_offset, at, heard)
+        self._commits.await_commit(partition, loading.next_offset, at, on_committed)
 
     def _loaded(self, partition: int, loading: _Loading[_Shard], at: ClockReading) -> None:
         del self._loading[partition]

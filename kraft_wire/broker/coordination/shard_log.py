@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from kraft_wire.broker.coordination.append_errors import coordinator_error
 from kraft_wire.broker.coordination.clock_reading import ClockReading
-from kraft_wire.broker.coordination.commit_waits import CommitHeard, CommitWaits
+from kraft_wire.broker.coordination.commit_waits import CommitCallback, CommitWaits
 from kraft_wire.broker.coordination.log import Appended, CoordinatorLog, CoordinatorRecord
 from kraft_wire.wire.generated.error_code import ErrorCode
 
@@ -30,9 +30,9 @@ class ShardLog:
         appended = self._log.append_for_later(self.partition, records, at)
         return Appended(coordinator_error(appended.error), appended.safe_at)
 
-    def await_commit(self, safe_at: int, at: ClockReading, heard: CommitHeard) -> None:
-        """Call `heard` once the high watermark is there, or will not be in time."""
-        self._commits.await_commit(self.partition, safe_at, at, heard)
+    def await_commit(self, safe_at: int, at: ClockReading, on_committed: CommitCallback) -> None:
+        """Call `on_committed` once the high watermark is there, or will not be in time."""
+        self._commits.await_commit(self.partition, safe_at, at, on_committed)
 
     def high_watermark(self) -> int:
         """Return the end of what is committed."""

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from kraft_wire.broker.fetching.fetch_session import FetchSession, PartitionKey, WantedPartition
-from kraft_wire.model import Chance
+from kraft_wire.model import RandomSource
 
 __all__ = ["NO_SESSION", "FetchSessionShard", "PartitionBudget"]
 
@@ -53,7 +53,7 @@ class FetchSessionShard:
         first_id: int,
         end_id: int,
         eviction_ms: int,
-        chance: Chance,
+        random_source: RandomSource,
         budget: PartitionBudget,
     ) -> None:
         assert 0 < first_id < end_id, (first_id, end_id)
@@ -62,7 +62,7 @@ class FetchSessionShard:
         self._first_id = first_id
         self._end_id = end_id
         self._eviction_ms = eviction_ms
-        self._chance = chance
+        self._random_source = random_source
         self._sessions: dict[int, FetchSession] = {}
         self._evictable_by_all: list[EvictionKey] = []
         self._evictable_by_followers: list[EvictionKey] = []
@@ -140,7 +140,7 @@ class FetchSessionShard:
 
     def _draw_id(self) -> int:
         while True:
-            drawn = self._first_id + self._chance.below(self._end_id - self._first_id)
+            drawn = self._first_id + self._random_source.below(self._end_id - self._first_id)
             if drawn not in self._sessions:
                 return drawn
 

@@ -37,7 +37,7 @@ from kraft_wire.broker.fetching.fetch_session_shard import (
     FetchSessionShard,
     PartitionBudget,
 )
-from kraft_wire.model import Chance
+from kraft_wire.model import RandomSource
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import FetchRequest
 
@@ -77,7 +77,7 @@ class FetchSessionCache:
     def __init__(
         self,
         slots: int,
-        chance: Chance,
+        random_source: RandomSource,
         *,
         partitions: int = DEFAULT_PARTITIONS,
         eviction_ms: int = EVICTION_MS,
@@ -91,7 +91,7 @@ class FetchSessionCache:
                 max(1, number * IDS_PER_SHARD),
                 (number + 1) * IDS_PER_SHARD,
                 eviction_ms,
-                chance,
+                random_source,
                 self._budget,
             )
             for number in range(shards)

@@ -11,9 +11,9 @@ from kraft_wire.broker.groups.coordinator import GroupCoordinator
 from kraft_wire.broker.groups.environment import GroupEnvironment
 from kraft_wire.broker.metadata.metadata_cache import OFFSETS_TOPIC
 from kraft_wire.broker.partition import Partition
-from kraft_wire.broker.purgatory import OperationPurgatory
+from kraft_wire.broker.purgatory import DelayedOperationPurgatory
 from kraft_wire.broker.settings import BrokerSettings
-from kraft_wire.model import Chance, Offset
+from kraft_wire.model import Offset, RandomSource
 from kraft_wire.wire.compression.codecs import Compression
 from kraft_wire.wire.message import Message
 
@@ -34,11 +34,11 @@ def group_coordinator(
     *,
     node_id: int,
     settings: Callable[[], BrokerSettings],
-    chance: Chance,
+    random_source: RandomSource,
     partition: Callable[[str, int], Partition | None],
     appended: Callable[[Partition], None],
     flushed: Callable[[Mapping[tuple[str, int], Offset], int], None],
-    operations: OperationPurgatory,
+    operations: DelayedOperationPurgatory,
     complete: Callable[[ReplyTo, Message], None],
     ask_controller: Callable[[Message, Callable[[Message], None]], None],
     now_ms: Callable[[], int],
@@ -57,6 +57,6 @@ def group_coordinator(
     )
     commits = CommitWaits(topic, operations, complete, now_ms)
     memory = MemoryUse(lambda: settings().group_coordinator_memory_max_bytes)
-    env = GroupEnvironment(settings, chance, complete, commits, memory)
+    env = GroupEnvironment(settings, random_source, complete, commits, memory)
     creation = CoordinatorTopicCreation(OFFSETS_TOPIC, ask_controller)
     return GroupCoordinator(node_id, topic, log, env, creation)

@@ -7,7 +7,7 @@ from kraft_wire.broker.coordination.commit_waits import CommitWaits
 from kraft_wire.broker.coordination.memory import MemoryUse
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.frozen import frozen
-from kraft_wire.model import Chance
+from kraft_wire.model import RandomSource
 from kraft_wire.wire.message import Message
 
 __all__ = ["GroupEnvironment"]
@@ -19,7 +19,7 @@ class GroupEnvironment:
 
     settings: Callable[[], BrokerSettings]
     """Read at each use: a dynamic change replaces the settings as a whole."""
-    chance: Chance
+    random_source: RandomSource
     complete: Callable[[ReplyTo, Message], None]
     """Answers a parked request; a connection that is gone makes it do nothing."""
     commits: CommitWaits

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from kraft_wire.broker.coordination.clock_reading import ClockReading
 from kraft_wire.broker.groups.classic.rebalance import group_loaded, tick
 from kraft_wire.broker.groups.offsets.expiry import delete_offsets_of_topics, expire_offsets
-from kraft_wire.broker.groups.replay import Replay
+from kraft_wire.broker.groups.replay import CoordinatorReplay
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -23,7 +23,7 @@ class GroupPartition:
 
     def __init__(self, shard: GroupShard) -> None:
         self.shard = shard
-        self._replay = Replay(shard)
+        self._replay = CoordinatorReplay(shard)
 
     @property
     def ignored(self) -> Mapping[str, int]:

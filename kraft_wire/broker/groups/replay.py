@@ -1,6 +1,6 @@
 """Reading a partition of `__consumer_offsets` back: record type to change of the shard.
 
-Records of other protocols' groups are kept in mind (`foreign.py`). What cannot be read is left
+Records of other protocols' groups are kept in mind (`unsupported.py`). What cannot be read is left
 where it is in the log, and counted under a named reason.
 """
 
@@ -11,7 +11,6 @@ from kraft_wire.broker.coordination.memory import MemoryUse
 from kraft_wire.broker.groups.classic.group import ClassicGroup
 from kraft_wire.broker.groups.classic.member import Member
 from kraft_wire.broker.groups.classic.states import GroupState
-from kraft_wire.broker.groups.foreign import FOREIGN_TYPES, ForeignGroup, foreign_group_id
 from kraft_wire.broker.groups.offsets.table import CommittedOffset, OffsetKey
 from kraft_wire.broker.groups.records import (
     GROUP_METADATA,
@@ -21,6 +20,11 @@ from kraft_wire.broker.groups.records import (
     value_version,
 )
 from kraft_wire.broker.groups.shard import GroupShard
+from kraft_wire.broker.groups.unsupported_groups import (
+    GROUP_TYPES_OF_RECORDS,
+    UnsupportedGroup,
+    unsupported_group_id,
+)
 from kraft_wire.wire.compression.codecs import STORED_LIMITS
 from kraft_wire.wire.generated.group_metadata_key import GroupMetadataKey
 from kraft_wire.wire.generated.group_metadata_value import GroupMetadataValue, MemberMetadata
@@ -37,7 +41,7 @@ from kraft_wire.wire.records.memory_records import AnyBatch
 from kraft_wire.wire.records.record import Record
 from kraft_wire.wire.records.record_batch import RecordBatch
 
-__all__ = ["Replay"]
+__all__ = ["CoordinatorReplay"]
 
 _BODY_AT: Final = 2
 """Keys and values begin with an int16: record type, version."""
@@ -45,7 +49,7 @@ _COMMIT_MARKER: Final = 1
 _ABORT_MARKER: Final = 0
 
 
-class Replay:
+class CoordinatorReplay:
     """One loading of one partition."""
 
     def __init__(self, shard: GroupShard) -> None:
@@ -58,7 +62,7 @@ class Replay:
             OFFSET_COMMIT: self._offset_commit,
             GROUP_METADATA: self._group_metadata,
         }
-        by_type.update((kind, self._foreign) for kind in FOREIGN_TYPES)
+        by_type.update((kind, self._unsupported) for kind in GROUP_TYPES_OF_RECORDS)
         self._by_type = by_type
 
     def batch(self, batch: AnyBatch) -> None:
@@ -107,7 +111,7 @@ class Replay:
             _offset_value(record_type(key), record.value), record.offset
         )
         group_id = offset_key.group_id
-        if group_id not in self.shard.groups and group_id not in self.shard.foreign:
+        if group_id not in self.shard.groups and group_id not in self.shard.unsupported_groups:
             self.shard.groups[group_id] = ClassicGroup(group_id, self.shard.env.memory, None)
         if isinstance(batch, RecordBatch) and batch.is_transactional:
             self.shard.offsets.put_open(batch.producer_id, offset_key, committed)
@@ -129,27 +133,27 @@ class Replay:
             self._ignore("group metadata that contradicts itself")
             return
         self._drop(group_id)
-        self.shard.foreign.pop(group_id, None)
+        self.shard.unsupported_groups.pop(group_id, None)
         self.shard.groups[group_id] = _loaded_group(group_id, self.shard.env.memory, value)
 
-    def _foreign(self, batch: AnyBatch, record: Record, key: bytes) -> None:
-        group_id = foreign_group_id(key)
+    def _unsupported(self, batch: AnyBatch, record: Record, key: bytes) -> None:
+        group_id = unsupported_group_id(key)
         if group_id is None:
             self._ignore(f"key of record type {record_type(key)}")
             return
         kind = record_type(key)
-        foreign = self.shard.foreign.get(group_id)
-        if foreign is None or foreign.kind is not FOREIGN_TYPES[kind]:
+        unsupported = self.shard.unsupported_groups.get(group_id)
+        if unsupported is None or unsupported.kind is not GROUP_TYPES_OF_RECORDS[kind]:
             if record.value is None:
                 return
-            foreign = ForeignGroup(group_id, FOREIGN_TYPES[kind])
-            self.shard.foreign[group_id] = foreign
+            unsupported = UnsupportedGroup(group_id, GROUP_TYPES_OF_RECORDS[kind])
+            self.shard.unsupported_groups[group_id] = unsupported
             # A group that only had offsets turns out to be the other protocol's; one with members
             # was converted, and its own tombstone may have been compacted away.
             self._drop(group_id)
-        foreign.replay(kind, key, is_tombstone=record.value is None)
-        if not foreign.keys:
-            del self.shard.foreign[group_id]
+        unsupported.replay(kind, key, is_tombstone=record.value is None)
+        if not unsupported.keys:
+            del self.shard.unsupported_groups[group_id]
             self._keep_offsets_reachable(group_id)
 
     def _keep_offsets_reachable(self, group_id: str) -> None:

@@ -9,15 +9,15 @@ from kraft_wire.broker.coordination.clock_reading import ClockReading
 from kraft_wire.broker.coordination.shard_log import ShardLog
 from kraft_wire.broker.coordination.timers import Timers
 from kraft_wire.broker.groups.classic.group import ClassicGroup
-from kraft_wire.broker.groups.classic.member import Member, Waiting
+from kraft_wire.broker.groups.classic.member import Member, ParkedRequest
 from kraft_wire.broker.groups.classic.states import GroupEvent
 from kraft_wire.broker.groups.classic.timers import Timer, TimerKind
 from kraft_wire.broker.groups.environment import GroupEnvironment
-from kraft_wire.broker.groups.foreign import ForeignGroup
 from kraft_wire.broker.groups.object_sizes import GROUP_BYTES
 from kraft_wire.broker.groups.offsets.table import OffsetTable
 from kraft_wire.broker.groups.offsets.uncommitted import UncommittedOffsets
 from kraft_wire.broker.groups.records import empty_group_record
+from kraft_wire.broker.groups.unsupported_groups import UnsupportedGroup
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.join_group import JoinGroupResponse
 from kraft_wire.wire.generated.sync_group import SyncGroupResponse
@@ -31,13 +31,13 @@ class GroupShard:
 
     __slots__ = (
         "env",
-        "foreign",
         "groups",
         "is_released",
         "log",
         "offsets",
         "timers",
         "uncommitted",
+        "unsupported_groups",
     )
 
     def __init__(self, log: ShardLog, env: GroupEnvironment) -> None:
@@ -46,14 +46,14 @@ class GroupShard:
         self.is_released = False
         """Whether another coordinator has the groups now."""
         self.groups: dict[str, ClassicGroup] = {}
-        self.foreign: dict[str, ForeignGroup] = {}
+        self.unsupported_groups: dict[str, UnsupportedGroup] = {}
         """Groups of other protocols; no group id is in both tables."""
         self.offsets = OffsetTable(env.memory)
         """The newest; what is shown of them is `uncommitted`'s to say."""
         self.uncommitted = UncommittedOffsets(self.offsets, env.memory, log.high_watermark)
         self.timers: Timers[Timer] = Timers()
 
-    def answer(self, waiting: Waiting, response: Message) -> None:
+    def answer(self, waiting: ParkedRequest, response: Message) -> None:
         """Answer a parked request."""
         self.env.complete(waiting.reply_to, response)
 
@@ -81,14 +81,14 @@ class GroupShard:
         if not self.env.memory.has_room_for(GROUP_BYTES + len(group_id)):
             return ErrorCode.POLICY_VIOLATION
         records = [empty_group_record(group_id, at.wall_ms)]
-        foreign = self.foreign.get(group_id)
-        if foreign is not None:
-            assert foreign.is_empty, group_id
-            records = foreign.tombstones() + records
+        unsupported = self.unsupported_groups.get(group_id)
+        if unsupported is not None:
+            assert unsupported.is_empty, group_id
+            records = unsupported.tombstones() + records
         error = self.log.append(records, at)
         if error is not ErrorCode.NONE:
             return error
-        self.foreign.pop(group_id, None)
+        self.unsupported_groups.pop(group_id, None)
         group = ClassicGroup(group_id, self.env.memory, at.wall_ms)
         self.groups[group_id] = group
         return group
@@ -97,7 +97,7 @@ class GroupShard:
         """Return the group, created without a record: its offsets in the log stand for it."""
         group = self.groups.get(group_id)
         if group is None:
-            assert group_id not in self.foreign, group_id
+            assert group_id not in self.unsupported_groups, group_id
             group = ClassicGroup(group_id, self.env.memory, at.wall_ms)
             self.groups[group_id] = group
         return group
@@ -105,7 +105,7 @@ class GroupShard:
     def remove_group(self, group_id: str, at: ClockReading) -> None:
         """Forget a group that is gone from the log; nobody can be waiting in it."""
         group = self.groups.pop(group_id, None)
-        self.foreign.pop(group_id, None)
+        self.unsupported_groups.pop(group_id, None)
         if group is not None:
             assert not group.members, group_id
             group.release()

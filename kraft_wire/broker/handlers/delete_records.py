@@ -16,7 +16,7 @@ from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import PARKED, Parked, RequestContext
 from kraft_wire.broker.metadata.metadata_cache import is_internal
 from kraft_wire.broker.partition import Partition
-from kraft_wire.broker.purgatory import ParkedOperation
+from kraft_wire.broker.purgatory import DelayedOperation
 from kraft_wire.model import Offset, StorageError, TopicPartition
 from kraft_wire.wire.generated.delete_records import (
     DeleteRecordsPartitionResult,
@@ -111,7 +111,7 @@ def _park(
 
     required = {name: offset for name, (offset, _) in waiting.items()}
     broker.delete_records_purgatory.park(
-        ParkedOperation(context.reply_to, deadline_ms, required, _outcome, finish)
+        DelayedOperation(context.reply_to, deadline_ms, required, _outcome, finish)
     )
 
 

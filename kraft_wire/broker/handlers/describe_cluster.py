@@ -40,7 +40,7 @@ def handle(
     asked = request.include_cluster_authorized_operations
     return DescribeClusterResponse(
         cluster_id=broker.cluster_id,
-        controller_id=alive[broker.chance.below(len(alive))] if alive else _NO_CONTROLLER,
+        controller_id=alive[broker.random_source.below(len(alive))] if alive else _NO_CONTROLLER,
         brokers=found,
         cluster_authorized_operations=CLUSTER_OPERATIONS if asked else NO_OPERATIONS,
     )

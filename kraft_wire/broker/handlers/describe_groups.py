@@ -9,10 +9,10 @@ Left out:    groups of KIP-848 and KIP-932: they count as not found
 
 from typing import TYPE_CHECKING, Final
 
-from kraft_wire.broker.answer_room import AnswerRoom
 from kraft_wire.broker.context import RequestContext
 from kraft_wire.broker.groups.admin import describe_group
 from kraft_wire.broker.groups.shard import GroupShard
+from kraft_wire.broker.response_budget import ResponseBudget
 from kraft_wire.wire.generated.describe_groups import (
     DescribedGroup,
     DescribeGroupsRequest,
@@ -39,7 +39,7 @@ def handle(
     Errors per group, first match wins: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS,
     GROUP_ID_NOT_FOUND (v6+).
     """
-    room = AnswerRoom(broker.settings, "groups", context.api_version)
+    room = ResponseBudget(broker.settings, "groups", context.api_version)
     described = []
     for group_id in request.groups:
         group = _describe(broker, group_id, context.api_version)

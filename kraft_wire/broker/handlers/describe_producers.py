@@ -8,10 +8,10 @@ Left out:    nothing
 
 from typing import Final
 
-from kraft_wire.broker.answer_room import AnswerRoom
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import RequestContext
 from kraft_wire.broker.partition import Partition
+from kraft_wire.broker.response_budget import ResponseBudget
 from kraft_wire.settings.topic_names import topic_name_problem
 from kraft_wire.wire.generated.describe_producers import (
     DescribeProducersRequest,
@@ -37,7 +37,7 @@ def handle(
     Errors per partition, first match wins: INVALID_TOPIC_EXCEPTION,
     UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR, NOT_LEADER_OR_FOLLOWER.
     """
-    room = AnswerRoom(broker.settings, "topics", context.api_version)
+    room = ResponseBudget(broker.settings, "topics", context.api_version)
     response = DescribeProducersResponse()
     for topic in request.topics:
         answer = TopicResponse(name=topic.name)

@@ -17,7 +17,7 @@ from typing import Final
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import PARKED, Parked, RequestContext
 from kraft_wire.broker.fetching.fetch_run import FetchRun
-from kraft_wire.broker.purgatory import ParkedFetch
+from kraft_wire.broker.purgatory import DelayedFetch
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import (
     FetchableTopicResponse,
@@ -78,7 +78,7 @@ def handle(
         return run.response(results, context.now_ms)
     deadline_ms = context.now_ms + request.max_wait_ms
     purgatory.park(
-        ParkedFetch(context.reply_to, deadline_ms, run.run_again, watched, is_follower, count)
+        DelayedFetch(context.reply_to, deadline_ms, run.run_again, watched, is_follower, count)
     )
     return PARKED
 

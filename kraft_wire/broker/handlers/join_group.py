@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from kraft_wire.broker.context import PARKED, Parked, RequestContext
 from kraft_wire.broker.coordination.clock_reading import arrival_of
 from kraft_wire.broker.groups.classic.join import JoinAttempt, join
-from kraft_wire.broker.groups.classic.member import Waiting
+from kraft_wire.broker.groups.classic.member import ParkedRequest
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.join_group import JoinGroupRequest, JoinGroupResponse
@@ -33,7 +33,7 @@ def handle(
     Errors, first match wins: INVALID_GROUP_ID, INVALID_SESSION_TIMEOUT, NOT_COORDINATOR,
     COORDINATOR_LOAD_IN_PROGRESS, then those of `groups.classic.join.join`.
     """
-    waiting = Waiting(context.reply_to, context.api_version)
+    waiting = ParkedRequest(context.reply_to, context.api_version)
     client_host = "/" + context.client_host.removeprefix("/")
     attempt = JoinAttempt.of(request, waiting, context.client_id or "", client_host)
     if not request.group_id:

@@ -10,10 +10,10 @@ Left out:    member id and epoch are not checked, they matter to groups of KIP-8
 
 from typing import TYPE_CHECKING, Final
 
-from kraft_wire.broker.answer_room import AnswerRoom
 from kraft_wire.broker.context import RequestContext
 from kraft_wire.broker.groups.offsets.fetch import fetch_all_offsets, fetch_offsets
 from kraft_wire.broker.groups.shard import GroupShard
+from kraft_wire.broker.response_budget import ResponseBudget
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.offset_fetch import (
     OffsetFetchRequest,
@@ -49,7 +49,7 @@ def handle(
     """
     version = context.api_version
     is_of_one = version < _SEVERAL_GROUPS_FROM
-    room = AnswerRoom(broker.settings, "topics" if is_of_one else "groups", version)
+    room = ResponseBudget(broker.settings, "topics" if is_of_one else "groups", version)
     answers = []
     for group in [_only_group(request)] if is_of_one else request.groups:
         answer = _fetch(broker, group, version, request.require_stable)

@@ -23,7 +23,7 @@ from kraft_wire.broker.partition import AppendResult, Partition
 from kraft_wire.broker.producing.append_validation import AppendOrigin, AppendRejected
 from kraft_wire.broker.producing.produced_batch import produced_batch
 from kraft_wire.broker.producing.producer_refusals import REFUSALS
-from kraft_wire.broker.purgatory import ParkedOperation
+from kraft_wire.broker.purgatory import DelayedOperation
 from kraft_wire.model import Offset, TopicPartition, Uuid
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.produce import (
@@ -160,7 +160,7 @@ def _park(
         broker.complete(context.reply_to, response)
 
     broker.produce_purgatory.park(
-        ParkedOperation(
+        DelayedOperation(
             context.reply_to,
             context.now_ms + max(0, request.timeout_ms),
             {topic_partition: end for topic_partition, (end, _) in waiting.items()},

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from kraft_wire.broker.context import PARKED, Parked, RequestContext
 from kraft_wire.broker.coordination.clock_reading import arrival_of
-from kraft_wire.broker.groups.classic.member import Waiting
+from kraft_wire.broker.groups.classic.member import ParkedRequest
 from kraft_wire.broker.groups.classic.sync import sync
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -43,6 +43,6 @@ def handle(
     shard = broker.groups.shard_of(request.group_id)
     if not isinstance(shard, GroupShard):
         return SyncGroupResponse(error_code=shard)
-    waiting = Waiting(context.reply_to, context.api_version)
+    waiting = ParkedRequest(context.reply_to, context.api_version)
     answer = sync(shard, request, waiting, arrival_of(context))
     return PARKED if answer is None else answer

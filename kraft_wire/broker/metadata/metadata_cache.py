@@ -7,7 +7,7 @@ it came through (KIP-103), and only brokers that are not fenced.
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from kraft_wire.apis.rights import Operation
+from kraft_wire.apis.rights import AclOperation
 from kraft_wire.metadata.image import (
     BrokerImage,
     EndpointImage,
@@ -50,15 +50,20 @@ def operation_bits(operations: Iterable[int]) -> int:
 
 TOPIC_OPERATIONS: Final = operation_bits(
     (
-        *(Operation.READ, Operation.WRITE, Operation.CREATE, Operation.DELETE),
-        *(Operation.ALTER, Operation.DESCRIBE),
-        *(Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS),
+        *(AclOperation.READ, AclOperation.WRITE, AclOperation.CREATE, AclOperation.DELETE),
+        *(AclOperation.ALTER, AclOperation.DESCRIBE),
+        *(AclOperation.DESCRIBE_CONFIGS, AclOperation.ALTER_CONFIGS),
     )
 )
 CLUSTER_OPERATIONS: Final = operation_bits(
     (
-        *(Operation.CREATE, Operation.ALTER, Operation.DESCRIBE, Operation.CLUSTER_ACTION),
-        *(Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS, Operation.IDEMPOTENT_WRITE),
+        *(
+            AclOperation.CREATE,
+            AclOperation.ALTER,
+            AclOperation.DESCRIBE,
+            AclOperation.CLUSTER_ACTION,
+        ),
+        *(AclOperation.DESCRIBE_CONFIGS, AclOperation.ALTER_CONFIGS, AclOperation.IDEMPOTENT_WRITE),
     )
 )
 """Without an authorizer everybody may do everything that a resource knows."""

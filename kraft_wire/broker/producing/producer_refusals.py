@@ -8,9 +8,10 @@ error code. A client that sends nothing else cannot fill the disk with them (`li
 from typing import Final
 
 from kraft_wire.broker.context import RequestContext
-from kraft_wire.broker.line_limit import LineLimit
+from kraft_wire.broker.log_line_limiter import LogLineLimiter
 from kraft_wire.broker.partition import Partition
-from kraft_wire.broker.ports import ProducerStateView, Report
+from kraft_wire.broker.ports import ProducerStateView
+from kraft_wire.model import ReportEvent
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.records.record_batch import RecordBatch
 
@@ -24,9 +25,9 @@ REFUSALS: Final = frozenset(
 class ProducerRefusals:
     """Writes the lines of one broker."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: ReportEvent) -> None:
         self._report = report
-        self._limit = LineLimit(self._suppressed)
+        self._limit = LogLineLimiter(self._suppressed)
 
     def tell(
         self, context: RequestContext, partition: Partition, batch: RecordBatch, error: ErrorCode

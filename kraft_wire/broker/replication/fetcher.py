@@ -15,10 +15,10 @@ from collections.abc import Callable
 from typing import Final
 
 from kraft_wire.broker.partition import Partition
-from kraft_wire.broker.ports import Report
+from kraft_wire.broker.replication.fetch_session_handler import FetchSessionHandler, PartitionKey
 from kraft_wire.broker.replication.following import FollowedPartition, Next
-from kraft_wire.broker.replication.session_client import PartitionKey, SessionClient
 from kraft_wire.broker.settings import BrokerSettings
+from kraft_wire.model import ReportEvent
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import (
     FetchRequest,
@@ -63,7 +63,7 @@ class Fetcher:
         leader_id: int,
         replica_id: int,
         settings: Callable[[], BrokerSettings],
-        report: Report,
+        report: ReportEvent,
         order_flush: Callable[[Partition], None],
     ) -> None:
         """`order_flush` has a partition's log brought to the disk, some time soon."""
@@ -74,7 +74,7 @@ class Fetcher:
         self._settings = settings
         self._report = report
         self._order_flush = order_flush
-        self._session = SessionClient()
+        self._session = FetchSessionHandler()
         self._asked: FetchRequest | ListOffsetsRequest | None = None
         self._resting: dict[PartitionKey, int] = {}
         """Until when, the soonest first: all rest equally long."""
@@ -172,11 +172,11 @@ class Fetcher:
         if now_ms < self._look_at_ms:
             return
         self._look_at_ms = now_ms + _LOOK_EVERY_MS
-        for key, told in self._session.told.items():
+        for key, sent in self._session.session_partitions.items():
             followed = self.followed.get(key)
             if followed is None or key in self._resting or key in self._locating:
                 continue
-            if followed.partition.log.log_start_offset != told.log_start_offset:
+            if followed.partition.log.log_start_offset != sent.log_start_offset:
                 self._go_on(followed, Next.FETCH, now_ms)
 
     def _offsets_request(self) -> ListOffsetsRequest:
@@ -238,7 +238,7 @@ class Fetcher:
     def _take_partition(
         self, followed: FollowedPartition, data: PartitionData, now_ms: int, wall_ms: int
     ) -> None:
-        asked = self._session.told[followed.key]
+        asked = self._session.session_partitions[followed.key]
         step = followed.fetched(asked, data, now_ms, wall_ms)
         if step is None:
             # The leader believes that we know this now, and would not say it again.

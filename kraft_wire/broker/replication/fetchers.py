@@ -7,9 +7,9 @@ send. A fetcher stays while its leader is registered, idle or not.
 from collections.abc import Callable, Container
 
 from kraft_wire.broker.partition import Partition
+from kraft_wire.broker.replication.fetch_session_handler import PartitionKey
 from kraft_wire.broker.replication.fetcher import Fetcher
 from kraft_wire.broker.replication.following import FollowedPartition, FollowerEnvironment
-from kraft_wire.broker.replication.session_client import PartitionKey
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.model import TopicPartition
 

@@ -15,11 +15,17 @@ from enum import Enum
 from typing import Final
 
 from kraft_wire.broker.partition import Partition
-from kraft_wire.broker.ports import Report
+from kraft_wire.broker.replication.fetch_session_handler import FetchPosition, PartitionKey
 from kraft_wire.broker.replication.replicated_records import RefusedRecords, batches_to_append
-from kraft_wire.broker.replication.session_client import FetchPosition, PartitionKey
 from kraft_wire.frozen import frozen
-from kraft_wire.model import FileSlice, LeaderEpoch, Offset, StorageError, TopicPartition
+from kraft_wire.model import (
+    FileSlice,
+    LeaderEpoch,
+    Offset,
+    ReportEvent,
+    StorageError,
+    TopicPartition,
+)
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import EpochEndOffset, PartitionData
 from kraft_wire.wire.records.record_batch import RecordBatch
@@ -35,7 +41,7 @@ _SPAN_MAX: Final = (1 << 31) - 1
 class FollowerEnvironment:
     """What following needs of the broker around it."""
 
-    report: Report
+    report: ReportEvent
     expect_gaps: Callable[[TopicPartition], None]
     """Have the log store know, durably, that a log will have gaps; StorageError."""
     grew: Callable[[Partition], None]

@@ -12,10 +12,10 @@ from collections.abc import Callable
 
 from kraft_wire.broker.fetching.fetch_session import WantedPartition
 from kraft_wire.broker.partition import Partition
-from kraft_wire.broker.purgatory import FetchPurgatory, OperationPurgatory
+from kraft_wire.broker.purgatory import DelayedOperationPurgatory, FetchPurgatory
 from kraft_wire.broker.replication.isr_changes import IsrChanges
 from kraft_wire.broker.replication.leadership import Leadership
-from kraft_wire.broker.replication.peers import Peers
+from kraft_wire.broker.replication.registered_brokers import RegisteredBrokers
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.frozen import frozen
 from kraft_wire.metadata.image import MetadataImage, PartitionImage
@@ -40,15 +40,15 @@ class LeaderEnvironment:
     order_flush: Callable[[Partition], None]
     """Has the partition's log flushed soon."""
     fetches: FetchPurgatory
-    produces: OperationPurgatory
-    deletions: OperationPurgatory
+    produces: DelayedOperationPurgatory
+    deletions: DelayedOperationPurgatory
 
 
 class LeaderSide:
     """Leads the replicated partitions of one broker."""
 
     def __init__(self, env: LeaderEnvironment, now_ms: int) -> None:
-        self.peers = Peers(env.image, env.settings, env.broker_epoch)
+        self.registered_brokers = RegisteredBrokers(env.image, env.settings, env.broker_epoch)
         self.isr_changes = IsrChanges(
             env.node_id,
             broker_epoch=env.broker_epoch,
@@ -65,7 +65,7 @@ class LeaderSide:
 
     @property
     def _check_interval_ms(self) -> int:
-        return max(1, self.peers.lag_max_ms // 2)
+        return max(1, self.registered_brokers.lag_max_ms // 2)
 
     # -- the metadata ----------------------------------------------------------------------------
 
@@ -74,7 +74,9 @@ class LeaderSide:
         self._now_ms = max(self._now_ms, now_ms)
         leadership = partition.leadership
         if leadership is None:
-            leadership = partition.leadership = Leadership(self._env.node_id, self.peers)
+            leadership = partition.leadership = Leadership(
+                self._env.node_id, self.registered_brokers
+            )
             self._led[partition.topic_partition] = partition
         before, change = leadership.isr, leadership.change
         if leadership.take(view, partition.log_end_offset, now_ms):
@@ -151,7 +153,7 @@ class LeaderSide:
         assert leadership is not None, partition.topic_partition
         follower, params = leadership.followers[replica_id], wanted.params
         wanted.follower = follower
-        if not self.peers.is_known_sender(replica_id, broker_epoch):
+        if not self.registered_brokers.is_known_sender(replica_id, broker_epoch):
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         before = (follower.log_end_offset, follower.log_start_offset)
         follower.fetched(

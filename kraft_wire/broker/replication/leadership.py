@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from kraft_wire.broker.replication.follower_state import NEVER_MS, FollowerState
-from kraft_wire.broker.replication.peers import Peers
+from kraft_wire.broker.replication.registered_brokers import RegisteredBrokers
 from kraft_wire.frozen import slotted
 from kraft_wire.metadata.image import PartitionImage
 from kraft_wire.model import Offset
@@ -63,14 +63,14 @@ class Leadership:
         "leader_epoch",
         "node_id",
         "partition_epoch",
-        "peers",
+        "registered_brokers",
         "replication_factor",
     )
 
-    def __init__(self, node_id: int, peers: Peers) -> None:
+    def __init__(self, node_id: int, registered_brokers: RegisteredBrokers) -> None:
         """Know nothing yet; `take` must follow."""
         self.node_id = node_id
-        self.peers = peers
+        self.registered_brokers = registered_brokers
         self.followers: dict[int, FollowerState] = {}
         """The other replicas, in the order of the assignment."""
         self.isr: tuple[int, ...] = ()
@@ -156,14 +156,18 @@ class Leadership:
     def _is_about_to_join(
         self, follower: FollowerState, log_end_offset: Offset, now_ms: int
     ) -> bool:
-        is_caught_up = follower.is_caught_up(log_end_offset, now_ms, self.peers.lag_max_ms)
-        return is_caught_up and self.peers.may_join(follower)
+        is_caught_up = follower.is_caught_up(
+            log_end_offset, now_ms, self.registered_brokers.lag_max_ms
+        )
+        return is_caught_up and self.registered_brokers.may_join(follower)
 
     def low_watermark(self, own_start: Offset) -> Offset:
         """Return the smallest log start offset of the replicas that are alive (KIP-107)."""
         low: int = own_start
         for follower in self.followers.values():
-            if follower.log_start_offset < low and self.peers.is_alive(follower.broker_id):
+            if follower.log_start_offset < low and self.registered_brokers.is_alive(
+                follower.broker_id
+            ):
                 low = follower.log_start_offset
         return Offset(low)
 
@@ -181,7 +185,7 @@ class Leadership:
             or follower.broker_id in self.isr
             or follower.log_end_offset < high_watermark
             or follower.log_end_offset < self.epoch_start_offset
-            or not self.peers.may_join(follower)
+            or not self.registered_brokers.may_join(follower)
         ):
             return None
         wanted = (*self.isr, follower.broker_id)
@@ -199,7 +203,7 @@ class Leadership:
         return None if wanted == self.isr else self._wanted(wanted, maximal_isr=self.isr)
 
     def _is_in_sync(self, broker_id: int, log_end_offset: Offset, now_ms: int) -> bool:
-        follower, lag_max_ms = self.followers.get(broker_id), self.peers.lag_max_ms
+        follower, lag_max_ms = self.followers.get(broker_id), self.registered_brokers.lag_max_ms
         return follower is not None and follower.is_caught_up(log_end_offset, now_ms, lag_max_ms)
 
     def _wanted(self, isr: tuple[int, ...], *, maximal_isr: tuple[int, ...]) -> IsrChange:
@@ -217,7 +221,7 @@ class Leadership:
         members = []
         for broker_id in isr:
             if broker_id == self.node_id:
-                epoch = self.peers.own_epoch()
+                epoch = self.registered_brokers.own_epoch()
             else:
                 known = self.followers[broker_id].broker_epoch
                 epoch = _UNKNOWN_EPOCH if known is None else known

@@ -6,7 +6,13 @@ themselves are `cluster_network`'s.
 
 from collections.abc import Sequence
 
-from kraft_wire.cli.cluster.files import CannotRun, ClusterFiles, ClusterState, Cut, NodeState
+from kraft_wire.cli.cluster.files import (
+    CannotRun,
+    ClusterFiles,
+    ClusterState,
+    NetworkCut,
+    NodeState,
+)
 from kraft_wire.cli.cluster.network import ClusterNetwork, missing
 
 __all__ = ["cut_off", "healed"]
@@ -18,7 +24,7 @@ def cut_off(
     node: NodeState,
     others: Sequence[NodeState],
     only: str,
-) -> list[Cut]:
+) -> list[NetworkCut]:
     """Cut a node off from others, none meaning all; return the directions. Errors: CannotRun."""
     network = _network(files, state)
     if only not in ("", "in", "out"):
@@ -26,15 +32,15 @@ def cut_off(
     ids = [each.node_id for each in others or state.nodes.values() if each is not node]
     if not ids:
         raise CannotRun(f"node {node.node_id} cannot be cut off from itself")
-    cuts = [Cut(node.node_id, each) for each in ids if only != "in"]
-    cuts += [Cut(each, node.node_id) for each in ids if only != "out"]
+    cuts = [NetworkCut(node.node_id, each) for each in ids if only != "in"]
+    cuts += [NetworkCut(each, node.node_id) for each in ids if only != "out"]
     for cut in cuts:  # first: to heal what never was cut does no harm, to forget a cut does
         files.cut(cut).touch()
     network.cut(cuts)
     return cuts
 
 
-def healed(files: ClusterFiles, state: ClusterState, node: NodeState | None) -> list[Cut]:
+def healed(files: ClusterFiles, state: ClusterState, node: NodeState | None) -> list[NetworkCut]:
     """Let a node, or everybody, reach and be reached; return the directions. Errors: CannotRun."""
     network = _network(files, state)
     cuts = [each for each in files.cuts() if node is None or node.node_id in each]

@@ -11,15 +11,15 @@ from typing import Final
 
 from kraft_wire.cli.cluster.files import ClusterState, NodeState
 from kraft_wire.cli.cluster.lag import offsets_behind
-from kraft_wire.cli.quorum.admin import Entry, QuorumAdmin, QuorumRefused
+from kraft_wire.cli.quorum.admin import EntryPoint, QuorumAdmin, QuorumRefused
 from kraft_wire.cli.quorum.facts import QuorumFacts, ReplicaFacts
-from kraft_wire.client import BrokerConnection, CannotTalk
+from kraft_wire.client import BrokerConnection, BrokerConnectionError
 from kraft_wire.wire.generated.metadata import MetadataRequest, MetadataResponse
 from kraft_wire.wire.message import UnencodableMessage
 
 __all__ = ["BrokerFacts", "ClusterFacts", "ClusterQuestions"]
 
-_NO_ANSWER: Final = (CannotTalk, QuorumRefused, UnencodableMessage)
+_NO_ANSWER: Final = (BrokerConnectionError, QuorumRefused, UnencodableMessage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,9 @@ class ClusterQuestions:
         running = [each for each in state.controllers if each.condition == "running"]
         addresses = tuple(each.address for each in running or state.controllers)
         self._quorum = QuorumAdmin(
-            Entry(addresses, are_controllers=True), patience_s=patience_s, connection_s=answer_s
+            EntryPoint(addresses, are_controllers=True),
+            patience_s=patience_s,
+            connection_s=answer_s,
         )
 
     def ask(self) -> ClusterFacts:

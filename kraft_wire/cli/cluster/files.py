@@ -27,7 +27,7 @@ __all__ = [
     "CannotRun",
     "ClusterFiles",
     "ClusterState",
-    "Cut",
+    "NetworkCut",
     "NodeState",
 ]
 
@@ -41,7 +41,7 @@ class CannotRun(Exception):
     """Why a command cannot do its work, as one line."""
 
 
-class Cut(NamedTuple):
+class NetworkCut(NamedTuple):
     """A direction in which nothing arrives."""
 
     sender: int
@@ -87,7 +87,7 @@ class ClusterState:
     network: int | None = None
     """The third number of the addresses where each node has a network of its own."""
     nodes: dict[int, NodeState] = field(default_factory=dict)
-    cuts: list[Cut] = field(default_factory=list)
+    cuts: list[NetworkCut] = field(default_factory=list)
     """What `partition` cut; no part of the state file."""
 
     @property
@@ -175,16 +175,16 @@ class ClusterFiles:
 
     # -- what is cut -----------------------------------------------------------------------------
 
-    def cut(self, cut: Cut) -> Path:
+    def cut(self, cut: NetworkCut) -> Path:
         """A file that is there while a direction is cut."""
         return self.directory / f"cut-{cut.sender}-{cut.receiver}"
 
-    def cuts(self) -> list[Cut]:
+    def cuts(self) -> list[NetworkCut]:
         """Return every direction that is cut."""
         names = [
             re.fullmatch(r"cut-(\d+)-(\d+)", path.name) for path in self.directory.glob("cut-*")
         ]
-        return sorted(Cut(int(name[1]), int(name[2])) for name in names if name is not None)
+        return sorted(NetworkCut(int(name[1]), int(name[2])) for name in names if name is not None)
 
     # -- who runs --------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ answers too. Only brokers that are not fenced are asked, and nobody where all is
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
-from kraft_wire.client import BrokerConnection, CannotTalk
+from kraft_wire.client import BrokerConnection, BrokerConnectionError
 from kraft_wire.model import TopicPartition
 from kraft_wire.wire.generated.list_offsets import (
     ListOffsetsPartition,
@@ -81,7 +81,7 @@ def _log_ends(address: str, partitions: list[TopicPartition], answer_s: float) -
     try:
         with BrokerConnection(address, timeout_s=answer_s) as connection:
             answer = connection.send(request, ListOffsetsResponse)
-    except (CannotTalk, UnencodableMessage):
+    except (BrokerConnectionError, UnencodableMessage):
         return {}
     return {
         TopicPartition(topic.name, each.partition_index): each.offset

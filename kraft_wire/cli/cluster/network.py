@@ -14,7 +14,7 @@ import subprocess
 from collections.abc import Iterable
 from typing import Final
 
-from kraft_wire.cli.cluster.files import CannotRun, ClusterState, Cut
+from kraft_wire.cli.cluster.files import CannotRun, ClusterState, NetworkCut
 
 __all__ = ["ClusterNetwork", "free_network", "host_in", "missing"]
 
@@ -82,12 +82,12 @@ class ClusterNetwork:
             _asked("link", "del", self._outside(node_id))  # a namespace outlives who is in it
         _asked("link", "del", self._name)
 
-    def cut(self, cuts: Iterable[Cut]) -> None:
+    def cut(self, cuts: Iterable[NetworkCut]) -> None:
         """Let nothing arrive from now on."""
         for cut in cuts:
             self._point(cut, _NOWHERE)
 
-    def heal(self, cuts: Iterable[Cut]) -> None:
+    def heal(self, cuts: Iterable[NetworkCut]) -> None:
         """Let everything arrive again."""
         for cut in cuts:
             self._point(cut, self._hardware(cut.receiver))
@@ -103,7 +103,7 @@ class ClusterNetwork:
         for device in ("lo", "eth0"):
             _ip("-n", inside, "link", "set", device, "up")
 
-    def _point(self, cut: Cut, hardware: str) -> None:
+    def _point(self, cut: NetworkCut, hardware: str) -> None:
         where = ("neigh", "replace", host_in(self._network, cut.receiver), "lladdr", hardware)
         _ip("-n", self._namespace(cut.sender), *where, "dev", "eth0", "nud", "permanent")
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from kraft_wire.cli.chance import SystemChance
 from kraft_wire.cli.cluster.files import (
     APACHE,
     BROKER,
@@ -27,6 +26,7 @@ from kraft_wire.cli.cluster.files import (
 )
 from kraft_wire.cli.cluster.network import free_network, host_in
 from kraft_wire.cli.properties_file import property_line
+from kraft_wire.cli.random_source import SystemRandomSource
 from kraft_wire.model import Uuid, random_uuid, uuid_to_text
 from kraft_wire.node.disks.checkpoint_files import FormattedVoter, quorum_checkpoint_bytes
 from kraft_wire.node.disks.formatting import DEFAULT_LEVELS, format_directory
@@ -92,18 +92,18 @@ class ClusterPlan:
 def make_cluster(files: ClusterFiles, plan: ClusterPlan) -> ClusterState:
     """Format the directories of a new cluster."""
     files.directory.mkdir(parents=True, exist_ok=True)
-    cluster_id = uuid_to_text(random_uuid(SystemChance()))
+    cluster_id = uuid_to_text(random_uuid(SystemRandomSource()))
     network = free_network(cluster_id) if plan.has_network else None
     nodes = _nodes(plan, network)
     state = ClusterState(cluster_id, dict(plan.overrides), dict(plan.levels), network, nodes)
     voters = [
-        FormattedVoter(each.node_id, each.host, each.port, random_uuid(SystemChance()))
+        FormattedVoter(each.node_id, each.host, each.port, random_uuid(SystemRandomSource()))
         for each in state.controllers
     ]
     own_ids = {voter.node_id: voter.directory_id for voter in voters}
     for node in nodes.values():
         _write_properties(files, state, node)
-        own_id = own_ids.get(node.node_id) or random_uuid(SystemChance())
+        own_id = own_ids.get(node.node_id) or random_uuid(SystemRandomSource())
         _format(files, state, node, own_id, voters if node.role == CONTROLLER else [])
     files.save(state)
     return state
@@ -130,7 +130,7 @@ def _nodes(plan: ClusterPlan, network: int | None) -> dict[int, NodeState]:
 def reformat(files: ClusterFiles, state: ClusterState, node_id: int) -> Uuid:
     """Give a node an empty disk, of which the quorum knows nothing; return the disk's id."""
     shutil.rmtree(files.data(node_id), ignore_errors=True)
-    directory_id = random_uuid(SystemChance())
+    directory_id = random_uuid(SystemRandomSource())
     _format(files, state, state.nodes[node_id], directory_id, [])
     return directory_id
 

@@ -6,7 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kraft_wire.cli.cluster.facts import BrokerFacts, ClusterFacts
-from kraft_wire.cli.cluster.files import BROKER, ClusterState, Cut, NodeState
+from kraft_wire.cli.cluster.files import BROKER, ClusterState, NetworkCut, NodeState
 
 __all__ = ["cluster_json", "cluster_table"]
 
@@ -127,7 +127,7 @@ def _broker(facts: ClusterFacts, node: NodeState) -> BrokerFacts | None:
     return None if facts.brokers is None else facts.brokers.get(node.node_id)
 
 
-def _note(node: NodeState, cuts: Sequence[Cut]) -> str:
+def _note(node: NodeState, cuts: Sequence[NetworkCut]) -> str:
     """Return why a node is down, or what it is cut off from."""
     to = [str(each.receiver) for each in cuts if each.sender == node.node_id]
     of = [str(each.sender) for each in cuts if each.receiver == node.node_id]

@@ -13,7 +13,6 @@ from typing import Annotated, Final
 
 import typer
 
-from kraft_wire.cli.chance import SystemChance
 from kraft_wire.cli.format.plan import (
     FormatRefused,
     feature_levels,
@@ -23,6 +22,7 @@ from kraft_wire.cli.format.plan import (
 )
 from kraft_wire.cli.format.scram import parse_scram
 from kraft_wire.cli.properties_file import UnreadableFile, read_properties
+from kraft_wire.cli.random_source import SystemRandomSource
 from kraft_wire.metadata.features import (
     METADATA_VERSION,
     RELEASE_LEVELS,
@@ -162,7 +162,7 @@ def _voters(
             "--standalone needs a listener for the controller: add one of "
             "controller.listener.names to listeners"
         )
-    directory_id = random_uuid(SystemChance())
+    directory_id = random_uuid(SystemRandomSource())
     host = listener.advertised_host if listener.advertised_host != "0.0.0.0" else "localhost"
     return [FormattedVoter(node.node_id, host, listener.advertised_port, directory_id)]
 
@@ -187,7 +187,7 @@ def _plan(
         directories=node.log_dirs,
         records=tuple(records),
         voters=tuple(voters),
-        metadata_directory_id=chosen or random_uuid(SystemChance()),
+        metadata_directory_id=chosen or random_uuid(SystemRandomSource()),
     )
 
 
@@ -231,7 +231,7 @@ def _format_directory(fs: FileSystem, plan: _Plan, path: str) -> None:
     replace_file(fs, f"{path}/{BOOTSTRAP_CHECKPOINT}", data)
     if is_metadata and plan.voters:
         _write_voters(fs, plan, path, wall_ms)
-    directory_id = plan.metadata_directory_id if is_metadata else random_uuid(SystemChance())
+    directory_id = plan.metadata_directory_id if is_metadata else random_uuid(SystemRandomSource())
     node_id = plan.config.node_id
     write_meta_properties(fs, path, MetaProperties(plan.cluster_id, node_id, directory_id))
     what = "data"

@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from kraft_wire.cli.chance import SystemChance
+from kraft_wire.cli.random_source import SystemRandomSource
 from kraft_wire.model import random_uuid, uuid_to_text
 
 __all__ = ["app"]
@@ -15,4 +15,4 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 @app.command()
 def random_uuid_command() -> None:
     """Print a random 22-character id."""
-    sys.stdout.write(f"{uuid_to_text(random_uuid(SystemChance()))}\n")
+    sys.stdout.write(f"{uuid_to_text(random_uuid(SystemRandomSource()))}\n")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from kraft_wire.cli.quorum.facts import QuorumFacts, facts_of
-from kraft_wire.client import BrokerConnection, CannotTalk, split_address
+from kraft_wire.client import BrokerConnection, BrokerConnectionError, split_address
 from kraft_wire.model import Uuid
 from kraft_wire.wire.error_names import error_name
 from kraft_wire.wire.generated.add_raft_voter import (
@@ -39,7 +39,7 @@ from kraft_wire.wire.generated.remove_raft_voter import (
 )
 from kraft_wire.wire.message import Message, UnencodableMessage
 
-__all__ = ["Entry", "NewVoter", "OutcomeUnknown", "QuorumAdmin", "QuorumRefused", "read_entry"]
+__all__ = ["EntryPoint", "NewVoter", "OutcomeUnknown", "QuorumAdmin", "QuorumRefused", "read_entry"]
 
 R = TypeVar("R")
 C = TypeVar("C", AddRaftVoterResponse, RemoveRaftVoterResponse)
@@ -78,7 +78,7 @@ class _LeadsNot(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class EntryPoint:
     """Where asking begins."""
 
     addresses: tuple[str, ...]
@@ -96,23 +96,27 @@ class NewVoter:
     """Name, host and port of each."""
 
 
-def read_entry(controllers: str | None, servers: str | None) -> Entry:
-    """Read the two options, of which one must be given. Errors: CannotTalk, one line."""
+def read_entry(controllers: str | None, servers: str | None) -> EntryPoint:
+    """Read the two options, of which one must be given. Errors: BrokerConnectionError, one line."""
     if (controllers is None) == (servers is None):
-        raise CannotTalk("give exactly one of --bootstrap-controller and --bootstrap-server")
+        raise BrokerConnectionError(
+            "give exactly one of --bootstrap-controller and --bootstrap-server"
+        )
     texts = [text.strip() for text in (controllers or servers or "").split(",") if text.strip()]
     if not texts:
-        raise CannotTalk("the list of addresses is empty: host:port[,host:port…] is wanted")
+        raise BrokerConnectionError(
+            "the list of addresses is empty: host:port[,host:port…] is wanted"
+        )
     for text in texts:
         split_address(text)
-    return Entry(tuple(texts), are_controllers=controllers is not None)
+    return EntryPoint(tuple(texts), are_controllers=controllers is not None)
 
 
 class QuorumAdmin:
     """Asks one quorum, beginning each time with whoever led it the last time."""
 
     def __init__(
-        self, entry: Entry, *, patience_s: float = 10.0, connection_s: float = 3.0
+        self, entry: EntryPoint, *, patience_s: float = 10.0, connection_s: float = 3.0
     ) -> None:
         """`patience_s` is how long a leader is looked for, `connection_s` one answer waited for."""
         self._entry = entry
@@ -151,7 +155,9 @@ class QuorumAdmin:
     # -- finding the leader ----------------------------------------------------------------------
 
     def _at_leader(self, ask: Callable[[BrokerConnection], R]) -> R:
-        """Ask whoever leads. Errors: CannotTalk where nobody is found in time, QuorumRefused."""
+        """Ask whoever leads. Errors: BrokerConnectionError where nobody is found in time,
+        QuorumRefused.
+        """
         deadline = time.monotonic() + self._patience_s
         reason: Exception | None = None
         while True:
@@ -160,7 +166,7 @@ class QuorumAdmin:
                 try:
                     with BrokerConnection(address, timeout_s=self._connection_s) as connection:
                         answer = self._asked(connection, ask)
-                except (CannotTalk, _LeadsNot) as problem:
+                except (BrokerConnectionError, _LeadsNot) as problem:
                     reason = problem
                 else:
                     self._leader = address
@@ -170,7 +176,7 @@ class QuorumAdmin:
                 continue  # somebody new was named
             if time.monotonic() >= deadline:
                 within = f" in {self._patience_s:g} s" if self._patience_s else ""
-                raise CannotTalk(f"no leader found{within}: {reason}")
+                raise BrokerConnectionError(f"no leader found{within}: {reason}")
             time.sleep(_PAUSE_SECONDS)
 
     def _asked(self, connection: BrokerConnection, ask: Callable[[BrokerConnection], R]) -> R:
@@ -190,7 +196,7 @@ class QuorumAdmin:
         """Remember the others, the one that is said to lead first."""
         try:
             answer = self._described_cluster(connection)
-        except (CannotTalk, UnencodableMessage, QuorumRefused):
+        except (BrokerConnectionError, UnencodableMessage, QuorumRefused):
             return
         found = sorted(answer.brokers, key=lambda each: each.broker_id != answer.controller_id)
         self._learnt = tuple(f"{each.host}:{each.port}" for each in found)
@@ -214,7 +220,7 @@ class QuorumAdmin:
             for partition in found.partitions:
                 _check(what, partition.error_code, partition.error_message)
                 return facts_of(self._described_cluster(connection).cluster_id, answer, partition)
-        raise CannotTalk("the answer describes no quorum")
+        raise BrokerConnectionError("the answer describes no quorum")
 
     def _change(
         self, connection: BrokerConnection, request: Message, response: type[C], what: str
@@ -224,7 +230,7 @@ class QuorumAdmin:
         connection.wait_at_most(_CHANGE_SECONDS)
         try:
             answer = connection.send(request, response, version=version)
-        except CannotTalk as problem:
+        except BrokerConnectionError as problem:
             raise OutcomeUnknown(
                 f"{problem}; whether the voters changed is not known: describe them"
             ) from problem

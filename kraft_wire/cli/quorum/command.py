@@ -26,7 +26,7 @@ from kraft_wire.cli.quorum.admin import (
 from kraft_wire.cli.quorum.facts import QuorumFacts
 from kraft_wire.cli.quorum.input import BadInput, both_forms, removed_voter, voter_of
 from kraft_wire.cli.quorum.views import facts_json, replication_text, status_text, watch_table
-from kraft_wire.client import CannotTalk
+from kraft_wire.client import BrokerConnectionError
 from kraft_wire.model import uuid_to_text
 from kraft_wire.server.clock import wall_ms
 from kraft_wire.wire.message import UnencodableMessage
@@ -220,7 +220,7 @@ def _told() -> Iterator[None]:
     except (QuorumRefused, OutcomeUnknown) as refused:
         _complain(refused)
         raise typer.Exit(_REFUSED) from refused
-    except (BadInput, CannotTalk, UnencodableMessage) as problem:
+    except (BadInput, BrokerConnectionError, UnencodableMessage) as problem:
         _complain(problem)
         raise typer.Exit(_COULD_NOT_RUN) from problem
 
@@ -241,7 +241,7 @@ def _looks(
         began = time.monotonic()
         try:
             yield admin.describe(), ""
-        except (CannotTalk, QuorumRefused, UnencodableMessage) as problem:
+        except (BrokerConnectionError, QuorumRefused, UnencodableMessage) as problem:
             yield None, str(problem)
         taken += 1
         if taken == count:

@@ -4,10 +4,10 @@ import os
 import re
 from typing import Final
 
-from kraft_wire.cli.chance import SystemChance
 from kraft_wire.cli.format.plan import FormatRefused, parse_voters
 from kraft_wire.cli.properties_file import UnreadableFile, read_properties
 from kraft_wire.cli.quorum.admin import NewVoter, QuorumAdmin
+from kraft_wire.cli.random_source import SystemRandomSource
 from kraft_wire.model import StorageError, Uuid, random_uuid, uuid_from_text, uuid_to_text
 from kraft_wire.node.config.node_config import ConfigError, load_config
 from kraft_wire.storage.directory.meta_properties import read_meta_properties
@@ -80,7 +80,7 @@ def removed_voter(admin: QuorumAdmin, node_id: int, directory_id: str | None) ->
 
 def both_forms(identity: str | None) -> tuple[str, str]:
     """Return an id in Kafka's form and in the hexadecimal one; None draws a new id."""
-    uuid = random_uuid(SystemChance()) if identity is None else _uuid(identity)
+    uuid = random_uuid(SystemRandomSource()) if identity is None else _uuid(identity)
     digits = uuid.hex()
     parts = (digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:])
     return uuid_to_text(uuid), "-".join(parts)

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import field, replace
 
-from kraft_wire.cli.chance import SystemChance
 from kraft_wire.cli.properties_file import UnreadableFile, read_properties
+from kraft_wire.cli.random_source import SystemRandomSource
 from kraft_wire.frozen import slotted
 from kraft_wire.metadata.acl_rules import AUTHORIZER_KEY
 from kraft_wire.model import StorageError
@@ -155,7 +155,7 @@ def _open_node(config: NodeConfig, log: EventLog) -> Node:
         return Node(
             config,
             OsFileSystem(),
-            SystemChance(),
+            SystemRandomSource(),
             now_ms=now_ms(),
             wall_ms=wall_ms(),
             cluster_id=cluster_id,

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from kraft_wire.client import BrokerConnection, CannotTalk
+from kraft_wire.client import BrokerConnection, BrokerConnectionError
 from kraft_wire.metadata.image import TOPIC_RESOURCE
 from kraft_wire.model import ZERO_UUID, Uuid, uuid_to_text
 from kraft_wire.settings.definition import ConfigSource
@@ -212,9 +212,11 @@ def id_text(topic_id: Uuid) -> str | None:
 
 
 def _first(found: Sequence[T], topic: str) -> T:
-    """Return the one result that was asked for. Errors: CannotTalk where there is none."""
+    """Return the one result that was asked for. Errors: BrokerConnectionError where there is
+    none.
+    """
     if not found:
-        raise CannotTalk(f"the broker says nothing of topic {topic}")
+        raise BrokerConnectionError(f"the broker says nothing of topic {topic}")
     return found[0]
 
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from kraft_wire.cli.topics.admin import AdminRefused
-from kraft_wire.client import BrokerConnection, CannotTalk
+from kraft_wire.client import BrokerConnection, BrokerConnectionError
 from kraft_wire.wire.message import UnencodableMessage
 
 __all__ = [
@@ -58,7 +58,7 @@ def connected(address: str) -> Iterator[BrokerConnection]:
     except AdminRefused as refused:
         complain(refused)
         raise typer.Exit(_REFUSED) from refused
-    except (CannotTalk, UnencodableMessage) as problem:
+    except (BrokerConnectionError, UnencodableMessage) as problem:
         complain(problem)
         raise typer.Exit(_COULD_NOT_RUN) from problem
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from kraft_wire.cli.topics.admin import AdminRefused, id_text
-from kraft_wire.client import BrokerConnection, CannotTalk
+from kraft_wire.client import BrokerConnection, BrokerConnectionError
 from kraft_wire.model import TopicPartition
 from kraft_wire.wire.error_names import error_name
 from kraft_wire.wire.generated.alter_partition_reassignments import (
@@ -92,7 +92,7 @@ def described(connection: BrokerConnection, names: Sequence[str]) -> list[Descri
     """
     try:
         connection.version_of(DescribeTopicPartitionsRequest())
-    except CannotTalk:
+    except BrokerConnectionError:
         found = _by_metadata(connection, names)
     else:
         found = _by_pages(connection, names)
@@ -139,7 +139,7 @@ def _moves(connection: BrokerConnection) -> _Moves | None:
     connection.wait_at_most(_CONTROLLER_SECONDS)
     try:
         answer = connection.send(request, ListPartitionReassignmentsResponse)
-    except CannotTalk:
+    except BrokerConnectionError:
         return None
     if answer.error_code:
         return None
@@ -182,7 +182,9 @@ def _by_pages(connection: BrokerConnection, names: Sequence[str]) -> list[Descri
 def _pages(
     connection: BrokerConnection, names: Sequence[str]
 ) -> Iterator[DescribeTopicPartitionsResponse]:
-    """Ask from the cursor on until there is none. Errors: CannotTalk for one that stands still."""
+    """Ask from the cursor on until there is none. Errors: BrokerConnectionError for one that stands
+    still.
+    """
     cursor: Cursor | None = None
     while True:
         rest = [name for name in sorted(set(names)) if not cursor or name >= cursor.topic_name]
@@ -201,7 +203,7 @@ def _pages(
             partition_index=answer.next_cursor.partition_index,
         )
         if former is not None and _place(cursor) <= _place(former):
-            raise CannotTalk("the broker describes the same partitions again and again")
+            raise BrokerConnectionError("the broker describes the same partitions again and again")
 
 
 def _place(cursor: Cursor) -> tuple[str, int]:

@@ -23,10 +23,10 @@ from kraft_wire.wire.generated.broker_heartbeat import (
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
 
-__all__ = ["BrokerState", "handle", "next_state", "refuse"]
+__all__ = ["BrokerControlState", "handle", "next_state", "refuse"]
 
 
-class BrokerState(Enum):
+class BrokerControlState(Enum):
     """What a broker may do."""
 
     FENCED = "fenced"
@@ -61,11 +61,11 @@ def handle(
         records += changes.directories_cordoned(request.cordoned_log_dirs)
     response = BrokerHeartbeatResponse(
         is_caught_up=request.current_metadata_offset >= session.registered_at,
-        is_fenced=following in (BrokerState.FENCED, BrokerState.SHUTDOWN_NOW),
-        should_shut_down=following is BrokerState.SHUTDOWN_NOW,
+        is_fenced=following in (BrokerControlState.FENCED, BrokerControlState.SHUTDOWN_NOW),
+        should_shut_down=following is BrokerControlState.SHUTDOWN_NOW,
     )
     assert response.is_fenced or not response.should_shut_down, response
-    begins = following is BrokerState.CONTROLLED_SHUTDOWN and following is not state
+    begins = following is BrokerControlState.CONTROLLED_SHUTDOWN and following is not state
     appended = partial(_begin_shutdown, session) if begins else None
     return ControllerResult(response, records, is_atomic=False, appended=appended)
 
@@ -79,47 +79,55 @@ def refuse(
 
 
 def next_state(
-    state: BrokerState,
+    state: BrokerControlState,
     request: BrokerHeartbeatRequest,
     session: BrokerSession,
     changes: BrokerChanges,
     lowest_active_offset: int,
-) -> BrokerState:
+) -> BrokerControlState:
     """Return what a broker becomes that wants what its heartbeat says."""
-    assert state is not BrokerState.SHUTDOWN_NOW, "who stops says no more"
-    if state is BrokerState.FENCED:
+    assert state is not BrokerControlState.SHUTDOWN_NOW, "who stops says no more"
+    if state is BrokerControlState.FENCED:
         if request.want_shut_down:
-            return BrokerState.SHUTDOWN_NOW
+            return BrokerControlState.SHUTDOWN_NOW
         is_caught_up = request.current_metadata_offset >= session.registered_at
-        return BrokerState.UNFENCED if is_caught_up and not request.want_fence else state
-    if state is BrokerState.UNFENCED:
+        return BrokerControlState.UNFENCED if is_caught_up and not request.want_fence else state
+    if state is BrokerControlState.UNFENCED:
         if request.want_fence:
-            return BrokerState.SHUTDOWN_NOW if request.want_shut_down else BrokerState.FENCED
+            return (
+                BrokerControlState.SHUTDOWN_NOW
+                if request.want_shut_down
+                else BrokerControlState.FENCED
+            )
         if not request.want_shut_down:
             return state
-        return BrokerState.CONTROLLED_SHUTDOWN if changes.leads() else BrokerState.SHUTDOWN_NOW
-    assert state is BrokerState.CONTROLLED_SHUTDOWN, state
+        return (
+            BrokerControlState.CONTROLLED_SHUTDOWN
+            if changes.leads()
+            else BrokerControlState.SHUTDOWN_NOW
+        )
+    assert state is BrokerControlState.CONTROLLED_SHUTDOWN, state
     if changes.leads() or session.controlled_shutdown_offset > lowest_active_offset:
         return state
-    return BrokerState.SHUTDOWN_NOW
+    return BrokerControlState.SHUTDOWN_NOW
 
 
-def _state(session: BrokerSession, *, is_fenced: bool) -> BrokerState:
+def _state(session: BrokerSession, *, is_fenced: bool) -> BrokerControlState:
     if is_fenced:
         assert session.controlled_shutdown_offset < 0, session
-        return BrokerState.FENCED
+        return BrokerControlState.FENCED
     if session.controlled_shutdown_offset >= 0:
-        return BrokerState.CONTROLLED_SHUTDOWN
-    return BrokerState.UNFENCED
+        return BrokerControlState.CONTROLLED_SHUTDOWN
+    return BrokerControlState.UNFENCED
 
 
 def _records(
-    changes: BrokerChanges, following: BrokerState, failed: Sequence[Uuid]
+    changes: BrokerChanges, following: BrokerControlState, failed: Sequence[Uuid]
 ) -> list[VersionedRecord]:
     """Return what a broker's new state does to its registration and its partitions."""
-    if following is BrokerState.UNFENCED:
+    if following is BrokerControlState.UNFENCED:
         return changes.unfence(failed)
-    if following is BrokerState.CONTROLLED_SHUTDOWN:
+    if following is BrokerControlState.CONTROLLED_SHUTDOWN:
         assert changes.leads(), "who leads nothing stops at once"
         return changes.enter_controlled_shutdown()
     return changes.fence()

@@ -136,8 +136,8 @@ def _entry(creation: AclCreation) -> AclImage:
 
 
 def _new_id(controller: Controller) -> Uuid:
-    acl_id = random_uuid(controller.chance)
+    acl_id = random_uuid(controller.random_source)
     while acl_id in controller.image.acls:
-        acl_id = random_uuid(controller.chance)
+        acl_id = random_uuid(controller.random_source)
     assert acl_id not in controller.image.acls
     return acl_id

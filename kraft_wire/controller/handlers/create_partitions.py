@@ -106,7 +106,7 @@ def _replicas(
     assert replicas_count > 0, topic.name
     brokers = controller.image.brokers
     if asked.assignments is None:
-        return place(brokers, additional, replicas_count, controller.chance)
+        return place(brokers, additional, replicas_count, controller.random_source)
     if len(asked.assignments) != additional:
         words = (
             f"Attempted to add {additional} additional partition(s), but only "

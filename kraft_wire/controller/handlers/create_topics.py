@@ -122,7 +122,7 @@ def _create(
     own = {name: value for name, value in values.items() if value is not None}
     assert len(own) == len(values)
     replicas = _replicas(controller, topic)
-    topic_id = random_uuid(controller.chance)
+    topic_id = random_uuid(controller.random_source)
     partitions = _partition_records(controller, topic, topic_id, replicas)
     configs = [
         VersionedRecord(
@@ -164,7 +164,7 @@ def _replicas(controller: Controller, topic: CreatableTopic) -> list[list[int]]:
         replicas = settings.integer("default.replication.factor")
     assert partitions > 0, partitions
     assert replicas > 0, replicas
-    return place(controller.image.brokers, partitions, replicas, controller.chance)
+    return place(controller.image.brokers, partitions, replicas, controller.random_source)
 
 
 def _assigned(controller: Controller, topic: CreatableTopic) -> list[list[int]]:

@@ -23,13 +23,12 @@ from kraft_wire.controller.requests import refuse
 from kraft_wire.metadata.features import CONTROLLERS_FROM
 from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.metadata.records import VersionedRecord
-from kraft_wire.model import NO_REPLICA, sooner
+from kraft_wire.model import NO_REPLICA, ReportEvent, sooner
 from kraft_wire.node.controller.descriptions import (
     api_versions,
     describe_cluster,
 )
 from kraft_wire.node.controller.host import ControllerHost
-from kraft_wire.node.event_log import Report
 from kraft_wire.node.links.envelopes import Unpacked, seal_answer, unpack
 from kraft_wire.node.links.forwarding import AskedBy, Forwarder, active_controller
 from kraft_wire.node.links.peer_versions import PeerVersions
@@ -63,7 +62,7 @@ _REGISTRATION: Final = "controller registration"
 """The tag of a question whose answer nobody waits for."""
 
 
-class _Moment(NamedTuple):
+class _LocalContext(NamedTuple):
     """A request of this node's own, as the controller's context."""
 
     api_version: int
@@ -104,7 +103,7 @@ class ControllerApis:
         raft: RaftIo,
         host: ControllerHost,
         link_ids: Iterator[int],
-        report: Report,
+        report: ReportEvent,
         limits: DecodeLimits,
     ) -> None:
         self.versions: dict[int, Versions] = served(_HERE)
@@ -169,7 +168,7 @@ class ControllerApis:
     def ask(self, tag: str, request: Message, now_ms: int, wall_ms: int) -> Message | Parked:
         """Ask on the node's own behalf; a late answer is among `take_answers` under the tag."""
         if self._host.is_active:
-            context = _Moment(request.MAX_VERSION)
+            context = _LocalContext(request.MAX_VERSION)
             return self._host.handle(context, request, tag, now_ms, wall_ms)
         self.forwarder.ask(tag, request, now_ms)
         return PARKED
@@ -301,14 +300,14 @@ class ControllerApis:
         """Decide here what waits for an active controller, where this node's is."""
         if not self._host.is_active:
             return
-        for asker, request in self.forwarder.take_waiting():
-            if isinstance(asker, str):
-                own = _Moment(request.MAX_VERSION)
-                answer = self._host.handle(own, request, asker, now_ms, wall_ms)
+        for requester, request in self.forwarder.take_waiting():
+            if isinstance(requester, str):
+                own = _LocalContext(request.MAX_VERSION)
+                answer = self._host.handle(own, request, requester, now_ms, wall_ms)
             else:
-                answer = self._ask_own(asker.at(now_ms, wall_ms), request)
+                answer = self._ask_own(requester.at(now_ms, wall_ms), request)
             if answer is not PARKED:
-                to = asker if isinstance(asker, str) else asker.reply_to
+                to = requester if isinstance(requester, str) else requester.reply_to
                 self.forwarder.answers.append((to, answer))
 
     def connection_closed(self, connection_id: int) -> None:

@@ -29,8 +29,8 @@ from kraft_wire.frozen import slotted
 from kraft_wire.metadata.records import VersionedRecord, encode_record
 from kraft_wire.model import DiskFull, LeaderEpoch, Offset, sooner
 from kraft_wire.node.controller.uncommitted import not_controller, uncommitted
-from kraft_wire.node.quorum.raft_disk import Write
-from kraft_wire.node.quorum.raft_io import RaftIo, Upgrade
+from kraft_wire.node.quorum.raft_disk import PendingAppend
+from kraft_wire.node.quorum.raft_io import KraftVersionUpgrade, RaftIo
 from kraft_wire.raft.effects import LeadershipEstablished
 from kraft_wire.raft.events import VersionUpgradeRequested
 from kraft_wire.raft.quorum import Quorum
@@ -167,7 +167,7 @@ class ControllerHost:
     def _upgrade_quorum(self, upgrade: QuorumUpgrade) -> ErrorCode:
         """Raise kraft.version, which is the quorum's to do; its record is answered for here."""
         assert self._leader_epoch is not None, "only a leader is asked"
-        ticket = Upgrade()
+        ticket = KraftVersionUpgrade()
         asked = VersionUpgradeRequested(
             ticket, upgrade.level, self._leader_epoch, upgrade.validate_only
         )
@@ -190,7 +190,7 @@ class ControllerHost:
 
     def _append_all(
         self, records: Sequence[VersionedRecord], encoded: tuple[bytes, ...] = ()
-    ) -> Write:
+    ) -> PendingAppend:
         """Append what one batch may not hold in several; what is atomic fits into one."""
         values, at = encoded or tuple(encode_record(record) for record in records), 0
         for size in _batch_sizes(values):
@@ -202,12 +202,14 @@ class ControllerHost:
         assert at > 0, "there are records"
         return write
 
-    def _append(self, records: Sequence[VersionedRecord], encoded: tuple[bytes, ...] = ()) -> Write:
+    def _append(
+        self, records: Sequence[VersionedRecord], encoded: tuple[bytes, ...] = ()
+    ) -> PendingAppend:
         """Append a batch, and decide by an image with it from now on."""
         assert self._leader_epoch is not None, "only a leader writes"
         values = encoded or tuple(encode_record(record) for record in records)
         assert len(values) == len(records)
-        write = Write(values, [record.record for record in records])
+        write = PendingAppend(values, [record.record for record in records])
         self._raft.write(write, self._leader_epoch, self._now_ms)
         if write.next_offset is not None:
             self._decided_end = write.next_offset
@@ -226,7 +228,7 @@ class ControllerHost:
             done = waiting.popleft()
             self.answers.append((done.to, done.response))
         if self._established is not None and next_offset >= self._established.from_offset:
-            self._take_office(self._established.leader_epoch)
+            self._begin_leader_epoch(self._established.leader_epoch)
         elif self._steps is not None and self._steps.next_offset <= next_offset:
             self._go_on()
 
@@ -245,7 +247,7 @@ class ControllerHost:
         self.is_active = False
         self.controller.renounce(self._raft.committed.image)
 
-    def _take_office(self, leader_epoch: LeaderEpoch) -> None:
+    def _begin_leader_epoch(self, leader_epoch: LeaderEpoch) -> None:
         committed = self._raft.committed
         self._established = None
         self._leader_epoch = leader_epoch

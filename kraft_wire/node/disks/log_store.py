@@ -8,8 +8,8 @@ is a second truth: what exists is what the directories hold.
 from collections.abc import Callable, Mapping
 
 from kraft_wire.broker.ports import LogDirectoryUsage, PartitionLog, TimestampAndOffsetView
-from kraft_wire.model import Offset, StorageError, TopicPartition, Uuid
-from kraft_wire.node.event_log import Line, Report
+from kraft_wire.model import Offset, ReportEvent, StorageError, TopicPartition, Uuid
+from kraft_wire.node.event_log import Line
 from kraft_wire.settings.definition import ConfigValue
 from kraft_wire.settings.node_settings import NodeSettings, topic_values
 from kraft_wire.settings.values import format_value
@@ -39,7 +39,7 @@ class NodeLogStore:
         fs: FileSystem,
         directories: list[LogDirectory],
         settings: NodeSettings,
-        report: Report,
+        report: ReportEvent,
         went_offline: Callable[[LogDirectory], None],
     ) -> None:
         """`report` takes the name and the fields of a log line.

@@ -10,7 +10,8 @@ from typing import Final
 from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.metadata.image_draft import MetadataFault
 from kraft_wire.model import (
-    Chance,
+    RandomSource,
+    ReportEvent,
     StorageError,
     TopicPartition,
     Uuid,
@@ -20,7 +21,6 @@ from kraft_wire.model import (
 from kraft_wire.node.config.node_config import NodeConfig
 from kraft_wire.node.config.quorum_config import raft_config, reachable, static_voters
 from kraft_wire.node.disks.log_store import repair_command
-from kraft_wire.node.event_log import Report
 from kraft_wire.node.quorum.metadata_opening import open_metadata_log
 from kraft_wire.node.quorum.raft_io import RaftIo
 from kraft_wire.storage.directory.checkpoint_text import CorruptCheckpoint
@@ -48,7 +48,11 @@ class StartError(Exception):
 
 
 def open_directories(
-    fs: FileSystem, config: NodeConfig, chance: Chance, cluster_id: str | None, wall_ms: int
+    fs: FileSystem,
+    config: NodeConfig,
+    random_source: RandomSource,
+    cluster_id: str | None,
+    wall_ms: int,
 ) -> list[LogDirectory]:
     """Lock and open every directory of `log.dirs`, formatting an embedded node's when empty.
 
@@ -59,7 +63,7 @@ def open_directories(
         for path in config.log_dirs:
             opened.append(_open(fs, path, config.settings.integer("storage.ballast.bytes")))
         if config.is_embedded and all(each.meta is None for each in opened):
-            _format(fs, config, opened, chance, cluster_id, wall_ms)
+            _format(fs, config, opened, random_source, cluster_id, wall_ms)
         _check_identity(config, opened, cluster_id)
     except StartError:
         for directory in opened:
@@ -72,9 +76,9 @@ def open_quorum(
     fs: FileSystem,
     directories: Sequence[LogDirectory],
     config: NodeConfig,
-    chance: Chance,
+    random_source: RandomSource,
     link_ids: Iterator[int],
-    report: Report,
+    report: ReportEvent,
     decode_limits: DecodeLimits,
     wall_ms: int,
 ) -> RaftIo:
@@ -100,7 +104,7 @@ def open_quorum(
             first,
             opened,
             replica_config,
-            chance,
+            random_source,
             link_ids=link_ids,
             report=report,
             decode_limits=decode_limits,
@@ -214,7 +218,7 @@ def _format(
     fs: FileSystem,
     config: NodeConfig,
     directories: Sequence[LogDirectory],
-    chance: Chance,
+    random_source: RandomSource,
     cluster_id: str | None,
     wall_ms: int,
 ) -> None:
@@ -223,14 +227,14 @@ def _format(
         format_directory,
     )
 
-    cluster = cluster_id or uuid_to_text(random_uuid(chance))
+    cluster = cluster_id or uuid_to_text(random_uuid(random_source))
     for directory in directories:
         format_directory(
             fs,
             directory.path,
             cluster_id=cluster,
             node_id=config.node_id,
-            directory_id=random_uuid(chance),
+            directory_id=random_uuid(random_source),
             levels=DEFAULT_LEVELS,
             wall_ms=wall_ms,
         )

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from kraft_wire.broker.context import ReplyTo, RequestContext
-from kraft_wire.model import sooner
-from kraft_wire.node.event_log import Report
+from kraft_wire.model import ReportEvent, sooner
 from kraft_wire.node.links.envelopes import mentions, open_answer, pack
 from kraft_wire.node.links.peer_channels import ChannelEvent, ChannelLimits, PeerChannels
 from kraft_wire.node.outputs import Output
@@ -49,7 +48,7 @@ _TIMED_OUT: Final = "Timed out waiting for the active controller."
 class _Question:
     """A request and what has become of it; request id 0: it waits to be sent."""
 
-    asker: RequestContext | str
+    requester: RequestContext | str
     """The client's request, or the tag of one of the node's own."""
     request: Message
     sent: Message
@@ -75,7 +74,7 @@ class Forwarder:
         self,
         node_id: int,
         link_ids: Iterator[int],
-        report: Report,
+        report: ReportEvent,
         decode_limits: DecodeLimits,
         *,
         active: Callable[[], tuple[int, Address] | None],
@@ -138,8 +137,8 @@ class Forwarder:
         """
         waiting = [each for each in self._questions.values() if not each.request_id]
         for question in waiting:
-            self._forget(_key(question.asker))
-        return [(each.asker, each.request) for each in waiting]
+            self._forget(_key(question.requester))
+        return [(each.requester, each.request) for each in waiting]
 
     def connection_closed(self, connection_id: int) -> None:
         """Forget what a client was waiting for."""
@@ -194,7 +193,7 @@ class Forwarder:
     # -- questions -------------------------------------------------------------------------------
 
     def _ask(self, question: _Question, now_ms: int) -> None:
-        key = _key(question.asker)
+        key = _key(question.requester)
         assert key not in self._questions, "one question at a time"
         self._questions[key] = question
         self._send(question, now_ms)
@@ -248,9 +247,11 @@ class Forwarder:
         return response
 
     def _finish(self, question: _Question, answer: Message | None) -> None:
-        asker = question.asker
-        self._forget(_key(asker))
-        self.answers.append((asker if isinstance(asker, str) else asker.reply_to, answer))
+        requester = question.requester
+        self._forget(_key(requester))
+        self.answers.append(
+            (requester if isinstance(requester, str) else requester.reply_to, answer)
+        )
 
     def _forget(self, key: int | str) -> None:
         question = self._questions.pop(key, None)
@@ -258,5 +259,5 @@ class Forwarder:
             del self._by_request[question.request_id]
 
 
-def _key(asker: RequestContext | str) -> int | str:
-    return asker if isinstance(asker, str) else asker.connection_id
+def _key(requester: RequestContext | str) -> int | str:
+    return requester if isinstance(requester, str) else requester.connection_id

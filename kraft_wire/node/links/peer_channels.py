@@ -15,12 +15,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from kraft_wire.model import sooner
-from kraft_wire.node.event_log import Report
+from kraft_wire.model import ReportEvent, sooner
 from kraft_wire.node.links.peer_versions import (
     PeerVersions,
     common_version,
-    read_offer,
+    read_node_api_versions,
     unsupported,
 )
 from kraft_wire.node.outputs import Connect, Disconnect, Output, SendBytes
@@ -118,7 +117,7 @@ class PeerChannels:
         self,
         client_id: str,
         link_ids: Iterator[int],
-        report: Report,
+        report: ReportEvent,
         limits: ChannelLimits | None = None,
         decode_limits: DecodeLimits | None = None,
     ) -> None:
@@ -329,7 +328,7 @@ class PeerChannels:
         self, peer: _Peer, version: int, frame: memoryview, now_ms: int
     ) -> list[ChannelEvent]:
         """Take the peer's versions, and send what has been waiting for them."""
-        offer = read_offer(frame, version, self._decode_limits)
+        offer = read_node_api_versions(frame, version, self._decode_limits)
         if offer.next_version >= 0:
             self._ask_versions(peer, offer.next_version)
             return []

@@ -13,7 +13,13 @@ from kraft_wire.wire.generated.registry import response_class
 from kraft_wire.wire.header import parse_response_header
 from kraft_wire.wire.message import Buffer, DecodeLimits, Malformation, MalformedMessage, Message
 
-__all__ = ["Offer", "PeerVersions", "common_version", "read_offer", "unsupported"]
+__all__ = [
+    "NodeApiVersions",
+    "PeerVersions",
+    "common_version",
+    "read_node_api_versions",
+    "unsupported",
+]
 
 PeerVersions: TypeAlias = Mapping[int, tuple[int, int]]
 """API key to inclusive versions that a peer serves."""
@@ -21,7 +27,7 @@ PeerVersions: TypeAlias = Mapping[int, tuple[int, int]]
 _ERROR_BYTES: Final = 2
 
 
-class Offer(NamedTuple):
+class NodeApiVersions(NamedTuple):
     """What a peer answered to ApiVersions."""
 
     error_code: int
@@ -30,7 +36,7 @@ class Offer(NamedTuple):
     """The version to ask in again, -1 where there is nothing to ask."""
 
 
-def read_offer(frame: Buffer, version: int, limits: DecodeLimits) -> Offer:
+def read_node_api_versions(frame: Buffer, version: int, limits: DecodeLimits) -> NodeApiVersions:
     """Read the answer to ApiVersions asked in `version`; raises MalformedMessage.
 
     A peer that does not know the version answers in version 0, naming the ones that it knows.
@@ -47,9 +53,9 @@ def read_offer(frame: Buffer, version: int, limits: DecodeLimits) -> Offer:
         if 0 <= each.min_version <= each.max_version
     }
     if not is_refused or version == 0:
-        return Offer(error, versions)
+        return NodeApiVersions(error, versions)
     _, known = versions.get(ApiVersionsRequest.API_KEY, (0, 0))
-    return Offer(error, versions, min(known, version - 1))
+    return NodeApiVersions(error, versions, min(known, version - 1))
 
 
 def common_version(request: Message, offered: PeerVersions) -> int | None:

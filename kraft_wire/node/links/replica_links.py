@@ -12,8 +12,7 @@ from typing import Final
 
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.replication.fetcher import Fetcher
-from kraft_wire.model import sooner
-from kraft_wire.node.event_log import Report
+from kraft_wire.model import ReportEvent, sooner
 from kraft_wire.node.links.peer_channels import ChannelEvent, ChannelLimits, PeerChannels
 from kraft_wire.node.outputs import Output
 from kraft_wire.raft.effects import SendRequest
@@ -37,7 +36,7 @@ class ReplicaLinks:
         broker_epoch: Callable[[], int],
         link_ids: Iterator[int],
         decode_limits: DecodeLimits,
-        report: Report,
+        report: ReportEvent,
     ) -> None:
         """`broker_epoch` is -1 while the broker is not registered."""
         self.wall_ms = 0

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from kraft_wire.metadata.image import NO_LEADER, MetadataImage, PartitionImage
 from kraft_wire.node.metrics.families import Family
-from kraft_wire.node.quorum_part import QuorumPart
+from kraft_wire.node.quorum_node import QuorumNode
 
 __all__ = ["metadata_metrics"]
 
@@ -31,7 +31,7 @@ class _Partitions(NamedTuple):
     """Led by another than the first replica."""
 
 
-def metadata_metrics(part: QuorumPart, *, is_broker: bool) -> Iterator[Family]:
+def metadata_metrics(part: QuorumNode, *, is_broker: bool) -> Iterator[Family]:
     """Yield what is known of the image, how it came about, and the snapshots."""
     yield from _controller(part)
     yield from _loader(part)
@@ -40,7 +40,7 @@ def metadata_metrics(part: QuorumPart, *, is_broker: bool) -> Iterator[Family]:
         yield from _broker(part)
 
 
-def _controller(part: QuorumPart) -> Iterator[Family]:
+def _controller(part: QuorumNode) -> Iterator[Family]:
     committed, image = part.raft.committed, part.raft.committed.image
     high_watermark = part.raft.replica.quorum.high_watermark
     fenced = sum(broker.fenced for broker in image.brokers.values())
@@ -74,7 +74,7 @@ def _controller(part: QuorumPart) -> Iterator[Family]:
         yield Family(f"{_CONTROLLER}{name}", False, text, "", {"": value})
 
 
-def _loader(part: QuorumPart) -> Iterator[Family]:
+def _loader(part: QuorumNode) -> Iterator[Family]:
     committed, quorum = part.raft.committed, part.raft.replica.quorum
     for name, text, value in (
         ("handleloadsnapshotcount", "Snapshots loaded.", committed.loads_count),
@@ -87,7 +87,7 @@ def _loader(part: QuorumPart) -> Iterator[Family]:
     yield Family(f"{_LOADER}finalizedlevel", False, text, "featurename", levels)
 
 
-def _snapshots(part: QuorumPart) -> Iterator[Family]:
+def _snapshots(part: QuorumNode) -> Iterator[Family]:
     upkeep, now_ms = part.upkeep, part.raft.replica.stepped_ms
     age_ms = -1 if upkeep.generated_ms is None else now_ms - upkeep.generated_ms
     text = "Size of the snapshot that this node made last."
@@ -97,7 +97,7 @@ def _snapshots(part: QuorumPart) -> Iterator[Family]:
     yield Family(f"{_EMITTER}latestsnapshotgeneratedagems", False, text, "", {"": age_ms})
 
 
-def _broker(part: QuorumPart) -> Iterator[Family]:
+def _broker(part: QuorumNode) -> Iterator[Family]:
     committed = part.raft.committed
     for name, text, value in (
         ("last_applied_record_offset", "Last record replayed.", committed.next_offset - 1),
@@ -110,13 +110,13 @@ def _broker(part: QuorumPart) -> Iterator[Family]:
         yield Family(f"{_BROKER}{name}", False, text, "", {"": value})
 
 
-def _lag_ms(part: QuorumPart) -> int:
+def _lag_ms(part: QuorumNode) -> int:
     """Return how old the newest replayed record is; the active controller made it itself."""
     appended_ms = part.raft.committed.timestamp_ms
     return 0 if part.host.is_active else max(0, part.raft.wall_ms - appended_ms)
 
 
-def _ignored(part: QuorumPart) -> int:
+def _ignored(part: QuorumNode) -> int:
     return int(part.has_static_voters and part.raft.replica.quorum.voters.kraft_version > 0)
 
 

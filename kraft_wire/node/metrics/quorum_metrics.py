@@ -40,7 +40,7 @@ def quorum_metrics(replica: RaftReplica) -> Iterator[Family]:
     """Yield what a replica knows of its quorum."""
     quorum = replica.quorum
     yield from _replica(quorum, replica.stepped_ms)
-    reasons = {reason.name.lower(): count for reason, count in quorum.ignored.given().items()}
+    reasons = {reason.name.lower(): count for reason, count in quorum.ignored.counts().items()}
     text = "Messages of peers that were not obeyed."
     yield Family("kraft_wire_raft_ignored", True, text, "reason", reasons)
 

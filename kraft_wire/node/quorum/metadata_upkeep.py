@@ -13,10 +13,10 @@ from typing import Final
 
 from kraft_wire.frozen import slotted
 from kraft_wire.metadata.image import MetadataImage
-from kraft_wire.model import DiskFull, OffsetAndEpoch
-from kraft_wire.node.event_log import Line, Report
+from kraft_wire.model import DiskFull, OffsetAndEpoch, ReportEvent
+from kraft_wire.node.event_log import Line
 from kraft_wire.node.quorum.raft_io import RaftIo
-from kraft_wire.raft.agreement import snapshot_refusal
+from kraft_wire.raft.divergence import snapshot_refusal
 from kraft_wire.raft.events import SnapshotTaken
 from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.storage.snapshots.cleaning import SnapshotRetention, clean
@@ -44,7 +44,9 @@ class _Writing:
 class MetadataUpkeep:
     """Snapshots of one node's metadata."""
 
-    def __init__(self, raft: RaftIo, settings: NodeSettings, report: Report, now_ms: int) -> None:
+    def __init__(
+        self, raft: RaftIo, settings: NodeSettings, report: ReportEvent, now_ms: int
+    ) -> None:
         number = settings.integer
         self._raft = raft
         self._report = report

@@ -17,7 +17,7 @@ from kraft_wire.model import FileSlice, LeaderEpoch, Offset, OffsetAndEpoch
 from kraft_wire.raft.events import ControlRecord
 from kraft_wire.storage.log import Log, LogRead
 from kraft_wire.storage.scan import BadBatch, frames
-from kraft_wire.storage.snapshots.contents import OBEYED, control_messages
+from kraft_wire.storage.snapshots.contents import VOTER_CONTROL_TYPES, control_messages
 from kraft_wire.storage.snapshots.store import MetadataSnapshots
 from kraft_wire.wire.message import Message, Part
 from kraft_wire.wire.records.batch_builder import build_batch
@@ -169,7 +169,7 @@ class QuorumLog:
                 break
             try:
                 described.append(read_batch(batch))
-                controls += obeyed_records(batch)
+                controls += voter_control_records(batch)
             except (CorruptRecordBatch, InvalidRecord, MetadataFault):
                 break
             good.append(batch)
@@ -245,7 +245,7 @@ class QuorumLog:
                 offset, _READ_BYTES, upper_bound=self.log_end_offset, min_one_batch=True
             )
             for batch in _read_back(read, offset):
-                yield from obeyed_records(batch)
+                yield from voter_control_records(batch)
                 offset = Offset(batch.next_offset)
 
     # -- decoded batches -------------------------------------------------------------------------
@@ -282,10 +282,10 @@ def _described(batch: RecordBatch, records: Sequence[Message]) -> MetadataBatch:
     )
 
 
-def obeyed_records(batch: RecordBatch) -> Iterator[ControlRecord]:
+def voter_control_records(batch: RecordBatch) -> Iterator[ControlRecord]:
     """Yield the records of a batch that a replica obeys from their append on (KIP-853)."""
     for delta, (kind, message) in enumerate(control_messages(batch)):
-        if kind in OBEYED:
+        if kind in VOTER_CONTROL_TYPES:
             yield ControlRecord(Offset(batch.base_offset + delta), message)
 
 

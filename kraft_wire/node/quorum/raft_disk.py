@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from kraft_wire.frozen import slotted
-from kraft_wire.model import DiskFull, Offset, OffsetAndEpoch, StorageError
-from kraft_wire.node.event_log import Line, Report
+from kraft_wire.model import DiskFull, Offset, OffsetAndEpoch, ReportEvent, StorageError
+from kraft_wire.node.event_log import Line
 from kraft_wire.node.outputs import FlushLogs
 from kraft_wire.node.quorum.quorum_log import QuorumLog
 from kraft_wire.node.quorum.snapshot_arrival import SnapshotArrival
@@ -42,7 +42,7 @@ from kraft_wire.storage.log import PendingFlush
 from kraft_wire.storage.snapshots.metadata_snapshot import CorruptMetadataSnapshot
 from kraft_wire.wire.message import Message
 
-__all__ = ["DiskEffect", "RaftDisk", "Write"]
+__all__ = ["DiskEffect", "PendingAppend", "RaftDisk"]
 
 DiskEffect: TypeAlias = (
     PersistElectionState
@@ -62,7 +62,7 @@ _LINE_EVERY_MS: Final = 1_000
 
 
 @slotted(eq=False)
-class Write:
+class PendingAppend:
     """Records to append in one batch; how that went stands in it when `RaftIo.write` returns."""
 
     values: tuple[bytes, ...]
@@ -91,7 +91,7 @@ class RaftDisk:
         directory: LogDirectory,
         quorum_log: QuorumLog,
         arrival: SnapshotArrival,
-        report: Report,
+        report: ReportEvent,
     ) -> None:
         self.fs = fs
         self.directory = directory
@@ -154,7 +154,7 @@ class RaftDisk:
         except DiskFull as error:
             if isinstance(effect, AppendControlRecords):
                 raise  # the replica already obeys them
-            assert isinstance(effect.ticket, Write), effect
+            assert isinstance(effect.ticket, PendingAppend), effect
             effect.ticket.disk_full = error
 
     def _append_once(self, effect: AppendRecords | AppendControlRecords) -> None:
@@ -163,7 +163,7 @@ class RaftDisk:
             log.append_control(effect.messages, epoch, self._now_ms, self.wall_ms)
             return
         write = effect.ticket
-        assert isinstance(write, Write), write
+        assert isinstance(write, PendingAppend), write
         log.append_values(effect.values, write.records, epoch, self._now_ms, self.wall_ms)
         write.next_offset = self._log.log_end_offset
 

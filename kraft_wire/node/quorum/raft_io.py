@@ -5,9 +5,9 @@
 elsewhere follows when that is done. Nothing behind FlushLog in a list needs it: whatever
 acknowledges waits for `LogView.flushed_end_offset`.
 
-What the state machine must know is left in `news`, answers in `answers`, for the node to take after
-the call, so that nothing steps the replica while it is being obeyed. What changes a disk is
-`raft_disk`'s, what goes over links `peer_channels`'.
+What the state machine must know is left in `quorum_events`, answers in `answers`, for the node to
+take after the call, so that nothing steps the replica while it is being obeyed. What changes a disk
+is `raft_disk`'s, what goes over links `peer_channels`'.
 """
 
 from collections import deque
@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, TypeAlias
 from kraft_wire.broker.context import ReplyTo
 from kraft_wire.frozen import slotted
 from kraft_wire.model import (
-    Chance,
     LeaderEpoch,
+    RandomSource,
+    ReportEvent,
     sooner,
 )
-from kraft_wire.node.event_log import Report
 from kraft_wire.node.outputs import Output
 from kraft_wire.node.quorum.committed import CommittedMetadata
 from kraft_wire.node.quorum.metadata_opening import OpenedMetadata
-from kraft_wire.node.quorum.raft_disk import RaftDisk, Write
+from kraft_wire.node.quorum.raft_disk import PendingAppend, RaftDisk
 from kraft_wire.node.quorum.snapshot_arrival import SnapshotArrival
 from kraft_wire.raft.config import RaftConfig
 from kraft_wire.raft.effects import (
@@ -67,9 +67,9 @@ from kraft_wire.wire.message import Buffer, DecodeLimits, Message
 if TYPE_CHECKING:
     from kraft_wire.node.links.peer_channels import PeerChannels
 
-__all__ = ["News", "RaftIo", "Upgrade"]
+__all__ = ["KraftVersionUpgrade", "QuorumEvent", "RaftIo"]
 
-News: TypeAlias = (
+QuorumEvent: TypeAlias = (
     HighWatermarkAdvanced
     | LeaderChanged
     | LeadershipEstablished
@@ -80,7 +80,7 @@ News: TypeAlias = (
 
 
 @slotted(eq=False)
-class Upgrade:
+class KraftVersionUpgrade:
     """The ticket of a raise of kraft.version: how it ended, once `take` has returned."""
 
     error_code: ErrorCode = ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -95,10 +95,10 @@ class RaftIo:
         directory: LogDirectory,
         opened: OpenedMetadata,
         config: RaftConfig,
-        chance: Chance,
+        random_source: RandomSource,
         *,
         link_ids: Iterator[int],
-        report: Report,
+        report: ReportEvent,
         decode_limits: DecodeLimits,
     ) -> None:
         """`start` must follow. `link_ids` gives out the node's link ids."""
@@ -106,9 +106,11 @@ class RaftIo:
         self.log = opened.log.log
         arrival = SnapshotArrival(opened.log.snapshots)
         self.committed = CommittedMetadata(opened.log, arrival)
-        self.replica = RaftReplica(config, opened.log, opened.log.snapshots, chance, opened.voters)
+        self.replica = RaftReplica(
+            config, opened.log, opened.log.snapshots, random_source, opened.voters
+        )
         self.disk = RaftDisk(fs, directory, opened.log, arrival, report)
-        self.news: list[News] = []
+        self.quorum_events: list[QuorumEvent] = []
         self.answers: list[tuple[ReplyTo, Message]] = []
         self.is_touched = True
         """Whether there may be news or outputs; the node looks at nothing else between requests."""
@@ -138,7 +140,7 @@ class RaftIo:
                 self._perform(effect)
         self._is_stepping = False
 
-    def write(self, write: Write, leader_epoch: LeaderEpoch, now_ms: int) -> None:
+    def write(self, write: PendingAppend, leader_epoch: LeaderEpoch, now_ms: int) -> None:
         """Append records as the leader of an epoch; `write` says how that went."""
         assert write.next_offset is None, write
         self.take(AppendRequested(write, write.values, leader_epoch), now_ms)
@@ -256,18 +258,18 @@ class RaftIo:
             case Reply() | ReplyWithRecords() | ReplyWithSnapshotSlice():
                 self._answer(effect)
             case VersionUpgradeAnswered(ticket, error_code):
-                assert isinstance(ticket, Upgrade), ticket
+                assert isinstance(ticket, KraftVersionUpgrade), ticket
                 ticket.error_code = error_code
             case AppendRefused(ticket):
-                assert isinstance(ticket, Write), ticket
+                assert isinstance(ticket, PendingAppend), ticket
                 assert ticket.next_offset is None, ticket
             case HighWatermarkAdvanced(high_watermark):
                 self.log.update_high_watermark(high_watermark)
-                self.news.append(effect)
+                self.quorum_events.append(effect)
             case LeaderChanged() | LeadershipEstablished() | LeadershipEnded():
-                self.news.append(effect)
+                self.quorum_events.append(effect)
             case ShutdownCompleted():
-                self.news.append(effect)
+                self.quorum_events.append(effect)
             case _:
                 raise AssertionError(effect)
 

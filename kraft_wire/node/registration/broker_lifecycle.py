@@ -15,7 +15,7 @@ life lasts: a session must not end over a pause. And a broker that finds another
 its place registers again, where 4.3.1 is refused until it is restarted: what a former life said
 last may arrive late, and no session protects a broker before its first heartbeat.
 
-Not here: to whom it is said (`quorum_part`), what the messages hold besides (`registration`).
+Not here: to whom it is said (`quorum_node`), what the messages hold besides (`registration`).
 """
 
 from enum import Enum
@@ -23,8 +23,7 @@ from typing import Final, TypeAlias
 
 from kraft_wire.metadata.features import CORDONED_FROM, DIRECTORIES_FROM
 from kraft_wire.metadata.image import MetadataImage
-from kraft_wire.model import Chance, Uuid, sooner
-from kraft_wire.node.event_log import Report
+from kraft_wire.model import RandomSource, ReportEvent, Uuid, sooner
 from kraft_wire.node.registration.incarnation import Registration
 from kraft_wire.node.registration.offline_directories import OfflineDirectories
 from kraft_wire.settings.node_settings import NodeSettings
@@ -58,7 +57,7 @@ _STOP_MS_MAX: Final = 300_000
 _NOBODY_REGISTERED: Final = (
     "no controller registered this broker in time (initial.broker.registration.timeout.ms)"
 )
-_NOBODY_TOLD: Final = (
+_FAILURE_NOT_REPORTED: Final = (
     "no controller could be told of a failed log directory in time (log.dir.failure.timeout.ms)"
 )
 
@@ -82,8 +81,8 @@ class BrokerLifecycle:
         node_id: int,
         registration: Registration,
         settings: NodeSettings,
-        chance: Chance,
-        report: Report,
+        random_source: RandomSource,
+        report: ReportEvent,
     ) -> None:
         """`start` must follow."""
         self.state = BrokerState.NOT_RUNNING
@@ -93,7 +92,7 @@ class BrokerLifecycle:
         """Why the process must stop: what had to be done in time was not; None if it need not."""
         self._node_id = node_id
         self._registration = registration
-        self._chance = chance
+        self._random_source = random_source
         self._report = report
         self._heartbeat_interval_ms = settings.integer("broker.heartbeat.interval.ms")
         self._session_ms = settings.integer("broker.session.timeout.ms")
@@ -106,7 +105,7 @@ class BrokerLifecycle:
         """Whether something has to be said as soon as what is in flight is answered."""
         self._is_open = False
         """Whether the logs are open, so that the broker may lead."""
-        self._knows_itself = False
+        self._sees_own_registration = False
         """Whether it follows metadata that have its registration."""
         self._has_asked_to_stop = False
         self._failures = 0
@@ -134,7 +133,7 @@ class BrokerLifecycle:
 
         One from before directories had ids is renewed once the level allows them.
         """
-        self._knows_itself = True
+        self._sees_own_registration = True
         own = image.brokers.get(self._node_id)
         if image.metadata_version >= DIRECTORIES_FROM and own is not None and not own.log_dirs:
             self._is_registered = False
@@ -186,8 +185,8 @@ class BrokerLifecycle:
             current_metadata_offset=metadata_offset,
             want_fence=not self._is_open,
             want_shut_down=self.state is BrokerState.PENDING_CONTROLLED_SHUTDOWN,
-            offline_log_dirs=self._offline.say(),
-            cordoned_log_dirs=[] if knows_cordoned and self._knows_itself else None,
+            offline_log_dirs=self._offline.take_report(),
+            cordoned_log_dirs=[] if knows_cordoned and self._sees_own_registration else None,
         )
 
     def _look_for_another_life(self, image: MetadataImage) -> None:
@@ -221,7 +220,7 @@ class BrokerLifecycle:
             self._gives_up_at_ms = None
             pause_ms = 0
         else:
-            self._offline.heard()
+            self._offline.on_reported()
             pause_ms = self._lives_on(response, is_beside=is_beside)
         is_done = is_beside and self.state is BrokerState.RUNNING
         self._next_ms = None if is_done else now_ms + pause_ms
@@ -249,7 +248,7 @@ class BrokerLifecycle:
         pause_ms = min(_BACKOFF_MS << min(self._failures, _DOUBLINGS_MAX), pause_max_ms)
         spread_ms = pause_ms * _JITTER_PERCENT // 100
         self._failures += 1
-        self._next_ms = now_ms + pause_ms - spread_ms + self._chance.below(2 * spread_ms + 1)
+        self._next_ms = now_ms + pause_ms - spread_ms + self._random_source.below(2 * spread_ms + 1)
 
     def _lives_on(self, response: BrokerHeartbeatResponse, *, is_beside: bool) -> int:
         """Draw the consequence of a heartbeat's answer; return the pause before the next one."""
@@ -291,8 +290,8 @@ class BrokerLifecycle:
         if self._gives_up_at_ms is not None and self._gives_up_at_ms <= now_ms:
             self._gives_up_at_ms = None
             self._give_up(_NOBODY_REGISTERED)
-        if self._offline.untold(now_ms):
-            self._give_up(_NOBODY_TOLD)
+        if self._offline.overdue(now_ms):
+            self._give_up(_FAILURE_NOT_REPORTED)
         if self.state is BrokerState.PENDING_CONTROLLED_SHUTDOWN and self._end_ms <= now_ms:
             self._report("controlled_shutdown_given_up", answered_ms_ago=now_ms - self._answered_ms)
             self.state = BrokerState.SHUTTING_DOWN

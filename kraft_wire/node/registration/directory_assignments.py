@@ -120,7 +120,7 @@ class DirectoryAssignments:
         actual = self._directory_of(TopicPartition(topic.name, number))
         if actual is None:
             self._unplaced[replica] = None
-        elif actual == self._directory_told(replica):
+        elif actual == self._reported_directory(replica):
             self._ready.pop(replica, None)
         elif actual != self._in_flight.get(replica):
             self._wait({replica: actual}, _TOGETHER_MS)
@@ -130,7 +130,7 @@ class DirectoryAssignments:
         unplaced, self._unplaced = self._unplaced, {}
         for topic_id, number in unplaced:
             topic = self._image.topic_by_id(topic_id)
-            if topic is not None and self._directory_told((topic_id, number)) is not None:
+            if topic is not None and self._reported_directory((topic_id, number)) is not None:
                 self._look(topic, number)
 
     def _directory_of(self, name: TopicPartition) -> Uuid | None:
@@ -141,7 +141,7 @@ class DirectoryAssignments:
                 return directory.meta.directory_id
         return None
 
-    def _directory_told(self, replica: _Replica) -> Uuid | None:
+    def _reported_directory(self, replica: _Replica) -> Uuid | None:
         """Return what the metadata say, None where this broker has no such replica (any more)."""
         topic = self._image.topic_by_id(replica[0])
         view = None if topic is None else topic.partitions.get(replica[1])
@@ -162,7 +162,7 @@ class DirectoryAssignments:
         """Ask for what is ready and still true."""
         ready, self._ready = self._ready, {}
         for replica, directory_id in ready.items():
-            told = self._directory_told(replica)
+            told = self._reported_directory(replica)
             if told is None or told == directory_id:
                 continue
             target = self._in_flight if len(self._in_flight) < ASSIGNMENTS_MAX else self._ready

@@ -2,7 +2,7 @@
 
 KIP-631 and KIP-919. The controller's registration is a record where this controller becomes active,
 and a request where another one is; the broker's is a request wherever the controller is. Not here:
-when it is said, and to whom (`broker_lifecycle`, `quorum_part`).
+when it is said, and to whom (`broker_lifecycle`, `quorum_node`).
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -22,30 +22,30 @@ class OfflineDirectories:
         self._patience_ms = patience_ms
         self._until_ms: dict[Uuid, int | None] = {}
         """When the controller must know of a directory at the latest; None: it does."""
-        self._said: list[Uuid] = []
+        self._reported: list[Uuid] = []
 
     def failed(self, directory_id: Uuid, now_ms: int) -> None:
         """Have the controller told of a directory."""
         assert directory_id not in self._until_ms, directory_id
         self._until_ms[directory_id] = now_ms + self._patience_ms
 
-    def say(self) -> list[Uuid]:
+    def take_report(self) -> list[Uuid]:
         """Return what the next heartbeat says."""
-        self._said = list(self._until_ms)
-        return self._said
+        self._reported = list(self._until_ms)
+        return self._reported
 
-    def heard(self) -> None:
+    def on_reported(self) -> None:
         """The controller took the heartbeat: it knows what that said, and nothing newer."""
-        for directory_id in self._said:
+        for directory_id in self._reported:
             assert directory_id in self._until_ms, directory_id
             self._until_ms[directory_id] = None
 
-    def untold(self, now_ms: int) -> Sequence[Uuid]:
+    def overdue(self, now_ms: int) -> Sequence[Uuid]:
         """Return the directories that the controller should know of by now."""
         return [each for each, at in self._until_ms.items() if at is not None and at <= now_ms]
 
     def deadline_ms(self) -> int | None:
-        """Return when `untold` has the next one."""
+        """Return when `overdue` has the next one."""
         soonest_ms = None
         for until_ms in self._until_ms.values():
             soonest_ms = sooner(soonest_ms, until_ms)

@@ -13,7 +13,7 @@ from kraft_wire.raft.roles import Leader
 from kraft_wire.raft.rpc.checks import (
     METADATA_PARTITION,
     METADATA_TOPIC,
-    heard,
+    accept_answer,
     is_of_other_cluster,
     leading_node,
     named_endpoints,
@@ -116,7 +116,7 @@ def on_response(
 ) -> None:
     """Record a voter's endorsement, or learn of a newer leader."""
     role = quorum.role
-    if heard(quorum, sent, response, now_ms) is None:
+    if accept_answer(quorum, sent, response, now_ms) is None:
         return
     assert sent.node_id != quorum.config.key.id, sent
     if quorum.role is not role or not isinstance(role, Leader):

@@ -23,7 +23,7 @@ __all__ = [
     "METADATA_TOPIC",
     "METADATA_TOPIC_ID",
     "EndpointLike",
-    "heard",
+    "accept_answer",
     "is_of_other_cluster",
     "leader_only_error",
     "leading_node",
@@ -181,7 +181,7 @@ def point_to_leader(leader_id: int, nodes: Sequence[NodeLike]) -> Address | None
     return None
 
 
-def heard(
+def accept_answer(
     quorum: Quorum, sent: SendRequest, response: VoterResponse[AnswerT], now_ms: int
 ) -> AnswerT | None:
     """Learn epoch and leader from a voter's answer, and return what it says of the partition.

@@ -14,7 +14,7 @@ from kraft_wire.raft.roles import Follower, Resigned
 from kraft_wire.raft.rpc.checks import (
     METADATA_PARTITION,
     METADATA_TOPIC,
-    heard,
+    accept_answer,
     is_of_other_cluster,
     leading_node,
     named_endpoints,
@@ -137,7 +137,7 @@ def on_response(
 ) -> None:
     """Stop telling a voter that knows; follow a newer leader, also while stopping."""
     role = quorum.role
-    if heard(quorum, sent, response, now_ms) is None:
+    if accept_answer(quorum, sent, response, now_ms) is None:
         return
     assert sent.node_id != quorum.config.key.id, sent
     if quorum.role is not role or not isinstance(role, Resigned):

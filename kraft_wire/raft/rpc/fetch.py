@@ -5,10 +5,10 @@ is on the replica's disk. Sessions are not used; the topic is named by id, so fr
 """
 
 from kraft_wire.model import LeaderEpoch, Offset, ReplicaId, ReplicaKey
-from kraft_wire.raft.agreement import (
-    Agrees,
-    Diverges,
-    NeedsSnapshot,
+from kraft_wire.raft.divergence import (
+    Diverging,
+    SnapshotNeeded,
+    Valid,
     judge_fetch,
 )
 from kraft_wire.raft.effects import Reply, ReplyWithRecords, SendRequest
@@ -48,7 +48,7 @@ from kraft_wire.wire.generated.fetch import (
     SnapshotId,
 )
 
-__all__ = ["answer_parked", "answer_unled", "build_request", "on_request", "on_response"]
+__all__ = ["answer_parked", "answer_without_leader", "build_request", "on_request", "on_response"]
 
 _UNKNOWN = Offset(-1)
 
@@ -106,9 +106,9 @@ def on_request(quorum: Quorum, event: RequestReceived, request: FetchRequest, no
     offset = Offset(asked.fetch_offset)
     last_epoch = LeaderEpoch(asked.last_fetched_epoch)
     verdict = judge_fetch(offset, last_epoch, quorum.log, quorum.snapshots)
-    if isinstance(verdict, Agrees) and key.id >= 0:
+    if isinstance(verdict, Valid) and key.id >= 0:
         count_fetch(quorum, quorum.role, key, offset, now_ms)
-    if isinstance(verdict, Agrees) and _may_park(quorum, request, asked):
+    if isinstance(verdict, Valid) and _may_park(quorum, request, asked):
         deadline_ms = now_ms + request.max_wait_ms
         quorum.parked.park(ParkedFetch(event, offset, deadline_ms))
         return
@@ -164,7 +164,7 @@ def answer_parked(quorum: Quorum, parked: ParkedFetch) -> None:
     _answer_verdict(quorum, parked.origin, request, parked.fetch_offset, verdict)
 
 
-def answer_unled(quorum: Quorum, parked: ParkedFetch) -> None:
+def answer_without_leader(quorum: Quorum, parked: ParkedFetch) -> None:
     """Answer a parked fetch because the leadership ended."""
     assert not isinstance(quorum.role, Leader), quorum.role
     _answer_error(quorum, parked.origin, ErrorCode.NOT_LEADER_OR_FOLLOWER)
@@ -175,19 +175,19 @@ def _answer_verdict(
     event: RequestReceived,
     request: FetchRequest,
     offset: Offset,
-    verdict: Agrees | Diverges | NeedsSnapshot,
+    verdict: Valid | Diverging | SnapshotNeeded,
 ) -> None:
     response, partition = _response(quorum, event, ErrorCode.NONE)
     match verdict:
-        case Agrees():
+        case Valid():
             bytes_max = max(0, request.max_bytes)
             reply = ReplyWithRecords(event.reply_to, response, offset, bytes_max)
             quorum.effects.append(reply)
             return
-        case Diverges(point):
+        case Diverging(point):
             assert point.epoch >= 0, point
             partition.diverging_epoch = EpochEndOffset(epoch=point.epoch, end_offset=point.offset)
-        case NeedsSnapshot(snapshot_id):
+        case SnapshotNeeded(snapshot_id):
             assert snapshot_id.offset > 0, "the formatted checkpoint is never served"
             partition.snapshot_id = SnapshotId(
                 end_offset=snapshot_id.offset, epoch=snapshot_id.epoch

@@ -74,11 +74,11 @@ def on_request(
     if error is ErrorCode.NONE:
         assert isinstance(leader, Leader), leader
         error = _update(quorum, leader, _described(request), now_ms)
-    told = CurrentLeader(leader_id=quorum.leader_id, leader_epoch=quorum.epoch)
+    current_leader = CurrentLeader(leader_id=quorum.leader_id, leader_epoch=quorum.epoch)
     address = leader_address(quorum, event.listener)
     if address is not None:
-        told.host, told.port = address.host, address.port
-    response = UpdateRaftVoterResponse(error_code=error, current_leader=told)
+        current_leader.host, current_leader.port = address.host, address.port
+    response = UpdateRaftVoterResponse(error_code=error, current_leader=current_leader)
     quorum.effects.append(Reply(event.reply_to, response))
 
 
@@ -135,12 +135,18 @@ def on_response(
     quorum: Quorum, sent: SendRequest, response: UpdateRaftVoterResponse, now_ms: int
 ) -> None:
     """Note that the leader knows, or does not want to; either way it is alive."""
-    told = response.current_leader or CurrentLeader()
+    current_leader = response.current_leader or CurrentLeader()
     error = response.error_code
     if error == ErrorCode.UNSUPPORTED_VERSION and response.current_leader is None:
-        told = CurrentLeader(leader_id=quorum.leader_id, leader_epoch=quorum.epoch)
-    address = Address(told.host, told.port) if told.host and 0 < told.port < 65_536 else None
-    if not learn(quorum, sent, error, told.leader_id, told.leader_epoch, address, now_ms):
+        current_leader = CurrentLeader(leader_id=quorum.leader_id, leader_epoch=quorum.epoch)
+    address = (
+        Address(current_leader.host, current_leader.port)
+        if current_leader.host and 0 < current_leader.port < 65_536
+        else None
+    )
+    if not learn(
+        quorum, sent, error, current_leader.leader_id, current_leader.leader_epoch, address, now_ms
+    ):
         return
     role = quorum.role
     assert role is not None

@@ -14,7 +14,7 @@ from kraft_wire.raft.roles import Candidate, Prospective
 from kraft_wire.raft.rpc.checks import (
     METADATA_PARTITION,
     METADATA_TOPIC,
-    heard,
+    accept_answer,
     is_of_other_cluster,
     leading_node,
     sole_partition,
@@ -107,10 +107,10 @@ def _decide(quorum: Quorum, asked: PartitionData, now_ms: int) -> bool:
         if isinstance(quorum.role, Prospective) and rival in quorum.voters.latest.nodes:
             _heed_rival(quorum, quorum.role, rival, now_ms, granted=granted)
         return granted
-    asker = ReplicaKey(ReplicaId(asked.replica_id), asked.replica_directory_id)
-    granted = grants_vote(quorum.role, quorum.election, asker, up_to_date)
+    candidate = ReplicaKey(ReplicaId(asked.replica_id), asked.replica_directory_id)
+    granted = grants_vote(quorum.role, quorum.election, candidate, up_to_date)
     if granted and quorum.election.voted_id < 0:
-        quorum.become_unattached_voted(asker, now_ms)
+        quorum.become_unattached_voted(candidate, now_ms)
     return granted
 
 
@@ -125,7 +125,7 @@ def _heed_rival(
     """
     assert quorum.role is role, quorum.role
     if granted and role.stands_from_ms is None:
-        role.stands_from_ms = now_ms + quorum.config.timing.draw_precedence_ms(quorum.chance)
+        role.stands_from_ms = now_ms + quorum.config.timing.draw_precedence_ms(quorum.random_source)
     elif not granted and role.answers.get(rival) is False:
         del role.answers[rival]
     elif not granted and rival not in role.answers:
@@ -165,7 +165,7 @@ def on_response(quorum: Quorum, sent: SendRequest, response: VoteResponse, now_m
         quorum.ignored.count(Ignored.VERSION_WITHOUT_PRE_VOTE)
         quorum.become_candidate(Trigger.PRE_VOTE_UNSUPPORTED, now_ms)
         return
-    answer = heard(quorum, sent, response, now_ms)
+    answer = accept_answer(quorum, sent, response, now_ms)
     if answer is None:
         return
     if quorum.role is not asked_role or not isinstance(asked_role, Candidate | Prospective):

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from kraft_wire.sim.clients.admin_mistakes import mistakes
 from kraft_wire.sim.clients.link import ClientLink
-from kraft_wire.sim.clients.paper_brokers import FIRST_PAPER_BROKER
 from kraft_wire.sim.clients.partition_moves import MoveWatch, drawn_move
 from kraft_wire.sim.clients.register_client import CLIENT_METRICS
+from kraft_wire.sim.clients.stub_brokers import FIRST_STUB_BROKER
 from kraft_wire.sim.judge.judge import Judge
 from kraft_wire.sim.judge.metadata_twin import Key, Value
 from kraft_wire.sim.judge.violation import Violation
@@ -370,7 +370,7 @@ class Administrator:
 
     @property
     def _brokers(self) -> range:
-        return range(FIRST_PAPER_BROKER, FIRST_PAPER_BROKER + self.stage.setup.paper_brokers)
+        return range(FIRST_STUB_BROKER, FIRST_STUB_BROKER + self.stage.setup.paper_brokers)
 
     def _make_mistake(self) -> Step:
         """Ask for what must be refused, by the error that Kafka gives."""

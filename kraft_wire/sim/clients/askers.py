@@ -32,14 +32,14 @@ from kraft_wire.wire.message import Message
 if TYPE_CHECKING:
     from kraft_wire.sim.judge.partition_truth import PartitionTruth
 
-__all__ = ["Asker", "earliest_request"]
+__all__ = ["OffsetQueryClient", "earliest_request"]
 
 _OUTDATED: Final = 0.05
 """How often the leader epoch before the known one is named."""
 _KINDS: Final = (LATEST, EARLIEST, EARLIEST, MAX_TIMESTAMP, "time", "time", "epoch", "epoch")
 
 
-class Asker(BrokerClient):
+class OffsetQueryClient(BrokerClient):
     """Asks one thing after another about the partitions of a topic."""
 
     def __init__(self, context: ClientContext, number: int, topic: str) -> None:

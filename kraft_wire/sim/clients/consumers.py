@@ -38,7 +38,7 @@ class _Session:
 
     session_id: int = 0
     epoch: int = 0
-    told: dict[int, tuple[int, int]] = field(default_factory=dict)
+    session_partitions: dict[int, tuple[int, int]] = field(default_factory=dict)
     """Partition -> position and leader epoch, as the broker knows them."""
 
 
@@ -69,10 +69,10 @@ class Consumer(BrokerClient):
         node_id = self._last_node = (later or nodes)[0]
         session = self._sessions.setdefault(node_id, _Session())
         request = self._request(node_id, session)
-        told = session.told
+        session_partitions = session.session_partitions
 
         def fetched(response: Message | None) -> None:
-            self._fetched(node_id, session, told, response)
+            self._fetched(node_id, session, session_partitions, response)
 
         self.ask(node_id, request, fetched)
 
@@ -93,9 +93,11 @@ class Consumer(BrokerClient):
             for number, (leader, epoch) in self.leaders.items()
             if leader == node_id
         }
-        news = {n: place for n, place in wanted.items() if session.told.get(n) != place}
-        gone = [number for number in session.told if number not in wanted]
-        session.told = wanted
+        news = {
+            n: place for n, place in wanted.items() if session.session_partitions.get(n) != place
+        }
+        gone = [number for number in session.session_partitions if number not in wanted]
+        session.session_partitions = wanted
         partitions = [
             FetchPartition(
                 partition=number,
@@ -122,10 +124,12 @@ class Consumer(BrokerClient):
         self,
         node_id: int,
         session: _Session,
-        told: dict[int, tuple[int, int]],
+        session_partitions: dict[int, tuple[int, int]],
         response: Message | None,
     ) -> None:
-        """Take an answer; `told`: positions and leader epochs as they were asked for."""
+        """Take an answer; `session_partitions`: positions and leader epochs as they were asked
+        for.
+        """
         if not isinstance(response, FetchResponse) or response.error_code:
             _start_over(session)
             name = "no answer" if response is None else "session over"
@@ -138,12 +142,12 @@ class Consumer(BrokerClient):
         else:
             session.epoch = 1 if session.epoch == _EPOCH_MAX else session.epoch + 1
         if session.session_id == 0:
-            session.told = {}
+            session.session_partitions = {}
         is_wrong = self.lacks_leaders
         for topic in response.responses:
             for data in topic.partitions:
-                if not self._take(node_id, data, told[data.partition_index][1]):
-                    session.told.pop(data.partition_index, None)
+                if not self._take(node_id, data, session_partitions[data.partition_index][1]):
+                    session.session_partitions.pop(data.partition_index, None)
                     is_wrong = True
         if is_wrong:
             self.again()
@@ -178,4 +182,4 @@ class Consumer(BrokerClient):
 
 def _start_over(session: _Session) -> None:
     """Ask for a new session with everything in it, in place of the old one."""
-    session.epoch, session.told = 0, {}
+    session.epoch, session.session_partitions = 0, {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from kraft_wire.sim.network import Connection
+from kraft_wire.sim.network import SimConnection
 from kraft_wire.sim.stage import Stage
 from kraft_wire.sim.traffic import Answered, Traffic
 from kraft_wire.sim.wires import frames_of
@@ -33,7 +33,7 @@ class ClientLink:
         self.traffic = traffic
         self.place = place
         self.is_up = True
-        self._connection: Connection | None = None
+        self._connection: SimConnection | None = None
         self._target: tuple[int, int] | None = None
         self._buffer = bytearray()
         self._correlation_id = 0
@@ -74,7 +74,7 @@ class ClientLink:
         self._connection = self.stage.network.dial(self, self.stage.machines[node_id].host, port, 0)
         assert self._connection is not None, (node_id, port)
 
-    def _send(self, connection: Connection, data: bytes) -> None:
+    def _send(self, connection: SimConnection, data: bytes) -> None:
         self.traffic.client_sent(self.place, connection, data)
         self.stage.network.send(connection, self, data)
 
@@ -97,17 +97,17 @@ class ClientLink:
 
     # -- as an end of connections ----------------------------------------------------------------
 
-    def accepted(self, connection: Connection) -> None:
+    def accepted(self, connection: SimConnection) -> None:
         """Nobody connects to a client."""
         raise AssertionError(connection)
 
-    def opened(self, connection: Connection) -> None:
+    def opened(self, connection: SimConnection) -> None:
         """The connection is there: send what waits for it."""
         if connection is self._connection and self._outgoing:
             data, self._outgoing = self._outgoing, b""
             self._send(connection, data)
 
-    def received(self, connection: Connection, data: bytes) -> None:
+    def received(self, connection: SimConnection, data: bytes) -> None:
         """Bytes came."""
         if connection is not self._connection:
             return
@@ -121,7 +121,7 @@ class ClientLink:
             response, _ = response_class(request.API_KEY).decode(frame, version, at)
             self._finish(response)
 
-    def closed(self, connection: Connection) -> None:
+    def closed(self, connection: SimConnection) -> None:
         """Refused, closed or broken."""
         if connection is self._connection:
             self._connection = None

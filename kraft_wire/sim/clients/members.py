@@ -45,7 +45,7 @@ from kraft_wire.wire.generated.sync_group import (
 )
 from kraft_wire.wire.message import Message
 
-__all__ = ["GROUP", "Member"]
+__all__ = ["GROUP", "GroupMember"]
 
 GROUP: Final = "g"
 _PROTOCOL: Final = "in turn"
@@ -60,7 +60,7 @@ _LEAVES_SHARE: Final = 0.01
 _COMMITS_SHARE: Final = 0.5
 
 
-class Member(BrokerClient):
+class GroupMember(BrokerClient):
     """One member of the group `GROUP` on one topic."""
 
     def __init__(self, context: ClientContext, number: int, topic: str) -> None:

@@ -85,13 +85,13 @@ def _fixture(path: str, fs: SimFileSystem, read: Callable[[FileSystem], object])
 # -- logs and their indexes ----------------------------------------------------------------------
 
 
-def _batches(chance: Random, count: int, value_bytes: int) -> Iterator[bytes]:
+def _batches(random_source: Random, count: int, value_bytes: int) -> Iterator[bytes]:
     """Yield batches of some records in different codecs, every third of an idempotent producer."""
     offset = 0
     for number in range(count):
-        size = chance.randrange(1, value_bytes)
+        size = random_source.randrange(1, value_bytes)
         records = [
-            Record(b"k%d" % at, chance.randbytes(size), timestamp=1000 * number + at)
+            Record(b"k%d" % at, random_source.randbytes(size), timestamp=1000 * number + at)
             for at in range(1 + number % 3)
         ]
         is_idempotent = number % 3 == 2
@@ -109,11 +109,11 @@ def _batches(chance: Random, count: int, value_bytes: int) -> Iterator[bytes]:
         offset += len(records)
 
 
-def _disk_with_log(chance: Random, count: int, value_bytes: int) -> SimFileSystem:
+def _disk_with_log(random_source: Random, count: int, value_bytes: int) -> SimFileSystem:
     """A log that was stopped cleanly."""
     fs = SimFileSystem()
     log = _open(fs, is_clean=False)
-    for data in _batches(chance, count, value_bytes):
+    for data in _batches(random_source, count, value_bytes):
         log.append(data, parse_batches(data), 1, 1)
     log.close()
     return fs
@@ -133,9 +133,9 @@ def _open(fs: FileSystem, *, is_clean: bool, recovery_point: int = 0) -> Log:
 
 
 def _logs() -> Iterator[Fixture]:
-    chance = Random(1)
+    random_source = Random(1)
     while True:
-        fs = _disk_with_log(chance, 6, 200)
+        fs = _disk_with_log(random_source, 6, 200)
         end = _open(SimFileSystem.from_image(fs.everything()), is_clean=True).log_end_offset
         yield _fixture(f"{_STEM}.log", fs, lambda fs, end=end: _records(fs, end))  # type: ignore[misc]  # bound now
 
@@ -150,9 +150,9 @@ def _records(fs: FileSystem, end: int) -> object:
 
 
 def _epochs() -> Iterator[Fixture]:
-    chance = Random(2)
+    random_source = Random(2)
     while True:
-        fs = _disk_with_log(chance, 12, 20)
+        fs = _disk_with_log(random_source, 12, 20)
         yield _fixture(f"{_DIRECTORY}/leader-epoch-checkpoint", fs, _epoch_ends)
 
 
@@ -162,9 +162,9 @@ def _epoch_ends(fs: FileSystem) -> object:
 
 def _indexes(suffix: str) -> Callable[[], Iterator[Fixture]]:
     def fixtures() -> Iterator[Fixture]:
-        chance = Random(3)
+        random_source = Random(3)
         while True:
-            fs = _disk_with_log(chance, 7, 30)
+            fs = _disk_with_log(random_source, 7, 30)
             yield _fixture(f"{_STEM}{suffix}", fs, _look_ups)
 
     return fixtures
@@ -186,17 +186,17 @@ def _look_ups(fs: FileSystem) -> object:
 
 
 def _producer_snapshots() -> Iterator[Fixture]:
-    chance = Random(4)
+    random_source = Random(4)
     while True:
         states = ProducerStates()
-        for producer_id in range(1 + chance.randrange(24)):
+        for producer_id in range(1 + random_source.randrange(24)):
             data = build_batch(
-                [Record(None, b"v", timestamp=chance.randrange(1 << 40))],
-                base_offset=chance.randrange(1 << 40),
-                producer_id=producer_id + chance.randrange(1 << 40),
-                producer_epoch=chance.randrange(1 << 15),
-                base_sequence=chance.randrange(1 << 31),
-                is_transactional=chance.randrange(2) == 1,
+                [Record(None, b"v", timestamp=random_source.randrange(1 << 40))],
+                base_offset=random_source.randrange(1 << 40),
+                producer_id=producer_id + random_source.randrange(1 << 40),
+                producer_epoch=random_source.randrange(1 << 15),
+                base_sequence=random_source.randrange(1 << 31),
+                is_transactional=random_source.randrange(2) == 1,
             )
             states.update(parse_batches(data)[0])
         content = states.snapshot()
@@ -210,13 +210,13 @@ def _producer_table(content: bytes) -> object:
 
 
 def _metadata_snapshots() -> Iterator[Fixture]:
-    chance = Random(5)
+    random_source = Random(5)
     snapshot_id = OffsetAndEpoch(Offset(40), LeaderEpoch(3))
     while True:
         fs = SimFileSystem()
         fs.make_directory(_DISK)
         writer = SnapshotWriter(fs, _DISK, snapshot_id, 1)
-        values = [chance.randbytes(chance.randrange(1, 200)) for _ in range(6)]
+        values = [random_source.randbytes(random_source.randrange(1, 200)) for _ in range(6)]
         writer.append(_control(3, 0))
         for at, value in enumerate(values, 1):
             record = Record(None, value, timestamp=1)
@@ -244,23 +244,25 @@ def _control(kind: int, offset: int) -> bytes:
 
 
 def _offset_checkpoints() -> Iterator[Fixture]:
-    chance, path = Random(6), f"{_DISK}/recovery-point-offset-checkpoint"
+    random_source, path = Random(6), f"{_DISK}/recovery-point-offset-checkpoint"
     while True:
         fs = SimFileSystem()
         fs.make_directory(_DISK)
-        names = [TopicPartition(f"topic-{at}", chance.randrange(9)) for at in range(6)]
-        write_offsets(fs, path, {name: Offset(chance.randrange(1 << 40)) for name in names})
+        names = [TopicPartition(f"topic-{at}", random_source.randrange(9)) for at in range(6)]
+        write_offsets(fs, path, {name: Offset(random_source.randrange(1 << 40)) for name in names})
         yield _fixture(path, fs, lambda fs: read_offsets(fs, path))
 
 
 def _votes() -> Iterator[Fixture]:
-    chance, number = Random(7), 0
+    random_source, number = Random(7), 0
     while True:
         fs = SimFileSystem()
         fs.make_directory(_DISK)
         voters = tuple(ReplicaId(at) for at in range(3)) if number % 2 == 0 else ()
         state = ElectionState(
-            LeaderEpoch(chance.randrange(1 << 31)), voted_id=ReplicaId(2), static_voters=voters
+            LeaderEpoch(random_source.randrange(1 << 31)),
+            voted_id=ReplicaId(2),
+            static_voters=voters,
         )
         write_quorum_state(fs, _DISK, state, number % 2)
         number += 1
@@ -268,22 +270,22 @@ def _votes() -> Iterator[Fixture]:
 
 
 def _identities() -> Iterator[Fixture]:
-    chance = Random(8)
+    random_source = Random(8)
     while True:
         fs = SimFileSystem()
         fs.make_directory(_DISK)
-        directory_id = Uuid(chance.randbytes(16))
-        meta = MetaProperties("cluster-of-this", chance.randrange(1 << 31), directory_id)
+        directory_id = Uuid(random_source.randbytes(16))
+        meta = MetaProperties("cluster-of-this", random_source.randrange(1 << 31), directory_id)
         write_meta_properties(fs, _DISK, meta)
         yield _fixture(f"{_DISK}/meta.properties", fs, lambda fs: read_meta_properties(fs, _DISK))
 
 
 def _topic_ids() -> Iterator[Fixture]:
-    chance = Random(9)
+    random_source = Random(9)
     while True:
         fs = SimFileSystem()
         fs.make_directory(_DIRECTORY)
-        write_topic_id(fs, _DIRECTORY, Uuid(chance.randbytes(16)))
+        write_topic_id(fs, _DIRECTORY, Uuid(random_source.randbytes(16)))
         path = f"{_DIRECTORY}/partition.metadata"
         yield _fixture(path, fs, lambda fs: read_topic_id(fs, _DIRECTORY))
 

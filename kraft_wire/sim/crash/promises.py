@@ -5,8 +5,8 @@ that it told of, the end of the log that it acknowledged, the snapshot that it a
 taken from the messages that leave and, for a leader, from what it calls durable when it commits:
 never from its disk.
 
-Every story is lived through twice with the same seed and the same sectors. A `Chronicle` keeps the
-first time's truth (what was ever written where, in the whole quorum, and when a log was rightly
+Every story is lived through twice with the same seed and the same sectors. A `TruthRecorder` keeps
+the first time's truth (what was ever written where, in the whole quorum, and when a log was rightly
 cut); `PromiseKeeper` goes along the second time and knows at each change of the disk what is owed.
 The truth says nothing of another story, so a `Replay` stops where the second time is one.
 
@@ -27,7 +27,7 @@ from kraft_wire.wire.generated.fetch import FetchRequest
 from kraft_wire.wire.generated.vote import VoteRequest, VoteResponse
 from kraft_wire.wire.message import Message
 
-__all__ = ["Chronicle", "Departed", "Promise", "PromiseKeeper", "Replay", "Truth"]
+__all__ = ["Departed", "Promise", "PromiseKeeper", "QuorumTruth", "Replay", "TruthRecorder"]
 
 _NOBODY: Final = (-1, -1)
 
@@ -51,7 +51,7 @@ class Promise:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class LogCut:
     """A log was cut, or replaced by a snapshot, by changes of the disk from one number on."""
 
     life: int
@@ -60,7 +60,7 @@ class Cut:
 
 
 @dataclass(slots=True)
-class Truth:
+class QuorumTruth:
     """What the whole quorum did."""
 
     placed: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
@@ -69,20 +69,20 @@ class Truth:
     """(end offset, epoch) -> the contents that such a snapshot had anywhere."""
     votes: dict[tuple[int, int], int] = field(default_factory=dict)
     """(epoch, voter) -> candidate."""
-    cuts: dict[int, list[Cut]] = field(default_factory=dict)
+    cuts: dict[int, list[LogCut]] = field(default_factory=dict)
     """By node, in the order of time."""
     epoch_max: int = 0
 
 
-class Chronicle(Signals):
+class TruthRecorder(Signals):
     """Writes the truth down."""
 
-    id, name = "", "Chronicle"
+    id, name = "", "TruthRecorder"
 
     def __init__(self, judge: Judge) -> None:
         super().__init__(judge)
         self._seen: dict[int, int] = {}
-        self.truth = Truth()
+        self.truth = QuorumTruth()
 
     def started(self, watch: NodeWatch) -> None:
         """Begin to count the changes of this life."""
@@ -97,7 +97,7 @@ class Chronicle(Signals):
     def cut(self, watch: NodeWatch, offset: int, is_reset: bool) -> None:
         """Note since when less is owed."""
         cuts = self.truth.cuts.setdefault(watch.id, [])
-        cuts.append(Cut(watch.machine.life, self._seen.get(watch.id, 0), offset))
+        cuts.append(LogCut(watch.machine.life, self._seen.get(watch.id, 0), offset))
 
     def disk(self, watch: NodeWatch) -> None:
         """Remember how far the disk was looked at, and the epoch on it."""
@@ -118,7 +118,7 @@ class Departed(Violation):
     """The second time is another story than the first: nothing in it can be judged."""
 
 
-class Replay(Chronicle):
+class Replay(TruthRecorder):
     """Goes along the second time; raises `Departed` at what did not happen the first time.
 
     Told with the same seed a story departs only over a disk that breaks its word.
@@ -126,7 +126,7 @@ class Replay(Chronicle):
 
     id, name = "", "Replay"
 
-    def __init__(self, judge: Judge, recorded: Truth) -> None:
+    def __init__(self, judge: Judge, recorded: QuorumTruth) -> None:
         super().__init__(judge)
         self._recorded = recorded
 
@@ -166,7 +166,7 @@ class PromiseKeeper(Signals):
 
     id, name = "", "PromiseKeeper"
 
-    def __init__(self, judge: Judge, victim_id: int, cuts: list[Cut]) -> None:
+    def __init__(self, judge: Judge, victim_id: int, cuts: list[LogCut]) -> None:
         super().__init__(judge)
         self._victim_id = victim_id
         self._cuts = list(cuts)

@@ -23,12 +23,12 @@ from kraft_wire.node.config.quorum_config import static_voters
 from kraft_wire.node.quorum.metadata_opening import OpenedMetadata, open_metadata_log
 from kraft_wire.sim.crash.harness import Outcome, Recorder
 from kraft_wire.sim.crash.promises import (
-    Chronicle,
     Departed,
     Promise,
     PromiseKeeper,
+    QuorumTruth,
     Replay,
-    Truth,
+    TruthRecorder,
 )
 from kraft_wire.sim.crash.service import what_is_refused
 from kraft_wire.sim.disk.files import SimFileSystem
@@ -67,7 +67,7 @@ class QuorumScenario:
         self.name = name
         self._story = [line.strip() for line in story.splitlines() if line.strip()]
         self._variants = variants
-        self._truth = Truth()
+        self._truth = QuorumTruth()
         self._machine: Machine | None = None
         self._judged = 0
         self._second_starts: dict[int, int] = {}
@@ -97,15 +97,15 @@ class QuorumScenario:
             played += 1
         assert impossible <= max(3, played // 4), (self.name, played, impossible)
 
-    def _true_story(self, variant: Variant, sector_bytes: int) -> Truth:
+    def _true_story(self, variant: Variant, sector_bytes: int) -> QuorumTruth:
         """Live through it once, under all invariants and with a disk that keeps its word.
 
         Sectors matter: where the story takes the power away, they decide what is left.
         """
-        chronicles: list[Chronicle] = []
+        chronicles: list[TruthRecorder] = []
 
-        def chronicle(judge: Judge) -> Chronicle:
-            chronicles.append(Chronicle(judge))
+        def chronicle(judge: Judge) -> TruthRecorder:
+            chronicles.append(TruthRecorder(judge))
             return chronicles[0]
 
         def shape(world: World) -> None:

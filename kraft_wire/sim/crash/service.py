@@ -21,7 +21,7 @@ from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.sim.judge.log_watch import LogWatch
 from kraft_wire.sim.machine import Machine
 from kraft_wire.sim.runs.script import write_request
-from kraft_wire.sim.scheduler import SeededChance
+from kraft_wire.sim.scheduler import SeededRandomSource
 from kraft_wire.sim.setup import CLUSTER_ID, LISTENER, directory_id, node_config
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.registry import response_class
@@ -47,10 +47,15 @@ def what_is_refused(
     """Return what is wrong with the service of a node on this disk."""
     fs.release_locks()
     config = node_config(machine.setup, machine.id)
-    chance = SeededChance(machine.id, "crash")
+    random_source = SeededRandomSource(machine.id, "crash")
     try:
         node = Node(
-            config, fs, chance, now_ms=_NOW_MS, wall_ms=_WALL_MS, report=lambda name, **fields: None
+            config,
+            fs,
+            random_source,
+            now_ms=_NOW_MS,
+            wall_ms=_WALL_MS,
+            report=lambda name, **fields: None,
         )
     except StartError as error:
         return [f"the node does not start: {error}"]

@@ -61,7 +61,7 @@ def plain_subsets(atoms: list[Atom]) -> Iterator[_Subset]:
 
 
 def many_subsets(
-    atoms: list[Atom], exhaustive: int, random_count: int, chance: Random
+    atoms: list[Atom], exhaustive: int, random_count: int, random_source: Random
 ) -> Iterator[_Subset]:
     """Yield all subsets of few atoms; of many: pairs, suffixes and random ones."""
     numbers = [atom.number for atom in atoms]
@@ -77,7 +77,7 @@ def many_subsets(
     for start in range(count):
         yield frozenset(numbers[start:]), frozenset(), False
     for _ in range(random_count):
-        yield _chosen(numbers, chance.getrandbits(count)), frozenset(), False
+        yield _chosen(numbers, random_source.getrandbits(count)), frozenset(), False
 
 
 def _chosen(numbers: list[int], bits: int) -> frozenset[int]:
@@ -89,7 +89,7 @@ class Enumerator:
     """Collects the distinct crash states of one run on one disk."""
 
     limits: Limits
-    chance: Random
+    random_source: Random
     check: Callable[[CrashState], None]
     seen: dict[int, bool] = field(default_factory=dict)
     """States, and whether each was checked as one with nothing out of order."""
@@ -132,7 +132,7 @@ class Enumerator:
         )
         pinned = (1 << watched.fs.next_atom) - 1 ^ _mask(atom.number for atom in atoms)
         plain = plain_subsets(atoms)
-        many = many_subsets(atoms, exhaustive, random_count, self.chance)
+        many = many_subsets(atoms, exhaustive, random_count, self.random_source)
         for survivors, garbage, is_prefix in plain if self.is_exhausted else chain(plain, many):
             is_ordered = is_prefix and watched.is_ordered
             reached = (pinned | _mask(survivors), _mask(garbage), self._owed(ledger))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection
 from kraft_wire.model import DiskFull, StorageError
 from kraft_wire.sim.disk.crash_images import Atom, Image, image_after, image_now, pending_atoms
 from kraft_wire.sim.disk.file_nodes import DataChange, DirectoryNode, Extend, FileNode, Node, Sector
-from kraft_wire.sim.disk.open_files import Fault
+from kraft_wire.sim.disk.open_files import DiskFault
 
 __all__ = ["SECTOR_BYTES", "SimDisk"]
 
@@ -35,7 +35,7 @@ class SimDisk:
         self.changes_count = 0
         self.syncs_count = 0
         self.before_change: Callable[[], None] | None = None
-        self.fault: tuple[int, Fault] | None = None  # (number of the call, how it fails)
+        self.fault: tuple[int, DiskFault] | None = None  # (number of the call, how it fails)
         self.failed_operation: str | None = None
         self.ignores_fsync: Callable[[str], bool] = lambda path: False
         self.ignores_directory_sync = False
@@ -47,7 +47,7 @@ class SimDisk:
 
     # -- faults ----------------------------------------------------------------------------------
 
-    def enter(self, operation: str, path: str) -> Fault | None:
+    def enter(self, operation: str, path: str) -> DiskFault | None:
         """Count the call, tell observers of changes, and fail if it is this call's turn."""
         if operation != "read":
             if self.before_change is not None:
@@ -58,12 +58,12 @@ class SimDisk:
         if self.fault is None or self.fault[0] != number:
             return None
         fault = self.fault[1]
-        if fault is Fault.EINTR:
+        if fault is DiskFault.EINTR:
             return None
         self.failed_operation = operation
-        if fault is Fault.SHORT_WRITE and operation == "write":
+        if fault is DiskFault.SHORT_WRITE and operation == "write":
             return fault
-        if fault in (Fault.ENOSPC, Fault.EDQUOT) and operation not in _GIVING_BACK:
+        if fault in (DiskFault.ENOSPC, DiskFault.EDQUOT) and operation not in _GIVING_BACK:
             raise DiskFull(operation, path, fault.value)
         raise StorageError(operation, path, fault.value)
 

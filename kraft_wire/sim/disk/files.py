@@ -11,10 +11,10 @@ from kraft_wire.model import FsyncFailed, StorageError
 from kraft_wire.sim.disk.crash_images import Atom, Image, tree_of
 from kraft_wire.sim.disk.disk import SECTOR_BYTES, SimDisk
 from kraft_wire.sim.disk.file_nodes import DirectoryNode, FileNode, Link, Node, Unlink
-from kraft_wire.sim.disk.open_files import Fault, SimFile, SimLock
+from kraft_wire.sim.disk.open_files import DiskFault, SimFile, SimLock
 from kraft_wire.storage.files import DirectoryLock, File, LockHeld, MissingFile
 
-__all__ = ["SECTOR_BYTES", "Atom", "Fault", "SimFileSystem"]
+__all__ = ["SECTOR_BYTES", "Atom", "DiskFault", "SimFileSystem"]
 
 
 @lru_cache(maxsize=1_024)

@@ -7,10 +7,10 @@ from kraft_wire.model import FsyncFailed, StorageError
 from kraft_wire.sim.disk.file_nodes import DataChange, FileNode, Resize
 from kraft_wire.storage.files import Buffer
 
-__all__ = ["Disk", "Fault", "SimFile", "SimLock"]
+__all__ = ["DiskFault", "DiskPort", "SimFile", "SimLock"]
 
 
-class Fault(Enum):
+class DiskFault(Enum):
     """How the k-th call fails."""
 
     EIO = "input/output error"
@@ -21,10 +21,10 @@ class Fault(Enum):
     EINTR = "interrupted, and retried by the system's library"
 
 
-class Disk(Protocol):
+class DiskPort(Protocol):
     """The disk, as far as its open files ask it."""
 
-    def enter(self, operation: str, path: str) -> Fault | None: ...
+    def enter(self, operation: str, path: str) -> DiskFault | None: ...
     def write(self, path: str, node: FileNode, data: bytes, position: int) -> None: ...
     def change_data(self, node: FileNode, atom: DataChange) -> None: ...
     def reserve(self, path: str, node: FileNode, size_bytes: int) -> None: ...
@@ -37,7 +37,7 @@ class SimFile:
 
     __slots__ = ("_fs", "_is_open", "_node", "_poisoned", "path")
 
-    def __init__(self, fs: Disk, path: str, node: FileNode) -> None:
+    def __init__(self, fs: DiskPort, path: str, node: FileNode) -> None:
         self._fs = fs
         self._node = node
         self._is_open = True

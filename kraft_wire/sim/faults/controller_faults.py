@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from kraft_wire.metadata.records import VersionedRecord, encode_record
-from kraft_wire.node.quorum.raft_disk import Write
+from kraft_wire.node.quorum.raft_disk import PendingAppend
 from kraft_wire.raft.events import ResignRequested
 from kraft_wire.sim.clients.register_client import CLIENT_METRICS
 from kraft_wire.sim.judge.upkeep_invariants import HALVES
@@ -104,7 +104,7 @@ def _append_or_resign(machine: Machine, batch: Sequence[Message] | None) -> None
         is_appended = False
         if batch is not None:
             values = tuple(encode_record(VersionedRecord(each)) for each in batch)
-            write = Write(values, batch)
+            write = PendingAppend(values, batch)
             raft.write(write, epoch, now_ms)
             is_appended = write.next_offset is not None  # else its disk is full
         if not is_appended:

@@ -12,13 +12,12 @@ from typing import Final
 
 from kraft_wire.model import ReplicaKey
 from kraft_wire.raft.roles import Candidate, Prospective
-from kraft_wire.sim.clients.stranger import Foreigner, Stranger
-from kraft_wire.sim.disk.files import Fault as DiskFault
-from kraft_wire.sim.disk.files import SimFileSystem
+from kraft_wire.sim.clients.hostile_client import Foreigner, HostileClient
+from kraft_wire.sim.disk.files import DiskFault, SimFileSystem
 from kraft_wire.sim.faults.controller_faults import begin_transaction, upgrade_request
 from kraft_wire.sim.faults.relocation import move, restart_outdated
 from kraft_wire.sim.machine import Machine
-from kraft_wire.sim.network import STRANGERS, Connection
+from kraft_wire.sim.network import HOSTILE_CLIENTS, SimConnection
 from kraft_wire.sim.plans.plan import Fault, Habits
 from kraft_wire.sim.scheduler import Clock, stream
 from kraft_wire.sim.setup import CLUSTER_ID, CONTROLLER_PORT, LISTENER, directory_id
@@ -115,7 +114,7 @@ class QuorumFaults:
             machine.fs.fault = machine.fs.capacity_bytes = None
             machine.disk.flush_us = 300
             machine.clock.change_rate(world.now_us, Clock.USUAL_PERMILLE)
-            machine.leaning = machine.chance.leaning = ""
+            machine.leaning = machine.random_source.leaning = ""
             machine.resume()
             if machine.node is None:
                 machine.start()
@@ -363,7 +362,7 @@ class QuorumFaults:
             if self._lies(bytes(data[4:])):
                 return False
         self._hostile += 1
-        Stranger(self.world.network, STRANGERS - self._hostile, bytes(data)).dial(
+        HostileClient(self.world.network, HOSTILE_CLIENTS - self._hostile, bytes(data)).dial(
             machine.host, port
         )
         return True
@@ -383,7 +382,7 @@ class QuorumFaults:
         frame = kept[fault.amount % len(kept)].replace(_CLUSTER_ID, _CLUSTER_ID[::-1])
         api_key, version = (int.from_bytes(frame[at : at + 2], "big") for at in (0, 2))
         self._hostile += 1
-        place = STRANGERS - self._hostile
+        place = HOSTILE_CLIENTS - self._hostile
         Foreigner(self.world.network, place, frame, api_key, version).dial(machine.host)
         return True
 
@@ -410,7 +409,7 @@ class QuorumFaults:
         self.world.traffic.vote_request_arrived = self._send_double
         return True
 
-    def _send_double(self, connection: Connection, frame: bytes, request: VoteRequest) -> None:
+    def _send_double(self, connection: SimConnection, frame: bytes, request: VoteRequest) -> None:
         """Ask for the same vote once more: the candidate's id, another directory."""
         asked = request.topics[0].partitions[0] if request.topics else None
         if self._doubles == 0 or self.is_over or asked is None or asked.pre_vote:
@@ -418,8 +417,8 @@ class QuorumFaults:
         self._doubles -= 1
         self._hostile += 1
         data = frame.replace(asked.replica_directory_id, _DOUBLE_DIRECTORY, 1)
-        stranger = Stranger(
-            self.world.network, STRANGERS - self._hostile, frame_prefix(len(data)) + data
+        stranger = HostileClient(
+            self.world.network, HOSTILE_CLIENTS - self._hostile, frame_prefix(len(data)) + data
         )
         stranger.dial(self.world.machines[connection.accepting.place].host, connection.port)
 

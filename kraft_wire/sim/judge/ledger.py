@@ -23,7 +23,7 @@ from kraft_wire.wire.generated.remove_topic_record import RemoveTopicRecord
 from kraft_wire.wire.generated.topic_record import TopicRecord
 from kraft_wire.wire.message import Message
 
-__all__ = ["Entry", "Ledger", "Register", "changes_of", "register_of_config"]
+__all__ = ["Ledger", "Register", "RegisterChange", "changes_of", "register_of_config"]
 
 Register = tuple[str, ...]
 """One thing that can be written: ("config", type, name, key) or ("quota", entity, key)."""
@@ -43,7 +43,7 @@ class Transaction:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class RegisterChange:
     """A committed change of one register."""
 
     offset: int
@@ -76,13 +76,13 @@ def change_of(message: Message) -> tuple[Register, str | None] | None:
     return None
 
 
-def changes_of(batch: SeenBatch) -> list[Entry]:
+def changes_of(batch: SeenBatch) -> list[RegisterChange]:
     """Return the changes of registers in a batch of the log."""
     found = []
     for at, value in enumerate(batch.values()):
         change = change_of(decode_message(value))
         if change is not None:
-            found.append(Entry(batch.base_offset + at, *change))
+            found.append(RegisterChange(batch.base_offset + at, *change))
     return found
 
 
@@ -94,7 +94,7 @@ class Ledger:
     ends: list[int] = field(default_factory=list)
     epochs: list[int] = field(default_factory=list)
     """Of each batch: the epoch whose leader committed it."""
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[RegisterChange] = field(default_factory=list)
     """Committed changes of registers, in the order of the log."""
     offsets: dict[tuple[Register, str | None], list[int]] = field(default_factory=dict)
     """Where a value was written."""
@@ -172,13 +172,13 @@ class Ledger:
     def _replay(self, record: Message, offset: int) -> None:
         change = change_of(record)
         if change is not None:
-            self._change(Entry(offset, *change))
+            self._change(RegisterChange(offset, *change))
         elif isinstance(record, TopicRecord):
             self._topics[record.topic_id] = record.name
         elif isinstance(record, RemoveTopicRecord):
             self._forget_topic(self._topics.pop(record.topic_id), offset)
 
-    def _change(self, entry: Entry) -> None:
+    def _change(self, entry: RegisterChange) -> None:
         self.entries.append(entry)
         self.offsets.setdefault((entry.register, entry.value), []).append(entry.offset)
 
@@ -186,7 +186,7 @@ class Ledger:
         """A topic that is deleted takes its settings with it."""
         own = {e.register: None for e in self.entries if e.register[:3] == ("config", "2", name)}
         for register in own:
-            self._change(Entry(offset, register, None))
+            self._change(RegisterChange(offset, register, None))
 
     def registers_at(self, end_offset: int) -> dict[Register, str]:
         """Return what a replay of the committed log up to an offset gives."""

@@ -76,7 +76,7 @@ def _way(world: World, parents: dict[State, State | None], end: State) -> list[s
 
 def walk(scope: Scope, seed: int, steps_max: int) -> Explored:
     """Take random steps, from the beginning again where nothing is left to do."""
-    world, chance = World(scope), Random(seed)
+    world, random_source = World(scope), Random(seed)
     seen: set[State] = set()
     state, steps, depth, deepest = world.initial(), 0, 0, 0
     names: list[str] = []
@@ -88,7 +88,7 @@ def walk(scope: Scope, seed: int, steps_max: int) -> Explored:
         if not found or depth >= _WALK_STEPS:
             state, depth, names = world.initial(), 0, []
             continue
-        name, state = found[chance.randrange(len(found))]
+        name, state = found[random_source.randrange(len(found))]
         names.append(name)
         seen.add(state)
         steps, depth = steps + 1, depth + 1

@@ -214,12 +214,14 @@ def _on_fetched(r: Replica, m: Fetched) -> Iterator[Step]:
         if m.epoch <= r.epoch and is_current and m.asked == now.log.last:
             # What the leader sent before EndQuorumEpoch may arrive later (our rule).
             is_overdue = now.is_overdue and now.has_ended
-            yield _obey(now._replace(has_fetched=not now.has_ended, is_overdue=is_overdue), m)
+            yield _apply_answer(
+                now._replace(has_fetched=not now.has_ended, is_overdue=is_overdue), m
+            )
         else:
             yield Step(now)
 
 
-def _obey(r: Replica, m: Fetched) -> Step:
+def _apply_answer(r: Replica, m: Fetched) -> Step:
     floor = max(r.watermark, r.log.start)
     if m.diverging is not None:
         at = _cut_point(r, m.diverging)
@@ -228,7 +230,7 @@ def _obey(r: Replica, m: Fetched) -> Step:
     if m.snapshot is not None:
         is_useful = m.snapshot.offset >= floor and m.snapshot != r.log.last
         return Step(r._replace(wanted=m.snapshot)) if is_useful else Step(r)
-    r = r._replace(told=max(r.told, m.watermark), wanted=None)
+    r = r._replace(leader_high_watermark=max(r.leader_high_watermark, m.watermark), wanted=None)
     return Step(r, None, Take(m.records) if m.records != () else None)
 
 
@@ -276,7 +278,7 @@ def internal(r: Replica, due: Due = ANYTHING) -> Iterator[Step]:
 
 
 def _follow(r: Replica, due: Due) -> Iterator[Step]:
-    reached = min(r.told, r.log.last.offset)
+    reached = min(r.leader_high_watermark, r.log.last.offset)
     if reached > r.watermark:
         yield Step(r._replace(watermark=reached))
     if r.is_voter and (due.fetch or r.is_only_voter):

@@ -28,7 +28,7 @@ def led(count: int, voters: tuple[int, ...]) -> Start:
     disk = changed(found[leader.id - 1].log, Append(), 1, 0)._replace(flushed=1)
     for each in voters:
         common = (Key(each, 1), disk, 1, leader, leader.id)
-        found[each - 1] = Replica(*common, "follower", 1, has_fetched=True, told=1)
+        found[each - 1] = Replica(*common, "follower", 1, has_fetched=True, leader_high_watermark=1)
     ends = frozenset((Key(each, 1), 1) for each in voters[1:])
     found[leader.id - 1] = Replica(
         leader, disk, 1, leader, leader.id, "leader", 1, commits=1, ends=ends

@@ -132,7 +132,7 @@ class Replica(NamedTuple):
     """Follower: whether the leader has answered a fetch since its last farewell."""
     is_overdue: bool = False
     """Follower: whether its fetch timeout has passed. A voter becomes prospective then."""
-    told: int = 0
+    leader_high_watermark: int = 0
     """Follower: the leader's high watermark, as it said."""
     wanted: Point | None = None
     """Follower: the snapshot that it fetches instead of the log."""

@@ -58,13 +58,13 @@ class Story:
     def _play(self) -> None:
         for line in self.recorded.splitlines():
             if line.startswith("> "):
-                self._obey(line)
+                self._execute(line)
             elif line.startswith("#") or not line:
                 self._lines.append(line)
             if self.failure is not None:
                 break
 
-    def _obey(self, line: str) -> None:
+    def _execute(self, line: str) -> None:
         self._lines.append(line)
         if self._player.world is not None:
             self.world.observer.note(None, line)

@@ -22,7 +22,7 @@ def offset_range(fs: FileSystem, files: PartitionFiles, options: LogOptions) -> 
     start = (options.starting_offsets or {}).get(key, EARLIEST)
     if start == EARLIEST:
         is_physical = options.starting == "physical"
-        if options.view == "batches" and not options.is_start_given:
+        if options.view == "batches" and not options.is_start_explicit:
             is_physical = True
         start = EVERYTHING.start if is_physical else earliest
     elif start == LATEST:

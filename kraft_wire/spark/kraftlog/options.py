@@ -1,6 +1,6 @@
 """The options of the format `kraftlog`, parsed once; every mistake is one line that names it.
 
-Names are case-insensitive, as everywhere in Spark (`given`).
+Names are case-insensitive, as everywhere in Spark (`raw_options`).
 """
 
 import json
@@ -12,14 +12,14 @@ from urllib.parse import unquote, urlsplit
 
 from kraft_wire.model import TopicPartition
 from kraft_wire.spark.failure import PipelineError
-from kraft_wire.spark.given import (
-    Given,
+from kraft_wire.spark.kraftwire.offsets import parse_assign, parse_offsets
+from kraft_wire.spark.option_reader import (
+    OptionReader,
     parse_list,
     parse_not_negative,
     parse_pattern,
     parse_positive,
 )
-from kraft_wire.spark.kraftwire.offsets import parse_assign, parse_offsets
 
 __all__ = ["LogOptions", "OnCorrupt", "Pushed", "View", "parse_log_options"]
 
@@ -81,7 +81,7 @@ class LogOptions:
     """Where it begins in the partitions that are named; elsewhere at the earliest."""
     ending_offsets: Mapping[TopicPartition, int] | None = None
     """Exclusive; partitions that are not named are read to their end."""
-    is_start_given: bool = False
+    is_start_explicit: bool = False
     read_committed: bool = False
     include_headers: bool = False
     include_batch_fields: bool = False
@@ -100,9 +100,9 @@ class LogOptions:
     """Not an option: what a reader with push-down was told."""
 
 
-def parse_log_options(given: Mapping[str, str]) -> LogOptions:
+def parse_log_options(raw_options: Mapping[str, str]) -> LogOptions:
     """Return the options; PipelineError for the first that is wrong."""
-    found = Given(given, "kraftlog")
+    found = OptionReader(raw_options, "kraftlog")
     found.refuse_unknown(_NAMES)
     found.refuse_several(_CHOOSING)
     starting = found.get("startingOffsets", str.strip)
@@ -118,7 +118,7 @@ def parse_log_options(given: Mapping[str, str]) -> LogOptions:
         starting="physical" if physical else "earliest",
         starting_offsets=_offsets("startingOffsets", starting, ("earliest", "physical")),
         ending_offsets=_offsets("endingOffsets", ending, ("latest",)),
-        is_start_given=starting is not None,
+        is_start_explicit=starting is not None,
         read_committed=found.one_of(
             "isolationLevel", ("read_uncommitted", "read_committed"), "read_uncommitted"
         )
@@ -138,7 +138,7 @@ def parse_log_options(given: Mapping[str, str]) -> LogOptions:
     )
 
 
-def _paths(found: Given) -> tuple[str, ...]:
+def _paths(found: OptionReader) -> tuple[str, ...]:
     """Return the directories of `path`, a list with commas, or of `load([...])`."""
     several = found.get("paths", _texts)
     if several is None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from kraft_wire.columnar import (
     AbortedRange,
     BatchColumns,
-    Place,
+    BatchSource,
     batches_table,
     committed_rows,
     read_records,
@@ -100,9 +100,9 @@ def kept_rows(
     return kept
 
 
-def _place(found: LogWindow) -> Place:
+def _place(found: LogWindow) -> BatchSource:
     part = found.part
-    return Place(part.topic, part.partition, part.node, found.stretch.segment)
+    return BatchSource(part.topic, part.partition, part.node, found.stretch.segment)
 
 
 def _in_batches(table: pa.Table, options: LogOptions) -> Iterator[pa.RecordBatch]:

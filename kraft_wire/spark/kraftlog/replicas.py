@@ -20,7 +20,7 @@ from kraft_wire.storage.leader_epochs import LeaderEpochs
 
 __all__ = [
     "METADATA_PARTITION",
-    "Replica",
+    "ReplicaDirectory",
     "best_first",
     "list_replicas",
     "log_end",
@@ -31,7 +31,7 @@ METADATA_PARTITION = TopicPartition("__cluster_metadata", 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Replica:
+class ReplicaDirectory:
     """One partition on one node."""
 
     files: PartitionFiles
@@ -44,13 +44,13 @@ class Replica:
         return TopicPartition(self.files.topic, self.files.partition)
 
 
-def list_replicas(fs: FileSystem, options: LogOptions) -> list[Replica]:
+def list_replicas(fs: FileSystem, options: LogOptions) -> list[ReplicaDirectory]:
     """Return what the options choose, by topic, partition and node.
 
     PipelineError for a directory that cannot be read, and for a topic or partition that is named
     but nowhere there.
     """
-    found: list[Replica] = []
+    found: list[ReplicaDirectory] = []
     for path in options.paths:
         found += _replicas_of(fs, path)
     found = _of_the_only_cluster(found)
@@ -61,9 +61,9 @@ def list_replicas(fs: FileSystem, options: LogOptions) -> list[Replica]:
     return sorted(chosen, key=lambda each: (each.key, each.files.node, each.files.directory))
 
 
-def one_of_each(fs: FileSystem, replicas: Iterable[Replica]) -> list[Replica]:
+def one_of_each(fs: FileSystem, replicas: Iterable[ReplicaDirectory]) -> list[ReplicaDirectory]:
     """Return one replica of every partition, in the given order."""
-    grouped: dict[tuple[str, TopicPartition], list[Replica]] = {}
+    grouped: dict[tuple[str, TopicPartition], list[ReplicaDirectory]] = {}
     for replica in replicas:
         grouped.setdefault((replica.cluster_id, replica.key), []).append(replica)
     return [
@@ -80,12 +80,12 @@ def log_end(fs: FileSystem, files: PartitionFiles) -> int:
         raise PipelineError(f"{files.directory} cannot be read: {error}") from None
 
 
-def best_first(fs: FileSystem, replicas: Iterable[Replica]) -> list[Replica]:
+def best_first(fs: FileSystem, replicas: Iterable[ReplicaDirectory]) -> list[ReplicaDirectory]:
     """Return the replicas of one partition, the one to read first at the head."""
     return sorted(replicas, key=lambda each: _length(fs, each), reverse=True)
 
 
-def _replicas_of(fs: FileSystem, path: str) -> list[Replica]:
+def _replicas_of(fs: FileSystem, path: str) -> list[ReplicaDirectory]:
     try:
         meta = read_meta_properties(fs, path)
     except StorageError:
@@ -102,16 +102,16 @@ def _replicas_of(fs: FileSystem, path: str) -> list[Replica]:
             f"path {path} is no log directory: neither meta.properties nor partitions are there"
         )
     cluster_id = "" if meta is None else meta.cluster_id
-    return [Replica(files, cluster_id) for files in partitions]
+    return [ReplicaDirectory(files, cluster_id) for files in partitions]
 
 
-def _of_the_only_cluster(found: list[Replica]) -> list[Replica]:
+def _of_the_only_cluster(found: list[ReplicaDirectory]) -> list[ReplicaDirectory]:
     """Take directories that do not say so for those of the one cluster that the others name."""
     known = {each.cluster_id for each in found if each.cluster_id}
     if len(known) != 1:
         return found
     (cluster_id,) = known
-    return [Replica(each.files, cluster_id) for each in found]
+    return [ReplicaDirectory(each.files, cluster_id) for each in found]
 
 
 def _is_chosen(options: LogOptions, key: TopicPartition) -> bool:
@@ -123,7 +123,7 @@ def _is_chosen(options: LogOptions, key: TopicPartition) -> bool:
 
 
 def _refuse_missing(
-    options: LogOptions, chosen: Iterable[Replica], found: Iterable[Replica]
+    options: LogOptions, chosen: Iterable[ReplicaDirectory], found: Iterable[ReplicaDirectory]
 ) -> None:
     keys = {replica.key for replica in chosen}
     topics = {key.topic for key in keys}
@@ -143,7 +143,7 @@ def _refuse_missing(
             raise PipelineError(f"option {option}: {what} is not in {paths}; there is {there}")
 
 
-def _length(fs: FileSystem, replica: Replica) -> tuple[int, int]:
+def _length(fs: FileSystem, replica: ReplicaDirectory) -> tuple[int, int]:
     """Return what two logs are compared by in an election."""
     epochs = LeaderEpochs(fs, replica.files.directory)
     with suppress(StorageError):  # a damaged one counts as a log without an epoch

@@ -19,7 +19,7 @@ from kraft_wire.spark.kraftlog.planning import LogPart, plan_log_parts, whole_lo
 from kraft_wire.spark.kraftlog.record_views import read_batches_view, read_records_view
 from kraft_wire.spark.kraftlog.replicas import (
     METADATA_PARTITION,
-    Replica,
+    ReplicaDirectory,
     best_first,
     list_replicas,
     log_end,
@@ -62,13 +62,13 @@ def plan_view(fs: FileSystem, options: LogOptions, parallelism: int) -> list[Vie
 
 
 def _plan_parts(
-    fs: FileSystem, replicas: Sequence[Replica], options: LogOptions, parallelism: int
+    fs: FileSystem, replicas: Sequence[ReplicaDirectory], options: LogOptions, parallelism: int
 ) -> list[ViewTask]:
     logs = [(each.files, offset_range(fs, each.files, options)) for each in replicas]
     return [ViewTask(parts=parts) for parts in plan_log_parts(fs, logs, options, parallelism)]
 
 
-def _plan_facts(replicas: Sequence[Replica], count: int) -> list[ViewTask]:
+def _plan_facts(replicas: Sequence[ReplicaDirectory], count: int) -> list[ViewTask]:
     logs = [replica.files for replica in replicas]
     starts = range(0, len(logs), count)
     return [ViewTask(logs=tuple(logs[start : start + count])) for start in starts]
@@ -79,7 +79,7 @@ def metadata_log(fs: FileSystem, options: LogOptions) -> LogPart:
     return whole_log(best_first(fs, _metadata_replicas(fs, options))[0].files)
 
 
-def _metadata_replicas(fs: FileSystem, options: LogOptions) -> list[Replica]:
+def _metadata_replicas(fs: FileSystem, options: LogOptions) -> list[ReplicaDirectory]:
     everything = replace(options, topics=None, topics_pattern=None, assign=None)
     replicas = [each for each in list_replicas(fs, everything) if each.key == METADATA_PARTITION]
     if not replicas:
@@ -105,7 +105,7 @@ def metadata_logs(fs: FileSystem, options: LogOptions) -> list[tuple[str, tuple[
 
 
 def _by_cluster(
-    fs: FileSystem, replicas: Sequence[Replica]
+    fs: FileSystem, replicas: Sequence[ReplicaDirectory]
 ) -> list[tuple[str, tuple[LogPart, ...]]]:
     found = []
     for cluster_id in dict.fromkeys(each.cluster_id for each in replicas):
@@ -139,9 +139,11 @@ def read_task(
             yield from read(fs, part, options, schema)
 
 
-def read_view(given: Mapping[str, str], columns: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
+def read_view(
+    raw_options: Mapping[str, str], columns: Sequence[str] = ()
+) -> Iterator[pa.RecordBatch]:
     """Yield a whole view in this process; options as the format takes them."""
-    options = parse_log_options(given)
+    options = parse_log_options(raw_options)
     schema = view_schema(options)
     if columns:
         schema = chosen_schema(options, pa.schema([schema.field(name) for name in columns]))

@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from typing import Final
 
-from kraft_wire.client import CannotTalk
+from kraft_wire.client import BrokerConnectionError
 from kraft_wire.client.cluster import ClusterSettings
 from kraft_wire.client.connection import split_address
 from kraft_wire.client.fetching import FetchSettings
 from kraft_wire.spark.failure import PipelineError
-from kraft_wire.spark.given import parse_not_negative, parse_positive
+from kraft_wire.spark.option_reader import parse_not_negative, parse_positive
 
 __all__ = ["KafkaKeys"]
 
@@ -179,7 +179,7 @@ def _is_address(text: str) -> bool:
         return False
     try:
         split_address(text)
-    except CannotTalk:
+    except BrokerConnectionError:
         return False
     return True
 

@@ -9,11 +9,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
-from kraft_wire.client import CannotTalk
+from kraft_wire.client import BrokerConnectionError
 from kraft_wire.client.cluster import (
     EARLIEST_TIMESTAMP,
     LATEST_TIMESTAMP,
-    Cluster,
+    ClusterClient,
     ClusterRefused,
 )
 from kraft_wire.model import TopicPartition
@@ -48,11 +48,11 @@ def asking() -> Iterator[None]:
     """Raise what a cluster refuses as a PipelineError."""
     try:
         yield
-    except (ClusterRefused, CannotTalk) as error:
+    except (ClusterRefused, BrokerConnectionError) as error:
         raise PipelineError(str(error)) from None
 
 
-def subscribed(cluster: Cluster, options: WireOptions) -> list[TopicPartition]:
+def subscribed(cluster: ClusterClient, options: WireOptions) -> list[TopicPartition]:
     """Return the partitions that the options choose, in order."""
     if options.assign is not None:
         counts = cluster.partitions_of(sorted({key.topic for key in options.assign}))
@@ -73,7 +73,7 @@ def subscribed(cluster: Cluster, options: WireOptions) -> list[TopicPartition]:
 
 
 def bounded(
-    cluster: Cluster,
+    cluster: ClusterClient,
     options: WireOptions,
     bound: Bound,
     keys: Sequence[TopicPartition],
@@ -122,7 +122,7 @@ def _check_all_named(
 
 
 def _resolved(
-    cluster: Cluster, offsets: Mapping[TopicPartition, int], committed: bool
+    cluster: ClusterClient, offsets: Mapping[TopicPartition, int], committed: bool
 ) -> dict[TopicPartition, int]:
     words = {EARLIEST: EARLIEST_TIMESTAMP, LATEST: LATEST_TIMESTAMP}
     wanted = {key: words[offset] for key, offset in offsets.items() if offset < 0}

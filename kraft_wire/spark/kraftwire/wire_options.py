@@ -14,15 +14,15 @@ from kraft_wire.client.cluster import ClusterSettings
 from kraft_wire.client.fetching import FetchSettings
 from kraft_wire.model import TopicPartition
 from kraft_wire.spark.failure import PipelineError
-from kraft_wire.spark.given import (
-    Given,
+from kraft_wire.spark.kraftwire.offsets import EARLIEST, LATEST, parse_assign, parse_offsets
+from kraft_wire.spark.kraftwire.wire_keys import KafkaKeys
+from kraft_wire.spark.option_reader import (
+    OptionReader,
     parse_list,
     parse_not_negative,
     parse_pattern,
     parse_positive,
 )
-from kraft_wire.spark.kraftwire.offsets import EARLIEST, LATEST, parse_assign, parse_offsets
-from kraft_wire.spark.kraftwire.wire_keys import KafkaKeys
 
 __all__ = ["Bound", "WireOptions", "includes_headers", "parse_wire_options"]
 
@@ -100,14 +100,14 @@ class WireOptions:
     keys: KafkaKeys = field(default_factory=lambda: KafkaKeys({}), compare=False)
 
 
-def includes_headers(given: Mapping[str, str]) -> bool:
+def includes_headers(raw_options: Mapping[str, str]) -> bool:
     """Return whether the schema has headers; the other options are looked at when it is read."""
-    return Given(given, "kraftwire").flag("includeHeaders")
+    return OptionReader(raw_options, "kraftwire").flag("includeHeaders")
 
 
-def parse_wire_options(given: Mapping[str, str], *, streaming: bool) -> WireOptions:
+def parse_wire_options(raw_options: Mapping[str, str], *, streaming: bool) -> WireOptions:
     """Return the options; PipelineError for the first that is wrong."""
-    found = Given(given, "kraftwire")
+    found = OptionReader(raw_options, "kraftwire")
     found.refuse_unknown(_NAMES, but="kafka.")
     found.refuse_several(_CHOOSING)
     if not any(found.has(name) for name in _CHOOSING):
@@ -142,7 +142,7 @@ def parse_wire_options(given: Mapping[str, str], *, streaming: bool) -> WireOpti
     )
 
 
-def _starting(found: Given, streaming: bool) -> Bound:
+def _starting(found: OptionReader, streaming: bool) -> Bound:
     bound = _bound(found, "starting", "latest" if streaming else "earliest")
     if not streaming:
         at_latest = [key for key, offset in (bound.offsets or {}).items() if offset == LATEST]
@@ -152,10 +152,10 @@ def _starting(found: Given, streaming: bool) -> Bound:
     return bound
 
 
-def _ending(found: Given, streaming: bool) -> Bound:
-    given = [name for name in _ENDING if found.has(name)]
-    if streaming and given:
-        raise PipelineError(f"option {given[0]} is not for streams, which do not end")
+def _ending(found: OptionReader, streaming: bool) -> Bound:
+    raw_options = [name for name in _ENDING if found.has(name)]
+    if streaming and raw_options:
+        raise PipelineError(f"option {raw_options[0]} is not for streams, which do not end")
     bound = _bound(found, "ending", "latest")
     at_earliest = [key for key, offset in (bound.offsets or {}).items() if offset == EARLIEST]
     if bound.word == "earliest" or at_earliest:
@@ -164,7 +164,7 @@ def _ending(found: Given, streaming: bool) -> Bound:
     return bound
 
 
-def _bound(found: Given, end: str, default: Literal["earliest", "latest"]) -> Bound:
+def _bound(found: OptionReader, end: str, default: Literal["earliest", "latest"]) -> Bound:
     """Return the spelling that goes before the others."""
     name = f"{end}Timestamp"
     timestamp = found.get(name, parse_not_negative)

@@ -19,14 +19,14 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from kraft_wire.client.cluster import Cluster, ClusterRefused, ClusterSettings
+from kraft_wire.client.cluster import ClusterClient, ClusterRefused, ClusterSettings
 from kraft_wire.client.producing import IdempotentProducer, ProduceSettings
 from kraft_wire.model import TopicPartition
 from kraft_wire.spark.failure import PipelineError, line_first
-from kraft_wire.spark.given import Given, parse_positive
 from kraft_wire.spark.kraftwire.partitioner import key_hashes
 from kraft_wire.spark.kraftwire.wire_keys import KafkaKeys
 from kraft_wire.spark.kraftwire.wire_offsets import asking
+from kraft_wire.spark.option_reader import OptionReader, parse_positive
 from kraft_wire.wire.compression.codecs import Compression
 from kraft_wire.wire.records.record import Header
 
@@ -92,9 +92,9 @@ class WireStreamWriter(DataSourceStreamArrowWriter):
             return _Written(write_batches(self.sink, iterator))
 
 
-def parse_sink(given: Mapping[str, str], schema: StructType) -> Sink:
+def parse_sink(raw_options: Mapping[str, str], schema: StructType) -> Sink:
     """Return where a frame goes; PipelineError for an option or a column that is wrong."""
-    found = Given(given, "the sink of kraftwire")
+    found = OptionReader(raw_options, "the sink of kraftwire")
     found.refuse_unknown(_NAMES, but="kafka.")
     keys = KafkaKeys(found.beginning("kafka."))
     topic = found.get("topic", str.strip)
@@ -139,7 +139,7 @@ def _producing(keys: KafkaKeys) -> ProduceSettings:
 def write_batches(sink: Sink, batches: Iterator[pa.RecordBatch]) -> int:
     """Write rows, and return how many once all are stored."""
     settings = replace(sink.cluster, deadline_seconds=sink.produce.delivery_seconds)
-    with asking(), Cluster(settings) as cluster:
+    with asking(), ClusterClient(settings) as cluster:
         task: _Task | None = None
         for batch in batches:
             if batch.num_rows:
@@ -154,7 +154,7 @@ def write_batches(sink: Sink, batches: Iterator[pa.RecordBatch]) -> int:
 class _Task:
     """The rows of one attempt of a task."""
 
-    def __init__(self, sink: Sink, cluster: Cluster) -> None:
+    def __init__(self, sink: Sink, cluster: ClusterClient) -> None:
         self.records = 0
         self.producer = IdempotentProducer(cluster, sink.produce)
         self._sink = sink

@@ -26,7 +26,7 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from kraft_wire.client.cluster import EARLIEST_TIMESTAMP, Cluster, Patience
+from kraft_wire.client.cluster import EARLIEST_TIMESTAMP, ClusterClient, RetryDeadline
 from kraft_wire.model import TopicPartition
 from kraft_wire.spark.failure import PipelineError, line_first
 from kraft_wire.spark.kraftwire.offsets import LATEST, from_nested, to_nested
@@ -63,7 +63,7 @@ class WireStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._is_first = True
         """Whether no micro-batch was asked for yet."""
         self._triggered = 0.0
-        self._known: Cluster | None = None
+        self._known: ClusterClient | None = None
 
     def initialOffset(self) -> Nested:
         """Return where a new query begins, the same each time."""
@@ -142,10 +142,10 @@ class WireStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._known.close()
 
     @property
-    def _cluster(self) -> Cluster:
+    def _cluster(self) -> ClusterClient:
         """The cluster, whose connections stay open between two calls."""
         if self._known is None:
-            self._known = Cluster(self.options.cluster)
+            self._known = ClusterClient(self.options.cluster)
         return self._known
 
     def _begins_at_the_end(self, start: Nested) -> bool:
@@ -164,7 +164,7 @@ class WireStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _ends(self, began: Offsets) -> Offsets:
         """Return where the partitions end; ends that went back are asked for again for a while."""
-        patience = Patience(_STALE_SECONDS)
+        patience = RetryDeadline(_STALE_SECONDS)
         while True:
             ends = self._at(_LATEST)
             went_back = any(ends[key] < began.get(key, 0) for key in ends)

@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from kraft_wire.client import CannotTalk
-from kraft_wire.client.cluster import Cluster, ClusterRefused
-from kraft_wire.client.fetching import Fetched, OffsetsLost, fetch_partition
+from kraft_wire.client import BrokerConnectionError
+from kraft_wire.client.cluster import ClusterClient, ClusterRefused
+from kraft_wire.client.fetching import FetchedBatches, OffsetsLost, fetch_partition
 from kraft_wire.columnar import (
     BatchColumns,
-    Place,
+    BatchSource,
     batch_columns,
     committed_rows,
     fetched_ranges,
@@ -63,7 +63,7 @@ class WireReader(DataSourceReader):
         """Return the tasks; Spark would replace an empty list by one without a range."""
         settings = self.options.cluster
         seconds = min(settings.deadline_seconds, _PLANNING_SECONDS_MAX)
-        with asking(), Cluster(replace(settings, deadline_seconds=seconds)) as cluster:
+        with asking(), ClusterClient(replace(settings, deadline_seconds=seconds)) as cluster:
             keys = subscribed(cluster, self.options)
             starts = bounded(cluster, self.options, self.options.starting, keys)
             ends = bounded(cluster, self.options, self.options.ending, keys)
@@ -89,7 +89,7 @@ def read_range(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the records of a range of offsets, with the columns of `schema`."""
     try:
-        with Cluster(options.cluster) as cluster:
+        with ClusterClient(options.cluster) as cluster:
             for fetched in fetch_partition(
                 cluster, *part, options.fetch, fail_on_loss=options.fail_on_data_loss
             ):
@@ -98,12 +98,12 @@ def read_range(
         raise PipelineError(
             f"{error}; set failOnDataLoss to false to go on without what was lost"
         ) from None
-    except (ClusterRefused, CannotTalk) as error:
+    except (ClusterRefused, BrokerConnectionError) as error:
         raise PipelineError(str(error)) from None
 
 
 def _decoded(
-    fetched: Fetched, part: PartitionRange, options: WireOptions, schema: pa.Schema
+    fetched: FetchedBatches, part: PartitionRange, options: WireOptions, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     window = window_of(fetched.records)
     columns = batch_columns(window)
@@ -111,7 +111,7 @@ def _decoded(
     selected: Bools = (columns.last_offset >= fetched.offset) & (columns.base_offset < part.end)
     if options.fetch.read_committed:
         selected &= committed_rows(columns, fetched_ranges(columns, fetched.aborted))
-    place = Place(part.key.topic, part.key.partition)
+    place = BatchSource(part.key.topic, part.key.partition)
     content = [name for name in CONTENT if name in schema.names]
     for records in read_records(window, columns, selected, content=content):
         for each in records.unreadable:

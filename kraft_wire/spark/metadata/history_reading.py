@@ -17,7 +17,7 @@ from kraft_wire.spark.failure import PipelineError
 from kraft_wire.spark.kraftlog.logged_batches import Entry, LoggedBatch, logged_batches
 from kraft_wire.spark.kraftlog.planning import LogPart
 from kraft_wire.spark.metadata.metadata_history import MetadataHistory, QuorumElection
-from kraft_wire.spark.metadata.partition_states import UNKNOWN, Moment
+from kraft_wire.spark.metadata.partition_states import UNKNOWN, OffsetAndTimestamp
 from kraft_wire.spark.metadata.snapshot_files import snapshot_values
 from kraft_wire.spark.metadata.topic_share import TopicShare
 from kraft_wire.storage.files import FileSystem
@@ -56,7 +56,7 @@ class ReadHistory:
     """The topics that it is about."""
     records: int
     """Of the log and of the snapshot before it, those of other topics among them."""
-    end: Moment
+    end: OffsetAndTimestamp
     """The last record."""
     epoch: int
     kraft_version: int
@@ -95,7 +95,7 @@ def read_history(
 def _read(fs: FileSystem, part: LogPart, as_of: AsOf, share: TopicShare) -> ReadHistory:
     batches = logged_batches(fs, part)
     first = next(batches, None)
-    history, end, epoch = MetadataHistory(), Moment(-1, -1), -1
+    history, end, epoch = MetadataHistory(), OffsetAndTimestamp(-1, -1), -1
     records = kraft_version = 0
     snapshot_id = _start(fs, part, None if first is None else first.batch, as_of)
     if snapshot_id is not None:
@@ -103,7 +103,7 @@ def _read(fs: FileSystem, part: LogPart, as_of: AsOf, share: TopicShare) -> Read
         unplaced = [(*UNKNOWN, value) for value in values]
         history.take_snapshot(record for _, _, record in share.messages(unplaced))
         records = len(unplaced)
-        end, epoch = Moment(snapshot_id.offset - 1, -1), snapshot_id.epoch
+        end, epoch = OffsetAndTimestamp(snapshot_id.offset - 1, -1), snapshot_id.epoch
         kraft_version = _kraft_version(_snapshot_head(fs, part, snapshot_id), kraft_version)
     leader = -1
     for batch, entries in _from(first, batches):
@@ -182,9 +182,9 @@ def _kraft_version(batch: RecordBatch, before: int) -> int:
     """Return kraft.version as a control batch leaves it."""
     for record in batch.records():
         if parse_control_key(record.key) is ControlRecordType.KRAFT_VERSION:
-            told = parse_control_value(ControlRecordType.KRAFT_VERSION, record.value)
-            assert isinstance(told, KRaftVersionRecord), told
-            return told.kraft_version
+            control_record = parse_control_value(ControlRecordType.KRAFT_VERSION, record.value)
+            assert isinstance(control_record, KRaftVersionRecord), control_record
+            return control_record.kraft_version
     return before
 
 
@@ -194,7 +194,7 @@ def _is_beyond(offset: int, timestamp_ms: int, as_of: AsOf) -> bool:
     return as_of.timestamp_ms is not None and timestamp_ms > as_of.timestamp_ms
 
 
-def _wanted(entries: Sequence[Entry], end: Moment, as_of: AsOf) -> Sequence[Entry]:
+def _wanted(entries: Sequence[Entry], end: OffsetAndTimestamp, as_of: AsOf) -> Sequence[Entry]:
     """Return the records of a batch that are behind `end` and before `as_of`."""
     if as_of == AsOf() and entries and entries[0][0] > end.offset:
         return entries
@@ -203,16 +203,16 @@ def _wanted(entries: Sequence[Entry], end: Moment, as_of: AsOf) -> Sequence[Entr
 
 
 def _take(
-    wanted: Sequence[Entry], share: TopicShare, history: MetadataHistory, end: Moment
-) -> Moment:
+    wanted: Sequence[Entry], share: TopicShare, history: MetadataHistory, end: OffsetAndTimestamp
+) -> OffsetAndTimestamp:
     """Give the records of a batch to the history; return the last one's moment."""
     for offset, timestamp_ms, record in share.messages(wanted):
-        history.take(record, Moment(offset, timestamp_ms))
-    return Moment(*wanted[-1][:2]) if wanted else end
+        history.take(record, OffsetAndTimestamp(offset, timestamp_ms))
+    return OffsetAndTimestamp(*wanted[-1][:2]) if wanted else end
 
 
-def _last(batch: RecordBatch) -> Moment:
-    return Moment(batch.next_offset - 1, batch.max_timestamp)
+def _last(batch: RecordBatch) -> OffsetAndTimestamp:
+    return OffsetAndTimestamp(batch.next_offset - 1, batch.max_timestamp)
 
 
 def _elections(batch: RecordBatch, leader: int) -> tuple[list[QuorumElection], int]:
@@ -220,10 +220,10 @@ def _elections(batch: RecordBatch, leader: int) -> tuple[list[QuorumElection], i
     found = []
     for record in batch.records():
         if parse_control_key(record.key) is ControlRecordType.LEADER_CHANGE:
-            told = parse_control_value(ControlRecordType.LEADER_CHANGE, record.value)
-            assert isinstance(told, LeaderChangeMessage), told
-            at = Moment(record.offset, record.timestamp)
+            control_record = parse_control_value(ControlRecordType.LEADER_CHANGE, record.value)
+            assert isinstance(control_record, LeaderChangeMessage), control_record
+            at = OffsetAndTimestamp(record.offset, record.timestamp)
             epoch = batch.partition_leader_epoch
-            found.append(QuorumElection(epoch, leader, told.leader_id, at))
-            leader = told.leader_id
+            found.append(QuorumElection(epoch, leader, control_record.leader_id, at))
+            leader = control_record.leader_id
     return found, leader

@@ -14,7 +14,7 @@ from kraft_wire.metadata.image import EMPTY_IMAGE, MetadataImage
 from kraft_wire.metadata.image_draft import ImageDraft, MetadataFault
 from kraft_wire.metadata.replay import replay
 from kraft_wire.metadata.replay_topics import add_partition, change_partition
-from kraft_wire.spark.metadata.partition_states import UNKNOWN, Moment, PartitionStates
+from kraft_wire.spark.metadata.partition_states import UNKNOWN, OffsetAndTimestamp, PartitionStates
 from kraft_wire.wire.generated.clear_elr_record import ClearElrRecord
 from kraft_wire.wire.generated.partition_change_record import PartitionChangeRecord
 from kraft_wire.wire.generated.partition_record import PartitionRecord
@@ -35,7 +35,7 @@ class QuorumElection(NamedTuple):
     leader_epoch: int
     from_leader: int
     to_leader: int
-    at: Moment
+    at: OffsetAndTimestamp
 
 
 @dataclass(slots=True)
@@ -55,7 +55,7 @@ class MetadataHistory:
         for record in records:
             self._apply(record, UNKNOWN)
 
-    def take(self, record: Message, at: Moment) -> None:
+    def take(self, record: Message, at: OffsetAndTimestamp) -> None:
         """Go one record on."""
         if record.RECORD_TYPE in (_BEGIN, _END, _ABORT):
             self._mark(record.RECORD_TYPE, at)
@@ -64,7 +64,7 @@ class MetadataHistory:
         else:
             self._apply(record, at)
 
-    def image(self, at: Moment, epoch: int) -> MetadataImage:
+    def image(self, at: OffsetAndTimestamp, epoch: int) -> MetadataImage:
         """Return what is true after the last record."""
         assert at.offset >= -1, at
         if self._image is None:
@@ -72,7 +72,7 @@ class MetadataHistory:
         assert (self._image.offset, self._image.epoch) == (at.offset, epoch), at
         return self._image
 
-    def _mark(self, marker: int, at: Moment) -> None:
+    def _mark(self, marker: int, at: OffsetAndTimestamp) -> None:
         if (marker == _BEGIN) != (self._held_back is None):
             raise MetadataFault(f"the transaction marker at offset {at.offset} has no counterpart")
         held_back, self._held_back = self._held_back, [] if marker == _BEGIN else None
@@ -80,7 +80,7 @@ class MetadataHistory:
             for record in held_back or ():
                 self._apply(record, at)
 
-    def _apply(self, record: Message, at: Moment) -> None:
+    def _apply(self, record: Message, at: OffsetAndTimestamp) -> None:
         draft, partitions = self._draft, self.partitions
         if isinstance(record, PartitionChangeRecord):
             partitions.add(record.topic_id, change_partition(draft, record), at)
@@ -97,7 +97,7 @@ class MetadataHistory:
             if isinstance(record, TopicRecord):
                 partitions.create(record.name, record.topic_id, at)
 
-    def _clear(self, record: ClearElrRecord, at: Moment) -> None:
+    def _clear(self, record: ClearElrRecord, at: OffsetAndTimestamp) -> None:
         draft = self._draft
         topic_ids = [draft.topic_id(record.topic_name)] if record.topic_name else draft.topic_ids()
         before = [

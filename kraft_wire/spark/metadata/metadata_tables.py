@@ -24,7 +24,7 @@ from kraft_wire.metadata.image import (
 )
 from kraft_wire.model import uuid_to_text
 from kraft_wire.spark.metadata.history_reading import ReadHistory
-from kraft_wire.spark.metadata.partition_states import Moment
+from kraft_wire.spark.metadata.partition_states import OffsetAndTimestamp
 from kraft_wire.spark.metadata.partition_tables import NODES, TEXTS, TIME, partition_tables
 
 __all__ = ["TABLES", "tables_of"]
@@ -251,7 +251,7 @@ def _topics(image: MetadataImage, read: ReadHistory) -> Iterable[Row]:
         }
 
 
-def _time(at: Moment) -> int | None:
+def _time(at: OffsetAndTimestamp) -> int | None:
     """Return microseconds; None where the time is not known, or no time."""
     return at.timestamp_ms * 1000 if 0 <= at.timestamp_ms <= TIME_MS_MAX else None
 

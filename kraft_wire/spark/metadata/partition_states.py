@@ -14,19 +14,19 @@ from numpy.typing import NDArray
 from kraft_wire.metadata.image import PartitionImage
 from kraft_wire.model import Uuid
 
-__all__ = ["UNKNOWN", "Moment", "PartitionStates", "StateOrder", "TopicLife"]
+__all__ = ["UNKNOWN", "OffsetAndTimestamp", "PartitionStates", "StateOrder", "TopicLife"]
 
 _NONE: Final = -1
 
 
-class Moment(NamedTuple):
+class OffsetAndTimestamp(NamedTuple):
     """A place in the log, and the time that its record bears."""
 
     offset: int
     timestamp_ms: int
 
 
-UNKNOWN: Final = Moment(-1, -1)
+UNKNOWN: Final = OffsetAndTimestamp(-1, -1)
 """What a snapshot holds became so before the log that is left begins."""
 
 
@@ -35,7 +35,7 @@ class TopicLife(NamedTuple):
 
     name: str
     topic_id: Uuid
-    created: Moment
+    created: OffsetAndTimestamp
 
 
 class StateOrder(NamedTuple):
@@ -57,12 +57,12 @@ class PartitionStates:
     topic_places: list[int] = field(default_factory=list)
     """Of each row's topic among `topics`."""
     states: list[PartitionImage] = field(default_factory=list)
-    moments: list[Moment] = field(default_factory=list)
+    changed_at: list[OffsetAndTimestamp] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
     """The rows that are the end of a partition, with its last state."""
     _places: dict[Uuid, int] = field(default_factory=dict)
 
-    def create(self, name: str, topic_id: Uuid, at: Moment) -> None:
+    def create(self, name: str, topic_id: Uuid, at: OffsetAndTimestamp) -> None:
         """Begin a topic's life."""
         self._places[topic_id] = len(self.topics)
         self.topics.append(TopicLife(name, topic_id, at))
@@ -71,13 +71,13 @@ class PartitionStates:
         """Return the life that a topic has, or had last."""
         return self.topics[self._places[topic_id]]
 
-    def add(self, topic_id: Uuid, state: PartitionImage, at: Moment) -> None:
+    def add(self, topic_id: Uuid, state: PartitionImage, at: OffsetAndTimestamp) -> None:
         """Say what a partition became."""
         self.topic_places.append(self._places[topic_id])
         self.states.append(state)
-        self.moments.append(at)
+        self.changed_at.append(at)
 
-    def end(self, topic_id: Uuid, state: PartitionImage, at: Moment) -> None:
+    def end(self, topic_id: Uuid, state: PartitionImage, at: OffsetAndTimestamp) -> None:
         """Say that a partition is no more."""
         self.ends.append(len(self.states))
         self.add(topic_id, state, at)

@@ -16,8 +16,8 @@ from kraft_wire.audit.collector import (
     AuditPlan,
     AuditResult,
     CannotAudit,
-    Outcome,
     PartitionTask,
+    TaskResult,
     checks_of,
     plan_audit,
     read_high_watermarks,
@@ -82,8 +82,8 @@ def prepare_audit(
         if output is not None:
             refuse_place(Path(output), node_dirs)
         ledger = None if acks is None else read_ledger_file(acks)
-        told = None if high_watermark is None else read_high_watermarks(high_watermark)
-        plan = plan_audit(node_dirs, ledger=ledger, high_watermarks=told)
+        reported = None if high_watermark is None else read_high_watermarks(high_watermark)
+        plan = plan_audit(node_dirs, ledger=ledger, high_watermarks=reported)
         return PreparedAudit(plan, tuple(checks_of(checks)))
     except CannotAudit as error:
         raise PipelineError(str(error)) from error
@@ -120,12 +120,12 @@ def run_prepared(
     large = [_Gathering(task) for task in plan.tasks if _is_large(task, size)]
     shares = _shares(prepared, large, size)
     checks = prepared.checks
-    outcome = Outcome(plan.known_findings(checks))
+    outcome = TaskResult(plan.known_findings(checks))
     done = run_on_workers(
         spark, shares, lambda share: _run(share, checks), amount_of=_amount_of, tell=tell
     )
     for share, result in zip(shares, done, strict=True):
-        if isinstance(result, Outcome):
+        if isinstance(result, TaskResult):
             outcome.add(result)
         else:
             large[share.place[0]].read[share.place[1]].append(result)
@@ -162,14 +162,14 @@ def _shares(prepared: PreparedAudit, large: Sequence[_Gathering], task_bytes: in
     return shares
 
 
-def _judged(gathering: _Gathering, checks: Collection[str]) -> Outcome:
+def _judged(gathering: _Gathering, checks: Collection[str]) -> TaskResult:
     try:
         return judge_task(OsFileSystem(), gathering.task, checks, gathering.read)
     except StorageError as error:
         raise PipelineError(str(error)) from None
 
 
-def _run(share: _Share, checks: Collection[str]) -> Outcome | Batches:
+def _run(share: _Share, checks: Collection[str]) -> TaskResult | Batches:
     """Do one task's share on a worker."""
     try:
         if share.segment is not None:
@@ -181,8 +181,8 @@ def _run(share: _Share, checks: Collection[str]) -> Outcome | Batches:
         raise PipelineError(str(error)) from None
 
 
-def _amount_of(share: _Share, result: Outcome | Batches) -> Amount:
-    if isinstance(result, Outcome):
+def _amount_of(share: _Share, result: TaskResult | Batches) -> Amount:
+    if isinstance(result, TaskResult):
         files = sum(
             len(each.segments) for task in share.partitions for each in task.source.replicas
         )

@@ -30,7 +30,7 @@ from kraft_wire.spark.verbs.staging import keep_only, staged
 from kraft_wire.spark.workers import Amount, Tell, attempt_name, run_on_workers, silent
 from kraft_wire.storage.os_files import OsFileSystem
 
-__all__ = ["Cluster", "WrittenTables", "plan_tables", "write_tables"]
+__all__ = ["ClusterLogs", "WrittenTables", "plan_tables", "write_tables"]
 
 _SHARE_BYTES: Final = 4 << 20
 """Of a log for each of its tasks: with less, going over all of it costs what sharing saves."""
@@ -46,7 +46,7 @@ _ROUNDS_MAX: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class ClusterLogs:
     """One cluster's metadata logs, the one to read first at the head."""
 
     cluster_id: str
@@ -75,7 +75,7 @@ class WrittenTables:
 class _Reading:
     """A cluster that is to be read, and up to where."""
 
-    cluster: Cluster
+    cluster: ClusterLogs
     as_of: AsOf
     shares: int
     refused: str = ""
@@ -103,10 +103,10 @@ class _Written:
     files: tuple[str, ...] = ()
 
 
-def plan_tables(node_dirs: Sequence[str]) -> list[Cluster]:
+def plan_tables(node_dirs: Sequence[str]) -> list[ClusterLogs]:
     """Return the clusters whose metadata logs the directories hold."""
     options = _options(node_dirs)
-    return [Cluster(name, logs) for name, logs in metadata_logs(OsFileSystem(), options)]
+    return [ClusterLogs(name, logs) for name, logs in metadata_logs(OsFileSystem(), options)]
 
 
 def _options(node_dirs: Sequence[str]) -> LogOptions:
@@ -143,7 +143,7 @@ def write_tables(
     return [done[each.cluster_id] for each in clusters]
 
 
-def _shares(cluster: Cluster, tasks_max: int) -> int:
+def _shares(cluster: ClusterLogs, tasks_max: int) -> int:
     return min(tasks_max, _SHARES_MAX, max(cluster.size_bytes // _SHARE_BYTES, 1))
 
 

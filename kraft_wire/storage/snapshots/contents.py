@@ -26,9 +26,9 @@ from kraft_wire.wire.records.corruption import InvalidRecord
 from kraft_wire.wire.records.record import Record
 from kraft_wire.wire.records.record_batch import HEADER_BYTES, RecordBatch
 
-__all__ = ["OBEYED", "SnapshotHead", "control_messages", "snapshot_batches"]
+__all__ = ["VOTER_CONTROL_TYPES", "SnapshotHead", "control_messages", "snapshot_batches"]
 
-OBEYED: Final = (ControlRecordType.KRAFT_VERSION, ControlRecordType.KRAFT_VOTERS)
+VOTER_CONTROL_TYPES: Final = (ControlRecordType.KRAFT_VERSION, ControlRecordType.KRAFT_VOTERS)
 """Control records that a replica obeys from their append on (KIP-853)."""
 
 _BATCH_RECORDS_MAX: Final = 1024

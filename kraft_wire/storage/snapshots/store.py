@@ -16,7 +16,7 @@ from kraft_wire.model import FileSlice, LeaderEpoch, Offset, OffsetAndEpoch, Sto
 from kraft_wire.storage.files import FileSystem
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.snapshots.contents import (
-    OBEYED,
+    VOTER_CONTROL_TYPES,
     SnapshotHead,
     control_messages,
     snapshot_batches,
@@ -111,7 +111,9 @@ class MetadataSnapshots:
         """Return KRaftVersionRecord and VotersRecord of a snapshot, in file order (KIP-853)."""
         head = next(self.batches(snapshot_id))
         assert head.is_control, snapshot_id
-        return tuple(message for kind, message in control_messages(head) if kind in OBEYED)
+        return tuple(
+            message for kind, message in control_messages(head) if kind in VOTER_CONTROL_TYPES
+        )
 
     def header_timestamp_ms(self, snapshot_id: OffsetAndEpoch) -> int:
         """Return the append time of the newest batch that a snapshot contains."""

@@ -63,12 +63,12 @@ class CounterShard:
         assert appended.safe_at is not None, "broker 2 does not have it yet"
         self.waiting.append(name)
 
-        def heard(error: E, then: ClockReading) -> None:
+        def on_committed(error: E, then: ClockReading) -> None:
             if name in self.waiting:
                 self.waiting.remove(name)
                 self.answers.append((name, count if error is E.NONE else error))
 
-        self.log.await_commit(appended.safe_at, at, heard)
+        self.log.await_commit(appended.safe_at, at, on_committed)
         return E.NONE
 
     def put(self, name: str, count: int) -> None:

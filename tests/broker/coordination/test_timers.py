@@ -46,16 +46,16 @@ def test_a_thousand_heartbeats_leave_one_entry() -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_timers_agree_with_a_plain_dictionary(seed: int) -> None:
-    chance = random.Random(seed)
+    random_source = random.Random(seed)
     timers, twin = Timers[Timer](), dict[Timer, int]()
     for now_ms in range(200):
-        key = timer(chance.choice("abcdef"))
-        match chance.randrange(3):
+        key = timer(random_source.choice("abcdef"))
+        match random_source.randrange(3):
             case 0:
                 timers.cancel(key)
                 twin.pop(key, None)
             case _:
-                at_ms = now_ms + chance.randrange(40)
+                at_ms = now_ms + random_source.randrange(40)
                 timers.schedule(key, at_ms)
                 twin[key] = at_ms
         due = set()

@@ -21,7 +21,7 @@ from kraft_wire.broker.dispatch import handler
 from kraft_wire.broker.groups import GroupCoordinator, GroupEnvironment
 from kraft_wire.broker.groups.assembly import offsets_topic
 from kraft_wire.broker.groups.object_sizes import GROUP_BYTES, PENDING_MEMBER_BYTES
-from kraft_wire.broker.purgatory import OperationPurgatory, ParkedOperation
+from kraft_wire.broker.purgatory import DelayedOperation, DelayedOperationPurgatory
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.metadata.delta import MetadataDelta
 from kraft_wire.metadata.image import (
@@ -107,8 +107,8 @@ class MemoryStore:
         ]
 
 
-class _NothingParks(OperationPurgatory):
-    def park(self, operation: ParkedOperation) -> None:
+class _NothingParks(DelayedOperationPurgatory):
+    def park(self, operation: DelayedOperation) -> None:
         raise AssertionError("what a memory store has is committed")
 
 
@@ -154,7 +154,7 @@ class Harness:
         self,
         *,
         store: MemoryStore | None = None,
-        chance: CountingChance | None = None,
+        random_source: CountingChance | None = None,
         offsets_partitions: int = 1,
         **settings: Any,
     ) -> None:
@@ -163,14 +163,14 @@ class Harness:
         self.now_ms = 1_000
         self.wall_ms = WALL_MS
         self.store = store or MemoryStore()
-        self.chance = chance or CountingChance()
+        self.random_source = random_source or CountingChance()
         self.controller_requests: list[Message] = []
         self.replies: dict[ReplyTo, Reply] = {}
         self.image = image_of({})
         topic = offsets_topic(lambda: self.settings)
         env = GroupEnvironment(
             settings=lambda: self.settings,
-            chance=self.chance,
+            random_source=self.random_source,
             complete=self._complete,
             commits=CommitWaits(topic, _NothingParks(), self._complete, lambda: self.now_ms),
             memory=MemoryUse(lambda: self.settings.group_coordinator_memory_max_bytes),
@@ -238,7 +238,7 @@ class Harness:
                 expected += GROUP_BYTES + len(group.group_id)
                 expected += sum(member.size_bytes for member in group.members.values())
                 expected += sum(PENDING_MEMBER_BYTES + len(m) for m in group.pending_members)
-            every = [*shard.groups, *shard.foreign]
+            every = [*shard.groups, *shard.unsupported_groups]
             keys = [key for group_id in every for key in shard.offsets.keys_of(group_id)]
             found = [shard.offsets.get(key) for key in keys]
             expected += sum(each.size_bytes for each in found if each is not None)
@@ -287,7 +287,7 @@ class Harness:
 
     def restart(self, **settings: Any) -> Harness:
         """Return a new coordinator over the same log."""
-        fresh = Harness(store=self.store, chance=self.chance, **settings)
+        fresh = Harness(store=self.store, random_source=self.random_source, **settings)
         fresh.wall_ms = self.wall_ms
         for topic in self.image.topics():
             if topic.name != "__consumer_offsets":

@@ -52,9 +52,9 @@ class LateDoor:
     As with Apache's broker, a connection's next request is taken up after the last one's answer.
     """
 
-    def __init__(self, door: VirtualDoor, chance: random.Random) -> None:
+    def __init__(self, door: VirtualDoor, random_source: random.Random) -> None:
         self._door = door
-        self._chance = chance
+        self._random_source = random_source
         self._under_way: dict[int, deque[tuple[LateReply, Message, int, str | None]]] = {}
 
     def send(
@@ -81,7 +81,7 @@ class LateDoor:
         if not able:
             self._door.harness.advance(100)
             return False
-        reply, request, version, client_id = self._chance.choice(able)
+        reply, request, version, client_id = self._random_source.choice(able)
         reply.delivered = self._door.send(
             request, version, client_id=client_id, connection=reply.connection
         )

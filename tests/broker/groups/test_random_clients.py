@@ -38,10 +38,10 @@ class Chaos:
     """One run."""
 
     def __init__(self, seed: int) -> None:
-        self.chance = random.Random(seed)
+        self.random_source = random.Random(seed)
         self.settings = {
-            "group_initial_rebalance_delay_ms": self.chance.choice((0, 500)),
-            "group_max_size": self.chance.choice((2, 3, 1_000)),
+            "group_initial_rebalance_delay_ms": self.random_source.choice((0, 500)),
+            "group_max_size": self.random_source.choice((2, 3, 1_000)),
         }
         self.harness = Harness(**self.settings)
         self.harness.create_topic("topic", 2)
@@ -49,7 +49,7 @@ class Chaos:
         self.parked: list[Reply] = []
 
     def client(self, number: int) -> Member:
-        pick = self.chance.choice
+        pick = self.random_source.choice
         return Member(
             self.harness,
             pick(GROUPS),
@@ -76,7 +76,7 @@ class Chaos:
         assert unanswered == []
 
     def step(self) -> None:
-        step = self.chance.choice(
+        step = self.random_source.choice(
             [self.join] * 6
             + [self.sync] * 5
             + [self.heartbeat] * 3
@@ -84,7 +84,7 @@ class Chaos:
             + [self.leave, self.remove, self.administer, self.wait, self.wait, self.wait]
             + [self.change, self.refuse, self.restart]
         )
-        step(self.chance.choice(self.clients))
+        step(self.random_source.choice(self.clients))
 
     def join(self, client: Member) -> None:
         if client.instance_id is not None and client.join_version < 5:
@@ -101,35 +101,37 @@ class Chaos:
             client.joined()
         elif reply.error == ErrorCode.MEMBER_ID_REQUIRED:
             client.member_id = reply.response.member_id
-        elif self.chance.random() < 0.8:
+        elif self.random_source.random() < 0.8:
             client.member_id, client.generation_id = "", -1
         client.joining = None
 
     def sync(self, client: Member) -> None:
         self.learn(client)
         members = [m for g in self.groups() if g.group_id == client.group_id for m in g.members]
-        client.sync({member_id: b"x" * self.chance.randrange(9) for member_id in members})
+        client.sync({member_id: b"x" * self.random_source.randrange(9) for member_id in members})
 
     def heartbeat(self, client: Member) -> None:
         self.learn(client)
-        client.heartbeat(generation_id=client.generation_id + self.chance.choice((0, 0, 0, 1)))
+        client.heartbeat(
+            generation_id=client.generation_id + self.random_source.choice((0, 0, 0, 1))
+        )
 
     def commit(self, client: Member) -> None:
         changes: dict[str, Any] = {}
-        if self.chance.random() < 0.3:
+        if self.random_source.random() < 0.3:
             changes = {"generation_id_or_member_epoch": -1, "member_id": ""}
-        client.commit(offset=self.chance.randrange(99), **changes)
+        client.commit(offset=self.random_source.randrange(99), **changes)
 
     def leave(self, client: Member) -> None:
-        client.leave(self.chance.choice((0, 2, 3, 5)))
+        client.leave(self.random_source.choice((0, 2, 3, 5)))
 
     def remove(self, client: Member) -> None:
         identities = [
             MemberIdentity(
-                member_id=self.chance.choice(("", client.member_id, "stranger")),
-                group_instance_id=self.chance.choice((None, "one", "two")),
+                member_id=self.random_source.choice(("", client.member_id, "stranger")),
+                group_instance_id=self.random_source.choice((None, "one", "two")),
             )
-            for _ in range(self.chance.randrange(3))
+            for _ in range(self.random_source.randrange(3))
         ]
         request = LeaveGroupRequest(group_id=client.group_id, members=identities)
         self.harness.send(request, 5)
@@ -144,24 +146,24 @@ class Chaos:
             (fetch_group(client.group_id), 9),
             (OffsetDeleteRequest(group_id=client.group_id, topics=topics), 0),
         ]
-        self.harness.send(*self.chance.choice(requests))
+        self.harness.send(*self.random_source.choice(requests))
 
     def wait(self, client: Member) -> None:
-        self.harness.advance(self.chance.choice((0, 1, 100, 1_000, 3_000, 7_000, 60_000)))
+        self.harness.advance(self.random_source.choice((0, 1, 100, 1_000, 3_000, 7_000, 60_000)))
 
     def change(self, client: Member) -> None:
         """The client starts anew, or as another kind of client."""
         fresh = self.client(self.clients.index(client))
-        if self.chance.random() < 0.5:
-            fresh.member_id = self.chance.choice(self.clients).member_id
+        if self.random_source.random() < 0.5:
+            fresh.member_id = self.random_source.choice(self.clients).member_id
         self.clients[self.clients.index(client)] = fresh
 
     def refuse(self, client: Member) -> None:
         refusals = (ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.KAFKA_STORAGE_ERROR)
-        self.harness.store.refusals = [self.chance.choice(refusals)]
+        self.harness.store.refusals = [self.random_source.choice(refusals)]
 
     def restart(self, client: Member) -> None:
-        if self.chance.random() < 0.9:
+        if self.random_source.random() < 0.9:
             return
         self.harness.groups.runtime.stop()
         assert not [reply for reply in self.harness.replies.values() if reply.is_parked]

@@ -35,11 +35,11 @@ def test_what_is_no_subscription_names_no_topics(metadata: bytes) -> None:
 
 
 def test_mutated_subscriptions_are_read_or_not_but_never_fail() -> None:
-    chance = random.Random(1)
+    random_source = random.Random(1)
     for _ in range(2_000):
         metadata = bytearray(subscription("topic", "other"))
-        for _ in range(chance.randrange(1, 4)):
-            metadata[chance.randrange(len(metadata))] = chance.randrange(256)
-        del metadata[chance.randrange(len(metadata)) + 1 :]
+        for _ in range(random_source.randrange(1, 4)):
+            metadata[random_source.randrange(len(metadata))] = random_source.randrange(256)
+        del metadata[random_source.randrange(len(metadata)) + 1 :]
         found = subscribed_topics(bytes(metadata))
         assert found is None or all(isinstance(topic, str) for topic in found)

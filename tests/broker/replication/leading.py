@@ -66,7 +66,7 @@ from kraft_wire.wire.message import Message
 from kraft_wire.wire.records.batch_builder import build_batch
 from kraft_wire.wire.records.record import Record
 from kraft_wire.wire.records.record_batch import parse_batches
-from tests.broker.fetch_client import SeededChance
+from tests.broker.fetch_client import SeededRandomSource
 from tests.broker.small_broker import (
     Controller,
     NumbersLogs,
@@ -155,7 +155,7 @@ class Leading:
             logs=self.logs,
             controller=self.controller,
             image=MetadataImage(),
-            chance=SeededChance(),
+            random_source=SeededRandomSource(),
             broker_epoch=lambda: self.broker_epoch,
         )
         self.controller.broker = self.broker

@@ -5,7 +5,7 @@ from contextlib import suppress
 import pytest
 
 from kraft_wire.model import FsyncFailed, LeaderEpoch, Offset, StorageError, TopicPartition
-from kraft_wire.sim.disk.files import Fault
+from kraft_wire.sim.disk.files import DiskFault
 from kraft_wire.storage.directory.checkpoints import RECOVERY_POINTS, read_offsets
 from kraft_wire.storage.directory.log_directory import LogDirectory
 from kraft_wire.storage.leader_epochs import LeaderEpochs
@@ -386,7 +386,7 @@ def uncut(follower: Follower) -> Log:
     log.flush()
     log.epochs.clear()
     log.high_watermark = Offset(1)
-    follower.fs.fault = (follower.fs.calls_count, Fault.ENOSPC)
+    follower.fs.fault = (follower.fs.calls_count, DiskFault.ENOSPC)
     follower.follow(epoch=5)
     assert (len(follower.failures), log.log_end_offset) == (1, 2)
     return log
@@ -416,7 +416,7 @@ def test_partitions_that_rest_are_lost_with_the_disk_that_fails_one_of_them() ->
             follower.fetchers.forget(partition)
 
     follower.partitions[NAME].failed = disk_failed
-    follower.fs.fault = (follower.fs.calls_count, Fault.EIO)
+    follower.fs.fault = (follower.fs.calls_count, DiskFault.EIO)
     follower.now_ms += BACKOFF_MS
     follower.request()
     assert follower.remembered == {}
@@ -439,7 +439,7 @@ def cut_on_a_full_disk(call: int) -> tuple[Follower, Log] | None:
     follower.directory.checkpoint()
     follower.follow(epoch=5)
     follower.request()
-    follower.fs.fault = (follower.fs.calls_count + call, Fault.ENOSPC)
+    follower.fs.fault = (follower.fs.calls_count + call, DiskFault.ENOSPC)
     with suppress(FsyncFailed):
         follower.answer(data(diverging=(2, 1)))
     if follower.fs.failed_operation not in NEEDS_ROOM:
@@ -529,7 +529,7 @@ def test_a_log_that_finds_no_room_to_begin_anew_does_so_later_or_is_out_of_use()
         log = follower.make(batches=[batch_bytes(0, count=3, epoch=2)], high_watermark=3)
         log.flush()
         follower.follow(epoch=5)
-        follower.fs.fault = (follower.fs.calls_count + call, Fault.ENOSPC)
+        follower.fs.fault = (follower.fs.calls_count + call, DiskFault.ENOSPC)
         with suppress(FsyncFailed):
             begin_anew(follower)
         if follower.fs.failed_operation not in NEEDS_ROOM:
@@ -594,7 +594,7 @@ def test_a_disk_that_refuses_takes_the_partition_out_of_the_fetches() -> None:
     follower.make()
     follower.follow()
     follower.request()
-    follower.fs.fault = (follower.fs.calls_count, Fault.EIO)
+    follower.fs.fault = (follower.fs.calls_count, DiskFault.EIO)
     follower.answer(data(batch_bytes(0, epoch=5)))
     assert len(follower.failures) == 1
     follower.request()

@@ -21,7 +21,7 @@ from kraft_wire.broker.metadata.metadata_cache import OFFSETS_TOPIC
 from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.model import StorageError, TopicPartition, Uuid
 from kraft_wire.sim.disk.files import SimFileSystem
-from kraft_wire.sim.disk.open_files import Fault
+from kraft_wire.sim.disk.open_files import DiskFault
 from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.wire.generated.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from kraft_wire.wire.generated.error_code import ErrorCode as E
@@ -186,7 +186,7 @@ def test_a_group_is_deleted_when_the_isr_knows_it() -> None:
 
 
 def test_readers_are_shown_the_changes_below_the_high_watermark_and_no_others() -> None:
-    chance = random.Random(4)
+    random_source = random.Random(4)
     memory = MemoryUse(lambda: 1 << 30)
     table = OffsetTable(memory)
     uncommitted = UncommittedOffsets(table, memory, lambda: high_watermark)
@@ -194,11 +194,11 @@ def test_readers_are_shown_the_changes_below_the_high_watermark_and_no_others() 
     log: list[tuple[int, OffsetKey, CommittedOffset | None]] = []
     high_watermark = 0
     for end in range(1, 500):
-        new = None if chance.random() < 0.3 else CommittedOffset(end, -1, "m" * end, 0, None)
-        log.append((end, chance.choice(keys), new))
+        new = None if random_source.random() < 0.3 else CommittedOffset(end, -1, "m" * end, 0, None)
+        log.append((end, random_source.choice(keys), new))
         uncommitted.change(*log[-1][1:], end)
-        if chance.random() < 0.4:
-            high_watermark = chance.randint(high_watermark, end)
+        if random_source.random() < 0.4:
+            high_watermark = random_source.randint(high_watermark, end)
         told = {key: value for at, key, value in log if at <= high_watermark}
         shown = {key: value for key, value in told.items() if value is not None}
         assert {key: uncommitted.get(key) for key in keys} == {key: told.get(key) for key in keys}
@@ -454,7 +454,7 @@ def test_a_disk_error_while_groups_are_loaded_costs_their_partition_not_the_brok
     leading = committed(90)
     leading.logs.failed_with = [OFFSETS]
     leading.change(leader=2, leader_epoch=1)
-    leading.logs.fs.fault = (leading.logs.fs.calls_count, Fault.EIO)
+    leading.logs.fs.fault = (leading.logs.fs.calls_count, DiskFault.EIO)
     leading.change(leader=1, leader_epoch=2)
     assert leading.logs.fs.failed_operation == "read"
     assert leading.broker.partitions[OFFSETS].offline

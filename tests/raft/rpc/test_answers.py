@@ -91,7 +91,7 @@ def test_answer_is_set_aside_and_its_sender_rests(
     before = type(small.role), small.quorum.epoch
     sent = small.sent(asked)[-1]
     small.answer(sent, answer)
-    assert small.quorum.ignored.given() == {reason: 1}
+    assert small.quorum.ignored.counts() == {reason: 1}
     assert (type(small.role), small.quorum.epoch) == before
     assert not small.quorum.peers.is_ready(sent.node_id)
     small.pass_ms(20)

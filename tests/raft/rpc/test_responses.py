@@ -34,8 +34,8 @@ from tests.raft.small import TOPIC, TOPIC_ID, Small, begin_request, vote_respons
 
 def fetch_response(**fields: object) -> FetchResponse:
     """An answer of leader 2 in epoch 3."""
-    given = {"current_leader": LeaderIdAndEpoch(leader_id=2, leader_epoch=3), "records": b""}
-    partition = PartitionData(**{**given, **fields})  # type: ignore[arg-type]  # of the table
+    counts = {"current_leader": LeaderIdAndEpoch(leader_id=2, leader_epoch=3), "records": b""}
+    partition = PartitionData(**{**counts, **fields})  # type: ignore[arg-type]  # of the table
     return FetchResponse(
         responses=[FetchableTopicResponse(topic_id=TOPIC_ID, partitions=[partition])]  # type: ignore[arg-type]  # bytes will do
     )
@@ -53,9 +53,9 @@ def fetching() -> Small:
 
 def answered(small: Small, response: FetchResponse) -> Ignored | None:
     """Answer the fetch; the reason for which it was ignored, if it was."""
-    before = small.quorum.ignored.given()
+    before = small.quorum.ignored.counts()
     small.answer(small.sent(FetchRequest)[-1], response)
-    for reason, count in small.quorum.ignored.given().items():
+    for reason, count in small.quorum.ignored.counts().items():
         if count > before.get(reason, 0):
             return reason
     return None
@@ -153,14 +153,14 @@ def test_answer_counts_once() -> None:
 
 
 def chunk(position: int, data: bytes, size: int = 10, **fields: object) -> FetchSnapshotResponse:
-    given: dict[str, object] = {
+    counts: dict[str, object] = {
         "snapshot_id": ResponseSnapshotId(end_offset=20, epoch=2),
         "current_leader": SnapshotLeader(leader_id=2, leader_epoch=3),
         "size": size,
         "position": position,
         "unaligned_records": data,
     }
-    partition = ResponsePartitionSnapshot(**{**given, **fields})  # type: ignore[arg-type]  # of the table
+    partition = ResponsePartitionSnapshot(**{**counts, **fields})  # type: ignore[arg-type]  # of the table
     topics = [ResponseTopicSnapshot(name=TOPIC, partitions=[partition])]
     return FetchSnapshotResponse(topics=topics)
 
@@ -331,16 +331,16 @@ def test_no_request_or_answer_of_any_shape_raises() -> None:
     from kraft_wire.wire.generated.registry import message_table, request_class, response_class
     from tests.wire.random_messages import random_message
 
-    chance = random.Random(5)
+    random_source = random.Random(5)
     ways = (Small.prospective, Small.candidate, Small.follower, Small.leader, Small.resigned)
     for key in (1, 52, 53, 54, 55, 59, 80, 81, 82):
         for round_ in range(60):
             small = Small((1, 5), is_dynamic=round_ % 2 == 0)
             ways[round_ % len(ways)](small)
             kind = request_class(key)
-            request = random_message(message_table(kind.NAME), kind.MAX_VERSION, chance)
+            request = random_message(message_table(kind.NAME), kind.MAX_VERSION, random_source)
             small.ask(request)
             for sent in [e for e in small.effects if type(e).__name__ == "SendRequest"]:
                 answer = response_class(sent.request.API_KEY)  # type: ignore[union-attr]  # a request
-                made = random_message(message_table(answer.NAME), answer.MAX_VERSION, chance)
+                made = random_message(message_table(answer.NAME), answer.MAX_VERSION, random_source)
                 small.answer(sent, made)  # type: ignore[arg-type]  # a SendRequest

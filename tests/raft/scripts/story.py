@@ -111,11 +111,11 @@ class Player:
         return told
 
     def do_cluster(self, *words: str) -> None:
-        given = dict(word.split("=") for word in words if "=" in word)
-        timing = {f.name: int(given[f.name]) for f in fields(RaftTiming) if f.name in given}
+        counts = dict(word.split("=") for word in words if "=" in word)
+        timing = {f.name: int(counts[f.name]) for f in fields(RaftTiming) if f.name in counts}
 
         def ids(key: str) -> tuple[int, ...]:
-            return tuple(int(one) for one in given.get(key, "").split(",") if one)
+            return tuple(int(one) for one in counts.get(key, "").split(",") if one)
 
         setup = Setup(
             ids("voters"),
@@ -125,9 +125,9 @@ class Player:
             ids("brokers"),
             ids("old"),
             timing=RaftTiming(**timing),
-            flush_ms=int(given.get("flush_ms", "0")),
+            flush_ms=int(counts.get("flush_ms", "0")),
         )
-        self.cluster = Cluster(int(given.get("seed", "1")), setup)
+        self.cluster = Cluster(int(counts.get("seed", "1")), setup)
         judges = [Ledger(self.cluster), Patience(self.cluster), FetchTimeouts()]
         self.cluster.judges = [*judges, Teller(self.cluster)]
         self.cluster.start()
@@ -234,8 +234,8 @@ class Player:
         return [f"        {described(batch)}" for batch in self.host(node).disk.log.batches]
 
     def do_ignored(self, node: str) -> list[str]:
-        given = self.host(node).quorum().quorum.ignored.given()
-        return [f"        {reason.value}" for reason in sorted(given, key=lambda r: r.name)]
+        counts = self.host(node).quorum().quorum.ignored.counts()
+        return [f"        {reason.value}" for reason in sorted(counts, key=lambda r: r.name)]
 
     def do_progress(self, node: str) -> list[str]:
         role = self.host(node).quorum().quorum.role

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from kraft_wire.broker.coordination.memory import MemoryUse
-from kraft_wire.broker.groups.classic.member import Member, Waiting
+from kraft_wire.broker.groups.classic.member import Member, ParkedRequest
 from kraft_wire.broker.groups.classic.states import (
     CAN_REBALANCE,
     GroupEvent,
@@ -169,7 +169,7 @@ class ClassicGroup:
 
     # --- Members -----------------------------------------------------------------------------
 
-    def add(self, member: Member, waiting: Waiting | None) -> None:
+    def add(self, member: Member, waiting: ParkedRequest | None) -> None:
         """Make the member part of the group; the first one leads and sets the protocol type."""
         assert member.member_id not in self.members, member.member_id
         assert member.awaiting_join is None, member
@@ -198,7 +198,7 @@ class ClassicGroup:
         protocols: Mapping[str, bytes],
         rebalance_timeout_ms: int,
         session_timeout_ms: int,
-        waiting: Waiting | None,
+        waiting: ParkedRequest | None,
     ) -> None:
         """Replace what the member said about itself by what its newest JoinGroup says."""
         assert self.members.get(member.member_id) is member, member.member_id
@@ -253,7 +253,9 @@ class ClassicGroup:
             self.pending_sync_members[new_member_id] = None
         return old, new
 
-    def set_awaiting_join(self, member: Member, waiting: Waiting | None) -> Waiting | None:
+    def set_awaiting_join(
+        self, member: Member, waiting: ParkedRequest | None
+    ) -> ParkedRequest | None:
         """Note whether the member has a parked JoinGroup request; return the one it had."""
         before = member.awaiting_join
         self._joined_count += (waiting is not None) - (before is not None)

@@ -10,7 +10,7 @@ from typing import Final
 
 from kraft_wire.broker.coordination.clock_reading import ClockReading
 from kraft_wire.broker.groups.classic.group import ClassicGroup
-from kraft_wire.broker.groups.classic.member import Member, Waiting, protocols_bytes
+from kraft_wire.broker.groups.classic.member import Member, ParkedRequest, protocols_bytes
 from kraft_wire.broker.groups.classic.rebalance import (
     begin_rebalance,
     complete_join_if_all_joined,
@@ -22,7 +22,7 @@ from kraft_wire.broker.groups.object_sizes import MEMBER_BYTES
 from kraft_wire.broker.groups.records import group_record
 from kraft_wire.broker.groups.shard import GroupShard, protocol_name_in
 from kraft_wire.frozen import frozen
-from kraft_wire.model import Chance
+from kraft_wire.model import RandomSource
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.join_group import JoinGroupRequest, JoinGroupResponse
 from kraft_wire.wire.generated.sync_group import SyncGroupResponse
@@ -44,7 +44,7 @@ The value is Kafka's; it is not configurable there.
 class JoinAttempt:
     """A JoinGroup request with its defaults applied, and who sent it."""
 
-    waiting: Waiting
+    waiting: ParkedRequest
     client_id: str
     client_host: str
     group_id: str
@@ -57,7 +57,7 @@ class JoinAttempt:
 
     @staticmethod
     def of(
-        request: JoinGroupRequest, waiting: Waiting, client_id: str, client_host: str
+        request: JoinGroupRequest, waiting: ParkedRequest, client_id: str, client_host: str
     ) -> "JoinAttempt":
         """Read the request; before v1 the session timeout is the rebalance timeout too."""
         protocols: dict[str, bytes] = {}
@@ -96,8 +96,8 @@ def join(shard: GroupShard, attempt: JoinAttempt, at: ClockReading) -> JoinGroup
     memory), GROUP_MAX_SIZE_REACHED, INCONSISTENT_GROUP_PROTOCOL, MEMBER_ID_REQUIRED; for an id:
     UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID. A new group is in the log before anybody is in it.
     """
-    foreign = shard.foreign.get(attempt.group_id)
-    if foreign is not None and not foreign.is_empty:
+    unsupported = shard.unsupported_groups.get(attempt.group_id)
+    if unsupported is not None and not unsupported.is_empty:
         return attempt.refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     group = shard.groups.get(attempt.group_id)
     if group is None:
@@ -121,9 +121,9 @@ def join(shard: GroupShard, attempt: JoinAttempt, at: ClockReading) -> JoinGroup
     return _join_known(shard, group, attempt, at)
 
 
-def new_member_id(prefix: str, chance: Chance) -> str:
+def new_member_id(prefix: str, random_source: RandomSource) -> str:
     """Return the client's id or the instance's, a dash, and a random UUID in its dashed form."""
-    value = chance.below(1 << 128)
+    value = random_source.below(1 << 128)
     value = value & ~(0xF << 76) | 0x4 << 76
     value = value & ~(0x3 << 62) | 0x2 << 62
     digits = f"{value:032x}"
@@ -171,7 +171,7 @@ def _join_new(
     prefix = attempt.client_id if instance_id is None else instance_id
     if len(prefix.encode("utf-8", "surrogatepass")) > _MEMBER_ID_PREFIX_MAX:
         return attempt.refused(ErrorCode.INVALID_REQUEST)
-    member_id = new_member_id(prefix, shard.env.chance)
+    member_id = new_member_id(prefix, shard.env.random_source)
     if instance_id is not None and instance_id in group.static_members:
         _replace_static(shard, group, attempt, member_id, at)
         return None
@@ -313,7 +313,7 @@ def _store(shard: GroupShard, group: ClassicGroup, done: _Replacement, at: Clock
     In a rebalance that began meanwhile the member has joined, and the generation answers it.
     """
 
-    def heard(error: ErrorCode, then: ClockReading) -> None:
+    def on_committed(error: ErrorCode, then: ClockReading) -> None:
         is_awaited = group.is_in(GroupState.STABLE) and not shard.is_released
         if not is_awaited or done.member.awaiting_join is not done.attempt.waiting:
             return
@@ -327,9 +327,9 @@ def _store(shard: GroupShard, group: ClassicGroup, done: _Replacement, at: Clock
     assignments = {each.member_id: each.assignment for each in group.members.values()}
     appended = shard.log.append_for_later([group_record(group, assignments)], at)
     if appended.error is not ErrorCode.NONE or appended.safe_at is None:
-        heard(appended.error, at)
+        on_committed(appended.error, at)
     else:
-        shard.log.await_commit(appended.safe_at, at, heard)
+        shard.log.await_commit(appended.safe_at, at, on_committed)
 
 
 def _fence(shard: GroupShard, member: Member) -> None:

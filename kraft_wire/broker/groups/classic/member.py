@@ -7,10 +7,10 @@ from typing import NamedTuple
 from kraft_wire.broker.context import ReplyTo
 from kraft_wire.broker.groups.object_sizes import MEMBER_BYTES
 
-__all__ = ["Member", "Waiting", "protocols_bytes"]
+__all__ = ["Member", "ParkedRequest", "protocols_bytes"]
 
 
-class Waiting(NamedTuple):
+class ParkedRequest(NamedTuple):
     """A request whose answer is withheld, and the version in which it has to be answered."""
 
     reply_to: ReplyTo
@@ -38,8 +38,8 @@ class Member:
     protocols: Mapping[str, bytes]
     """Name to metadata, in the order in which the member prefers them."""
     assignment: bytes = b""
-    awaiting_join: Waiting | None = field(default=None)
-    awaiting_sync: Waiting | None = field(default=None)
+    awaiting_join: ParkedRequest | None = field(default=None)
+    awaiting_sync: ParkedRequest | None = field(default=None)
     is_new: bool = False
     """True until its first generation: it does not know its id yet, so it cannot heartbeat."""
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from kraft_wire.broker.coordination.clock_reading import ClockReading
 from kraft_wire.broker.groups.classic.group import AwaitedAssignments, ClassicGroup, set_awaited
-from kraft_wire.broker.groups.classic.member import Member, Waiting
+from kraft_wire.broker.groups.classic.member import Member, ParkedRequest
 from kraft_wire.broker.groups.classic.rebalance import begin_rebalance, reset_assignments
 from kraft_wire.broker.groups.classic.states import HEARTBEAT_ANSWERS, GroupEvent, GroupState
 from kraft_wire.broker.groups.classic.timers import Timer, TimerKind
@@ -31,7 +31,7 @@ class _Found:
 
 
 def sync(
-    shard: GroupShard, request: SyncGroupRequest, waiting: Waiting, at: ClockReading
+    shard: GroupShard, request: SyncGroupRequest, waiting: ParkedRequest, at: ClockReading
 ) -> SyncGroupResponse | None:
     """Hand out the assignment, or park until the leader brings it (None).
 
@@ -121,13 +121,13 @@ def _store_assignment(
     assert former is None or former.safe_at < safe_at, (former, safe_at)
     set_awaited(group, AwaitedAssignments(safe_at, assignments))
 
-    def heard(error: ErrorCode, then: ClockReading) -> None:
+    def on_committed(error: ErrorCode, then: ClockReading) -> None:
         awaited = group.awaited
         if awaited is not None and awaited.safe_at == safe_at and not shard.is_released:
             set_awaited(group, None)
             _stored(shard, group, awaited.by_member, error, then)
 
-    shard.log.await_commit(safe_at, at, heard)
+    shard.log.await_commit(safe_at, at, on_committed)
 
 
 def _stored(

@@ -81,7 +81,7 @@ def commit_offsets(
     appended = shard.log.append_for_later(commit.records, at)
     if appended.error is not ErrorCode.NONE:
         return CommitOutcome(failed_topics(topics, appended.error))
-    if request.group_id not in shard.foreign:
+    if request.group_id not in shard.unsupported_groups:
         shard.simple_group(request.group_id, at)
     for key, committed in commit.offsets:
         shard.uncommitted.change(key, committed, appended.safe_at)
@@ -101,9 +101,9 @@ def _validate_commit(
     """Check the committer against the group; a commit of a live member counts as a heartbeat."""
     group_id = request.group_id
     generation_id = request.generation_id_or_member_epoch
-    foreign = shard.foreign.get(group_id)
-    if foreign is not None:
-        simple = generation_id < 0 and foreign.is_empty
+    unsupported = shard.unsupported_groups.get(group_id)
+    if unsupported is not None:
+        simple = generation_id < 0 and unsupported.is_empty
         return ErrorCode.NONE if simple else ErrorCode.UNKNOWN_MEMBER_ID
     group = shard.groups.get(group_id)
     if group is None:

@@ -69,9 +69,9 @@ def write_tombstones(shard: GroupShard, keys: Sequence[OffsetKey], at: ClockRead
 
 
 def _validate_delete(shard: GroupShard, group_id: str) -> ErrorCode:
-    foreign = shard.foreign.get(group_id)
-    if foreign is not None:
-        return ErrorCode.NONE if foreign.is_empty else ErrorCode.NON_EMPTY_GROUP
+    unsupported = shard.unsupported_groups.get(group_id)
+    if unsupported is not None:
+        return ErrorCode.NONE if unsupported.is_empty else ErrorCode.NON_EMPTY_GROUP
     group = shard.groups.get(group_id)
     if group is None:
         return ErrorCode.GROUP_ID_NOT_FOUND

@@ -30,7 +30,7 @@ class StepsAreInModel(Signals):
         def refused(story: str) -> Violation:
             return Violation(f"{self.id} {self.name}", watch.id, story)
 
-        ModelWatch(watch.node.raft.replica, self._passed, refused).attach()
+        ModelWatch(watch.node.raft.replica, self._passed, refused).intercept_steps()
 
     def _passed(self) -> None:
         self.judge.marks[STEPS] += 1

@@ -197,8 +197,12 @@ def of_response(response: wire.Message, asked: Message | None) -> Message | None
 
 
 def _of_update(response: wire.Message) -> Message | None:
-    told = response.current_leader if isinstance(response, UpdateRaftVoterResponse) else None
-    return None if told is None else Answer(NOBODY, NOBODY, told.leader_epoch, told.leader_id)
+    answered = response.current_leader if isinstance(response, UpdateRaftVoterResponse) else None
+    return (
+        None
+        if answered is None
+        else Answer(NOBODY, NOBODY, answered.leader_epoch, answered.leader_id)
+    )
 
 
 def of_answer(
@@ -216,19 +220,19 @@ def _of(response: wire.Message, source: int, target: int, asked: Message | None)
         return None
     match response:
         case VoteResponse():
-            told = _sole(response.topics)
-            if told is None:
+            answered = _sole(response.topics)
+            if answered is None:
                 return None
-            if told.error_code != ErrorCode.NONE:
-                return Answer(source, target, told.leader_epoch, told.leader_id)
+            if answered.error_code != ErrorCode.NONE:
+                return Answer(source, target, answered.leader_epoch, answered.leader_id)
             is_pre = isinstance(asked, Vote) and asked.is_pre
-            epoch, leader = told.leader_epoch, told.leader_id
-            return Voted(source, target, epoch, leader, is_pre, told.vote_granted)
+            epoch, leader = answered.leader_epoch, answered.leader_id
+            return Voted(source, target, epoch, leader, is_pre, answered.vote_granted)
         case BeginQuorumEpochResponse() | EndQuorumEpochResponse():
-            told = _sole(response.topics)
-            if told is None:
+            answered = _sole(response.topics)
+            if answered is None:
                 return None
-            return Answer(source, target, told.leader_epoch, told.leader_id)
+            return Answer(source, target, answered.leader_epoch, answered.leader_id)
         case FetchResponse():
             return _fetched(response, source, target, asked)
         case FetchSnapshotResponse():
@@ -241,26 +245,26 @@ def _fetched(
 ) -> Message | None:
     if len(response.responses) != 1 or len(response.responses[0].partitions) != 1:
         return None
-    topic, told = response.responses[0], response.responses[0].partitions[0]
-    if topic.topic_id != _TOPIC_ID or told.partition_index != 0:
+    topic, answered = response.responses[0], response.responses[0].partitions[0]
+    if topic.topic_id != _TOPIC_ID or answered.partition_index != 0:
         return None
     leader, epoch = NOBODY, -1
-    if told.current_leader is not None:
-        leader, epoch = told.current_leader.leader_id, told.current_leader.leader_epoch
-    if told.error_code != ErrorCode.NONE:
+    if answered.current_leader is not None:
+        leader, epoch = answered.current_leader.leader_id, answered.current_leader.leader_epoch
+    if answered.error_code != ErrorCode.NONE:
         return Answer(source, target, epoch, leader)
     at = asked.last if isinstance(asked, Fetch) else _NO_SNAPSHOT
-    diverging, snapshot = _instead(told)
-    records = None if _size(told.records) else ()
-    mark = max(0, told.high_watermark)
+    diverging, snapshot = _instead(answered)
+    records = None if _size(answered.records) else ()
+    mark = max(0, answered.high_watermark)
     return Fetched(source, target, epoch, leader, at, mark, diverging, snapshot, records)
 
 
-def _instead(told: FetchData) -> tuple[Point | None, Point | None]:
+def _instead(answered: FetchData) -> tuple[Point | None, Point | None]:
     """Return the diverging point or the snapshot that is named instead of records."""
-    if told.diverging_epoch is not None and told.diverging_epoch.epoch >= 0:
-        return Point(told.diverging_epoch.epoch, told.diverging_epoch.end_offset), None
-    named = told.snapshot_id
+    if answered.diverging_epoch is not None and answered.diverging_epoch.epoch >= 0:
+        return Point(answered.diverging_epoch.epoch, answered.diverging_epoch.end_offset), None
+    named = answered.snapshot_id
     if named is None or max(named.epoch, named.end_offset) < 0:
         return None, None
     is_whole = min(named.epoch, named.end_offset) >= 0
@@ -277,27 +281,27 @@ def _size(records: object) -> int:
 
 
 def _fetched_snapshot(response: FetchSnapshotResponse, source: int, target: int) -> Message | None:
-    told = _sole(response.topics)
-    if told is None or told.current_leader is None:
+    answered = _sole(response.topics)
+    if answered is None or answered.current_leader is None:
         return None
-    leader, epoch = told.current_leader.leader_id, told.current_leader.leader_epoch
-    if told.error_code not in (ErrorCode.NONE, ErrorCode.SNAPSHOT_NOT_FOUND):
+    leader, epoch = answered.current_leader.leader_id, answered.current_leader.leader_epoch
+    if answered.error_code not in (ErrorCode.NONE, ErrorCode.SNAPSHOT_NOT_FOUND):
         return Answer(source, target, epoch, leader)
     found = None
-    if told.error_code == ErrorCode.NONE:
-        found = Point(told.snapshot_id.epoch, told.snapshot_id.end_offset)
+    if answered.error_code == ErrorCode.NONE:
+        found = Point(answered.snapshot_id.epoch, answered.snapshot_id.end_offset)
     return FetchedSnapshot(source, target, epoch, leader, found, frozenset())
 
 
 def contact_in(
-    event: Event, heard: Message | None, answer: Message | None, effects: list[Effect]
+    event: Event, received: Message | None, answer: Message | None, effects: list[Effect]
 ) -> Key | None:
     """Return the replica that showed a leader that it is there: by a fetch, or by its update."""
-    match heard, answer:
+    match received, answer:
         case Fetch(), Fetched(diverging=None, snapshot=None):
-            return heard.source
+            return received.source
         case FetchSnapshot(), FetchedSnapshot() if answer.snapshot is not None:
-            return heard.source
+            return received.source
     asked = event.request if isinstance(event, RequestReceived) else None
     if not isinstance(asked, UpdateRaftVoterRequest):
         return None

@@ -110,7 +110,7 @@ def voters_of(voters: VoterSet) -> Voters:
 
 
 class Reading:
-    """One replica; `obey_event` before a step is judged, `obey_effects` after it."""
+    """One replica; `apply_event` before a step is judged, `apply_effects` after it."""
 
     def __init__(self, quorum: Quorum) -> None:
         self._quorum = quorum
@@ -134,7 +134,7 @@ class Reading:
 
     # -- voters ----------------------------------------------------------------------------------
 
-    def obey_event(self, event: Event) -> None:
+    def apply_event(self, event: Event) -> None:
         """Take over what the host appended or installed."""
         if isinstance(event, RecordsAppended):
             for record in event.control_records:
@@ -145,7 +145,7 @@ class Reading:
                 self._appended(event.snapshot_id.offset - 1, message)
             self._log = self._new_log()
 
-    def obey_effects(self, effects: list[Effect]) -> None:
+    def apply_effects(self, effects: list[Effect]) -> None:
         """Take over what the replica appends and cuts, and compare its voters with ours."""
         for effect in effects:
             if isinstance(effect, AppendControlRecords):
@@ -192,8 +192,8 @@ class Reading:
             case Follower():
                 wanted = role.transfer.snapshot_id if role.transfer is not None else None
                 point = None if wanted is None else Point(wanted.epoch, wanted.offset)
-                told = role.leader_high_watermark or 0
-                return Replica(*common, role.has_fetched, False, told, point)
+                leader_high_watermark = role.leader_high_watermark or 0
+                return Replica(*common, role.has_fetched, False, leader_high_watermark, point)
             case Leader():
                 return Replica(
                     *common,

@@ -77,7 +77,7 @@ class NotInModel(Exception):
 
 
 class ModelWatch:
-    """Looks at one replica of one process; `attach` puts it in between."""
+    """Looks at one replica of one process; `intercept_steps` puts it in between."""
 
     def __init__(
         self,
@@ -97,18 +97,18 @@ class ModelWatch:
         timing = replica.quorum.config.timing
         self._fetch_timeout_ms = timing.fetch_timeout_ms
         self._check_quorum_ms = timing.check_quorum_timeout_ms
-        self._heard_ms = replica.stepped_ms
+        self._leader_answered_ms = replica.stepped_ms
         """Follower: when its leader answered last."""
         self._role: object = replica.quorum.role
         self._period_ms = replica.stepped_ms
         """Leader: when a majority had fetched last."""
-        self._heard: set[int] = set()
+        self._fetched_from: set[int] = set()
         self._is_stopping = False
         self._may_resign = False
         for sent in replica.quorum.peers.outstanding():
             self._remember(sent, self._state.key)
 
-    def attach(self) -> None:
+    def intercept_steps(self) -> None:
         """Have every further step of the replica checked; the error is raised out of `step`."""
         self._replica.step = self.step  # type: ignore[method-assign]  # a watch on one object only
 
@@ -126,30 +126,30 @@ class ModelWatch:
 
     def _judge(self, event: Event, effects: list[Effect], now_ms: int) -> None:
         reading, before = self._reading, self._state
-        reading.obey_event(event)
+        reading.apply_event(event)
         if before.log is not reading.log():
             before = before._replace(log=reading.log())
         after = reading.state()
         if not effects and after == before and type(event) in _EVENTLESS:
             return  # nothing came of it
         change = messages.change_of(effects) if effects else None
-        heard, steps = self._allowed(event, before, change, now_ms)
-        answer = self._answer_now(event, heard, effects)
+        received, steps = self._allowed(event, before, change, now_ms)
+        answer = self._answer_now(event, received, effects)
         matched = self._match(steps, after, change, answer, now_ms)
         if matched is None:
-            raise NotInModel(self._story(event, heard, before, after, change, answer))
-        self._judge_parked(event, heard, answer, matched, after)
-        reading.obey_effects(effects)
+            raise NotInModel(self._story(event, received, before, after, change, answer))
+        self._judge_parked(event, received, answer, matched, after)
+        reading.apply_effects(effects)
         if after.log is not reading.log():
             after = after._replace(log=reading.log())
         self._state = after
-        self._judge_messages(event, heard, effects, before, after)
-        contact = messages.contact_in(event, heard, answer or matched.answer, effects)
-        self._note_time(heard, contact, before, now_ms)
+        self._judge_messages(event, received, effects, before, after)
+        contact = messages.contact_in(event, received, answer or matched.answer, effects)
+        self._note_time(received, contact, before, now_ms)
 
-    def _story(self, event: Event | None, heard: Message | None, *facts: object) -> str:
+    def _story(self, event: Event | None, received: Message | None, *facts: object) -> str:
         name = type(event).__name__
-        return "\n  ".join([f"{name} {heard}", *(str(fact) for fact in facts)])
+        return "\n  ".join([f"{name} {received}", *(str(fact) for fact in facts)])
 
     def _allowed(
         self, event: Event, before: Replica, change: Change | None, now_ms: int
@@ -157,17 +157,17 @@ class ModelWatch:
         """Return the message in an event, and what may come of it before anything else."""
         quorum = self._replica.quorum
         if isinstance(event, RequestReceived):
-            heard = messages.of_request(event.request, quorum.config)
-            return heard, self._on_request(heard, before, change, now_ms)
+            received = messages.of_request(event.request, quorum.config)
+            return received, self._on_request(received, before, change, now_ms)
         if isinstance(event, ResponseReceived):
             asked = self._take_asked(event.request_id, now_ms)
-            heard = messages.of_response(event.response, asked)
+            received = messages.of_response(event.response, asked)
             steps = [Step(before), *_voter_changes(before, change)]
-            if heard is not None:
-                steps += rules.receive(before, heard)
+            if received is not None:
+                steps += rules.receive(before, received)
             elif messages.lacks_pre_votes(event.response) and before.role == "prospective":
                 steps.append(Step(rules.standing(before)))
-            return heard, steps
+            return received, steps
         if isinstance(event, RequestFailed):
             self._asked.pop(event.request_id, None)  # an answer that still comes is late
         return None, self._on_own_event(event, before, change)
@@ -178,19 +178,19 @@ class ModelWatch:
         return message if role is self._role and now_ms < until_ms else None
 
     def _on_request(
-        self, heard: Message | None, before: Replica, change: Change | None, now_ms: int
+        self, received: Message | None, before: Replica, change: Change | None, now_ms: int
     ) -> list[Step]:
-        if heard is None:
+        if received is None:
             return [Step(before), *_voter_changes(before, change)]
-        if self._is_stopping and isinstance(heard, Fetch | FetchSnapshot):
-            told = Answer(before.key.id, heard.source.id, before.epoch, before.leader)
-            return [Step(before, told)]
-        if isinstance(heard, Vote) and self._is_fetch_due(now_ms):
+        if self._is_stopping and isinstance(received, Fetch | FetchSnapshot):
+            answered = Answer(before.key.id, received.source.id, before.epoch, before.leader)
+            return [Step(before, answered)]
+        if isinstance(received, Vote) and self._is_fetch_due(now_ms):
             late = before._replace(is_overdue=before.role == "follower")
-            return [*rules.receive(before, heard), *rules.receive(late, heard)]
-        if isinstance(heard, End) and heard.epoch >= before.epoch:
-            self._heard_ms = -_AGES_MS  # its successors need not wait for its silence
-        return list(rules.receive(before, heard))
+            return [*rules.receive(before, received), *rules.receive(late, received)]
+        if isinstance(received, End) and received.epoch >= before.epoch:
+            self._leader_answered_ms = -_AGES_MS  # its successors need not wait for its silence
+        return list(rules.receive(before, received))
 
     def _on_own_event(self, event: Event, before: Replica, change: Change | None) -> list[Step]:
         match event:
@@ -269,7 +269,7 @@ class ModelWatch:
         )
 
     def _is_fetch_due(self, now_ms: int) -> bool:
-        return now_ms - self._heard_ms >= self._fetch_timeout_ms
+        return now_ms - self._leader_answered_ms >= self._fetch_timeout_ms
 
     def _is_quorum_due(self, now_ms: int) -> bool:
         is_asked = self._is_stopping or self._may_resign
@@ -278,7 +278,7 @@ class ModelWatch:
     # -- messages --------------------------------------------------------------------------------
 
     def _answer_now(
-        self, event: Event, heard: Message | None, effects: list[Effect]
+        self, event: Event, received: Message | None, effects: list[Effect]
     ) -> Message | None:
         """Return the answer to the request that is being handled, None where there is none yet.
 
@@ -288,34 +288,38 @@ class ModelWatch:
             return None
         for effect in effects:
             if isinstance(effect, _Answered) and effect.reply_to is event.reply_to:
-                told = messages.of_answer(effect, heard, self._state.key.id)
-                is_refused = not isinstance(told, Voted | Fetched | FetchedSnapshot)
-                return None if heard is None and is_refused else told
+                answered = messages.of_answer(effect, received, self._state.key.id)
+                is_refused = not isinstance(answered, Voted | Fetched | FetchedSnapshot)
+                return None if received is None and is_refused else answered
         return None
 
     def _judge_parked(
         self,
         event: Event,
-        heard: Message | None,
+        received: Message | None,
         answer: Message | None,
         matched: Step,
         after: Replica,
     ) -> None:
         """A request is answered in its step; only a fetch that agrees may wait."""
-        if not isinstance(event, RequestReceived) or heard is None or answer is not None:
+        if not isinstance(event, RequestReceived) or received is None or answer is not None:
             return
-        if isinstance(heard, FetchSnapshot):
+        if isinstance(received, FetchSnapshot):
             return  # refused for its position, which the model does not know
-        told = matched.answer
-        may_wait = isinstance(told, Fetched) and told.diverging is None and told.snapshot is None
-        if not may_wait or not isinstance(heard, Fetch):
-            raise NotInModel(self._story(event, heard, after, "is not answered"))
-        self._parked[id(event.reply_to)] = (event.reply_to, heard)
+        answered = matched.answer
+        may_wait = (
+            isinstance(answered, Fetched)
+            and answered.diverging is None
+            and answered.snapshot is None
+        )
+        if not may_wait or not isinstance(received, Fetch):
+            raise NotInModel(self._story(event, received, after, "is not answered"))
+        self._parked[id(event.reply_to)] = (event.reply_to, received)
 
     def _judge_messages(
         self,
         event: Event,
-        heard: Message | None,
+        received: Message | None,
         effects: list[Effect],
         before: Replica,
         after: Replica,
@@ -331,7 +335,7 @@ class ModelWatch:
             elif isinstance(effect, SendRequest):
                 sent = self._judge_request(effect, after)
             elif isinstance(effect, _Answered):
-                sent = self._judge_late_answer(effect, event, heard, after)
+                sent = self._judge_late_answer(effect, event, received, after)
             if sent is not None and not _is_durable(sent, durable):
                 raise NotInModel(self._story(event, sent, after, f"on the disk: {durable}"))
         if durable != (after.epoch, after.voted):
@@ -359,37 +363,39 @@ class ModelWatch:
         return sent
 
     def _judge_late_answer(
-        self, effect: _Answered, event: Event, heard: Message | None, after: Replica
+        self, effect: _Answered, event: Event, received: Message | None, after: Replica
     ) -> Message | None:
         """Compare the answer to a fetch that has waited; others were compared with their step."""
         if isinstance(event, RequestReceived) and effect.reply_to is event.reply_to:
-            return messages.of_answer(effect, heard, after.key.id)
+            return messages.of_answer(effect, received, after.key.id)
         parked = self._parked.pop(id(effect.reply_to), None)
         if parked is None:
             return None
-        told = messages.of_answer(effect, parked[1], after.key.id)
+        answered = messages.of_answer(effect, parked[1], after.key.id)
         allowed = list(rules.receive(after, parked[1]))
-        is_true = told is not None and any(_is_answer(s.answer, told, after) for s in allowed)
-        if not is_true and not (self._is_stopping and isinstance(told, Answer)):
-            raise NotInModel(self._story(event, told, after, "answers", parked[1]))
-        return told
+        is_true = answered is not None and any(
+            _is_answer(s.answer, answered, after) for s in allowed
+        )
+        if not is_true and not (self._is_stopping and isinstance(answered, Answer)):
+            raise NotInModel(self._story(event, answered, after, "answers", parked[1]))
+        return answered
 
     # -- time ------------------------------------------------------------------------------------
 
     def _note_time(
-        self, heard: Message | None, contact: Key | None, before: Replica, now_ms: int
+        self, received: Message | None, contact: Key | None, before: Replica, now_ms: int
     ) -> None:
         """Remember when a leader was heard, and when a leader heard a majority."""
         state, role = self._state, self._replica.quorum.role
         self._may_resign = False
         if role is not self._role:
-            self._role, self._heard_ms, self._period_ms = role, now_ms, now_ms
-            self._heard = set()
-            if isinstance(heard, End):
-                self._heard_ms = -_AGES_MS
+            self._role, self._leader_answered_ms, self._period_ms = role, now_ms, now_ms
+            self._fetched_from = set()
+            if isinstance(received, End):
+                self._leader_answered_ms = -_AGES_MS
         if state.role == "follower":
-            if _is_from_leader(heard, before, state) and not state.has_ended:
-                self._heard_ms = now_ms
+            if _is_from_leader(received, before, state) and not state.has_ended:
+                self._leader_answered_ms = now_ms
         elif state.role == "leader" and contact is not None:
             self._note_contact(contact, now_ms)
 
@@ -398,18 +404,18 @@ class ModelWatch:
         state = self._state
         if key.id == state.key.id or not is_member(state.log.voters, key):
             return
-        self._heard.add(key.id)
+        self._fetched_from.add(key.id)
         needed = state.majority - state.is_voter
-        if len(self._heard & {voter.id for voter in state.log.voters}) >= needed:
-            self._heard, self._period_ms = set(), now_ms
+        if len(self._fetched_from & {voter.id for voter in state.log.voters}) >= needed:
+            self._fetched_from, self._period_ms = set(), now_ms
 
 
-def _is_from_leader(heard: Message | None, before: Replica, state: Replica) -> bool:
+def _is_from_leader(received: Message | None, before: Replica, state: Replica) -> bool:
     """Tell whether an answer shows a follower that its leader lives."""
-    if isinstance(heard, Fetched):
-        return heard.epoch == state.epoch and heard.asked == state.log.last
-    if isinstance(heard, FetchedSnapshot) and before.wanted is not None:
-        return heard.epoch == state.epoch and heard.snapshot == before.wanted
+    if isinstance(received, Fetched):
+        return received.epoch == state.epoch and received.asked == state.log.last
+    if isinstance(received, FetchedSnapshot) and before.wanted is not None:
+        return received.epoch == state.epoch and received.snapshot == before.wanted
     return False
 
 
@@ -433,28 +439,31 @@ def _is_change(allowed: Change | None, made: Change | None) -> bool:
     return allowed == made
 
 
-def _is_answer(allowed: Message | None, told: Message, after: Replica) -> bool:
+def _is_answer(allowed: Message | None, answered: Message, after: Replica) -> bool:
     """Compare answers; a fetch may be answered with the high watermark that it brought about."""
-    if isinstance(allowed, Fetched) and isinstance(told, Fetched):
+    if isinstance(allowed, Fetched) and isinstance(answered, Fetched):
         reached = after.commits if after.role == "leader" else after.watermark
-        is_mark = told.watermark in (allowed.watermark, reached)
-        return is_mark and allowed == told._replace(watermark=allowed.watermark, records=None)
-    if isinstance(told, Answer) and not isinstance(allowed, Answer):
-        return _is_refusal(allowed, told, after)
-    if isinstance(allowed, Voted) and isinstance(told, Voted):
-        return allowed._replace(is_pre=told.is_pre) == told
-    return allowed == told
+        is_mark = answered.watermark in (allowed.watermark, reached)
+        return is_mark and allowed == answered._replace(watermark=allowed.watermark, records=None)
+    if isinstance(answered, Answer) and not isinstance(allowed, Answer):
+        return _is_refusal(allowed, answered, after)
+    if isinstance(allowed, Voted) and isinstance(answered, Voted):
+        return allowed._replace(is_pre=answered.is_pre) == answered
+    return allowed == answered
 
 
-def _is_refusal(allowed: Message | None, told: Answer, after: Replica) -> bool:
+def _is_refusal(allowed: Message | None, answered: Answer, after: Replica) -> bool:
     """Tell whether an error may take the place of an answer."""
     if isinstance(allowed, Fetched):  # the leadership ended with what this fetch committed
-        return after.role != "leader" and (told.epoch, told.leader) == (after.epoch, after.leader)
+        return after.role != "leader" and (answered.epoch, answered.leader) == (
+            after.epoch,
+            after.leader,
+        )
     if isinstance(allowed, Voted) and allowed.is_granted:
         return False
     if not isinstance(allowed, Voted | FetchedSnapshot):
         return False
-    return (allowed.epoch, allowed.leader) == (told.epoch, told.leader)
+    return (allowed.epoch, allowed.leader) == (answered.epoch, answered.leader)
 
 
 def _is_durable(sent: Message, durable: tuple[int, Key | None]) -> bool:

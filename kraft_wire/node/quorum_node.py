@@ -1,13 +1,13 @@
 """The metadata's half of a node: replica, controller, snapshots, and the way to other controllers.
 
-`obey` follows what the quorum decides, in its order: committed records are replayed and published,
-the controller becomes active or ceases to be, this node registers where it is not known. What the
-broker's life has to say goes to the controller of this node where that is active, without a wire,
-else to the one that is (`own_broker`). A node leaves gracefully by letting its broker stop first,
-then by resigning where it leads. Metadata that cannot be replayed stops the process: nothing right
-can follow.
+`apply_quorum_events` follows what the quorum decides, in its order: committed records are replayed
+and published, the controller becomes active or ceases to be, this node registers where it is not
+known. What the broker's life has to say goes to the controller of this node where that is active,
+without a wire, else to the one that is (`local_broker`). A node leaves gracefully by letting its
+broker stop first, then by resigning where it leads. Metadata that cannot be replayed stops the
+process: nothing right can follow.
 
-Not here: the broker (`broker_part`), requests and answers of clients (`node`, `controller_apis`),
+Not here: the broker (`broker_node`), requests and answers of clients (`node`, `controller_apis`),
 what a broker says and when (`broker_lifecycle`).
 """
 
@@ -21,11 +21,12 @@ from kraft_wire.metadata.features import supported_features
 from kraft_wire.metadata.image_draft import MetadataFault
 from kraft_wire.model import (
     NO_REPLICA,
-    Chance,
     DiskFull,
     LeaderEpoch,
     Offset,
+    RandomSource,
     ReplicaId,
+    ReportEvent,
     StorageError,
     Uuid,
     random_uuid,
@@ -34,14 +35,13 @@ from kraft_wire.model import (
 from kraft_wire.node.config.node_config import NodeConfig
 from kraft_wire.node.controller.host import ControllerHost
 from kraft_wire.node.disks.opening import open_quorum, start_quorum
-from kraft_wire.node.event_log import Report
 from kraft_wire.node.outputs import Output, ServeClients, StopProcess
 from kraft_wire.node.quorum.metadata_opening import bootstrap_records_of
 from kraft_wire.node.quorum.metadata_upkeep import MetadataUpkeep
-from kraft_wire.node.quorum.raft_io import News, RaftIo
+from kraft_wire.node.quorum.raft_io import QuorumEvent, RaftIo
 from kraft_wire.node.registration.broker_lifecycle import BrokerLifecycle
 from kraft_wire.node.registration.incarnation import Registration
-from kraft_wire.node.registration.own_broker import OwnBroker
+from kraft_wire.node.registration.local_broker import LocalBroker
 from kraft_wire.raft.effects import (
     HighWatermarkAdvanced,
     LeaderChanged,
@@ -59,13 +59,13 @@ if TYPE_CHECKING:
     from kraft_wire.node.controller.apis import ControllerApis
     from kraft_wire.node.links.forwarding import Forwarder
 
-__all__ = ["QuorumPart"]
+__all__ = ["QuorumNode"]
 
 _SHUTDOWN_MS: Final = 5_000
 """How long a leader that stops waits for a successor."""
 
 
-class QuorumPart:
+class QuorumNode:
     """A node's share in the metadata; see the module."""
 
     def __init__(
@@ -73,13 +73,13 @@ class QuorumPart:
         fs: FileSystem,
         config: NodeConfig,
         directories: Sequence[LogDirectory],
-        chance: Chance,
+        random_source: RandomSource,
         *,
         publish: Callable[[MetadataDelta], None],
         retired: Callable[[], None],
         disk_full: Callable[[DiskFull], None],
         link_ids: Iterator[int],
-        report: Report,
+        report: ReportEvent,
         decode_limits: DecodeLimits,
         now_ms: int,
         wall_ms: int,
@@ -91,14 +91,14 @@ class QuorumPart:
         logs by less. `retired` is called once the broker of a node that leaves need not serve more.
         """
         self.raft = open_quorum(
-            fs, directories, config, chance, link_ids, report, decode_limits, wall_ms
+            fs, directories, config, random_source, link_ids, report, decode_limits, wall_ms
         )
         self.raft.wall_ms = wall_ms
         self.host = ControllerHost(
             Controller(
                 node_id=config.node_id,
                 settings=config.settings,
-                chance=chance,
+                random_source=random_source,
                 cluster_id=_cluster_id(directories),
                 features=supported_features(is_broker=config.is_broker),
             ),
@@ -107,8 +107,8 @@ class QuorumPart:
             registration=lambda: self.registration.arrival(self.host.controller),
             disk_full=disk_full,
         )
-        self.registration = _registration(config, directories, random_uuid(chance))
-        self.own_broker = self._own_broker(config, chance, report, retired)
+        self.registration = _registration(config, directories, random_uuid(random_source))
+        self.local_broker = self._new_local_broker(config, random_source, report, retired)
         """The life of the broker, of a node that is one."""
         self.has_static_voters = bool(config.voters)
         self.leaders_count = 0
@@ -129,9 +129,13 @@ class QuorumPart:
         self._has_announced = False
         """Whether the host knows that clients may be served."""
 
-    def _own_broker(
-        self, config: NodeConfig, chance: Chance, report: Report, retired: Callable[[], None]
-    ) -> OwnBroker | None:
+    def _new_local_broker(
+        self,
+        config: NodeConfig,
+        random_source: RandomSource,
+        report: ReportEvent,
+        retired: Callable[[], None],
+    ) -> LocalBroker | None:
         if not config.is_broker:
             return None
 
@@ -139,12 +143,14 @@ class QuorumPart:
             retired()
             self._resign()
 
-        return OwnBroker(
-            BrokerLifecycle(config.node_id, self.registration, config.settings, chance, report),
+        return LocalBroker(
+            BrokerLifecycle(
+                config.node_id, self.registration, config.settings, random_source, report
+            ),
             self.raft,
             self.host,
             apis=lambda: self.apis,
-            obey=self._obey_all,
+            apply_quorum_events=self._apply_all,
             retired=leave,
         )
 
@@ -153,13 +159,13 @@ class QuorumPart:
 
         def join() -> None:
             self.raft.start(now_ms)
-            self._obey_all()
-            self._live()
+            self._apply_all()
+            self._poll_local_broker()
 
-        if self.own_broker is not None:
-            self.own_broker.lifecycle.start(now_ms)
+        if self.local_broker is not None:
+            self.local_broker.lifecycle.start(now_ms)
             if self.raft.replica.quorum.is_only_voter:  # the logs are opened once, with leaders
-                self.own_broker.lifecycle.logs_opened(now_ms)
+                self.local_broker.lifecycle.logs_opened(now_ms)
         start_quorum(self.raft, self._directories, join)
         self._is_starting = False
         self._publish()
@@ -167,12 +173,12 @@ class QuorumPart:
     @property
     def broker_epoch(self) -> int:
         """The broker's epoch, -1 while it is not registered."""
-        return -1 if self.own_broker is None else self.own_broker.lifecycle.broker_epoch
+        return -1 if self.local_broker is None else self.local_broker.lifecycle.broker_epoch
 
     @property
     def serves_clients(self) -> bool:
         """Whether there is a broker that runs."""
-        return self.own_broker is not None and self.own_broker.lifecycle.has_run
+        return self.local_broker is not None and self.local_broker.lifecycle.has_run
 
     @property
     def apis(self) -> "ControllerApis":
@@ -195,15 +201,15 @@ class QuorumPart:
         return self._apis
 
     @property
-    def made_apis(self) -> "ControllerApis | None":
+    def controller_apis_or_none(self) -> "ControllerApis | None":
         """The same where they were needed, else nobody can be waiting there."""
         return self._apis
 
     def directory_failed(self, directory_id: Uuid, now_ms: int) -> None:
         """Have the controller told of a log directory of the broker's that failed."""
-        assert self.own_broker is not None, "only a broker has more than one"
+        assert self.local_broker is not None, "only a broker has more than one"
         self.raft.is_touched = True
-        self.own_broker.lifecycle.directory_failed(directory_id, now_ms)
+        self.local_broker.lifecycle.directory_failed(directory_id, now_ms)
 
     # -- time, links and flushes -----------------------------------------------------------------
 
@@ -213,8 +219,8 @@ class QuorumPart:
         self.raft.wall_ms = wall_ms
         self.raft.tick(now_ms)
         self.host.tick(now_ms)
-        if self.own_broker is not None:
-            self.own_broker.lifecycle.tick(now_ms)
+        if self.local_broker is not None:
+            self.local_broker.lifecycle.tick(now_ms)
         if self._apis is not None:
             self._apis.tick(now_ms)
         self.upkeep.tick(now_ms, wall_ms)
@@ -222,8 +228,8 @@ class QuorumPart:
     def deadline_ms(self) -> int:
         """Return when `tick` is needed next."""
         soonest_ms = sooner(self.raft.deadline_ms(), self.host.deadline_ms())
-        if self.own_broker is not None:
-            soonest_ms = sooner(soonest_ms, self.own_broker.lifecycle.deadline_ms())
+        if self.local_broker is not None:
+            soonest_ms = sooner(soonest_ms, self.local_broker.lifecycle.deadline_ms())
         if self._apis is not None:
             soonest_ms = sooner(soonest_ms, self._apis.deadline_ms())
         upkeep_ms = self.upkeep.deadline_ms()
@@ -238,7 +244,7 @@ class QuorumPart:
     def take_outputs(self, flush_ids: Iterator[int]) -> list[Output]:
         """Return what the host must do: flush, talk to peers, stop."""
         outputs, self._outputs = self._outputs, []
-        if not self._has_announced and (self.serves_clients or self.own_broker is None):
+        if not self._has_announced and (self.serves_clients or self.local_broker is None):
             self._has_announced = True
             outputs.append(ServeClients())
         if self.raft.disk.wants_flush:
@@ -252,7 +258,7 @@ class QuorumPart:
 
     # -- the quorum's news -----------------------------------------------------------------------
 
-    def obey(self, now_ms: int) -> None:
+    def apply_quorum_events(self, now_ms: int) -> None:
         """Follow what the quorum decided since the last time.
 
         What touches it from here on is looked at once more after the next call.
@@ -260,26 +266,26 @@ class QuorumPart:
         self.raft.is_touched = False
         self._now_ms = now_ms
         try:
-            self._obey_all()
+            self._apply_all()
             if not self._is_caught_up:
                 # A snapshot may have brought all of it before the leader said how much that is.
                 self._publish()
-            self._live()
+            self._poll_local_broker()
         except MetadataFault as fault:
             self._outputs.append(StopProcess(f"the committed metadata cannot be replayed: {fault}"))
 
-    def _obey_all(self) -> None:
-        while self.raft.news:
-            news, self.raft.news = self.raft.news, []
-            for each in news:
-                self._obey(each)
+    def _apply_all(self) -> None:
+        while self.raft.quorum_events:
+            quorum_events, self.raft.quorum_events = self.raft.quorum_events, []
+            for each in quorum_events:
+                self._apply(each)
 
-    def _obey(self, news: News) -> None:
-        match news:
+    def _apply(self, quorum_events: QuorumEvent) -> None:
+        match quorum_events:
             case HighWatermarkAdvanced(high_watermark):
                 self._advance(high_watermark)
             case LeadershipEstablished():
-                self.host.leadership_established(news, self._now_ms)
+                self.host.leadership_established(quorum_events, self._now_ms)
             case LeadershipEnded():
                 self.host.leadership_ended()
             case LeaderChanged(leader_id, leader_epoch):
@@ -312,18 +318,19 @@ class QuorumPart:
         if not self._is_caught_up or self._is_starting:
             return
         self._register_controller()
-        image, own = self.raft.committed.image, self.own_broker
-        if own is None or own.knows_itself or self.registration.is_registered(image):
+        image, own = self.raft.committed.image, self.local_broker
+        if own is None or own.sees_own_registration or self.registration.is_registered(image):
             self._publish_delta(self.raft.committed.take_delta())
             if own is not None:
                 own.published(image, self._now_ms)
 
-    def _live(self) -> None:
+    def _poll_local_broker(self) -> None:
         """Let the broker and its controller talk."""
-        if self.own_broker is not None:
-            self._outputs += self.own_broker.live(self._now_ms)
-            self._obey_all()  # who need not serve any more has resigned
-            self.own_broker.hear()  # and the answer that it waited for is NOT_CONTROLLER
+        if self.local_broker is not None:
+            self._outputs += self.local_broker.poll(self._now_ms)
+            self._apply_all()  # who need not serve any more has resigned
+            # and the answer that it waited for is NOT_CONTROLLER
+            self.local_broker.take_responses()
 
     def _reaches_leader(self) -> bool:
         """Tell whether everything is replayed of which the leader says that it is committed."""
@@ -352,10 +359,10 @@ class QuorumPart:
         if self._is_leaving:
             return
         self._is_leaving = True
-        if self.own_broker is None:
+        if self.local_broker is None:
             self._resign()
         else:
-            self.own_broker.lifecycle.begin_stop(now_ms)
+            self.local_broker.lifecycle.begin_stop(now_ms)
 
     def _resign(self) -> None:
         self.raft.take(ShutdownRequested(_SHUTDOWN_MS), self._now_ms)
@@ -369,8 +376,8 @@ class QuorumPart:
             self.raft.disk.flushes_inline = self.raft.replica.quorum.is_only_voter
             self.leave(self._now_ms)
             self.raft.flush_now(self._now_ms)
-            self._obey_all()
-            self._live()
+            self._apply_all()
+            self._poll_local_broker()
         self.raft.log.close()
 
 

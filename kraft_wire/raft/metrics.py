@@ -10,13 +10,13 @@ from dataclasses import field
 from kraft_wire.frozen import slotted
 from kraft_wire.model import Offset
 
-__all__ = ["Measures", "Window"]
+__all__ = ["RaftMetrics", "SlidingWindow"]
 
 _HALF_MS = 30_000
 _APPENDS_MAX = 1_024
 
 
-class Window:
+class SlidingWindow:
     """Values of the present half and of the one before."""
 
     def __init__(self) -> None:
@@ -66,15 +66,15 @@ class Window:
 
 
 @slotted
-class Measures:
+class RaftMetrics:
     """What a replica measures of itself."""
 
-    election_ms: Window = field(default_factory=Window)
+    election_ms: SlidingWindow = field(default_factory=SlidingWindow)
     """From asking for votes until a leader is known."""
-    commit_ms: Window = field(default_factory=Window)
+    commit_ms: SlidingWindow = field(default_factory=SlidingWindow)
     """From an append of this leader until the high watermark passes it, for each record."""
-    fetched_records: Window = field(default_factory=Window)
-    appended_records: Window = field(default_factory=Window)
+    fetched_records: SlidingWindow = field(default_factory=SlidingWindow)
+    appended_records: SlidingWindow = field(default_factory=SlidingWindow)
     election_began_ms: int | None = None
     """While no leader is known since this replica began to ask."""
     appends: deque[tuple[Offset, int, int]] = field(default_factory=deque)

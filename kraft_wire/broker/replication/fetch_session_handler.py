@@ -22,7 +22,7 @@ from kraft_wire.wire.generated.fetch import (
     ForgottenTopic,
 )
 
-__all__ = ["FetchPosition", "PartitionKey", "SessionClient"]
+__all__ = ["FetchPosition", "FetchSessionHandler", "PartitionKey"]
 
 PartitionKey: TypeAlias = tuple[Uuid, int]
 """Topic id and partition: a topic that is deleted and made again is another one."""
@@ -45,14 +45,14 @@ class FetchPosition(NamedTuple):
     partition_max_bytes: int
 
 
-class SessionClient:
+class FetchSessionHandler:
     """One session with one leader, or the wish for one."""
 
     def __init__(self) -> None:
         self.session_id = _NO_SESSION
         self.epoch = _FULL
         """Of the next request: 0 is a full one, which asks for a session."""
-        self.told: dict[PartitionKey, FetchPosition] = {}
+        self.session_partitions: dict[PartitionKey, FetchPosition] = {}
         """What the leader was told last of each partition that it is to read."""
         self._wanted: dict[PartitionKey, FetchPosition] = {}
         self._changed: dict[PartitionKey, None] = {}
@@ -61,12 +61,12 @@ class SessionClient:
     @property
     def is_idle(self) -> bool:
         """Whether there is nothing to ask for, and no session that would have to be told so."""
-        return not self._wanted and (self.epoch == _FULL or not self.told)
+        return not self._wanted and (self.epoch == _FULL or not self.session_partitions)
 
     def want(self, key: PartitionKey, position: FetchPosition) -> None:
         """Have the next request read a partition from a position."""
         self._wanted[key] = position
-        if self.told.get(key) == position:
+        if self.session_partitions.get(key) == position:
             self._changed.pop(key, None)
         else:
             self._changed[key] = None
@@ -74,7 +74,7 @@ class SessionClient:
     def drop(self, key: PartitionKey) -> None:
         """Have the next request leave a partition out."""
         self._wanted.pop(key, None)
-        if key in self.told:
+        if key in self.session_partitions:
             self._changed[key] = None
         else:
             self._changed.pop(key, None)
@@ -89,15 +89,17 @@ class SessionClient:
         request.session_id, request.session_epoch = self.session_id, self.epoch
         if self.epoch == _FULL:
             request.topics = _topics(self._wanted.items())
-            self.told = dict(self._wanted)
+            self.session_partitions = dict(self._wanted)
         else:
             listed = [(key, self._wanted[key]) for key in self._changed if key in self._wanted]
             forgotten = [key for key in self._changed if key not in self._wanted]
             request.topics = _topics(listed)
-            request.forgotten_topics_data = _forgotten([(key, self.told[key]) for key in forgotten])
-            self.told.update(listed)
+            request.forgotten_topics_data = _forgotten(
+                [(key, self.session_partitions[key]) for key in forgotten]
+            )
+            self.session_partitions.update(listed)
             for key in forgotten:
-                del self.told[key]
+                del self.session_partitions[key]
         self._changed = {}
 
     def take(self, response: FetchResponse) -> str | None:
@@ -135,10 +137,10 @@ class SessionClient:
         for topic in response.responses:
             for data in topic.partitions:
                 key = (topic.topic_id, data.partition_index)
-                if key not in self.told or key in found:
+                if key not in self.session_partitions or key in found:
                     return "unexpected_partition"
                 found[key] = None
-        if self.epoch != _FULL or len(found) == len(self.told):
+        if self.epoch != _FULL or len(found) == len(self.session_partitions):
             return None
         return "throttled" if response.throttle_time_ms > 0 and not found else "missing_partition"
 

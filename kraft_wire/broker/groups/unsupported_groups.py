@@ -13,12 +13,12 @@ from typing import Final
 
 from kraft_wire.broker.coordination.log import CoordinatorRecord
 
-__all__ = ["FOREIGN_TYPES", "ForeignGroup", "ForeignType", "foreign_group_id"]
+__all__ = ["GROUP_TYPES_OF_RECORDS", "GroupType", "UnsupportedGroup", "unsupported_group_id"]
 
 _INT16: Final = Struct(">h")
 
 
-class ForeignType(Enum):
+class GroupType(Enum):
     """The kind of a group, by the name that ListGroups shows as its type and protocol type."""
 
     CONSUMER = "consumer"
@@ -26,10 +26,10 @@ class ForeignType(Enum):
     STREAMS = "streams"
 
 
-FOREIGN_TYPES: Final[dict[int, ForeignType]] = (
-    dict.fromkeys((3, 4, 5, 6, 7, 8, 16), ForeignType.CONSUMER)
-    | dict.fromkeys(range(10, 16), ForeignType.SHARE)
-    | dict.fromkeys(range(17, 24), ForeignType.STREAMS)
+GROUP_TYPES_OF_RECORDS: Final[dict[int, GroupType]] = (
+    dict.fromkeys((3, 4, 5, 6, 7, 8, 16), GroupType.CONSUMER)
+    | dict.fromkeys(range(10, 16), GroupType.SHARE)
+    | dict.fromkeys(range(17, 24), GroupType.STREAMS)
 )
 """Record type to the kind of group that it describes."""
 
@@ -37,7 +37,7 @@ _MEMBER_TYPES: Final = (5, 10, 19)
 """Record types with one record per member."""
 
 
-def foreign_group_id(key: bytes) -> str | None:
+def unsupported_group_id(key: bytes) -> str | None:
     """Return the group id that all these keys start with, after the record type."""
     if len(key) < 2 * _INT16.size:
         return None
@@ -52,11 +52,11 @@ def foreign_group_id(key: bytes) -> str | None:
 
 
 @dataclass(slots=True)
-class ForeignGroup:
+class UnsupportedGroup:
     """A group that another kind of coordinator owns."""
 
     group_id: str
-    kind: ForeignType
+    kind: GroupType
     keys: dict[bytes, None] = field(default_factory=dict)
     """Keys of the group that have a value in the log."""
     member_count: int = 0
@@ -68,7 +68,7 @@ class ForeignGroup:
 
     def replay(self, kind: int, key: bytes, *, is_tombstone: bool) -> None:
         """Take one record of the group."""
-        assert FOREIGN_TYPES[kind] is self.kind, (kind, self.kind)
+        assert GROUP_TYPES_OF_RECORDS[kind] is self.kind, (kind, self.kind)
         known = key in self.keys
         if is_tombstone:
             self.keys.pop(key, None)

@@ -2,11 +2,11 @@
 
 import os
 
-__all__ = ["SystemChance"]
+__all__ = ["SystemRandomSource"]
 
 
-class SystemChance:
-    """`model.Chance` for everything that runs in production."""
+class SystemRandomSource:
+    """`model.RandomSource` for everything that runs in production."""
 
     def below(self, bound: int) -> int:
         """Return an integer in [0, bound)."""

@@ -5,18 +5,20 @@ A flood of one reason hides neither another reason nor another address: each has
 
 from collections.abc import Callable
 
-__all__ = ["LineLimit"]
+__all__ = ["LogLineLimiter"]
 
 _LINES_PER_SECOND = 10
 _ADDRESSES_MAX = 1_024
 
 
-class LineLimit:
+class LogLineLimiter:
     """Counts the lines of the second."""
 
-    def __init__(self, tell_hidden: Callable[[str, str, int], None]) -> None:
-        """`tell_hidden` takes address, reason and how many lines a second that is over lacked."""
-        self._tell_hidden = tell_hidden
+    def __init__(self, report_suppressed: Callable[[str, str, int], None]) -> None:
+        """`report_suppressed` takes address, reason and how many lines a second that is over
+        lacked.
+        """
+        self._report_suppressed = report_suppressed
         self._second = -1
         self._in_second: dict[str, dict[str, int]] = {}
         """Lines of the second by address and reason; the reasons are our own words, so few."""
@@ -38,4 +40,4 @@ class LineLimit:
         for host, counts in self._in_second.items():
             for reason, count in counts.items():
                 if count > _LINES_PER_SECOND:
-                    self._tell_hidden(host, reason, count - _LINES_PER_SECOND)
+                    self._report_suppressed(host, reason, count - _LINES_PER_SECOND)

@@ -3,7 +3,7 @@
 import pytest
 
 from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch
-from kraft_wire.raft.agreement import SnapshotRefusal, snapshot_refusal
+from kraft_wire.raft.divergence import SnapshotRefusal, snapshot_refusal
 from tests.raft.memory import MemoryLog, MemorySnapshots, Shelf, Snapshot
 
 

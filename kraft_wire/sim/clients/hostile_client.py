@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kraft_wire.sim.judge.violation import Violation
-from kraft_wire.sim.network import Connection, Network
+from kraft_wire.sim.network import Network, SimConnection
 from kraft_wire.sim.setup import CONTROLLER_PORT
 from kraft_wire.sim.wires import frames_of
 from kraft_wire.wire.frame import frame_prefix
@@ -11,10 +11,10 @@ from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.registry import response_class
 from kraft_wire.wire.header import parse_response_header
 
-__all__ = ["Foreigner", "Stranger"]
+__all__ = ["Foreigner", "HostileClient"]
 
 
-class Stranger:
+class HostileClient:
     """Connects, sends some bytes, and listens to nothing."""
 
     def __init__(self, network: Network, place: int, data: bytes) -> None:
@@ -27,24 +27,24 @@ class Stranger:
         """Connect to a node."""
         self._network.dial(self, host, port, 0)
 
-    def accepted(self, connection: Connection) -> None:
+    def accepted(self, connection: SimConnection) -> None:
         """Nobody connects to a stranger."""
         raise AssertionError(connection)
 
-    def opened(self, connection: Connection) -> None:
+    def opened(self, connection: SimConnection) -> None:
         """Send, and wait."""
         self._network.send(connection, self, self._data)
 
-    def received(self, connection: Connection, data: bytes) -> None:
+    def received(self, connection: SimConnection, data: bytes) -> None:
         """One answer is enough."""
         if not connection.is_left_by_dialler:
             self._network.leave(connection, self)
 
-    def closed(self, connection: Connection) -> None:
+    def closed(self, connection: SimConnection) -> None:
         """That was all."""
 
 
-class Foreigner(Stranger):
+class Foreigner(HostileClient):
     """A node of another cluster: every request of the quorum that it sends is refused (S61)."""
 
     def __init__(
@@ -54,7 +54,7 @@ class Foreigner(Stranger):
         self._api_key, self._version = api_key, version
         self._buffer = bytearray()
 
-    def received(self, connection: Connection, data: bytes) -> None:
+    def received(self, connection: SimConnection, data: bytes) -> None:
         """Judge the answer, which comes at once."""
         for frame in frames_of(self._buffer, data):
             _, at = parse_response_header(frame, self._api_key, self._version)

@@ -16,10 +16,10 @@ from kraft_wire.broker.ports import (
 from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch, StorageError
 from kraft_wire.wire.records.record_batch import RecordBatch
 
-__all__ = ["AbsentLog"]
+__all__ = ["OfflineLog"]
 
 
-class AbsentLog:
+class OfflineLog:
     """An empty log that refuses every use with the error that is the reason for its absence."""
 
     unflushed_records = 0
@@ -37,12 +37,12 @@ class AbsentLog:
         raise self.error
 
     @property
-    def producer_states(self) -> "AbsentLog":
+    def producer_states(self) -> "OfflineLog":
         """The producers of no batch."""
         return self
 
     @property
-    def epochs(self) -> "AbsentLog":
+    def epochs(self) -> "OfflineLog":
         """The epochs of no batch."""
         return self
 

@@ -12,10 +12,10 @@ from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch
 from kraft_wire.raft.ports import LogView, SnapshotView
 
 __all__ = [
-    "Agrees",
-    "Diverges",
-    "NeedsSnapshot",
+    "Diverging",
+    "SnapshotNeeded",
     "SnapshotRefusal",
+    "Valid",
     "Verdict",
     "judge_fetch",
     "snapshot_refusal",
@@ -24,25 +24,25 @@ __all__ = [
 
 
 @frozen
-class Agrees:
+class Valid:
     """The logs agree up to the fetch offset: records may follow."""
 
 
 @frozen
-class Diverges:
+class Diverging:
     """The replica must cut its log first; the largest epoch both may share, and its end here."""
 
     point: OffsetAndEpoch
 
 
 @frozen
-class NeedsSnapshot:
+class SnapshotNeeded:
     """What the replica asks for is no longer in the log; it has to load this snapshot."""
 
     snapshot_id: OffsetAndEpoch
 
 
-Verdict = Agrees | Diverges | NeedsSnapshot
+Verdict = Valid | Diverging | SnapshotNeeded
 
 
 def judge_fetch(
@@ -59,21 +59,21 @@ def judge_fetch(
     assert offset >= 0, offset
     latest = snapshots.latest_id
     if offset == 0 and latest is not None:
-        return NeedsSnapshot(latest)
+        return SnapshotNeeded(latest)
     if offset == 0 and log.log_start_offset == 0:
-        return Agrees()
+        return Valid()
     earliest = snapshots.earliest_id
     if earliest is not None and latest is not None:
         below = offset < log.log_start_offset
         other = offset == log.log_start_offset and last_fetched_epoch != earliest.epoch
         if below or other or last_fetched_epoch < earliest.epoch:
-            return NeedsSnapshot(latest)
+            return SnapshotNeeded(latest)
     end = log.end_offset_for_epoch(last_fetched_epoch)
     if earliest is not None and end.offset == earliest.offset and end.epoch > earliest.epoch:
         end = earliest  # the log does not know the epoch; the record before it is the snapshot's
     if end.epoch != last_fetched_epoch or end.offset < offset:
-        return Diverges(end)
-    return Agrees()
+        return Diverging(end)
+    return Valid()
 
 
 def truncation_point(diverging: OffsetAndEpoch, log: LogView) -> Offset:

@@ -16,13 +16,12 @@ from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.controller.controller import layered
 from kraft_wire.metadata.delta import MetadataDelta
 from kraft_wire.metadata.image import EMPTY_IMAGE, TOPIC_RESOURCE, MetadataImage
-from kraft_wire.model import Chance, StorageError, TopicPartition, sooner
+from kraft_wire.model import RandomSource, ReportEvent, StorageError, TopicPartition, sooner
 from kraft_wire.node.config.node_config import NodeConfig
 from kraft_wire.node.disks.flushing import Flushing
 from kraft_wire.node.disks.log_store import NodeLogStore
 from kraft_wire.node.disks.maintenance import Maintenance
 from kraft_wire.node.disks.opening import set_strays_aside
-from kraft_wire.node.event_log import Report
 from kraft_wire.node.outputs import Output
 from kraft_wire.node.registration.directory_assignments import DirectoryAssignments
 from kraft_wire.storage.directory.log_directory import LogDirectory
@@ -32,7 +31,7 @@ from kraft_wire.wire.message import DecodeLimits
 if TYPE_CHECKING:
     from kraft_wire.node.links.replica_links import ReplicaLinks
 
-__all__ = ["BrokerPart", "LinkNeeds"]
+__all__ = ["BrokerNode", "LinkNeeds"]
 
 
 class LinkNeeds(NamedTuple):
@@ -45,7 +44,7 @@ class LinkNeeds(NamedTuple):
     decode_limits: DecodeLimits
 
 
-class BrokerPart:
+class BrokerNode:
     """A broker with everything that only a broker needs."""
 
     def __init__(
@@ -53,9 +52,9 @@ class BrokerPart:
         fs: FileSystem,
         config: NodeConfig,
         directories: list[LogDirectory],
-        chance: Chance,
+        random_source: RandomSource,
         controller: ControllerChannel,
-        report: Report,
+        report: ReportEvent,
         now_ms: int,
         link_needs: LinkNeeds,
         went_offline: Callable[[LogDirectory], None],
@@ -73,7 +72,7 @@ class BrokerPart:
             logs=self.store,
             controller=controller,
             image=EMPTY_IMAGE,
-            chance=chance,
+            random_source=random_source,
             broker_epoch=link_needs.broker_epoch,
             report=report,
         )

@@ -11,23 +11,23 @@ from typing import Final, TypeVar
 
 from kraft_wire.spark.failure import PipelineError
 
-__all__ = ["Given", "parse_list", "parse_not_negative", "parse_pattern", "parse_positive"]
+__all__ = ["OptionReader", "parse_list", "parse_not_negative", "parse_pattern", "parse_positive"]
 
 _Value = TypeVar("_Value")
 _NUMBER_MAX: Final = (1 << 63) - 1
 
 
-class Given:
+class OptionReader:
     """The options of one format, by lower-case name."""
 
-    def __init__(self, given: Mapping[str, str], format_name: str) -> None:
-        self._given = {name.lower(): value for name, value in given.items()}
+    def __init__(self, raw_options: Mapping[str, str], format_name: str) -> None:
+        self._raw_options = {name.lower(): value for name, value in raw_options.items()}
         self._format_name = format_name
 
     def refuse_unknown(self, names: Sequence[str], *, but: str | None = None) -> None:
         """Refuse the first name that is none of `names` and does not begin with `but`."""
         known = {name.lower(): name for name in names}
-        for name in self._given:
+        for name in self._raw_options:
             if name in known or (but is not None and name.startswith(but)):
                 continue
             close = get_close_matches(name, known, 1)
@@ -36,25 +36,25 @@ class Given:
 
     def refuse_several(self, names: Sequence[str]) -> None:
         """Refuse more than one of options that exclude one another."""
-        chosen = [name for name in names if name.lower() in self._given]
+        chosen = [name for name in names if name.lower() in self._raw_options]
         if len(chosen) > 1:
             raise PipelineError(f"options {' and '.join(chosen)} exclude one another: give one")
 
     def has(self, name: str) -> bool:
         """Return whether an option was given."""
-        return name.lower() in self._given
+        return name.lower() in self._raw_options
 
     def beginning(self, prefix: str) -> dict[str, str]:
         """Return the options whose names begin with `prefix`, without it."""
         return {
             name.removeprefix(prefix): value
-            for name, value in self._given.items()
+            for name, value in self._raw_options.items()
             if name.startswith(prefix)
         }
 
     def get(self, name: str, parse: Callable[[str], _Value]) -> _Value | None:
         """Return the parsed value, None where the option was not given."""
-        text = self._given.get(name.lower())
+        text = self._raw_options.get(name.lower())
         if text is None:
             return None
         try:
@@ -65,7 +65,7 @@ class Given:
     def one_of(self, name: str, choices: tuple[_Value, ...], default: _Value) -> _Value:
         """Return the choice with the given name, in any case."""
         by_name = {str(choice): choice for choice in choices}
-        text = self._given.get(name.lower(), str(default)).strip().lower()
+        text = self._raw_options.get(name.lower(), str(default)).strip().lower()
         if text not in by_name:
             raise PipelineError(f"option {name}: {text!r} is none of {', '.join(by_name)}")
         return by_name[text]

@@ -13,7 +13,7 @@ from kraft_wire.raft.effects import SendRequest
 from kraft_wire.raft.voters import Address
 from kraft_wire.wire.message import Message
 
-__all__ = ["Connection", "ConnectionState", "Peers"]
+__all__ = ["ConnectionState", "PeerConnection", "PeerConnections"]
 
 
 class ConnectionState(Enum):
@@ -31,7 +31,7 @@ _BACKOFF: Final = ConnectionState.BACKOFF
 
 
 @slotted
-class Connection:
+class PeerConnection:
     """One peer, by node id; `until_ms` ends the present state unless it is READY."""
 
     state: ConnectionState = ConnectionState.READY
@@ -42,13 +42,13 @@ class Connection:
     """Whether the last request was never answered."""
 
 
-class Peers:
+class PeerConnections:
     """The connections of one replica."""
 
     def __init__(self, request_timeout_ms: int, retry_backoff_ms: int) -> None:
         self._request_timeout_ms = max(1, request_timeout_ms)
         self._retry_backoff_ms = max(1, retry_backoff_ms)
-        self._connections: dict[int, Connection] = {}
+        self._connections: dict[int, PeerConnection] = {}
         self._next_request_id = 1
 
     def is_ready(self, node_id: int) -> bool:
@@ -83,7 +83,9 @@ class Peers:
         assert self.is_ready(node_id), node_id
         sent = SendRequest(self._next_request_id, node_id, address, request)
         self._next_request_id += 1
-        self._connections[node_id] = Connection(_AWAITING, now_ms + self._request_timeout_ms, sent)
+        self._connections[node_id] = PeerConnection(
+            _AWAITING, now_ms + self._request_timeout_ms, sent
+        )
         return sent
 
     def take_answered(self, request_id: int) -> SendRequest | None:
@@ -91,7 +93,7 @@ class Peers:
         for node_id, connection in self._connections.items():
             if connection.sent is not None and connection.sent.request_id == request_id:
                 assert connection.state is _AWAITING, connection
-                self._connections[node_id] = Connection()
+                self._connections[node_id] = PeerConnection()
                 return connection.sent
         return None
 
@@ -102,7 +104,7 @@ class Peers:
             return  # a newer request went out meanwhile, and its own answer counts
         until_ms = now_ms + self._retry_backoff_ms
         assert until_ms > now_ms, until_ms
-        self._connections[node_id] = Connection(_BACKOFF, until_ms)
+        self._connections[node_id] = PeerConnection(_BACKOFF, until_ms)
 
     def expire(self, now_ms: int) -> None:
         """Free the connections whose wait is over."""

@@ -11,10 +11,10 @@ Not here: requests whose answers name each thing once, and answers in parts of f
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.wire.message import UnencodableMessage
 
-__all__ = ["AnswerRoom"]
+__all__ = ["ResponseBudget"]
 
 
-class AnswerRoom:
+class ResponseBudget:
     """What is left for the answer to one request that changes nothing."""
 
     __slots__ = ("_field", "_left_bytes", "_version")

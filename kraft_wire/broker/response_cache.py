@@ -10,7 +10,7 @@ from typing import Final
 from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.wire.message import Message
 
-__all__ = ["AnswersOfImage", "EncodedMessage", "RepeatedAnswers"]
+__all__ = ["AnswersOfImage", "EncodedMessage", "ResponseCache"]
 
 
 class EncodedMessage(Message):
@@ -29,7 +29,7 @@ class EncodedMessage(Message):
         return self._body
 
 
-class RepeatedAnswers:
+class ResponseCache:
     """The answers to one API in the present state, by version."""
 
     __slots__ = ("_answers", "_state")

@@ -37,9 +37,9 @@ from kraft_wire.wire.generated.broker_registration import (
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.message import Message
 
-__all__ = ["FIRST_PAPER_BROKER", "PaperBroker"]
+__all__ = ["FIRST_STUB_BROKER", "StubBroker"]
 
-FIRST_PAPER_BROKER: Final = 31
+FIRST_STUB_BROKER: Final = 31
 _PLACE: Final = -1_100
 _TIMEOUT_US: Final = 1_000_000
 _FEATURES: Final = (("metadata.version", 7, 30), ("kraft.version", 0, 1))
@@ -47,7 +47,7 @@ _SESSION_MS: Final = 1_500
 """`broker.session.timeout.ms` of a quorum with brokers on paper."""
 
 
-class PaperBroker:
+class StubBroker:
     """One broker without a process; `think_us` is how often it says something."""
 
     session_ms = _SESSION_MS

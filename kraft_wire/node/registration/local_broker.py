@@ -5,7 +5,7 @@ may change with every election: what was asked of nobody yet is asked of the rig
 broker that got to another controller says at once that it lives. Where this node's controller is
 active the broker is registered unchecked: its former life is over, or this one would not be.
 
-Not here: what is said and when (`broker_lifecycle`), the quorum (`quorum_part`).
+Not here: what is said and when (`broker_lifecycle`), the quorum (`quorum_node`).
 """
 
 from collections.abc import Callable
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from kraft_wire.node.controller.apis import ControllerApis
     from kraft_wire.node.links.forwarding import AskedBy
 
-__all__ = ["OwnBroker"]
+__all__ = ["LocalBroker"]
 
 _TAG: Final = "broker lifecycle"
 
 
-class _Moment(NamedTuple):
+class _LocalContext(NamedTuple):
     """A request of this node's own, as the controller's context."""
 
     api_version: int
 
 
-class OwnBroker:
+class LocalBroker:
     """The life of one node's broker, with the controllers that it talks to."""
 
     def __init__(
@@ -45,21 +45,22 @@ class OwnBroker:
         host: ControllerHost,
         *,
         apis: Callable[[], "ControllerApis"],
-        obey: Callable[[], None],
+        apply_quorum_events: Callable[[], None],
         retired: Callable[[], None],
     ) -> None:
-        """`apis` makes the way to other controllers, `obey` follows what the quorum decided.
+        """`apis` makes the way to other controllers, `apply_quorum_events` follows what the quorum
+        decided.
 
         `retired` is called once the broker of a node that leaves need not serve any more.
         """
         self.lifecycle = lifecycle
-        self.knows_itself = False
+        self.sees_own_registration = False
         """Whether the broker follows the metadata: its own registration is among them."""
         self._raft = raft
         self._host = host
         self._make_apis = apis
         self._apis: ControllerApis | None = None
-        self._obey = obey
+        self._apply_quorum_events = apply_quorum_events
         self._retired = retired
         self._is_beside = False
         """Whether the controller of this node was active when this was last looked at."""
@@ -68,26 +69,26 @@ class OwnBroker:
 
     def published(self, image: MetadataImage, now_ms: int) -> None:
         """The broker follows an image, and has its logs open."""
-        self.knows_itself = True
+        self.sees_own_registration = True
         self.lifecycle.logs_opened(now_ms)
         self.lifecycle.published(image, now_ms)
 
-    def live(self, now_ms: int) -> list[Output]:
+    def poll(self, now_ms: int) -> list[Output]:
         """Let the broker and its controller talk, as far as they can now.
 
         Returns what the host must do: stop the process of a broker that gave up.
         """
         self._now_ms = now_ms
         lifecycle = self.lifecycle
-        self.hear()
+        self.take_responses()
         if self._is_beside != self._host.is_active:
             self._is_beside = self._host.is_active
             self._turn_to_another()
         while lifecycle.is_due(now_ms):
             committed = self._raft.committed
-            self._say(lifecycle.request(committed.next_offset - 1, committed.image, now_ms))
-            self._obey()
-            self.hear()
+            self._send(lifecycle.request(committed.next_offset - 1, committed.image, now_ms))
+            self._apply_quorum_events()
+            self.take_responses()
         if not lifecycle.is_over or self._has_retired:
             return []
         self._has_retired = True
@@ -102,7 +103,7 @@ class OwnBroker:
             self.lifecycle.unsent(self._now_ms)
         self.lifecycle.hurry(self._now_ms)
 
-    def _say(self, request: LifecycleRequest) -> None:
+    def _send(self, request: LifecycleRequest) -> None:
         """Ask whoever is the active controller."""
         if not self._host.is_active:
             self._apis = self._make_apis()
@@ -111,14 +112,14 @@ class OwnBroker:
         if isinstance(request, BrokerRegistrationRequest):
             answer = self._host.register_own(request, _TAG, self._now_ms)
         else:
-            moment = _Moment(request.MAX_VERSION)
-            answer = self._host.handle(moment, request, _TAG, self._now_ms, self._raft.wall_ms)
+            context = _LocalContext(request.MAX_VERSION)
+            answer = self._host.handle(context, request, _TAG, self._now_ms, self._raft.wall_ms)
         if isinstance(answer, Message):
             self.lifecycle.answered(answer, self._now_ms, is_beside=True)
         else:
             assert answer is PARKED, answer
 
-    def hear(self) -> None:
+    def take_responses(self) -> None:
         """Take the answer to what the broker said last."""
         host = self._host
         beside = [answer for to, answer in host.answers if to == _TAG]
@@ -130,6 +131,6 @@ class OwnBroker:
         assert len(beside) + len(elsewhere) <= 1, "one communication at a time"
         for answer in beside:
             self.lifecycle.answered(answer, self._now_ms, is_beside=True)
-        for _, told in elsewhere:
-            assert told is not None, "only clients' connections are closed"
-            self.lifecycle.answered(told, self._now_ms)
+        for _, response in elsewhere:
+            assert response is not None, "only clients' connections are closed"
+            self.lifecycle.answered(response, self._now_ms)

@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from kraft_wire.audit.collector.sources import PartitionReplicas
 from kraft_wire.audit.finding import NOWHERE, Finding, Severity
 from kraft_wire.audit.ledger import Acknowledged
-from kraft_wire.audit.metadata_facts import Assignment, ClusterFacts
+from kraft_wire.audit.metadata_facts import Assignment, MetadataFacts
 from kraft_wire.model import Uuid
 from kraft_wire.storage.directory.checkpoint_text import CorruptCheckpoint
 from kraft_wire.storage.directory.meta_properties import read_meta_properties
 from kraft_wire.storage.files import FileSystem
 
-__all__ = ["Absentees", "directory_ids"]
+__all__ = ["MissingReplicas", "directory_ids"]
 
 Watermarks = Mapping[tuple[str, int], int]
 
@@ -36,12 +36,12 @@ def directory_ids(fs: FileSystem, directories: Sequence[str]) -> dict[Uuid, str]
     return found
 
 
-class Absentees:
+class MissingReplicas:
     """The replicas that should be in one of the directories and are not, by partition."""
 
     def __init__(
         self,
-        facts: ClusterFacts,
+        facts: MetadataFacts,
         sources: Sequence[PartitionReplicas],
         directories: Mapping[Uuid, str],
     ) -> None:

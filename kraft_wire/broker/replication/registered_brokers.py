@@ -11,12 +11,12 @@ from kraft_wire.broker.replication.follower_state import NO_BROKER_EPOCH, Follow
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.metadata.image import MetadataImage
 
-__all__ = ["Peers"]
+__all__ = ["RegisteredBrokers"]
 
 _UNREGISTERED: Final = -1
 
 
-class Peers:
+class RegisteredBrokers:
     """The brokers of the newest image, under the newest settings."""
 
     __slots__ = ("_image", "_settings", "own_epoch")
