@@ -64,7 +64,7 @@ class Host:
         self.links = Links(node, limits, self.settle_all, log.event)
         self._loop = loop
         self._stop_at_once = stop_at_once
-        self._connection_quotas = ConnectionQuotas(limits)
+        self._quotas = ConnectionQuotas(limits)
         self.memory = RequestMemory(limits.queued_bytes_max)
         self._opened = 0
         self._dirty: list[Connection] = []
@@ -81,9 +81,7 @@ class Host:
         now = now_ms()
         self._opened += 1
         peer = Peer(self._opened, address[0], address[1], listener)
-        refused = (
-            "stopping" if self.is_stopping else self._connection_quotas.admit(peer.client_host, now)
-        )
+        refused = "stopping" if self.is_stopping else self._quotas.admit(peer.client_host, now)
         if refused is not None:
             self.log.rejected(peer, Rejection(refused), now)
             sock.close()
@@ -139,7 +137,7 @@ class Host:
         if self.connections.pop(connection.peer.connection_id, None) is None:
             return
         connection.close()
-        self._connection_quotas.released(connection.peer.client_host)
+        self._quotas.released(connection.peer.client_host)
         self._release(connection.peer.connection_id)
         self.node.connection_closed(connection.peer.connection_id)
 
@@ -199,10 +197,10 @@ class Host:
             case FlushLogs():
                 self._flush(output)
             case LimitsChanged(limits=limits, spared_listeners=spared):
-                self.limits = self._connection_quotas.limits = limits
+                self.limits = self._quotas.limits = limits
                 oldest = sorted(self.connections.values(), key=lambda each: each.last_active_ms)
                 may_go = [each for each in oldest if each.peer.listener not in spared]
-                for connection in may_go[: self._connection_quotas.excess_count]:
+                for connection in may_go[: self._quotas.excess_count]:
                     self.drop(connection, Rejection("too_many_connections"))
             case ServeClients():
                 self.serve_clients()
