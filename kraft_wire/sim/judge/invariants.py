@@ -18,6 +18,7 @@ from kraft_wire.sim.judge.election_invariants import (
     SingleLeaderPerEpoch,
     StaleIsFenced,
     StaleLeaderResigns,
+    SuccessorsInOrder,
 )
 from kraft_wire.sim.judge.judge import NodeWatch, Signals
 from kraft_wire.sim.judge.log_invariants import (
@@ -41,7 +42,11 @@ from kraft_wire.sim.judge.snapshot_invariants import (
     StateMachineEquality,
 )
 from kraft_wire.sim.judge.upkeep_invariants import UPKEEP
-from kraft_wire.sim.judge.voter_invariants import OneVoterChange, OnlyVotersCount
+from kraft_wire.sim.judge.voter_invariants import (
+    AddedVoterCaughtUp,
+    OneVoterChange,
+    OnlyVotersCount,
+)
 
 __all__ = ["SAFETY", "Canary", "kinds_of"]
 
@@ -97,6 +102,8 @@ SAFETY: Final = (
     *UPKEEP,
     *DECISIONS,
     *PACES,
+    SuccessorsInOrder,
+    AddedVoterCaughtUp,
 )
 """In the order of their ids, L7 among them, which needs no healed network.
 
