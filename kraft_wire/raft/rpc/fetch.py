@@ -253,6 +253,7 @@ def on_response(quorum: Quorum, sent: SendRequest, response: FetchResponse, now_
         set_aside(quorum, sent, Ignored.ROLE_CHANGED, now_ms)
         return
     assert isinstance(sent.request, FetchRequest), sent
+    # Non-obvious 18: after a truncation it speaks of another log.
     if not _asks_for_end(quorum, sent.request):
         set_aside(quorum, sent, Ignored.LATE_ANSWER, now_ms)
         return
