@@ -13,6 +13,7 @@ from typing import Final
 from kraft_wire.model import FileSlice
 from kraft_wire.sim.clients.broker_client import BrokerClient
 from kraft_wire.sim.clients.context import ClientContext
+from kraft_wire.sim.judge.answer_fields import judge_fetched
 from kraft_wire.sim.judge.partition_truth import PartitionTruth
 from kraft_wire.sim.judge.session_watch import judge_session
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -170,6 +171,7 @@ class Consumer(BrokerClient):
         history = self.context.history
         match data.error_code:
             case ErrorCode.NONE:
+                judge_fetched(node_id, data, truth)
                 records = data.records
                 assert not isinstance(records, FileSlice), "an answer that was sent is bytes"
                 if records:

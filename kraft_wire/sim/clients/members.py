@@ -14,6 +14,7 @@ from typing import Final
 from kraft_wire.broker.metadata.metadata_cache import OFFSETS_TOPIC
 from kraft_wire.sim.clients.broker_client import BrokerClient
 from kraft_wire.sim.clients.context import ClientContext
+from kraft_wire.sim.judge.answer_fields import judge_coordinator
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.find_coordinator import (
     FindCoordinatorRequest,
@@ -146,12 +147,15 @@ class GroupMember(BrokerClient):
 
     def _find(self) -> None:
         request = FindCoordinatorRequest(key_type=0, coordinator_keys=[GROUP])
-        self.ask(self.some_broker(), request, self._found)
+        node_id = self.some_broker()
+        self.ask(node_id, request, lambda response: self._found(node_id, response))
 
-    def _found(self, response: Message | None) -> None:
+    def _found(self, node_id: int, response: Message | None) -> None:
         if isinstance(response, FindCoordinatorResponse):
             found = response.coordinators[0]
             if found.error_code == 0 and found.node_id >= 0:
+                offsets = self.context.truth.of_topic(OFFSETS_TOPIC)
+                judge_coordinator(node_id, found, offsets)
                 self.coordinator = found.node_id
                 self.step()
                 return
