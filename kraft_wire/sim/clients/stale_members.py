@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from kraft_wire.broker.metadata.metadata_cache import OFFSETS_TOPIC
 from kraft_wire.sim.clients.broker_client import BrokerClient
 from kraft_wire.sim.clients.context import ClientContext
 from kraft_wire.sim.clients.members import GROUP, GroupMember
@@ -53,7 +54,15 @@ class StaleMember(BrokerClient):
             group_id=GROUP, generation_id=generation, member_id=member_id
         )
         node_id, facts = member.coordinator, (member_id, generation, "of", member.generation)
+        if not is_commit and not self._is_coordinator(node_id):
+            self.later(self.think_us)
+            return
         self.ask(node_id, request, lambda got: self._answered(node_id, facts, got))
+
+    def _is_coordinator(self, node_id: int) -> bool:
+        """Tell whether a broker is the coordinator: one that was replaced knows former members."""
+        offsets = self.context.truth.of_topic(OFFSETS_TOPIC)
+        return all(self.context.judge.leads(node_id, each) for each in offsets)
 
     def _commit(self, generation: int, member_id: str) -> Message:
         assert self.topic_id is not None, self.topic
