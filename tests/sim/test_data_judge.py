@@ -153,7 +153,9 @@ def _machine(node_id: int) -> Any:
         log=SimpleNamespace(log_end_offset=0, high_watermark=0),
     )
     sessions = SimpleNamespace(sessions_count=0)
-    broker = SimpleNamespace(partitions={("t", 0): partition}, fetch_sessions=sessions)
+    broker = SimpleNamespace(
+        partitions={("t", 0): partition}, fetch_sessions=sessions, fetchers=None
+    )
     return SimpleNamespace(id=node_id, fs=fs, generation=0, node=SimpleNamespace(broker=broker))
 
 
@@ -633,13 +635,13 @@ def test_a_member_whose_share_got_lost_commits_for_nobody_until_it_has_one() -> 
     member.step()
     assert member.asked[-1].NAME == OffsetFetchRequest.NAME
     member.then(None)
-    member.topic_id, member._coordinator, member._offsets = TOPIC_ID, 11, {0: 5}
+    member.topic_id, member.coordinator, member._offsets = TOPIC_ID, 11, {0: 5}
     member._commit(0)
     commit = OffsetCommitResponsePartition(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
     member.then(OffsetCommitResponse(topics=[OffsetCommitResponseTopic(partitions=[commit])]))
     member.joins(2)
     member.then(None)
-    member.topic_id, member._coordinator = TOPIC_ID, 11
+    member.topic_id, member.coordinator = TOPIC_ID, 11
     member.joins(3)
     stage.history.assigned("g", 3, "other", [0])
     assert not member._owned
@@ -659,7 +661,9 @@ def test_a_consumer_asks_again_who_leads_while_a_partition_has_no_leader() -> No
     again = SimpleNamespace(ask=ask, later=lambda mean_us: consumer._go_on())
     vars(consumer).update(vars(again), some_broker=lambda: 11)
     partitions = [
-        MetadataResponsePartition(partition_index=number, leader_id=leader)
+        MetadataResponsePartition(
+            partition_index=number, leader_id=leader, leader_epoch=0, replica_nodes=[11]
+        )
         for number, leader in ((0, 11), (1, -1))
     ]
     topic = MetadataResponseTopic(name="t", topic_id=TOPIC_ID, partitions=partitions)

@@ -19,6 +19,7 @@ from kraft_wire.sim.judge.log_watch import SeenBatch
 from kraft_wire.sim.judge.partition_truth import PartitionTruth
 from kraft_wire.sim.judge.replica_judge import ReplicaJudge
 from kraft_wire.sim.judge.replica_watch import ReplicaWatch
+from kraft_wire.sim.judge.session_watch import judge_follower
 from kraft_wire.sim.judge.upkeep_judge import UpkeepJudge
 from kraft_wire.sim.judge.violation import Violation
 from kraft_wire.sim.machine_state import MachineState
@@ -72,6 +73,7 @@ class DataJudge(ReplicaJudge):
             self.upkeep.after(machine, event)
         if event == "receive":
             self._look_at_sessions(machine)
+            judge_follower(machine, self.stage.machines)
         elif event == "tick":
             self.isr_watch.after(machine)
         return is_other

@@ -23,7 +23,6 @@ from kraft_wire.sim.faults.upkeep_faults import UpkeepFaults
 from kraft_wire.sim.judge.invariants import SAFETY, Canary
 from kraft_wire.sim.judge.judge import Judge, Signals
 from kraft_wire.sim.judge.log_watch import newest_voters
-from kraft_wire.sim.judge.session_watch import why_sessions_differ
 from kraft_wire.sim.judge.violation import Violation
 from kraft_wire.sim.machine import NodeBroke, SpinningNode
 from kraft_wire.sim.plans.plan import Plan
@@ -224,9 +223,6 @@ class Run:
             raise Violation("L9 LogsAreKeptSmall", 0, upkeep.why_overdue())
         if not self._until(lambda: cluster.why_group_moves() is None):
             raise Violation("L11 GroupRests", 0, cluster.why_group_moves())
-        machines = self.world.machines.values()
-        if not self._until(lambda: why_sessions_differ(machines) is None):
-            raise Violation("S64 SessionsAgree", 0, why_sessions_differ(machines))
         cluster.read_offsets()
         if not self._until(lambda: cluster.reader.has_read_offsets):
             raise Violation("L6 ParkedRequestsEnd", 0, "nobody tells which offsets are committed")
