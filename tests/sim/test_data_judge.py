@@ -1,6 +1,7 @@
 """Each invariant of partitions and their clients, with the violation that it is there to find."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -65,7 +66,7 @@ class Stage:
         self.judge.truth.topic_ids["t"] = TOPIC_ID
         self.history = DataHistory(self.judge.truth)
         self.context: Any = SimpleNamespace(
-            stage=SimpleNamespace(seed=1),
+            stage=SimpleNamespace(seed=1, machines=self.machines),
             judge=self.judge,
             truth=self.judge.truth,
             history=self.history,
@@ -152,7 +153,8 @@ def _machine(node_id: int) -> Any:
         leader_epoch=0,
         log=SimpleNamespace(log_end_offset=0, high_watermark=0),
     )
-    sessions = SimpleNamespace(sessions_count=0)
+    unknown = SimpleNamespace(get=lambda session_id: None)
+    sessions = SimpleNamespace(sessions_count=0, _shard_of=lambda session_id: unknown)
     broker = SimpleNamespace(
         partitions={("t", 0): partition}, fetch_sessions=sessions, fetchers=None
     )
@@ -609,7 +611,7 @@ class Told(GroupMember):
 
     def __init__(self, stage: Stage) -> None:
         super().__init__(stage.context, 40, "t")
-        self.topic_id, self.leaders, self._coordinator = TOPIC_ID, {0: (11, 0), 1: (11, 0)}, 11
+        self.topic_id, self.leaders, self.coordinator = TOPIC_ID, {0: (11, 0), 1: (11, 0)}, 11
         self.asked: list[Message] = []
 
     def ask(self, node_id: int, request: Message, then: Callable[[Message | None], None]) -> None:
@@ -658,6 +660,7 @@ def test_a_consumer_asks_again_who_leads_while_a_partition_has_no_leader() -> No
         asked.append(request)
         answers.append(then)
 
+    stage.judge.truth.partitions[TOPIC_ID, 1] = replace(stage.truth, number=1, leaders={0: -1})
     again = SimpleNamespace(ask=ask, later=lambda mean_us: consumer._go_on())
     vars(consumer).update(vars(again), some_broker=lambda: 11)
     partitions = [
