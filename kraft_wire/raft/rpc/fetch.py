@@ -202,7 +202,9 @@ def _refuse(quorum: Quorum, event: RequestReceived, error: ErrorCode) -> None:
 
 def _answer_error(quorum: Quorum, event: RequestReceived, error: ErrorCode) -> None:
     assert error is not ErrorCode.NONE
-    quorum.effects.append(Reply(event.reply_to, _response(quorum, event, error)[0]))
+    response, partition = _response(quorum, event, error)
+    partition.high_watermark = _UNKNOWN
+    quorum.effects.append(Reply(event.reply_to, response))
 
 
 def _response(
