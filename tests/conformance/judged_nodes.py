@@ -3,7 +3,7 @@
 The second start brings the quorum into epoch 2, which some cases need.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,12 +12,12 @@ from kraft_wire.conformance.connection import split_address
 from kraft_wire.conformance.profile import read_profile
 from kraft_wire.conformance.run import rows_of, run_rows
 from kraft_wire.conformance.target import Target, learn_target
-from kraft_wire.conformance.verdict import Outcome
+from kraft_wire.conformance.verdict import Outcome, Verdict
 from tests.apache.node import ApacheNode
 from tests.quorum_processes import QuorumProcesses
 from tests.waiting import HANG_S
 
-__all__ = ["Targets", "apache_node", "judged", "our_node", "targets"]
+__all__ = ["Targets", "apache_node", "judged", "our_node", "targets", "until_one_fails"]
 
 Targets = Mapping[Listener, Target]
 
@@ -27,6 +27,9 @@ _SINGLE = {
     "num.partitions": "4",
     "group.initial.rebalance.delay.ms": "0",
 }
+
+_AT_ONCE = 24
+"""Rows; enough to keep four connections busy, few enough to stop soon."""
 
 
 def targets(broker: str, controller: str | None = None) -> Targets:
@@ -66,3 +69,14 @@ def judged(
     """Run the rows of a profile, or some of them."""
     rows = rows_of(all_cases(), read_profile(profile), only)
     return run_rows(rows, dict(node), parallel=4, keeps_exchanges=keeps_exchanges)
+
+
+def until_one_fails(node: Targets, only: Sequence[str] = ()) -> tuple[str, int]:
+    """Run rows until some do not pass; return the first of those and how many rows it took."""
+    rows = rows_of(all_cases(), read_profile("apache-4.3"), only)
+    for start in range(0, len(rows), _AT_ONCE):
+        outcomes = run_rows(rows[start : start + _AT_ONCE], dict(node), parallel=4)
+        failed = [each.row for each in outcomes if each.verdict is not Verdict.PASSED]
+        if failed:
+            return failed[0], start + len(outcomes)
+    return "", len(rows)

@@ -83,24 +83,25 @@ def other_correlation_id(api_key: int, version: int, response: bytes) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("change", "seen", "path"),
+    ("change", "expected", "seen", "path"),
     [
-        (another_offset, "4", "topics[0].partitions[0].offset"),
-        (no_topics, "a response that the case cannot follow", ""),
-        (closed, "the connection was closed", ""),
-        (longer, "1 more", ""),
-        (cut_off, "a frame that is none", ""),
-        (other_correlation_id, "0", "header.correlation_id"),
+        (another_offset, "3", "4", "topics[0].partitions[0].offset"),
+        (no_topics, "Timestamp -1 is", "a response that the case cannot follow", ""),
+        (closed, "a ListOffsetsResponse", "the connection was closed", ""),
+        (longer, "the end of the frame at byte ", "1 more", ""),
+        (cut_off, "a ListOffsetsResponse", "a frame that is none", ""),
+        (other_correlation_id, "", "0", "header.correlation_id"),
     ],
     ids=lambda each: getattr(each, "__name__", None),
 )
 def test_changed_response_is_found_and_named(
-    server: ServerProcess, change: Change, seen: str, path: str
+    server: ServerProcess, change: Change, expected: str, seen: str, path: str
 ) -> None:
     with Relay(server.bootstrap, change) as relay:
         outcomes = judged(targets(relay.address), f"{CASE}/11")
     (outcome,) = outcomes
     assert outcome.verdict is Verdict.FAILED
+    assert outcome.expected.startswith(expected)
     assert outcome.seen.startswith(seen)
     assert outcome.path == path
     assert outcome.exchanges, "what was sent and received is kept"
