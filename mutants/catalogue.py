@@ -3,7 +3,7 @@
 A change is a short piece of a function and what stands there instead. It must be found exactly once
 (white space apart); otherwise the code has moved, and `StaleMutant` says so: a mutant is maintained
 with the code that it spoils. The check is seeds of the quorum's simulator, a crash scenario, spoilt
-files or tests of the suite; never something that was written for one mutant alone.
+files, conformance cases or tests; never something that was written for one mutant alone.
 """
 
 import ast
@@ -45,7 +45,7 @@ class Check:
     """What must fail. Which of the lists counts depends on `verb`."""
 
     verb: str
-    """`sim` (a replica), `node` (quorums), `cluster` (brokers), `crash`, `flips` or `test`."""
+    """`sim` (a replica), `node` (quorums), `cluster`, `crash`, `flips`, `conform` or `test`."""
     expect: tuple[str, ...] = ()
     """Invariants, or words of the violation, one of which must be named; empty: any will do."""
     seeds: tuple[int, ...] = ()
@@ -54,7 +54,7 @@ class Check:
     """What the seeds of `node` are about: "membership", or as drawn."""
     events: int = 1_200
     names: tuple[str, ...] = ()
-    """Crash scenarios, kinds of file, or node ids of tests."""
+    """Crash scenarios, kinds of file, conformance cases, or node ids of tests."""
     states: int = 400
     """Crash states per scenario, or every how manieth damage of a file is tried."""
 

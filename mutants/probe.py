@@ -11,6 +11,7 @@ import sys
 import traceback
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -53,6 +54,7 @@ def probe(check: Check) -> Verdict:
         "cluster": _simulated_nodes,
         "crash": _crashed,
         "flips": _flipped,
+        "conform": _conformed,
         "test": _tested,
     }
     return runs[check.verb](check)
@@ -160,6 +162,19 @@ def _flipped(check: Check) -> Verdict:
             verdict.failed = f"{kind.name}: {report.example}"[:70]
             verdict.replay = replace(check, names=(kind.name,))
             break
+    return verdict
+
+
+def _conformed(check: Check) -> Verdict:
+    """Judge a node of ours from the wire: cases by name, or all of them where none is named."""
+    os.environ["KRAFT_WIRE_HANG_S"] = str(_HANG_S)
+    from tests.conformance.judged_nodes import our_node, until_one_fails  # likewise
+
+    with TemporaryDirectory() as scratch, our_node(Path(scratch)) as node:
+        failed, needed = until_one_fails(node, check.names)
+    verdict = Verdict(failed=failed, needed=needed, unit="rows")
+    if failed:
+        verdict.replay = replace(check, names=(failed,))
     return verdict
 
 

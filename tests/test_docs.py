@@ -120,6 +120,20 @@ def test_file_map_names_every_package_and_no_file_that_is_gone() -> None:
     assert [name for name in packages if f"`kraft_wire/{name}/`" not in text] == []
 
 
+def test_non_obvious_entries_are_cited_where_the_code_depends_on_them() -> None:
+    text = (CHECKOUT / "docs" / "ARCHITECTURE.md").read_text()
+    entries = text.partition("## Non-obvious\n")[2].partition("\n## ")[0]
+    numbers = [int(each) for each in re.findall(r"(?m)^(\d+)\. \*\*", entries)]
+    assert numbers == list(range(1, len(numbers) + 1))
+    sources = [*CHECKOUT.glob("kraft_wire/**/*.py"), *CHECKOUT.glob("tests/**/*.py")]
+    cited = {
+        int(number)
+        for source in sources
+        for number in re.findall(r"Non-obvious (\d+): \w", source.read_text())
+    }
+    assert cited == set(numbers)
+
+
 def test_contributing_names_every_verb_of_the_makefile() -> None:
     verbs = re.findall(r"^([\w-]+):.*?## ", (CHECKOUT / "Makefile").read_text(), re.MULTILINE)
     text = (CHECKOUT / "CONTRIBUTING.md").read_text(encoding="utf-8")

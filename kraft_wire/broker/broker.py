@@ -492,6 +492,7 @@ class Broker:
         self._unopened.pop(name, None)
         self._offline.get(name.topic, {}).pop(name.partition, None)
         if partition is not None:
+            # Non-obvious 1: a session or a parked fetch may still hold the partition.
             partition.is_leader = False
             self.fetch_purgatory.wake(partition)
             self.produce_purgatory.fail(name, no_replica_error(self.image, *name))

@@ -1,6 +1,7 @@
 """`kraft-wire conform`: judge any Kafka broker from the wire.
 
 Exit codes: 0 every row passed or is not supported, 1 a row failed, 2 the command could not run.
+With `--compare` and `--replay`: 0 no field differs, 1 a field differs.
 """
 
 import sys
@@ -12,7 +13,10 @@ import typer
 
 from kraft_wire.conformance.case import Case, Listener, all_cases
 from kraft_wire.conformance.connection import split_address
+from kraft_wire.conformance.differences import differences
 from kraft_wire.conformance.profile import DEFAULT_PROFILE, UnknownProfile, read_profile
+from kraft_wire.conformance.recording import Recording, UnreadableRecording
+from kraft_wire.conformance.reports.comparison import comparison_json, comparison_text
 from kraft_wire.conformance.reports.json_report import json_report
 from kraft_wire.conformance.reports.junit import junit_report
 from kraft_wire.conformance.reports.page import html_report
@@ -56,6 +60,24 @@ Parallel = Annotated[int, typer.Option("--parallel", min=1, help="Rows judged at
 Timeout = Annotated[
     float, typer.Option("--timeout", min=0.1, help="Longest wait for a response, in seconds.")
 ]
+Compare = Annotated[
+    tuple[str, str] | None,
+    typer.Option(
+        "--compare",
+        metavar="A B",
+        help="Send the same requests to two brokers, and list the fields that differ. Each is "
+        "HOST:PORT, or HOST:PORT,HOST:PORT with its controller behind it.",
+    ),
+]
+Record = Annotated[
+    Path | None, typer.Option("--record", metavar="F", help="Keep all exchanges in a file.")
+]
+Replay = Annotated[
+    Path | None,
+    typer.Option(
+        "--replay", metavar="F", help="Compare the broker with the one that F was recorded of."
+    ),
+]
 List = Annotated[bool, typer.Option("--list", help="List the rows and exit.")]
 
 
@@ -70,25 +92,42 @@ def conform(
     html: Html = None,
     parallel: Parallel = 4,
     timeout: Timeout = _TIMEOUT_S,
+    compare: Compare = None,
+    record: Record = None,
+    replay: Replay = None,
     list_rows: List = False,
 ) -> None:
     """Judge any Kafka broker from the wire, and report what it does unlike Kafka."""
     cases = all_cases()
     try:
-        rows = rows_of(cases, read_profile(profile), only or ())
-        if not rows:
-            raise _Refused(f"no case of profile {profile} matches {' '.join(only or ())}")
+        recording = _recorded(compare, replay)
+        profile = profile if recording is None else recording.profile
+        rows = _rows(cases, profile, only or ())
         if list_rows:
             _list(rows)
             return
-        targets = _targets(bootstrap_server, bootstrap_controller, timeout)
-    except (_Refused, UnknownProfile, Unreachable, ValueError) as error:
+        places = compare or (_place(bootstrap_server, bootstrap_controller),)
+        brokers = [_targets(each, timeout) for each in places]
+    except (_Refused, UnknownProfile, Unreachable, UnreadableRecording, ValueError) as error:
         typer.echo(f"kraft-wire conform: {error}", err=True)
         raise typer.Exit(_COULD_NOT_RUN) from error
-    progress = _Progress(len(rows))
-    outcomes = run_rows(rows, targets, parallel=parallel, on_outcome=progress.count)
-    progress.end()
-    address = bootstrap_server or bootstrap_controller or ""
+    is_comparison = compare is not None or replay is not None
+    if is_comparison:
+        rows = [row for row in rows if all(row.case.listener in each for each in brokers)]
+    keeps_exchanges = is_comparison or record is not None
+    runs = [_run(rows, each, parallel, keeps_exchanges) for each in brokers]
+    recordings = [
+        Recording.of(each, place, profile) for each, place in zip(runs, places, strict=True)
+    ]
+    if record is not None:
+        recordings[0].write(record)
+    if recording is not None:
+        recordings.insert(0, recording)
+    if len(recordings) > 1:
+        left, right = recordings
+        _tell_differences(left, right, json)
+        return
+    (outcomes,), address = runs, bootstrap_server or bootstrap_controller or ""
     for line in text_report(outcomes, address):
         typer.echo(line)
     _write(json, lambda: json_report(outcomes, address, profile))
@@ -102,18 +141,62 @@ class _Refused(Exception):
     """The command line asks for something that cannot be done; the text is one line."""
 
 
-def _targets(
-    bootstrap_server: str | None, bootstrap_controller: str | None, timeout_s: float
-) -> dict[Listener, Target]:
-    addresses = {Listener.BROKER: bootstrap_server, Listener.CONTROLLER: bootstrap_controller}
-    found = {
+def _recorded(compare: tuple[str, str] | None, replay: Path | None) -> Recording | None:
+    if compare is not None and replay is not None:
+        raise _Refused("--compare names two brokers, and --replay is one")
+    return None if replay is None else Recording.read(replay)
+
+
+def _rows(cases: Sequence[Case], profile: str, only: Sequence[str]) -> list[Row]:
+    rows = rows_of(cases, read_profile(profile), only)
+    if not rows:
+        raise _Refused(f"no case of profile {profile} matches {' '.join(only)}")
+    return rows
+
+
+def _place(bootstrap_server: str | None, bootstrap_controller: str | None) -> str:
+    if bootstrap_server is None and bootstrap_controller is None:
+        raise _Refused("give --bootstrap-server HOST:PORT, --bootstrap-controller, or both")
+    controller = "" if bootstrap_controller is None else f",{bootstrap_controller}"
+    return f"{bootstrap_server or ''}{controller}"
+
+
+def _targets(place: str, timeout_s: float) -> dict[Listener, Target]:
+    """Connect to `BROKER`, `BROKER,CONTROLLER` or `,CONTROLLER`."""
+    broker, comma, controller = place.partition(",")
+    addresses = {}
+    if broker or not comma:
+        addresses[Listener.BROKER] = broker
+    if comma:
+        addresses[Listener.CONTROLLER] = controller
+    return {
         listener: learn_target(split_address(text), timeout_s)
         for listener, text in addresses.items()
-        if text is not None
     }
-    if not found:
-        raise _Refused("give --bootstrap-server HOST:PORT, --bootstrap-controller, or both")
-    return found
+
+
+def _run(
+    rows: Sequence[Row], targets: dict[Listener, Target], parallel: int, keeps_exchanges: bool
+) -> list[Outcome]:
+    progress = _Progress(len(rows))
+    outcomes = run_rows(
+        rows,
+        targets,
+        parallel=parallel,
+        keeps_exchanges=keeps_exchanges,
+        on_outcome=progress.count,
+    )
+    progress.end()
+    return outcomes
+
+
+def _tell_differences(left: Recording, right: Recording, json: Path | None) -> None:
+    found = differences(left, right)
+    for line in comparison_text(found, left.about, right.about):
+        typer.echo(line)
+    _write(json, lambda: comparison_json(found, left.about, right.about))
+    if found:
+        raise typer.Exit(_FAILED)
 
 
 def _list(rows: Sequence[Row]) -> None:

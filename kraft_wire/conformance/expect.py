@@ -1,7 +1,6 @@
 """What a case states of a response: a field by its path, and the value that it must have."""
 
 import re
-from collections.abc import Iterator
 from enum import IntEnum
 from typing import Final
 
@@ -42,7 +41,8 @@ def true(holds: bool, expected: str, seen: object, path: str = "") -> None:
 def at(answer: Message, path: str) -> object:
     """Return the field at a path such as `topics[0].error_code`; raises Mismatch without one."""
     value: object = answer
-    for name, index in _steps(path):
+    for step in _STEP.finditer(path):
+        name, index = step.groups()
         if value is None:
             raise Mismatch("a value", "null", path)
         if name:
@@ -50,15 +50,10 @@ def at(answer: Message, path: str) -> object:
         else:
             assert isinstance(value, list), path
             if int(index) >= len(value):
-                shorter = path[: path.rindex(f"[{index}]")]
-                raise Mismatch(f"at least {int(index) + 1} elements", str(len(value)), shorter)
+                wanted = f"at least {int(index) + 1} elements"
+                raise Mismatch(wanted, str(len(value)), path[: step.start()])
             value = value[int(index)]
     return value
-
-
-def _steps(path: str) -> Iterator[tuple[str, str]]:
-    for step in _STEP.finditer(path):
-        yield step.group(1) or "", step.group(2) or ""
 
 
 def _shown(value: object, path: str) -> str:

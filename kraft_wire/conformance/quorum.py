@@ -12,8 +12,11 @@ from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.generated import describe_quorum, fetch, fetch_snapshot, vote
 
 __all__ = [
+    "DIRECTORY_ID",
     "METADATA_TOPIC",
     "METADATA_TOPIC_ID",
+    "NO_VOTER",
+    "OTHER_CLUSTER",
     "QuorumFacts",
     "metadata_fetch",
     "quorum_facts",
@@ -22,6 +25,11 @@ __all__ = [
 ]
 
 METADATA_TOPIC: Final = "__cluster_metadata"
+OTHER_CLUSTER: Final = "anotherClusterAAAAAAAA"
+NO_VOTER: Final = 9_999_999
+"""The id of no node."""
+
+DIRECTORY_ID: Final = Uuid(b"conformancesuite")
 METADATA_TOPIC_ID: Final = Uuid(bytes(15) + b"\x01")
 
 
@@ -32,6 +40,10 @@ class QuorumFacts:
     leader_id: int
     leader_epoch: int
     high_watermark: int
+    listener: str
+    """The name of the leader's first listener."""
+    is_static: bool
+    """Whether the voters stand in the configuration, without directory ids (kraft.version 0)."""
 
 
 def quorum_facts(controller: Subject) -> QuorumFacts:
@@ -46,7 +58,14 @@ def quorum_facts(controller: Subject) -> QuorumFacts:
     expect.equal(answer, "error_code", 0)
     expect.equal(answer, "topics[0].partitions[0].error_code", 0)
     found = answer.topics[0].partitions[0]
-    return QuorumFacts(found.leader_id, found.leader_epoch, found.high_watermark)
+    nodes = [each for each in answer.nodes if each.node_id == found.leader_id]
+    return QuorumFacts(
+        found.leader_id,
+        found.leader_epoch,
+        found.high_watermark,
+        listener=nodes[0].listeners[0].name if nodes and nodes[0].listeners else "CONTROLLER",
+        is_static=found.current_voters[0].replica_directory_id == ZERO_UUID,
+    )
 
 
 def vote_request(
@@ -62,7 +81,7 @@ def vote_request(
     wanted = vote.PartitionData(
         partition_index=partition,
         replica_epoch=epoch,
-        replica_id=9_999_999,
+        replica_id=NO_VOTER,
         replica_directory_id=ZERO_UUID,
         last_offset_epoch=0,
         last_offset=0,

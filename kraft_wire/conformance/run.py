@@ -64,11 +64,13 @@ def run_rows(
     targets: dict[Listener, Target],
     *,
     parallel: int = 1,
+    keeps_exchanges: bool = False,
     on_outcome: Callable[[Outcome], None] = lambda _: None,
 ) -> list[Outcome]:
     """Judge all rows, `parallel` at a time, and delete the topics that they made.
 
-    A row whose listener is no target is not supported. Outcomes are in the order of the rows;
+    A row whose listener is no target is not supported. The exchanges of rows that passed are kept
+    only with `keeps_exchanges`. Outcomes are in the order of the rows;
     `on_outcome` is called with each as it comes, from one thread at a time.
     """
     made_topics: list[str] = []
@@ -77,7 +79,7 @@ def run_rows(
         target = targets.get(row.case.listener)
         if target is None:
             return _not_supported(row, f"no address of a {row.case.listener} listener was given")
-        return _judged(row, target, made_topics)
+        return _judged(row, target, made_topics, keeps_exchanges=keeps_exchanges)
 
     outcomes = []
     try:
@@ -91,12 +93,12 @@ def run_rows(
     return outcomes
 
 
-def _judged(row: Row, target: Target, made_topics: list[str]) -> Outcome:
+def _judged(row: Row, target: Target, made_topics: list[str], *, keeps_exchanges: bool) -> Outcome:
     first, last = target.versions.get(row.case.api_key, (0, -1))
     if not first <= row.version <= last:
         offered = f"versions {first} to {last}" if last >= first else "no version"
         return _not_supported(row, f"ApiVersions offers {offered} of {row.case.api}")
-    subject = Subject(target)
+    subject = Subject(target, row.name)
     started = time.monotonic()
     verdict, expected, seen, path = Verdict.PASSED, row.case.expectation, "", ""
     try:
@@ -115,7 +117,8 @@ def _judged(row: Row, target: Target, made_topics: list[str]) -> Outcome:
         subject.close()
         made_topics += subject.made_topics
     seconds = time.monotonic() - started
-    exchanges = () if verdict is Verdict.PASSED else tuple(subject.exchanges)
+    is_kept = keeps_exchanges or verdict is not Verdict.PASSED
+    exchanges = tuple(subject.exchanges) if is_kept else ()
     return Outcome(row.case.name, row.version, verdict, seconds, expected, seen, path, exchanges)
 
 

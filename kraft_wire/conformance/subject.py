@@ -7,9 +7,9 @@ prefix of the run; the run deletes the topics.
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from hashlib import blake2b
 from itertools import count
-from secrets import token_hex
 from typing import Final, TypeVar
 
 from kraft_wire.conformance.connection import Connection
@@ -47,7 +47,7 @@ from kraft_wire.wire.generated.metadata import (
 from kraft_wire.wire.generated.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from kraft_wire.wire.message import Message
 
-__all__ = ["Subject", "Topic"]
+__all__ = ["Subject", "Topic", "name_mark"]
 
 R = TypeVar("R", bound=Message)
 
@@ -74,17 +74,23 @@ class Topic:
     """ZERO_UUID where the broker knows no topic ids."""
 
 
+def name_mark(row: str) -> str:
+    """Return what is in all names that a row makes, and in no other row's: `-1a2b3c-`."""
+    return f"-{blake2b(row.encode(), digest_size=3).hexdigest()}-"
+
+
 class Subject:
     """The broker as one row of the report meets it."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, row: str) -> None:
         self.target = target
         self.exchanges: list[Exchange] = []
         self.made_topics: list[str] = []
         self._connections: list[Connection] = []
         self._names = count()
-        self._stem = f"{target.prefix}-{token_hex(3)}"
+        self._stem = target.prefix + name_mark(row)
         self._own: Connection | None = None
+        self._is_preparing = False
 
     # -- requests --------------------------------------------------------------------------------
 
@@ -106,12 +112,19 @@ class Subject:
         version = min(last, request.MAX_VERSION if until is None else until)
         if version < max(first, request.MIN_VERSION):
             raise NotSupported(f"preparation needs {request.NAME}")
-        return self.ask(request, version, response)
+        self._is_preparing = True
+        try:
+            return self.ask(request, version, response)
+        finally:
+            self._is_preparing = False
+
+    def _keep(self, exchange: Exchange) -> None:
+        self.exchanges.append(replace(exchange, is_preparation=self._is_preparing))
 
     def connect(self) -> Connection:
         """Open another connection; it is closed with the row."""
         address, timeout_s = self.target.address, self.target.timeout_s
-        connection = Connection(address, timeout_s, self.exchanges.append)
+        connection = Connection(address, timeout_s, self._keep)
         self._connections.append(connection)
         return connection
 
@@ -124,7 +137,7 @@ class Subject:
 
     def name(self, kind: str = "topic") -> str:
         """Return a new name."""
-        return f"{self._stem}-{kind}-{next(self._names)}"
+        return f"{self._stem}{kind}-{next(self._names)}"
 
     def topic(self, partitions: int = 1, configs: Mapping[str, str] | None = None) -> Topic:
         """Create a topic that the broker under judgment leads, and wait until it serves it."""

@@ -44,6 +44,8 @@ class Exchange:
     request: bytes
     response: bytes | None
     """None: no response came."""
+    is_preparation: bool = False
+    """Whether it only prepares what the case is about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ class Outcome:
     seen: str = ""
     path: str = ""
     exchanges: tuple[Exchange, ...] = field(default=(), repr=False)
-    """All exchanges of a row that did not pass, the oldest first."""
+    """All exchanges, the oldest first; those of a row that passed only where they are asked for."""
 
     @property
     def row(self) -> str:

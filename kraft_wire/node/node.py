@@ -272,6 +272,7 @@ class Node:
         """
         self._now_ms = now_ms
         self.timers_changed = True
+        # Non-obvious 20: the stop has a time of its own, never an older one.
         self._quorum.leave(now_ms)
         self._after()
 

@@ -220,6 +220,7 @@ class VoterSetHistory:
 
     def truncated_to(self, end_offset: Offset) -> None:
         """Undo what stood at or above `end_offset`."""
+        # Non-obvious 19: a voter set counts from its append, so a cut takes it back.
         self._sets = [entry for entry in self._sets if entry[0] < end_offset]
         self._versions = [entry for entry in self._versions if entry[0] < end_offset]
         assert self.latest_offset is None or self.latest_offset < end_offset, end_offset

@@ -10,7 +10,6 @@ from typing import Final, Protocol
 from kraft_wire.model import FileSlice
 from kraft_wire.node.limits import RequestMemory, ServerLimits, Waiting
 from kraft_wire.node.outputs import Buffers, Peer, Rejection
-from kraft_wire.server.clock import now_ms
 from kraft_wire.server.framing import Framing
 from kraft_wire.server.send_queue import SendQueue
 from kraft_wire.server.transport import Transport
@@ -32,6 +31,7 @@ class ConnectionHost(Protocol):
     limits: ServerLimits
     memory: RequestMemory
 
+    def now_ms(self) -> int: ...
     def watch_reads(self, connection: "Connection", wanted: bool) -> None: ...
     def watch_writes(self, connection: "Connection", wanted: bool) -> None: ...
     def deliver(self, connection: "Connection", frame: bytearray) -> None:
@@ -101,13 +101,13 @@ class Connection:
         if self.awaits_answer or self.is_deferred or self.unsent_bytes:
             return
         if self.framing.has_begun:
-            self.last_active_ms = now_ms()
+            self.last_active_ms = self._host.now_ms()
             self._deliver_frames()
         if self.awaits_answer or self.is_deferred or self.is_closed:
             return
         self._watch_reads(True)
         if self.transport.has_pending:
-            self.on_readable(now_ms())
+            self.on_readable(self._host.now_ms())
 
     def _deliver_frames(self) -> None:
         """Deliver whole frames until one is with the node; hold back the rest."""
@@ -129,7 +129,7 @@ class Connection:
                 return
             if self.awaits_answer or not framing.has_begun:
                 break
-            if now_ms() > until_ms:
+            if self._host.now_ms() > until_ms:
                 self._defer()
                 break
         if framing.hold():

@@ -53,6 +53,7 @@ class Host:
     ) -> None:
         """`stop_at_once` ends the process: a failed flush leaves nothing else to do."""
         self.node = node
+        self.now_ms, self.wall_ms = now_ms, wall_ms
         self.limits = limits = node.config.limits
         self.log = log
         self.receive_view = memoryview(bytearray(RECEIVE_BYTES))
@@ -78,7 +79,7 @@ class Host:
 
     def accepted(self, sock: socket.socket, address: tuple[str, int], listener: str) -> None:
         """Take over a new socket, or close it with a log line."""
-        now = now_ms()
+        now = self.now_ms()
         self._opened += 1
         peer = Peer(self._opened, address[0], address[1], listener)
         refused = "stopping" if self.is_stopping else self._quotas.admit(peer.client_host, now)
@@ -93,7 +94,7 @@ class Host:
         self.watch_reads(connection, True)
 
     def _readable(self, connection: Connection) -> None:
-        connection.on_readable(now_ms())
+        connection.on_readable(self.now_ms())
         if len(self._dirty) >= _ANSWERS_TOGETHER:
             self._finish_wake_up()
         elif not self._is_settling:
@@ -105,7 +106,7 @@ class Host:
         self._finish_wake_up()
 
     def _writable(self, connection: Connection) -> None:
-        connection.last_active_ms = now_ms()
+        connection.last_active_ms = self.now_ms()
         connection.settle()
         self._finish_wake_up()
 
@@ -133,7 +134,7 @@ class Host:
     def drop(self, connection: Connection, rejection: Rejection | None = None) -> None:
         """Close and forget a connection; a rejection becomes a log line."""
         if rejection is not None:
-            self.log.rejected(connection.peer, rejection, now_ms())
+            self.log.rejected(connection.peer, rejection, self.now_ms())
         if self.connections.pop(connection.peer.connection_id, None) is None:
             return
         connection.close()
@@ -150,13 +151,13 @@ class Host:
 
     def deliver(self, connection: Connection, frame: bytearray) -> None:
         """Hand a frame to the node and carry out what it asks for."""
-        self.node.receive(connection.peer, frame, connection.last_active_ms, wall_ms())
+        self.node.receive(connection.peer, frame, connection.last_active_ms, self.wall_ms())
         self._drain()
 
     def tick(self) -> None:
         """Let the node act on time."""
         self._timer, self._timer_ms = None, -1
-        self.node.tick(now_ms(), wall_ms())
+        self.node.tick(self.now_ms(), self.wall_ms())
         self.settle_all()
 
     def settle_all(self) -> None:
@@ -226,7 +227,7 @@ class Host:
         if deadline is not None and (self._timer is None or deadline < self._timer_ms):
             if self._timer is not None:
                 self._timer.cancel()
-            delay_ms = max(0, deadline - now_ms())
+            delay_ms = max(0, deadline - self.now_ms())
             self._timer_ms = deadline
             self._timer = self._loop.call_later(delay_ms / 1000, self.tick)
 
@@ -243,14 +244,14 @@ class Host:
         if failure is not None:
             self._stop_at_once(str(failure))
             return
-        self.node.flushed(flush_id, now_ms())
+        self.node.flushed(flush_id, self.now_ms())
         self.settle_all()
 
     # -- time limits -----------------------------------------------------------------------------
 
     def _sweep(self) -> None:
         """Close the idle, the silent and the slow."""
-        now = now_ms()
+        now = self.now_ms()
         for connection_id, connection in list(self.connections.items()):
             if connection.awaits_answer or self.memory.is_starved(connection_id):
                 continue

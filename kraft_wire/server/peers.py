@@ -27,8 +27,8 @@ class Links:
         """`settle` carries out what the node asks for when it has heard of something."""
         self.node = node
         self.limits = limits
-        self.settle = settle
-        self.report = report
+        self.settle, self.report = settle, report
+        self.now_ms, self.wall_ms = now_ms, wall_ms
         self.by_id: dict[int, _Link] = {}
 
     def carry_out(
@@ -71,7 +71,7 @@ class _Link(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)  # uvloop's is one by its methods only
         if self.link_id in self.links.by_id:
-            self.links.node.link_up(self.link_id, now_ms())
+            self.links.node.link_up(self.link_id, self.links.now_ms())
             self.links.settle()
         else:
             self.transport.abort()
@@ -80,7 +80,8 @@ class _Link(asyncio.Protocol):
         try:
             for frame in self.reader.feed(data):
                 if self.link_id in self.links.by_id:  # or the frame before made the node leave
-                    self.links.node.link_frame(self.link_id, frame, now_ms(), wall_ms())
+                    now, wall = self.links.now_ms(), self.links.wall_ms()
+                    self.links.node.link_frame(self.link_id, frame, now, wall)
                     self.links.settle()
             self.reader.feed(b"")  # a length behind the frames that is refused
         except MalformedFrame as problem:
@@ -90,7 +91,7 @@ class _Link(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         if self.links.by_id.pop(self.link_id, None) is not None:
             self.abort()
-            self.links.node.link_down(self.link_id, now_ms())
+            self.links.node.link_down(self.link_id, self.links.now_ms())
             self.links.settle()
 
     def send(self, output: SendBytes) -> None:

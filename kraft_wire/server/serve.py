@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 
 from kraft_wire.node.config.node_config import Listener
 from kraft_wire.node.node import Node
-from kraft_wire.server.clock import now_ms
 from kraft_wire.server.host import Host
 from kraft_wire.server.process import ServerProcess
 
@@ -30,12 +29,11 @@ class Serving:
         node: Node,
         sockets: list[tuple[Listener, socket.socket]],
         process: ServerProcess,
+        host: Callable[..., Host] = Host,
     ) -> None:
-        self._node = node
-        self._process = process
-        self._sockets = sockets
+        self._node, self._process, self._sockets = node, process, sockets
         self.loop = process.new_loop(self._stop)
-        self.host = Host(node, self.loop, process.log, process.break_off)
+        self.host = host(node, self.loop, process.log, process.break_off)
 
     def listen(self, ready: Callable[[], None]) -> None:
         """Let the quorum's peers connect, clients once the node says so; then call `ready`."""
@@ -82,7 +80,7 @@ class Serving:
     # -- stopping --------------------------------------------------------------------------------
 
     def _stop(self) -> None:
-        self._node.begin_stop(now_ms())
+        self._node.begin_stop(self.host.now_ms())
         self._leave()
 
     def _leave(self) -> None:

@@ -109,6 +109,7 @@ class _OsFile:
         try:
             os.fdatasync(self._descriptor)
         except OSError as error:
+            # Non-obvious 17: a second fsync proves nothing.
             self._poisoned = error.strerror or str(error)
             raise FsyncFailed(self.path, self._poisoned) from error
 
@@ -215,6 +216,7 @@ class OsFileSystem:
         except FileNotFoundError:
             return
         except OSError as error:
+            # Non-obvious 30: what gives room back never ends in DiskFull.
             raise _mapped(error, "unlink", path, gives_back=True) from error
 
     def remove_directory(self, path: str) -> None:

@@ -1,8 +1,9 @@
 """A mutant as the campaign runs it: its sources, and who covers the lines that it changes.
 
 Drawn at random, or from the catalogue. A line of a function is covered by what runs its block. A
-module's or a class's own line runs at import: it is covered by what runs functions that mention the
-names that it binds, or by what runs anything of the module where nobody does.
+module's or a class's own line runs at import: it is covered by the module's own tests and by what
+runs functions that mention the names that it binds, or by what runs anything of the module where
+nobody does.
 """
 
 import ast
@@ -79,7 +80,10 @@ def covering(candidate: Candidate, known: CoverageMap) -> list[Judge]:
             if function:
                 judges = known.covering(path, function, block)
             else:
-                judges = _users(path, line, known) or known.covering(path, "", None)
+                users = _users(path, line, known)
+                judges = (
+                    [*users, *known.own_tests(path)] if users else known.covering(path, "", None)
+                )
             found |= {one.name: one for one in judges}
     return list(found.values())
 
@@ -129,9 +133,16 @@ def _users(path: str, line: int, known: CoverageMap) -> list[Judge]:
     """Return who runs functions that mention a name that a line outside of functions binds."""
     names = set(_bound(_tree(path).body, line))
     found: dict[str, Judge] = {}
-    for where, function in {one for name in names for one in _mentions().get(name, ())}:
+    for where, function in {one for name in names for one in _mentioning(path, name)}:
         found |= {one.name: one for one in known.covering(where, function, None)}
     return list(found.values())
+
+
+def _mentioning(path: str, name: str) -> set[tuple[str, str]]:
+    """Return the functions that mention a name; a private one is its module's own."""
+    found = _mentions().get(name, set())
+    own = {one for one in found if one[0] == path}
+    return own if name.startswith("_") and own else found
 
 
 def _bound(body: list[ast.stmt], line: int) -> Iterator[str]:

@@ -85,19 +85,21 @@ class CoverageMap:
     def covering(self, path: str, function: str, block: Block | None) -> list[Judge]:
         """Return who runs a block, or any block of a function that was edited or has none.
 
-        What runs at import is covered by the tests that are named for the module, and by all where
-        nothing runs it later.
+        What runs at import is covered by the module's own tests, and by all where nothing runs it
+        later.
         """
-        own = f"/test_{Path(path).stem}.py::"
         wanted = {
             name: self._mask(table, path, function, block) for name, table in self._tables.items()
         }
-        found = [
-            row[0]
-            for row in self._rows
-            if row[2] & wanted[row[1]] or (row[3] & wanted[row[1]] and own in row[0].name)
-        ]
-        return found or [row[0] for row in self._rows if row[3] & wanted[row[1]]]
+        found = {row[0].name: row[0] for row in self._rows if row[2] & wanted[row[1]]}
+        importing = [row[0] for row in self._rows if row[3] & wanted[row[1]]]
+        found |= {one.name: one for one in _own_tests(path, importing)}
+        return list(found.values()) or importing
+
+    def own_tests(self, path: str) -> list[Judge]:
+        """Return the tests of a module that import it."""
+        wanted = {name: self._mask(table, path, "", None) for name, table in self._tables.items()}
+        return _own_tests(path, [row[0] for row in self._rows if row[3] & wanted[row[1]]])
 
     @staticmethod
     def _mask(
@@ -136,6 +138,13 @@ class CoverageMap:
                         str(row["test"]), seconds, hits.bit_count(), str(row.get("trace", ""))
                     )
                     self._rows.append((judge, str(head["table"]), hits, at_import))
+
+
+def _own_tests(path: str, tests: Sequence[Judge]) -> list[Judge]:
+    """Return those that are named for a module, or else those of its package."""
+    package = path.split("/")[1]
+    named = [one for one in tests if f"/test_{Path(path).stem}.py::" in one.name]
+    return named or [one for one in tests if one.name.startswith(f"tests/{package}/")]
 
 
 def build(say: Callable[[str], None], only: Sequence[str] = (), folder: Path = FOLDER) -> None:

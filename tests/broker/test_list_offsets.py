@@ -89,6 +89,17 @@ def test_special_time_is_refused_before_its_version(
     assert (before.error_code, since.error_code) == (E.UNSUPPORTED_VERSION, E.NONE)
 
 
+def test_largest_time_of_a_record_that_is_not_committed_is_told_to_nobody() -> None:
+    """KIP-734 asks the whole log, and a consumer is told what it may read."""
+    leading = Leading(partition_image(0, replicas=(1, 2)))
+    leading.produce(time_ms=100, acks=1)
+    assert shown(ask(leading, at(MAX_TIMESTAMP))[0]) == NOTHING
+    leading.fetch(1)
+    leading.produce(time_ms=200, acks=1)
+    assert shown(ask(leading, at(MAX_TIMESTAMP))[0]) == NOTHING
+    assert shown(ask(leading, at(MAX_TIMESTAMP), replica_id=-2)[0]) == (E.NONE, 200, 1, 0)
+
+
 def test_leader_epoch_is_told_since_version_4(leading: Leading) -> None:
     epochs = [ask(leading, at(EARLIEST), version=version)[0].leader_epoch for version in (3, 4)]
     assert epochs == [-1, 0]

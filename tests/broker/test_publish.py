@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from random import Random
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, cast
 
 import pytest
@@ -166,10 +166,37 @@ def test_deltas_of_a_log_give_the_state_that_whole_scans_give(seed: int) -> None
     assert most >= PARTITIONS, "the history led to something"
 
 
+MONITORING: Any = getattr(sys, "monitoring", None)
+"""From Python 3.12 on, where a trace function that is set late misses instructions."""
+TOOL_ID = 4
+
+
 @contextmanager
 def counted() -> Iterator[list[int]]:
     """Count what Python executes meanwhile, instruction by instruction."""
-    executed, before = [0], sys.gettrace()
+    executed = [0]
+    with counted_by_monitoring(executed) if MONITORING else counted_by_tracing(executed):
+        yield executed
+
+
+@contextmanager
+def counted_by_monitoring(executed: list[int]) -> Iterator[None]:
+    def instruction(code: CodeType, offset: int) -> None:
+        executed[0] += 1
+
+    MONITORING.use_tool_id(TOOL_ID, "instructions")
+    MONITORING.register_callback(TOOL_ID, MONITORING.events.INSTRUCTION, instruction)
+    MONITORING.set_events(TOOL_ID, MONITORING.events.INSTRUCTION)
+    try:
+        yield
+    finally:
+        MONITORING.set_events(TOOL_ID, 0)
+        MONITORING.free_tool_id(TOOL_ID)
+
+
+@contextmanager
+def counted_by_tracing(executed: list[int]) -> Iterator[None]:
+    before = sys.gettrace()
 
     def trace(frame: FrameType, event: str, _: object) -> Any:
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
@@ -178,7 +205,7 @@ def counted() -> Iterator[list[int]]:
 
     sys.settrace(trace)
     try:
-        yield executed
+        yield
     finally:
         sys.settrace(before)
 

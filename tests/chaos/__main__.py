@@ -19,9 +19,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from tests.chaos import network
+from kraft_wire.cli.cluster.network import missing
 from tests.chaos.campaign import Campaign, Outcome
 from tests.chaos.failover import compared, percentile
+from tests.chaos.network import Network
 from tests.chaos.quorum import NODES
 from tests.chaos.verdict import Verdict, judge
 from tests.judges import missing_programs, not_run_reason
@@ -36,11 +37,11 @@ def say(line: str) -> None:
 
 def chaos(home: Path, arguments: argparse.Namespace) -> tuple[Outcome, Verdict]:
     """Run the cycles and judge them."""
-    why = "asked for" if arguments.no_network else network.missing()
+    why = "asked for" if arguments.no_network else missing()
     with ExitStack() as stack:
         net = None
         if why is None:
-            net = stack.enter_context(network.Network(NODES))
+            net = stack.enter_context(Network(NODES))
         else:
             say(f"no partitions, kills and pauses only: {why}")
         campaign = Campaign(home, net, arguments.seed, say)

@@ -209,6 +209,18 @@ def broker_whose_heartbeats_get_lost_is_fenced(apart: ClusterCommand) -> None:
         (("--apache-controllers", "4"), "--apache-controllers 4: there are only 3 controllers"),
         (("--feature", "x=1"), "--feature: Unsupported feature: x."),
         (
+            ("--feature", "x"),
+            "--feature: Can't parse feature=level string x: equals sign not found.",
+        ),
+        (
+            ("--feature", "x=one"),
+            "--feature: Can't parse feature=level string x=one: unable to parse one as a short.",
+        ),
+        (
+            ("--feature", "x=32768"),
+            "--feature: Can't parse feature=level string x=32768: unable to parse 32768",
+        ),
+        (
             ("--brokers", "1", "--feature", "group.version=1"),
             "--feature: feature group.version is not served by brokers of ours",
         ),

@@ -45,7 +45,7 @@ def test_network_that_is_taken_away_leaves_no_node_running_and_no_cut_unknown(
         apart.until(lambda: sum("started" in line for line in apart.news) == 2)
         state = ClusterFiles(apart.directory).load()
         assert state is not None
-        *_, gone = ClusterNetwork(state).command(1, [])
+        *_, gone = ClusterNetwork.of(state).command(1, [])
         subprocess.run(["ip", "netns", "del", gone], check=True)
         cut = apart.run("partition", "2", "--from", "1")
         assert (cut.returncode, "Cannot open network namespace" in cut.stderr) == (2, True), cut

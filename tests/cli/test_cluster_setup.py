@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from kraft_wire.cli.cluster import setup
 from kraft_wire.cli.cluster.files import (
     APACHE,
     BROKER,
@@ -26,6 +27,7 @@ from kraft_wire.storage.os_files import OsFileSystem
 from kraft_wire.storage.snapshots.metadata_snapshot import list_snapshots
 
 FS = OsFileSystem()
+CONNECTION_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
 def voters_in(files: ClusterFiles, node_id: int) -> bool:
@@ -49,6 +51,26 @@ def test_controllers_begin_a_quorum_and_brokers_find_it(tmp_path: Path) -> None:
     ]
     assert len({meta.directory_id for meta in found if meta}) == 3
     assert files.load() == state
+
+
+@pytest.mark.skipif(not CONNECTION_PORTS.exists(), reason="not Linux")
+def test_ports_of_nodes_are_none_that_the_kernel_gives_to_connections(tmp_path: Path) -> None:
+    first = int(CONNECTION_PORTS.read_text().split()[0])
+    if first < 20_000:
+        pytest.skip("this machine leaves hardly any port to listeners")
+    state = make_cluster(ClusterFiles(tmp_path), ClusterPlan(controllers=3, brokers=3))
+    ports = [each.port for each in state.nodes.values()]
+    assert len(set(ports)) == 6
+    assert max(ports) < first, ports
+
+
+def test_ports_are_the_kernel_s_where_connections_may_have_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "range").write_text("1024\t65535\n")
+    monkeypatch.setattr(setup, "_CONNECTION_PORTS", tmp_path / "range")
+    state = make_cluster(ClusterFiles(tmp_path / "new"), ClusterPlan(controllers=2))
+    assert len({each.port for each in state.nodes.values()} - {0}) == 2
 
 
 def test_node_that_is_formatted_again_knows_no_voters(tmp_path: Path) -> None:

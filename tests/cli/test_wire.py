@@ -7,7 +7,9 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -15,13 +17,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from codegen.spec import COMMENT
 from kraft_wire.cli.wire import lines as wire_lines
 from kraft_wire.cli.wire.command import app
 from kraft_wire.cli.wire.lines import answer_decode, answer_encode
 from kraft_wire.cli.wire.pipe import LINE_BYTES_MAX, LineBuffer, pipe_lines
 from kraft_wire.wire.compression.codecs import Compression
 from kraft_wire.wire.frames_json import record_type_name
+from kraft_wire.wire.generated.messages import MESSAGES
 from tests.golden.vectors import CORPUS, read_vectors
+from tests.tidiness import CHECKOUT
 
 TOPIC_HEX = "01020004666f6f" + "00" * 17
 KEY_HEX = "00010001670001740000000100"
@@ -295,6 +300,42 @@ def test_schema_of_one_version_leaves_out_later_fields() -> None:
     ]
     assert names[0] < names[1]
     assert "kRaftVersion" not in names[0]
+
+
+RELEASE_SCHEMAS = [
+    path
+    for path in sorted((CHECKOUT / "schemas" / "messages").glob("*.json"))
+    if path.stem in MESSAGES
+]
+
+
+def read_schema(path: Path) -> dict[str, Any]:
+    """Read one of the release's own files, which have comments."""
+    found: dict[str, Any] = json.loads(COMMENT.sub("", path.read_text(encoding="utf-8")))
+    return found
+
+
+def field_facts(
+    fields: list[dict[str, Any]], shared: Mapping[str, list[dict[str, Any]]] = MappingProxyType({})
+) -> Iterator[tuple[object, ...]]:
+    for each in fields:
+        name = each["name"][0].lower() + each["name"][1:]
+        nullable, tagged = each.get("nullableVersions"), each.get("taggedVersions")
+        yield name, each["type"], each["versions"], nullable, each.get("tag"), tagged
+        below = each.get("fields") or shared.get(each["type"].removeprefix("[]"), [])
+        yield from field_facts(below, shared)
+
+
+@pytest.mark.parametrize("path", RELEASE_SCHEMAS, ids=lambda path: path.stem)
+def test_schema_as_json_is_what_the_release_says(path: Path) -> None:
+    theirs = read_schema(path)
+    shared = {each["name"]: each["fields"] for each in theirs.get("commonStructs", ())}
+    shown = runner.invoke(app, ["schema", theirs["name"], "--json"])
+    ours = json.loads(shown.output)
+    for key in ("name", "apiKey", "flexibleVersions"):
+        assert ours[key] == theirs.get(key), key
+    assert theirs["type"] in (ours["kind"], "header", "data")
+    assert list(field_facts(ours["fields"])) == list(field_facts(theirs["fields"], shared))
 
 
 def test_schema_of_an_unknown_message_or_version_is_refused() -> None:

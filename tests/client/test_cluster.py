@@ -167,3 +167,22 @@ def test_topic_is_waited_for_a_moment_and_made_only_when_asked() -> None:
         brokers.topic_errors = [ErrorCode.TOPIC_AUTHORIZATION_FAILED]
         with pytest.raises(ClusterRefused, match="TOPIC_AUTHORIZATION_FAILED"):
             brokers.partitions_of(["t"])
+
+
+RETRIABLE = (
+    *("UNKNOWN_TOPIC_OR_PARTITION", "LEADER_NOT_AVAILABLE", "NOT_LEADER_OR_FOLLOWER"),
+    *("REQUEST_TIMED_OUT", "REPLICA_NOT_AVAILABLE", "NETWORK_EXCEPTION"),
+    *("COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_ENOUGH_REPLICAS"),
+    *("NOT_ENOUGH_REPLICAS_AFTER_APPEND", "KAFKA_STORAGE_ERROR", "FENCED_LEADER_EPOCH"),
+    *("UNKNOWN_LEADER_EPOCH", "OFFSET_NOT_AVAILABLE", "UNKNOWN_TOPIC_ID"),
+    "INCONSISTENT_TOPIC_ID",
+)
+"""Marked as retriable by the protocol guide, of the errors that one partition may answer."""
+
+
+@pytest.mark.parametrize("name", RETRIABLE)
+def test_error_that_passes_is_asked_for_again(name: str) -> None:
+    brokers = Brokers()
+    brokers.errors = {B: [ErrorCode[name]] * 2}
+    with no_time():
+        assert brokers.offsets_at({B: EARLIEST_TIMESTAMP}) == {B: 8}

@@ -93,6 +93,13 @@ def test_names_with_numbers_that_kafka_cannot_have_are_passed_over(log_dir: Path
     assert [each.base_offset for each in found[2].segments] == [0, 10]
 
 
+@pytest.mark.parametrize("stem", ["a" * 20, "-" + "1" * 19, "٠" * 20, "²" * 20, "0" * 19, "0" * 21])
+def test_a_name_that_is_not_20_digits_is_no_segment(log_dir: Path, stem: str) -> None:
+    (log_dir / "orders-1" / f"{stem}.log").write_bytes(batches(0, 1))
+    found = list_partitions(OsFileSystem(), str(log_dir))
+    assert [each.base_offset for each in found[2].segments] == [0, 10]
+
+
 def test_names_that_no_text_can_hold_are_passed_over(log_dir: Path) -> None:
     for name in (b"caf\xe9-0", b"two\nlines-0"):
         os.mkdir(os.fsencode(log_dir) + b"/" + name)

@@ -55,3 +55,24 @@ def test_entry_is_accepted_with_every_code_that_kafka_has_and_no_other(field: st
         accepted += [code] * (response.results[0].error_code == ErrorCode.NONE)
     first = 3 if field == "resource_pattern_type" else 2
     assert accepted == list(range(first, last[field] + 1))
+
+
+def test_entries_that_one_change_cannot_hold_are_refused_and_the_others_made() -> None:
+    """KIP-868's bound of a change is 10,000 records; 4.3.1 answers the rest POLICY_VIOLATION."""
+    cluster = OneNodeCluster({AUTHORIZER_KEY: STANDARD_AUTHORIZER})
+    creations = [
+        AclCreation(
+            resource_type=2,
+            resource_name=str(number),
+            principal="User:u",
+            host="*",
+            operation=3,
+            permission_type=3,
+        )
+        for number in range(10_001)
+    ]
+    response = cluster.ask(CreateAclsRequest(creations=creations), 3)
+    assert isinstance(response, CreateAclsResponse)
+    codes = [each.error_code for each in response.results]
+    assert codes == [ErrorCode.NONE] * 10_000 + [ErrorCode.POLICY_VIOLATION]
+    assert len(cluster.loader.image.acls) == 10_000

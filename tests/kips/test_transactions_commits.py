@@ -6,9 +6,18 @@ import pytest
 
 from kraft_wire.broker.coordination.append_errors import coordinator_error
 from kraft_wire.broker.handlers.find_coordinator import handle
+from kraft_wire.broker.transactions.add_partitions import add_partitions
 from kraft_wire.broker.transactions.states import TransactionState
+from kraft_wire.model import TopicPartition
 from kraft_wire.wire.generated.error_code import ErrorCode as E
 from kraft_wire.wire.generated.find_coordinator import FindCoordinatorRequest
+from kraft_wire.wire.generated.write_txn_markers import (
+    WritableTxnMarkerPartitionResult,
+    WritableTxnMarkerResult,
+    WritableTxnMarkerTopicResult,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
 from tests.broker.small_broker import broker_image, context, image_of, partition_image, small_broker
 from tests.broker.transactions.scripted import FOREVER_MS, Scripted
 
@@ -172,3 +181,51 @@ def test_markers_wait_for_a_leader() -> None:
     (leader,) = scripted.markers.destinations
     assert leader == 2
     assert scripted.markers.deadline_ms() is None
+
+
+def test_markers_in_flight_follow_their_partition() -> None:
+    """TXN-MARK-10: a broker that is paused holds up nothing that others lead meanwhile."""
+    two = {"t": [partition_image(0, leader=2), partition_image(1, leader=2)]}
+    scripted = Scripted(image=image_of(two, [broker_image(2), broker_image(3)]))
+    producer = scripted.begin()
+    add_partitions(
+        *(scripted.shard, "tid", producer, {TopicPartition("t", 1): None}, 2, scripted.at),
+        scripted.answers.append,
+    )
+    scripted.end(producer)
+    paused = scripted.markers.destinations[2]
+    request = paused.request(1, 0)
+    assert isinstance(request, WriteTxnMarkersRequest)
+    moved = {"t": [partition_image(0, leader=3), partition_image(1, leader=-1)]}
+    scripted.image = image_of(moved, [broker_image(3)])
+    scripted.markers.metadata_changed(scripted.at)
+    other = scripted.markers.destinations[3].request(1, 0)
+    assert isinstance(other, WriteTxnMarkersRequest)
+    assert [each.partition_indexes for each in other.markers[0].topics] == [[0]]
+    scripted.markers.destinations[3].answered(marked(other), 0, 0)
+    entry = scripted.shard.ids["tid"]
+    assert list(entry.unmarked) == [TopicPartition("t", 1)]
+    paused.answered(marked(request), 0, 0)
+    assert entry.metadata.state is TransactionState.COMPLETE_COMMIT
+
+
+def marked(request: WriteTxnMarkersRequest) -> WriteTxnMarkersResponse:
+    """The response of a broker that has written everything."""
+    return WriteTxnMarkersResponse(
+        markers=[
+            WritableTxnMarkerResult(
+                producer_id=marker.producer_id,
+                topics=[
+                    WritableTxnMarkerTopicResult(
+                        name=topic.name,
+                        partitions=[
+                            WritableTxnMarkerPartitionResult(partition_index=each)
+                            for each in topic.partition_indexes
+                        ],
+                    )
+                    for topic in marker.topics
+                ],
+            )
+            for marker in request.markers
+        ]
+    )

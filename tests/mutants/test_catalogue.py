@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from kraft_wire.conformance.case import all_cases
 from kraft_wire.sim.crash.points import SCENARIOS
 from mutants import catalogue
 from mutants.__main__ import main
@@ -44,11 +45,13 @@ def test_mutant_applies_once_and_compiles(mutant: Mutant) -> None:
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda one: one.id)
 def test_what_must_kill_a_mutant_exists(mutant: Mutant) -> None:
     check = mutant.check
-    assert check.verb in ("sim", "node", "cluster", "crash", "flips", "test")
+    assert check.verb in ("sim", "node", "cluster", "crash", "flips", "conform", "test")
     assert bool(check.seeds) == (check.verb in ("sim", "node", "cluster"))
     assert bool(check.names) != bool(check.seeds)
     if check.verb == "crash":
         assert set(check.names) <= {scenario.name for scenario in SCENARIOS}
+    if check.verb == "conform":
+        assert set(check.names) <= {each.name for each in all_cases()}
     if check.verb == "test":
         assert all((CHECKOUT / name.split("::")[0]).exists() for name in check.names)
         assert not any("mutants" in name for name in check.names)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kraft_wire.model import Offset, StorageError, TopicPartition, Uuid
+from kraft_wire.node.disks.compaction import LogCleaner
 from kraft_wire.node.disks.log_store import NodeLogStore
 from kraft_wire.node.disks.maintenance import Maintenance
 from kraft_wire.settings.node_settings import NodeSettings
@@ -30,8 +31,11 @@ class Disk(SimFileSystem):
     """A disk that has no room for what is written to some paths."""
 
     full_paths: tuple[str, ...] = ()
+    broken_paths: tuple[str, ...] = ()
 
     def enter(self, operation: str, path: str) -> DiskFault | None:
+        if operation == "write" and any(part in path for part in self.broken_paths):
+            self.fault = (self.calls_count, DiskFault.EIO)
         if operation == "write" and any(part in path for part in self.full_paths):
             self.fault = (self.calls_count, DiskFault.ENOSPC)
         return super().enter(operation, path)
@@ -185,6 +189,25 @@ def test_a_full_directory_costs_one_attempt_a_call_and_other_directories_go_on()
     assert attempts == ["full0", "other"]
     cleaning.fs.full_paths = ("d0/full",)
     assert cleaning.tick() == ["other"]
+
+
+def test_a_directory_that_breaks_in_a_pass_is_left_alone_and_others_go_on() -> None:
+    cleaning = Cleaning(directories=2)
+    for at in range(3):
+        write(cleaning.log(f"broken{at}", 0), 9)
+    other = cleaning.log("other", 1)
+    write(other, 3)
+    other.roll(1)
+    cleaning.fs.broken_paths = ("d0/broken",)
+    attempts: list[str] = []
+
+    def failed(partition: TopicPartition, error: StorageError) -> None:
+        attempts.append(partition.topic)
+        cleaning.directories[0].offline = error
+
+    cleaner = LogCleaner(cleaning.fs, failed)
+    assert cleaner.run(cleaning.directories, WALL_MS)
+    assert (attempts, cleaning.offset("other")) == (["broken0"], 3)
 
 
 def test_unreadable_records_do_not_keep_others_from_being_compacted() -> None:

@@ -281,6 +281,13 @@ def test_one_peer_fills_no_log_with_its_mistakes() -> None:
         assert world.channels.deadline_ms() is None
         world.channels._peers[(2, ADDRESS)].rests_until_ms = 0
     assert len(world.lines) == 2, world.lines
+    for at_ms, lines in ((999, 2), (1_000, 3), (1_001, 3), (2_000, 4)):
+        link = world.connect(now_ms=at_ms)
+        world.outputs()
+        world.channels.link_frame(link, b"garbage!", at_ms)
+        world.outputs()
+        assert len(world.lines) == lines, at_ms
+        world.channels._peers[(2, ADDRESS)].rests_until_ms = 0
 
 
 # -- time --------------------------------------------------------------------------------------

@@ -29,7 +29,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from tests.chaos import network
+from kraft_wire.cli.cluster.network import missing
+from tests.chaos.network import Network
 from tests.judges import missing_programs, not_run_reason
 from tests.replicas.campaign import Campaign
 from tests.replicas.cluster import ids
@@ -45,9 +46,9 @@ def run(home: Path, arguments: argparse.Namespace) -> tuple[Campaign, Verdict]:
     console = Console(stderr=True, highlight=False)
     with ExitStack() as stack:
         net = None
-        why = "asked for" if arguments.no_network else network.missing()
+        why = "asked for" if arguments.no_network else missing()
         if layout.needs_network and why is None:
-            net = stack.enter_context(network.Network(ids(layout)))
+            net = stack.enter_context(Network(ids(layout)))
         elif layout.needs_network:
             console.print(f"no partitions, kills and pauses only: {why}")
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())

@@ -61,6 +61,7 @@ class Faults:
             each.resume()
         held_s = self._draw.uniform(*DEAD_S)
         if kind == "pause":
+            # Non-obvious 29: the kernel keeps the answer that was under way.
             held_s = self._paused_s(victims[0])
         names = [each.node_id for each in victims]
         return victims, held_s, f"{kind} {names}; {leads}"

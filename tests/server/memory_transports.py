@@ -12,6 +12,7 @@ from typing import Protocol, TypeAlias
 from kraft_wire.model import FileSlice
 from kraft_wire.node.limits import RequestMemory, ServerLimits
 from kraft_wire.node.outputs import Buffers, Peer, Rejection
+from kraft_wire.server.clock import now_ms
 from kraft_wire.server.connection import Connection
 from kraft_wire.server.transport import Transport
 from kraft_wire.wire.structs import Buffer
@@ -198,6 +199,7 @@ class Loop:
     """The host of one connection; `answer` makes each answer, at once or when `answer_all` runs."""
 
     def __init__(self, wire: Wire, answer: Answer) -> None:
+        self.now_ms = now_ms
         self.receive_view = memoryview(bytearray(64 * 1024))
         self.limits = ServerLimits()
         self.memory = RequestMemory(1 << 30)

@@ -114,8 +114,7 @@ class Stage:
 
     def overdue(self) -> str | None:
         assert self.judge.upkeep is not None
-        partition: Any = self.partition
-        return self.judge.upkeep.overdue(self.watch, partition)
+        return self.judge.upkeep.overdue(self.watch)
 
     def listed(self, asked: int, *answer: int) -> None:
         before = self.answers.place(NODE, self.truth)

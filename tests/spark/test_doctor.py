@@ -34,6 +34,7 @@ def test_java_before_seventeen_is_not_enough(tmp_path: Path, version: str, is_we
     home = fake_java(tmp_path / "java", version)
     (java, *_) = spark_doctor.needed(environment={"JAVA_HOME": home})
     assert (java.name, java.is_well) == ("java", is_well)
+    assert java.found.split()[0] == version.removeprefix("1.").split(".")[0]
 
 
 def test_machine_without_java_is_told_what_installs_it(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 import struct
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kraft_wire.model import Offset
 from kraft_wire.sim.disk.files import SimFileSystem
@@ -14,6 +16,7 @@ from kraft_wire.storage.producers.producer_state import (
     SequenceVerdict,
     read_marker,
 )
+from kraft_wire.storage.producers.replay import ProducerReplay
 from kraft_wire.storage.producers.snapshots import load_producers, snapshot_offsets
 from kraft_wire.wire.crc32c import crc32c
 from kraft_wire.wire.records.batch_builder import build_batch
@@ -243,3 +246,38 @@ def test_restart_restores_the_table_from_snapshot_or_log(damage: bool) -> None:
     assert snapshot_offsets(fs, DIRECTORY)[-1] <= 6
     assert verdict(again.producer_states, 6) is OK
     assert len(contents(again)) == 6
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([7, 8]), st.sampled_from(["plain", "settle", "txn", "commit"]))
+    )
+)
+def test_a_long_log_leaves_the_same_table_as_batch_by_batch(
+    steps: list[tuple[int, str]],
+) -> None:
+    one, other = ProducerStates(), ProducerStates()
+    replay = ProducerReplay(other)
+    sequences = {7: 0, 8: 0}
+    for offset, (producer_id, what) in enumerate(steps):
+        if what == "settle":
+            replay.settle()
+            continue
+        if what == "commit":
+            data = marker_bytes(offset, producer_id=producer_id, abort=False)
+        else:
+            data = batch_bytes(
+                offset,
+                producer_id=producer_id,
+                sequence=sequences[producer_id],
+                transactional=what == "txn",
+            )
+            sequences[producer_id] += 1
+        one.update(parsed(data))
+        replay.take(producer_id, memoryview(data), 0, len(data))
+    replay.settle()
+    for producer_id, sequence in sequences.items():
+        for asked in range(max(sequence - 7, 0), sequence + 2):
+            batch = parsed(batch_bytes(99, producer_id=producer_id, sequence=asked))
+            assert one.check(batch) == other.check(batch)
+    assert one.snapshot() == other.snapshot()

@@ -215,6 +215,8 @@ def test_walk_says_where_and_why_it_ends() -> None:
             with pytest.raises(BadBatch, match=reason) as bad:
                 list(walk(file, 0, len(content)))
             assert bad.value.position == at
+        with pytest.raises(BadBatch, match="within a header" if "no" in reason else reason):
+            find_frame(file, 0, len(content), Offset(9))
     file = disk(legacy + data).open("d/f")
     assert [frame.last_offset for frame in frames(file, 0, len(legacy + data))] == [5, 0, 1]
     assert find_frame(file, 0, len(legacy), Offset(5)) is not None
@@ -360,6 +362,21 @@ def test_preallocated_segment_is_trimmed_when_sealed() -> None:
     assert len(fs.read(segment.path)) == 900
     segment.seal()
     assert len(fs.read(segment.path)) == len(data)
+
+
+@pytest.mark.parametrize("count", [1, 5, 400])
+def test_what_was_just_appended_is_found_as_it_lies_in_the_file(count: int) -> None:
+    """The segment remembers the frames of recent appends; a walk over the file judges them."""
+    fs = disk()
+    segment = Segment.create(fs, "d", BASE, LogConfig(), 1)
+    for at in range(count):
+        data = batch_bytes(BASE + 2 * at, count=2, size=3, epoch=at % 7)
+        segment.append(data, [parsed(data)])
+    whole = fs.read(segment.path)
+    found = list(frames(fs.open(segment.path), 0, len(whole)))
+    assert [frame.leader_epoch for frame in found] == [at % 7 for at in range(count)]
+    assert [segment.locate(frame.base_offset) for frame in found] == found
+    assert [segment.locate(frame.last_offset) for frame in found] == found
 
 
 def test_segment_that_was_never_read_is_closed_without_touching_its_files() -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 import lz4.frame
 import zstandard
 
-from kraft_wire.wire.compression.lz4_frame import lz4_compress, lz4_compress_magic_0
+from kraft_wire.wire.compression.lz4_frame import lz4_compress, xxh32_short
 from kraft_wire.wire.compression.snappy_framing import snappy_compress, snappy_compress_raw
 from kraft_wire.wire.crc32c import crc32c
 from kraft_wire.wire.records.batch_builder import build_batch
@@ -262,6 +262,13 @@ def old_message(
     body += extra
     body = struct.pack(">I", zlib.crc32(body) if crc is None else crc) + body
     return struct.pack(">qi", offset, len(body)) + body
+
+
+def lz4_compress_magic_0(data: bytes) -> bytes:
+    """A frame with the header checksum of message format 0: over the magic number too."""
+    frame = bytearray(lz4_compress(data))
+    frame[6] = xxh32_short(bytes(frame[:6])) >> 8 & 0xFF
+    return bytes(frame)
 
 
 def _old_wrappers(magic: int, random_source: random.Random) -> Iterator[bytes]:

@@ -22,9 +22,10 @@ from kraft_wire.wire.compression.codecs import (
     compress,
     decompress,
 )
-from kraft_wire.wire.compression.lz4_frame import lz4_compress_magic_0, xxh32_short
+from kraft_wire.wire.compression.lz4_frame import xxh32_short
 from kraft_wire.wire.compression.snappy_framing import snappy_compress, snappy_compress_raw
 from kraft_wire.wire.records.corruption import CorruptRecordBatch, DecompressedTooLarge
+from tests.wire.odd_batches import lz4_compress_magic_0
 
 Codec = Callable[[bytes], bytes]
 

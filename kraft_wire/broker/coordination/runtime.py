@@ -245,6 +245,7 @@ class CoordinatorRuntime(Generic[_Shard]):
 
     def _finish(self, partition: int, loading: _Loading[_Shard], at: ClockReading) -> None:
         """Serve what was read, once the ISR has it: until then the next leader may not know it."""
+        # Non-obvious 26: the high watermark may lie below what was acknowledged.
         if self._log.high_watermark(partition) >= loading.next_offset:
             self._loaded(partition, loading, at)
             return

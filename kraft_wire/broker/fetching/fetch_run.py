@@ -8,10 +8,10 @@ which the session lists its partitions (KIP-227).
 Not here: sessions (`fetch_contexts`), the request as a whole and waiting (`handlers/fetch`).
 """
 
-from typing import Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, Protocol
 
-from kraft_wire.broker.broker import Broker
-from kraft_wire.broker.context import RequestContext
+from kraft_wire.broker.context import ReplyTo, RequestContext
 from kraft_wire.broker.fetching.fetch_contexts import FetchContext, ReadResult
 from kraft_wire.broker.fetching.fetch_session import (
     PartitionKey,
@@ -21,6 +21,8 @@ from kraft_wire.broker.fetching.fetch_session import (
 from kraft_wire.broker.metadata.metadata_cache import current_leader, no_replica_error
 from kraft_wire.broker.partition import Partition
 from kraft_wire.broker.ports import LogReadView
+from kraft_wire.broker.settings import BrokerSettings
+from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.model import ZERO_UUID, FileSlice, Offset, OffsetAndEpoch, StorageError
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import (
@@ -33,7 +35,11 @@ from kraft_wire.wire.generated.fetch import (
     NodeEndpoint,
     PartitionData,
 )
+from kraft_wire.wire.message import Message
 from kraft_wire.wire.runtime import new
+
+if TYPE_CHECKING:
+    from kraft_wire.broker.replication.leader_side import LeaderSide
 
 __all__ = ["FetchRun"]
 
@@ -43,9 +49,27 @@ _NO_RECORDS: Final = b""
 _NO_ERROR: Final = ErrorCode.NONE
 _FIRST_LEADER_VERSION: Final = 16
 _FIRST_READING_FROM_FOLLOWERS_VERSION: Final = 11
+# Non-obvious 11: sessions keep this order.
 _UNKNOWN_ERRORS: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 """Told behind all that was read, ids before partitions, which is Kafka's order."""
 _LEADER_ERRORS: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
+
+
+class FetchedBroker(Protocol):
+    """What a fetch reads of its broker, and where its answer goes."""
+
+    settings: BrokerSettings
+    image: MetadataImage
+    leading: "LeaderSide | None"
+
+    @property
+    def partitions(self) -> Mapping[tuple[str, int], Partition]:
+        """Those that have a log here."""
+        ...
+
+    def complete(self, reply_to: ReplyTo, response: Message) -> None:
+        """Answer a request that was parked."""
+        ...
 
 
 class FetchRun:
@@ -71,7 +95,7 @@ class FetchRun:
 
     def __init__(
         self,
-        broker: Broker,
+        broker: FetchedBroker,
         context: RequestContext,
         request: FetchRequest,
         fetch: FetchContext,
@@ -91,6 +115,7 @@ class FetchRun:
         self.max_bytes = max_bytes
         self.min_bytes = request.min_bytes if request.min_bytes < max_bytes else max_bytes
         """What satisfies the fetch: no more than the answer may carry, as in Kafka."""
+        # Non-obvious 25: a parked fetch that is read again has an old position.
         self.is_first = True
         """Whether this is the reading at which a follower says where its log ends."""
         self.rack = ""
@@ -161,6 +186,7 @@ class FetchRun:
             return self._error(wanted, missing)
         if wanted.topic_id not in (ZERO_UUID, partition.topic_id):
             # A session keeps the name of a topic that was deleted and created anew meanwhile.
+            # Non-obvious 2: the name may be that of a topic that was created again.
             return self._error(wanted, ErrorCode.INCONSISTENT_TOPIC_ID)
         error = self._access_error(partition, params.current_leader_epoch)
         if error is not _NO_ERROR:

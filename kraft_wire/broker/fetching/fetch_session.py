@@ -173,8 +173,10 @@ class WantedPartition:
         again even when nothing else about it has changed.
         """
         failed = data.error_code != NONE
+        # Non-obvious 4: else a partition that recovers unchanged is never listed.
         self.sent_high_watermark = INVALID_OFFSET if failed else data.high_watermark
         self.sent_log_start_offset = data.log_start_offset
+        # Non-obvious 3: no records may only mean that the byte limit was spent.
         self.is_drained = (
             not failed
             and self.params.fetch_offset == data.high_watermark

@@ -115,6 +115,7 @@ class FetchSessionShard:
         self._sessions[session.session_id] = session
         session.last_used_ms = now_ms
         size = len(session.partitions)
+        # Non-obvious 7: decided when the session is used, as in Kafka, and by no timer.
         is_old = now_ms - session.created_ms > self._eviction_ms
         if size == session.cached_size and is_old == session.is_old:
             return

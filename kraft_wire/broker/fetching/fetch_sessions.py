@@ -84,9 +84,11 @@ class FetchSessionCache:
         shards: int = SHARDS,
     ) -> None:
         assert slots >= 0, slots
+        # Non-obvious 12: slots bound no memory: one session may name any number.
         self._budget = PartitionBudget(partitions)
         self._shards = [
             FetchSessionShard(
+                # Non-obvious 6: clients see this rounding: 100 slots hold 96 sessions.
                 slots // shards,
                 max(1, number * IDS_PER_SHARD),
                 (number + 1) * IDS_PER_SHARD,
@@ -178,6 +180,7 @@ class FetchSessionCache:
             shard.touch(session, now_ms)
         else:
             shard.remove(session.session_id)
+        # Non-obvious 5: at acceptance, so that a retry beside a parked copy is refused.
         session.epoch = next_epoch(session.epoch)
         return IncrementalFetchContext(session, request.session_epoch, topic_names)
 

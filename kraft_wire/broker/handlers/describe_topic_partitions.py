@@ -133,6 +133,7 @@ class _Page:
             leader_epoch=view.leader_epoch,
             replica_nodes=list(view.replicas),
             isr_nodes=list(view.isr),
+            # Non-obvious 13: never null: the Java Admin does not look.
             eligible_leader_replicas=list(view.eligible_leader_replicas),
             last_known_elr=list(view.last_known_elr),
             offline_replicas=offline_replicas(self._broker.image, view, self._listener),

@@ -56,6 +56,7 @@ def handle(
         return _refused(request, context.api_version)
     replica_id, replica_epoch = _replica(request, context.api_version)
     is_follower = replica_id >= 0
+    # Non-obvious 14: below version 7 the defaults of the fields mean "no session".
     begun = broker.fetch_sessions.begin(
         request,
         context.api_version,

@@ -3,7 +3,8 @@
 Behaviour:   the transactional ids that this broker coordinates; filters must all hold, and names of
              states that do not exist are returned and match nothing
 Versions:    v1 duration (KIP-994) · v2 pattern of transactional ids (KIP-1152)
-Left out:    nothing
+Left out:    of the patterns' syntax (RE2) flags, Unicode classes and word boundaries: they count as
+             no valid pattern
 """
 
 from typing import TYPE_CHECKING

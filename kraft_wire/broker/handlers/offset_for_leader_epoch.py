@@ -72,9 +72,11 @@ def _refusal(
 def _end_of_epoch(partition: Partition, asked: OffsetForLeaderPartition) -> EpochEndOffset:
     """Answer by the log's epochs, with the leader's own on top, which may have no record yet."""
     epoch = asked.leader_epoch
+    # Non-obvious 9: a metadata log answers its end here.
     if epoch == _UNDEFINED or epoch > partition.leader_epoch:
         return EpochEndOffset(partition=asked.partition)
     if epoch == partition.leader_epoch:
+        # Non-obvious 10: no batch need carry this epoch yet.
         end = OffsetAndEpoch(partition.log_end_offset, partition.leader_epoch)
     else:
         end = partition.end_offset_for_epoch(LeaderEpoch(epoch))

@@ -61,6 +61,7 @@ class ProducerIds:
         self._registered_epoch = registered_epoch
         self._ask_controller = ask_controller
         self._complete = complete
+        # Non-obvious 8: never taken over from an earlier run: reuse would be a duplicate producer.
         self._left = range(0)
         self._next_block = range(0)
         self._asked_at_ms: int | None = None

@@ -241,7 +241,7 @@ class Fetcher:
         asked = self._session.session_partitions[followed.key]
         step = followed.fetched(asked, data, now_ms, wall_ms)
         if step is None:
-            # The leader believes that we know this now, and would not say it again.
+            # Non-obvious 28: the leader believes that we know this now, and would not say it again.
             self._session.start_over()
             return
         if data.error_code not in _EXPECTED_ERRORS and data.error_code != ErrorCode.NONE:

@@ -243,6 +243,7 @@ class FollowedPartition:
         has told them now, and does not say them again before they change.
         """
         log = self.partition.log
+        # Non-obvious 27: a cut may take an epoch and no record.
         before = (log.log_end_offset, log.epochs.latest)
         if diverging.end_offset < 0:
             return Next.REST

@@ -99,9 +99,11 @@ class Leadership:
         """
         assert view.leader == self.node_id, view
         is_new_epoch = view.leader_epoch > self.leader_epoch
+        # Non-obvious 24: this image must not end a change asked for since.
         if view.partition_epoch <= self.partition_epoch and not is_new_epoch:
             return False
         self.forget_members()
+        # Non-obvious 23: a follower may have cut its log under another leader since.
         known = {} if is_new_epoch else self.followers
         isr = tuple(view.isr)
         self.followers = {

@@ -8,6 +8,7 @@ committed data. What a partition answers decides about that partition alone.
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
+from functools import partial
 from typing import Final
 
 from kraft_wire.broker.coordination.clock_reading import ClockReading
@@ -118,6 +119,17 @@ class _Destination:
         """Return None: what waits here is sent at once."""
         return None
 
+    def take_moved(self, leads: Callable[[TopicPartition], bool]) -> list[_Marker]:
+        """Give up the markers in flight that another broker has to write now.
+
+        This broker may be paused, and the request timeout far away. Its response still counts for
+        the other markers of the request.
+        """
+        moved = [each for each in self.in_flight or () if not leads(each.partition)]
+        if moved:
+            self.in_flight = [each for each in self.in_flight or () if each not in moved]
+        return moved
+
 
 class MarkerSender:
     """All markers of a broker's coordinator, by the broker that is to write them."""
@@ -137,8 +149,9 @@ class MarkerSender:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a marker waits for a leader, or for its pause to end."""
-        return bool(self._resting) or any(each.queue for each in self._destinations.values())
+        """Whether a marker waits for a leader, for its pause to end, or for a response."""
+        destinations = self._destinations.values()
+        return bool(self._resting) or any(each.queue or each.in_flight for each in destinations)
 
     def send(self, markers: TransactionMarkers, at: ClockReading) -> None:
         """Send the markers of a transaction; without partitions it is complete at once."""
@@ -151,9 +164,10 @@ class MarkerSender:
         """Look for the leaders of all markers that wait, because the metadata have changed."""
         waiting = [marker for _, marker in self._resting]
         self._resting = []
-        for destination in self._destinations.values():
+        for broker_id, destination in self._destinations.items():
             waiting += destination.queue
             destination.queue = []
+            waiting += destination.take_moved(partial(self._leads, broker_id))
         self._route_all(waiting, at)
 
     def tick(self, at: ClockReading) -> None:
@@ -207,6 +221,11 @@ class MarkerSender:
             if destination is None:
                 destination = self._destinations[view.leader] = _Destination(self)
             destination.queue.append(marker)
+
+    def _leads(self, broker_id: int, partition: TopicPartition) -> bool:
+        topic = self._image().topic(partition.topic)
+        view = None if topic is None else topic.partitions.get(partition.partition)
+        return view is not None and view.leader in (broker_id, NO_REPLICA)
 
     def _done(self, marker: _Marker, at: ClockReading) -> None:
         """Take a partition off its transaction, which is complete with the last one."""

@@ -61,4 +61,4 @@ def _network(files: ClusterFiles, state: ClusterState) -> ClusterNetwork:
     why = missing()
     if why is not None:
         raise CannotRun(f"nobody can be cut off: {why}")
-    return ClusterNetwork(state)
+    return ClusterNetwork.of(state)

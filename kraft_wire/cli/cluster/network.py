@@ -56,11 +56,17 @@ def host_in(network: int, node_id: int) -> str:
 class ClusterNetwork:
     """The namespaces of one cluster."""
 
-    def __init__(self, state: ClusterState) -> None:
+    def __init__(self, cluster_id: str, network: int, node_ids: Iterable[int]) -> None:
+        """`network` is the third number of the addresses (`free_network`)."""
+        self._network = network
+        self._node_ids = list(node_ids)
+        self._name = f"kw{hashlib.sha256(cluster_id.encode()).hexdigest()[:6]}"
+
+    @classmethod
+    def of(cls, state: ClusterState) -> "ClusterNetwork":
+        """Return those of a cluster whose nodes have networks of their own."""
         assert state.network is not None, "the nodes share the machine's network"
-        self._network = state.network
-        self._node_ids = list(state.nodes)
-        self._name = f"kw{hashlib.sha256(state.cluster_id.encode()).hexdigest()[:6]}"
+        return cls(state.cluster_id, state.network, state.nodes)
 
     def command(self, node_id: int, command: list[str]) -> list[str]:
         """Return a command as it is run inside; the process that it becomes is the same."""

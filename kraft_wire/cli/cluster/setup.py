@@ -47,6 +47,12 @@ __all__ = [
 ]
 
 JARS_VARIABLE: Final = "KRAFT_WIRE_APACHE_JARS"
+_FIRST_PORT: Final = 10_000
+_CONNECTION_PORTS: Final = Path("/proc/sys/net/ipv4/ip_local_port_range")
+_CONNECTIONS_FROM: Final = 32_768
+"""Where Linux lets the ports of outgoing connections begin unless it is told otherwise."""
+_ROOM_MIN: Final = 1_000
+"""Fewer ports than that may all be taken."""
 _LISTENERS: Final = {CONTROLLER: "CONTROLLER", BROKER: "PLAINTEXT"}
 _COPIES_MAX: Final = 3
 """Replicas of a partition, where there are as many brokers; one of them may be missing."""
@@ -213,12 +219,31 @@ def _format(
 
 
 def _free_ports(count: int) -> list[int]:
-    """Return ports of 127.0.0.1 that are free now; all are held until all are chosen."""
-    probes = [socket.socket() for _ in range(count)]
+    """Return ports of 127.0.0.1 that are free now; all are held until all are chosen.
+
+    A node that was killed needs its port again when it starts, so that none should be one that the
+    kernel gives to connections.
+    """
+    probes: list[socket.socket] = []
     try:
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
+        while len(probes) < count:
+            probe = socket.socket()
+            probes.append(probe)
+            try:
+                probe.bind(("127.0.0.1", _drawn_port()))
+            except OSError:  # taken
+                probes.pop().close()
         return [probe.getsockname()[1] for probe in probes]
     finally:
         for probe in probes:
             probe.close()
+
+
+def _drawn_port() -> int:
+    """Draw a port below those of outgoing connections; 0, the kernel's choice, without room."""
+    try:
+        end = int(_CONNECTION_PORTS.read_text(encoding="ascii").split()[0])
+    except (OSError, ValueError, IndexError):
+        end = _CONNECTIONS_FROM
+    room = end - _FIRST_PORT
+    return _FIRST_PORT + SystemRandomSource().below(room) if room >= _ROOM_MIN else 0

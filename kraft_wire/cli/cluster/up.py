@@ -85,7 +85,7 @@ def _network(files: ClusterFiles, state: ClusterState) -> Iterator[ClusterNetwor
         raise CannotRun(f"the nodes of {files.directory} have networks of their own: {why}")
     for cut in files.cuts():
         files.cut(cut).unlink()
-    network = ClusterNetwork(state)
+    network = ClusterNetwork.of(state)
     try:
         network.make()
         yield network

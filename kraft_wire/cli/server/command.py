@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import field, replace
+from typing import TYPE_CHECKING
 
 from kraft_wire.cli.properties_file import UnreadableFile, read_properties
 from kraft_wire.cli.random_source import SystemRandomSource
@@ -27,10 +28,15 @@ from kraft_wire.node.disks.opening import StartError
 from kraft_wire.node.event_log import EventLog, Line
 from kraft_wire.node.node import Node
 from kraft_wire.server.clock import now_ms, wall_ms
+from kraft_wire.server.host import Host
 from kraft_wire.server.listening import bound_sockets
 from kraft_wire.server.process import ServerProcess, connections_possible
 from kraft_wire.server.serve import Serving
+from kraft_wire.storage.files import FileSystem
 from kraft_wire.storage.os_files import OsFileSystem
+
+if TYPE_CHECKING:
+    from kraft_wire.testing.observed_server import ObservedServer
 
 __all__ = ["USAGE", "run_server"]
 
@@ -45,11 +51,20 @@ Options:
   --data DIR            Short for log.dirs.
   --listen HOST:PORT    Listen there in plain text; port 0 takes a free one.
   --ready-file PATH     Write JSON with pid, node_id, cluster_id, listeners and
-                        log_dirs there, once ready.
+                        log_dirs there, once ready; remove it when stopped.
+
+Options for tests (docs/TESTING.md, docs/FAULTS.md):
+  --ephemeral           Keep all data in memory.
+  --faults FILE         Inject the faults of a file of rules (YAML or JSON).
+  --control HOST:PORT   Take rules over HTTP there; port 0 takes a free one.
+  --trace FILE          Append each request with its response as a line of JSON.
+
   --help                Show this message and exit.
 """
 
 _COULD_NOT_RUN = 2
+_FOR_TESTS = {"--faults": "faults_file", "--control": "control", "--trace": "trace_file"}
+_OPTIONS = ("--override", "--data", "--listen", "--ready-file", *_FOR_TESTS)
 
 
 class _UsageError(Exception):
@@ -63,6 +78,17 @@ class _Arguments:
     file: str | None = None
     overrides: list[tuple[str, Setting]] = field(default_factory=list)
     ready_file: str | None = None
+    is_ephemeral: bool = False
+    faults_file: str | None = None
+    control: str | None = None
+    trace_file: str | None = None
+    control_address: str = ""
+    """Where rules are taken, once that is known."""
+
+    @property
+    def is_observed(self) -> bool:
+        """Whether the server is one for tests."""
+        return self.is_ephemeral or any((self.faults_file, self.control, self.trace_file))
 
 
 def run_server(arguments: Sequence[str]) -> int:
@@ -87,9 +113,13 @@ def _serve(parsed: _Arguments, config: NodeConfig) -> None:
     process = ServerProcess()
     with bound_sockets(config.all_listeners) as sockets:
         config = config.with_ports({each.name: sock.getsockname()[1] for each, sock in sockets})
-        node = _open_node(config, process.log)
+        observed = _observed(parsed) if parsed.is_observed else None
+        fs = OsFileSystem() if observed is None or not parsed.is_ephemeral else observed.disk()
+        node = _open_node(config, fs, process.log)
         _take_away_ready_file(parsed.ready_file)
-        serving = Serving(node, sockets, process)
+        serving = Serving(node, sockets, process, Host if observed is None else observed.host)
+        if observed is not None and parsed.control is not None:
+            _serve_control(parsed, serving, observed)
         if config.metrics_port is not None:
             _serve_metrics(serving, config.all_listeners[0].host, config.metrics_port)
 
@@ -102,6 +132,22 @@ def _serve(parsed: _Arguments, config: NodeConfig) -> None:
 
         serving.listen(ready)
         serving.run()
+        _take_away_ready_file(parsed.ready_file)
+
+
+def _observed(parsed: _Arguments) -> "ObservedServer":
+    from kraft_wire.testing.observed_server import ObservedServer
+
+    return ObservedServer(parsed.faults_file, parsed.trace_file)
+
+
+def _serve_control(parsed: _Arguments, serving: Serving, observed: "ObservedServer") -> None:
+    from kraft_wire.testing.observed_server import open_control
+
+    assert parsed.control is not None, "asked for"
+    coroutine = open_control(observed.rules, parsed.control)
+    parsed.control_address = serving.loop.run_until_complete(coroutine)
+    serving.host.log.event("control", address=f"http://{parsed.control_address}/rules")
 
 
 def _parse(arguments: Sequence[str]) -> _Arguments:
@@ -114,19 +160,26 @@ def _parse(arguments: Sequence[str]) -> _Arguments:
                 raise _UsageError(f"{name!r} is one file too many")
             parsed.file = name + equals + value
             continue
-        if name not in ("--override", "--data", "--listen", "--ready-file"):
+        if name == "--ephemeral" and not equals:
+            parsed.is_ephemeral = True
+            continue
+        if name not in _OPTIONS:
             raise _UsageError(f"{name} is no option (see --help)")
         if not equals:
             if not rest:
                 raise _UsageError(f"{name} needs a value")
             value = rest.pop(0)
         _take_option(parsed, name, value)
+    if parsed.is_ephemeral and parsed.file is not None:
+        raise _UsageError("--ephemeral goes with --override, not with a file")
     return parsed
 
 
 def _take_option(parsed: _Arguments, name: str, value: str) -> None:
     if name == "--ready-file":
         parsed.ready_file = value
+    elif name in _FOR_TESTS:
+        setattr(parsed, _FOR_TESTS[name], value)
     elif name == "--data":
         parsed.overrides.append(("log.dirs", Setting(value, "--data")))
     elif name == "--listen":
@@ -141,12 +194,18 @@ def _take_option(parsed: _Arguments, name: str, value: str) -> None:
 def _load(parsed: _Arguments) -> NodeConfig:
     file = None if parsed.file is None else read_properties(parsed.file)
     name = parsed.file or "configuration"
+    if parsed.is_ephemeral:
+        from kraft_wire.testing.observed_server import EPHEMERAL_SETTINGS
+
+        settings = EPHEMERAL_SETTINGS.items()
+        own = [(key, Setting(value, "--ephemeral")) for key, value in settings]
+        parsed.overrides[:0] = own
     config = load_config(file, os.environ, parsed.overrides, file_name=name)
     return replace(config, connections_possible=connections_possible())
 
 
-def _open_node(config: NodeConfig, log: EventLog) -> Node:
-    """Put the node on the system's disk, clock and chance."""
+def _open_node(config: NodeConfig, fs: FileSystem, log: EventLog) -> Node:
+    """Put the node on a disk, the system's clock and chance."""
     for key in config.unknown_keys:
         log.event("unknown_config_key", key=key, action="ignored")
     _warn_of_no_protection(config, log)
@@ -154,7 +213,7 @@ def _open_node(config: NodeConfig, log: EventLog) -> Node:
     try:
         return Node(
             config,
-            OsFileSystem(),
+            fs,
             SystemRandomSource(),
             now_ms=now_ms(),
             wall_ms=wall_ms(),
@@ -196,8 +255,10 @@ def _announce(parsed: _Arguments, node: Node, config: NodeConfig) -> None:
     others = "".join(
         f", {each.name} on {each.advertised_host}:{each.advertised_port}" for each in listeners[1:]
     )
-    directories = ", ".join(config.log_dirs)
+    directories = "memory" if parsed.is_ephemeral else ", ".join(config.log_dirs)
     promise = "power loss" if node.flushes_every_append else "a killed process"
+    if parsed.is_ephemeral:
+        promise = "nothing"
     attempt = f"echo hello | kcat -b {address} -t test -P"
     if not config.is_broker:
         promise = "power loss, as metadata always does"
@@ -211,7 +272,7 @@ def _announce(parsed: _Arguments, node: Node, config: NodeConfig) -> None:
         )
         sys.stdout.flush()
     if parsed.ready_file is not None:
-        _write_ready_file(parsed.ready_file, _ready_facts(node, config))
+        _write_ready_file(parsed.ready_file, _ready_facts(parsed, node, config))
 
 
 def _check_ready_file(path: str | None) -> None:
@@ -247,7 +308,7 @@ def _write_ready_file(path: str, facts: str) -> None:
         raise StartError(f"--ready-file {path}: {error.strerror}") from error
 
 
-def _ready_facts(node: Node, config: NodeConfig) -> str:
+def _ready_facts(parsed: _Arguments, node: Node, config: NodeConfig) -> str:
     """Return what the ready file says, as one line of JSON."""
     facts = {
         "pid": os.getpid(),
@@ -258,4 +319,8 @@ def _ready_facts(node: Node, config: NodeConfig) -> str:
         },
         "log_dirs": [os.path.abspath(path) for path in config.log_dirs],
     }
+    if parsed.is_ephemeral:
+        facts["log_dirs"] = []
+    if parsed.control_address:
+        facts["control"] = parsed.control_address
     return json.dumps(facts) + "\n"

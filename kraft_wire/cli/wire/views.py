@@ -167,8 +167,9 @@ def _range_text(versions: Range) -> str:
 def _default_text(field: FieldTable) -> str:
     if field.default is None:
         return "null"
-    if field.kind == "uuid" and isinstance(field.default, bytes):
-        return uuid_to_text(Uuid(field.default))
+    if isinstance(field.default, bytes):
+        is_id = field.kind == "uuid"
+        return uuid_to_text(Uuid(field.default)) if is_id else field.default.hex()
     return "" if field.default == () else json.dumps(field.default)
 
 

@@ -83,6 +83,7 @@ def register(
         rack=request.rack,
         fenced=known.fenced if known and is_amended else True,
         in_controlled_shutdown=known.in_controlled_shutdown if known and is_amended else False,
+        # Non-obvious 22: an older level has no field for them.
         log_dirs=tuple(request.log_dirs) if level >= DIRECTORIES_FROM else (),
     )
     assert registered.broker_epoch <= controller.next_offset, registered

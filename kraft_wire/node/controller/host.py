@@ -48,7 +48,7 @@ AnswerTo: TypeAlias = ReplyTo | str
 _NOT_ACTIVE: Final = "No controller appears to be active on this node."
 _BEGINNING: Final = Offset(0)
 _AGAIN_AFTER_MS: Final = 1_000
-"""Pause after a step of ours for which the disk had no room."""
+"""Pause after a step of ours for which the disk had no room. Non-obvious 31: never due at once."""
 
 
 class _Waiting(NamedTuple):

@@ -151,6 +151,7 @@ class PeerChannels:
             return events + self._transmit(peer, asked)
         if not peer.link_id:
             self._open(peer, now_ms)
+        # Non-obvious 15: its epoch and offset may be over when it leaves.
         peer.waiting.append(asked)
         return events
 
@@ -178,6 +179,7 @@ class PeerChannels:
         if peer is None or peer.is_up:
             return []
         peer.is_up, peer.used_ms = True, now_ms
+        # Non-obvious 16: due although the owner may have nothing to send.
         self._ask_versions(peer, ApiVersionsRequest.MAX_VERSION)
         return []
 

@@ -88,6 +88,7 @@ class MetadataUpkeep:
     def snapshot_loaded(self, now_ms: int) -> None:
         """Count the interval from now: a fetched snapshot replaced the newest one."""
         assert now_ms >= self._taken_ms, (now_ms, self._taken_ms)
+        # Non-obvious 32: bytes count from it too, in `Committed`.
         self._taken_ms = now_ms
 
     # -- taking ----------------------------------------------------------------------------------

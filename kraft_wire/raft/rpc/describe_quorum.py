@@ -76,7 +76,7 @@ def _description(
         high_watermark=-1 if known is None else known,
         current_voters=_voter_states(quorum, event, leader, now_ms),
         observers=[
-            _state(quorum, event, progress, now_ms)
+            _state(event, progress, now_ms)
             for key, progress in sorted(leader.progress.items())
             if not voters.is_voter(key)
         ],
@@ -108,14 +108,12 @@ def _voter_states(
         if node.key.id == quorum.config.key.id and quorum.is_voter:
             end = quorum.log.log_end_offset
             progress = ReplicaProgress(node.key, end, now_ms, now_ms)
-        states.append(_state(quorum, event, progress, now_ms))
+        states.append(_state(event, progress, now_ms))
     assert len(states) == len(quorum.voters.latest)
     return states
 
 
-def _state(
-    quorum: Quorum, event: RequestReceived, progress: ReplicaProgress, now_ms: int
-) -> ReplicaState:
+def _state(event: RequestReceived, progress: ReplicaProgress, now_ms: int) -> ReplicaState:
     def time_of_day(at_ms: int | None) -> int:
         return -1 if at_ms is None else event.wall_ms - (now_ms - at_ms)
 

@@ -202,7 +202,9 @@ def _refuse(quorum: Quorum, event: RequestReceived, error: ErrorCode) -> None:
 
 def _answer_error(quorum: Quorum, event: RequestReceived, error: ErrorCode) -> None:
     assert error is not ErrorCode.NONE
-    quorum.effects.append(Reply(event.reply_to, _response(quorum, event, error)[0]))
+    response, partition = _response(quorum, event, error)
+    partition.high_watermark = _UNKNOWN
+    quorum.effects.append(Reply(event.reply_to, response))
 
 
 def _response(
@@ -253,6 +255,7 @@ def on_response(quorum: Quorum, sent: SendRequest, response: FetchResponse, now_
         set_aside(quorum, sent, Ignored.ROLE_CHANGED, now_ms)
         return
     assert isinstance(sent.request, FetchRequest), sent
+    # Non-obvious 18: after a truncation it speaks of another log.
     if not _asks_for_end(quorum, sent.request):
         set_aside(quorum, sent, Ignored.LATE_ANSWER, now_ms)
         return

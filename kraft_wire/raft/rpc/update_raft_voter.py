@@ -111,17 +111,17 @@ def _described(request: UpdateRaftVoterRequest) -> VoterNode:
 
 def _update(quorum: Quorum, leader: Leader, node: VoterNode, now_ms: int) -> ErrorCode:
     voters, level = quorum.voters.latest, quorum.voters.kraft_version
+    error = ErrorCode.NONE if level == 0 else uncommitted_error(quorum, leader)
+    if error is not ErrorCode.NONE:
+        return error
+    if not node.kraft_versions.includes(level):
+        return ErrorCode.INVALID_REQUEST
     if level == 0:
         if node.key.id not in voters.nodes:
             return ErrorCode.VOTER_NOT_FOUND
         leader.reported_nodes[node.key.id] = node
         note_contact(quorum, leader, node.key, now_ms)
         return ErrorCode.NONE
-    error = uncommitted_error(quorum, leader)
-    if error is not ErrorCode.NONE:
-        return error
-    if not node.kraft_versions.includes(level):
-        return ErrorCode.INVALID_REQUEST
     if not voters.is_voter(node.key):
         return ErrorCode.VOTER_NOT_FOUND
     if voters.nodes[node.key.id] != node:

@@ -224,7 +224,7 @@ class LogScenario:
     def verify(self, fs: SimFileSystem, ledger: object, is_ordered: bool) -> Outcome:
         assert isinstance(ledger, LogLedger), ledger
         outcome = Outcome([])
-        directory = self._recovered(fs, ledger, is_ordered, outcome)
+        directory = self._recovered(fs, is_ordered, outcome)
         log = directory.logs.get(PARTITION)
         if log is None:
             if ledger.exists and not outcome.violations:
@@ -242,9 +242,7 @@ class LogScenario:
         again.release()
         return outcome
 
-    def _recovered(
-        self, fs: SimFileSystem, ledger: LogLedger, is_ordered: bool, outcome: Outcome
-    ) -> LogDirectory:
+    def _recovered(self, fs: SimFileSystem, is_ordered: bool, outcome: Outcome) -> LogDirectory:
         """Start; where the log is refused, cut as an operator does, and start again."""
         directory = LogDirectory.open(fs, DISK)
         directory.load_logs(lambda _: self.config, 1)

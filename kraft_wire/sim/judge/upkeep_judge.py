@@ -181,13 +181,13 @@ class UpkeepJudge:
         """Tell which running broker has left undone what is due, None for none."""
         for machine in running(self.judge.stage.machines.values()):
             if machine.is_broker_only:
-                for watch, partition in self._ruled(machine):
-                    why = self.overdue(watch, partition)
+                for watch, _ in self._ruled(machine):
+                    why = self.overdue(watch)
                     if why is not None:
                         return f"{machine.id} {watch.truth.name}: {why}"
         return None
 
-    def overdue(self, watch: ReplicaWatch, partition: Partition) -> str | None:
+    def overdue(self, watch: ReplicaWatch) -> str | None:
         """Tell what a broker has left undone in one log, None for nothing."""
         rules = watch.truth.rules
         assert rules is not None, watch.truth.name

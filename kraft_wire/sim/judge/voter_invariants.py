@@ -71,6 +71,7 @@ class OneVoterChange(Signals):
     def appended(self, watch: NodeWatch, batch: SeenBatch, before: SeenBatch | None) -> None:
         if not batch.is_control:
             return
+        # Non-obvious 21: looked at after each control record, though memory has not changed.
         self._due[watch.id] = True
         if not isinstance(watch.role, Leader):
             return

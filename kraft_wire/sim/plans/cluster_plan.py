@@ -67,7 +67,7 @@ def drawn_cluster_plan(
         if rate:
             faults += _drawn_faults(stream(seed, "cluster faults", kind), kind, rate)
     faults.sort(key=lambda fault: fault.at_us)
-    habits = _gentle(drawn_habits(random), random)
+    habits = _gentle(drawn_habits(random))
     plan = Plan(seed=seed, setup=setup, habits=habits, faults=tuple(faults), events=events)
     return with_log_upkeep(plan) if has_upkeep else plan
 
@@ -117,7 +117,7 @@ def _drawn_workload(random: Random, brokers: int) -> Workload:
     )
 
 
-def _gentle(habits: Habits, random: Random) -> Habits:
+def _gentle(habits: Habits) -> Habits:
     """Keep wires fast enough for sessions of a second: slow ones are a fault."""
     return replace(habits, delay_most_us=min(habits.delay_most_us, 5_000))
 

@@ -76,6 +76,7 @@ def _limit(log: Log, dirty: list[Segment], wall_ms: int) -> Offset:
     That is the last stable offset, or the first dirty segment with a record younger than
     `min.compaction.lag.ms`. The active segment is not in `dirty`.
     """
+    # Non-obvious 33: a segment that reaches beyond is neither clean nor cleanable.
     limit = log.last_stable_offset
     lag_ms = log.config.min_compaction_lag_ms
     if lag_ms > 0:

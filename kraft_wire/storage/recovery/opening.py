@@ -190,6 +190,7 @@ def _read_anew(segments: Sequence[Segment]) -> None:
     for segment in segments:
         if segment.size_bytes:
             segment.file.fsync()
+            # Non-obvious 17: the pages of a failed fsync are clean, and on no disk.
             segment.file.forget_clean_pages()
             segment.size_bytes = segment.file.size_bytes()
 

@@ -16,7 +16,7 @@ import lz4.frame
 
 from kraft_wire.wire.records.corruption import CorruptRecordBatch, DecompressedTooLarge
 
-__all__ = ["lz4_compress", "lz4_compress_magic_0", "lz4_decompress", "xxh32_short"]
+__all__ = ["lz4_compress", "lz4_decompress", "xxh32_short"]
 
 Buffer = bytes | bytearray | memoryview
 
@@ -44,13 +44,6 @@ def lz4_compress(data: Buffer) -> bytes:
         data, block_size=_WRITTEN_BLOCK_SIZE_ID, block_linked=False, store_size=False
     )
     return frame
-
-
-def lz4_compress_magic_0(data: Buffer) -> bytes:
-    """Return the frame with the header checksum that message format 0 expects (tests only)."""
-    frame = bytearray(lz4_compress(data))
-    frame[_HEAD.size] = xxh32_short(bytes(frame[: _HEAD.size])) >> 8 & 0xFF
-    return bytes(frame)
 
 
 def lz4_decompress(data: Buffer, cap: int, *, check_header: bool = True) -> bytes:

@@ -197,6 +197,15 @@ def test_a_coordinator_that_resigns_answers_what_waits_and_returns_its_memory() 
     assert (counting.runtime.shard_of("a"), counting.memory.total_bytes) == (E.NOT_COORDINATOR, 0)
 
 
+def test_a_coordinator_that_leads_on_in_its_epoch_loads_nothing() -> None:
+    counting = Counting()
+    shard = counting.shard()
+    shard.count("a", counting.at)
+    counting.change(isr=(1,))
+    assert counting.shard() is shard
+    assert (shard.calls, shard.counts) == ([], {"a": 1})
+
+
 def test_a_new_coordinator_loads_its_log_to_the_end_and_serves_what_is_committed() -> None:
     counting = Counting()
     for _ in range(3):

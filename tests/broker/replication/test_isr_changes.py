@@ -4,6 +4,7 @@ import pytest
 
 from kraft_wire.wire.generated.alter_partition import BrokerState
 from kraft_wire.wire.generated.error_code import ErrorCode as E
+from kraft_wire.wire.generated.fetch import EpochEndOffset
 from tests.broker.replication.leading import LAG_MAX_MS, Leading
 from tests.broker.small_broker import broker_image, id_of, partition_image
 
@@ -379,3 +380,33 @@ def test_a_fetch_beyond_the_end_or_that_diverges_moves_nothing() -> None:
     assert leading.high_watermark == 0
     leading.fetch(5, last_fetched_epoch=0)
     assert leading.high_watermark == 5
+
+
+@pytest.mark.parametrize("leader_epoch", [-1, 3])
+@pytest.mark.parametrize("replica", [-1, 2])
+def test_the_epoch_of_the_last_record_alone_asks_for_a_look_at_divergence(
+    leader_epoch: int, replica: int
+) -> None:
+    """KIP-595: consumers and followers that do not know the leader's epoch are compared too."""
+    leading = Leading(partition_image(0, replicas=(1, 2), leader_epoch=3), written={0: 5})
+    leading.produce(acks=1)
+    found = [
+        leading.fetch(
+            6, replica=replica, leader_epoch=leader_epoch, last_fetched_epoch=last, rack="r"
+        ).fetched.diverging_epoch
+        for last in (0, -1)
+    ]
+    assert found == [EpochEndOffset(epoch=0, end_offset=5), None]
+
+
+def test_broker_0_is_a_follower_as_any_other() -> None:
+    """Ids of brokers begin with 0, and clients that are none say -1."""
+    leading = Leading(partition_image(0, replicas=(1, 0)))
+    leading.brokers[0] = broker_image(0)
+    leading.publish()
+    leading.produce(acks=1)
+    found = leading.fetch(0, replica=0).fetched
+    assert found.records, "it reads beyond the high watermark"
+    assert (found.high_watermark, leading.high_watermark) == (0, 0)
+    leading.fetch(1, replica=0)
+    assert leading.high_watermark == 1

@@ -52,10 +52,10 @@ def commits_and_aborts_of_version_5(door: Any, name: str) -> Iterator[Any]:
         former = (producer.id, producer.epoch)
         yield producer.end(commit=commit), producer.epoch
         yield done(lambda: producer.end(commit=commit, identity=former)), producer.epoch  # noqa: B023  # asked at once
-        yield done(lambda: producer.end(commit=not commit, identity=former)), producer.epoch  # noqa: B023
+        yield done(lambda: producer.end(commit=not commit, identity=former)), producer.epoch  # noqa: B023  # asked at once
         yield done(producer.commit), producer.epoch
         later = (producer.id, producer.epoch + 1)
-        yield done(lambda: producer.end(identity=later))  # noqa: B023
+        yield done(lambda: producer.end(identity=later))  # noqa: B023  # asked at once
     yield done(producer.abort), producer.epoch
     yield done(lambda: producer.end(identity=(producer.id + 1, producer.epoch)))
 
@@ -64,12 +64,12 @@ def commits_and_aborts_of_older_versions(door: Any, name: str) -> Iterator[Any]:
     producer = Producer(door, name)
     yield producer.init()
     for version in range(5):
-        yield done(lambda: producer.commit(version)), done(lambda: producer.abort(version))  # noqa: B023
-        yield done(lambda: producer.add(version % 4, version=min(version, 3)))  # noqa: B023
+        yield done(lambda: producer.commit(version)), done(lambda: producer.abort(version))  # noqa: B023  # asked at once
+        yield done(lambda: producer.add(version % 4, version=min(version, 3)))  # noqa: B023  # asked at once
         yield producer.abort(version), producer.epoch
-        yield done(lambda: producer.abort(version)), done(lambda: producer.commit(version))  # noqa: B023
+        yield done(lambda: producer.abort(version)), done(lambda: producer.commit(version))  # noqa: B023  # asked at once
         behind = (producer.id, producer.epoch - 1)
-        yield done(lambda: producer.end(version=version, identity=behind))  # noqa: B023
+        yield done(lambda: producer.end(version=version, identity=behind))  # noqa: B023  # asked at once
         yield Producer(door, name + "-absent").commit(version), Producer(door, "").commit(version)
 
 

@@ -206,6 +206,22 @@ def test_wrong_chunk_ends_the_transfer(response: FetchSnapshotResponse, reason: 
     assert small.role.transfer is None
 
 
+@pytest.mark.parametrize(
+    ("leader_id", "leader_epoch", "ignored"),
+    [(2, 2, {Ignored.STALE_EPOCH: 1}), (3, 4, {})],
+)
+def test_chunk_under_another_epoch_is_not_written(
+    leader_id: int, leader_epoch: int, ignored: dict[Ignored, int]
+) -> None:
+    """An older one is set aside; a newer one is learned, and nothing is wrong with it."""
+    small = transferring()
+    leader = SnapshotLeader(leader_id=leader_id, leader_epoch=leader_epoch)
+    small.answer(small.sent(FetchSnapshotRequest)[-1], chunk(0, b"abc", current_leader=leader))
+    assert not [e for e in small.effects if isinstance(e, AppendSnapshotChunk)]
+    assert small.quorum.ignored.counts() == ignored
+    assert small.quorum.epoch == max(3, leader_epoch)
+
+
 def test_position_out_of_range_keeps_the_partial_file() -> None:
     small = transferring()
     small.answer(small.sent(FetchSnapshotRequest)[-1], chunk(0, b"", error_code=99))

@@ -204,7 +204,7 @@ def _join_known(
             response.protocol_name, attempt.waiting.api_version
         )
         return response
-    _update(shard, group, member, attempt, at)
+    _update(shard, group, member, attempt)
     rebalance_or_complete_join(shard, group, at)
     return None
 
@@ -245,9 +245,7 @@ def _add_member(
     rebalance_or_complete_join(shard, group, at)
 
 
-def _update(
-    shard: GroupShard, group: ClassicGroup, member: Member, attempt: JoinAttempt, at: ClockReading
-) -> None:
+def _update(shard: GroupShard, group: ClassicGroup, member: Member, attempt: JoinAttempt) -> None:
     """Take over what the request says; an older parked request of the member is told to repeat."""
     superseded = JoinGroupResponse(
         error_code=ErrorCode.REBALANCE_IN_PROGRESS, member_id=member.member_id

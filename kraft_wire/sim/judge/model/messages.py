@@ -92,7 +92,7 @@ def of_request(request: wire.Message, config: RaftConfig) -> Message | None:
     """Return a request that a replica received."""
     if getattr(request, "cluster_id", None) not in (None, config.cluster_id):
         return None
-    found = of_sent(request, config.key.id, None)
+    found = of_sent(request, config.key.id)
     if found is None or found.epoch > _EPOCH_MAX:
         return None
     if isinstance(found, Fetch):
@@ -109,8 +109,8 @@ def of_request(request: wire.Message, config: RaftConfig) -> Message | None:
     return found
 
 
-def of_sent(request: wire.Message, target: int, own: Key | None) -> Message | None:
-    """Return a request as it stands; `own` is its sender where the request does not name it."""
+def of_sent(request: wire.Message, target: int) -> Message | None:
+    """Return a request as the model has it, None for one that it does not know."""
     match request:
         case VoteRequest():
             return _vote(request)

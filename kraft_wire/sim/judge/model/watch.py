@@ -355,7 +355,7 @@ class ModelWatch:
 
     def _remember(self, effect: SendRequest, own: Key) -> Message | None:
         """Note a request whose answer will be of interest, and return it."""
-        sent = messages.of_sent(effect.request, effect.node_id, own)
+        sent = messages.of_sent(effect.request, effect.node_id)
         quorum = self._replica.quorum
         until_ms = self._replica.stepped_ms + quorum.config.timing.request_timeout_ms
         if sent is not None:

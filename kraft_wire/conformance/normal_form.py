@@ -1,0 +1,169 @@
+"""The normal form of an exchange: its fields by path, without what no two brokers have in common.
+
+Ids, names and places are numbered by their first appearance in a row, so that a response that names
+another member or topic than before still differs. Times are reduced to their sign, texts of errors
+to their presence, and lists whose order means nothing are keyed. `normal_form.json` says which
+fields are which.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from importlib.resources import files
+from typing import Any, Final
+
+from kraft_wire.conformance.subject import name_mark
+from kraft_wire.conformance.verdict import Exchange
+from kraft_wire.wire.frame import FRAME_PREFIX_BYTES
+from kraft_wire.wire.generated.registry import request_class, response_class
+from kraft_wire.wire.header import parse_request_header, parse_response_header
+from kraft_wire.wire.message import MalformedMessage
+from kraft_wire.wire.structs import Struct
+
+__all__ = ["Fields", "NormalForm"]
+
+_RUN: Final = re.compile(r"conform-[0-9a-f]{8}-[0-9a-f]{6}")
+_ALIKE_EVERYWHERE: Final = (-1, 0, None, "", b"", bytes(16))
+
+_RECORDS: Final = ".records"
+"""In a request they hold producer ids, which differ."""
+
+Fields = dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    numbered: Mapping[str, str]
+    """By field: the kind of id that it holds; ids of a kind are numbered together."""
+    keyed: Mapping[str, str]
+    """By list: the field that tells its elements apart."""
+    listed: Mapping[str, str]
+    """By list: the field that names a thing of the cluster; those of other rows are left out."""
+    sign: tuple[str, ...]
+    presence: tuple[str, ...]
+    by_case: Mapping[str, tuple[str, ...]]
+    """By pattern of a case's name: fields of which only the sign is compared."""
+
+
+def _read_rules() -> _Rules:
+    text = files("kraft_wire.conformance").joinpath("normal_form.json").read_text("utf-8")
+    data = json.loads(text)
+    numbered = {field: kind for kind, fields in data["numbered"].items() for field in fields}
+    by_case = {pattern: tuple(fields) for pattern, fields in data["sign_by_case"].items()}
+    return _Rules(
+        numbered,
+        data["keyed"],
+        data["listed"],
+        tuple(data["sign"]),
+        tuple(data["presence"]),
+        by_case,
+    )
+
+
+_RULES: Final = _read_rules()
+
+
+class NormalForm:
+    """Normalizes the exchanges of one row, in their order."""
+
+    def __init__(self, case: str, version: int) -> None:
+        self._mark = name_mark(f"{case}/{version}")
+        self._asked = b""
+        self._seen: dict[str, dict[object, int]] = {}
+        self._sign = {
+            *_RULES.sign,
+            *(
+                field
+                for pattern, fields in _RULES.by_case.items()
+                if fnmatchcase(case, pattern)
+                for field in fields
+            ),
+        }
+
+    def of(self, exchange: Exchange) -> Fields:
+        """Return the fields of request and response; paths of the request begin with `request.`.
+
+        What cannot be decoded is one field with the reason.
+        """
+        self._asked = exchange.request
+        found = {
+            f"request.{path}": value
+            for path, value in self._request(exchange)
+            if not path.endswith(_RECORDS)
+        }
+        found.update(self._response(exchange))
+        return found
+
+    def _request(self, exchange: Exchange) -> Iterator[tuple[str, object]]:
+        frame = exchange.request[FRAME_PREFIX_BYTES:]
+        try:
+            _, at = parse_request_header(frame)
+            message, _ = request_class(exchange.api_key).decode(frame, exchange.version, at)
+        except (MalformedMessage, KeyError):
+            yield "(malformed)", True
+        else:
+            yield from self._fields(message, "")
+
+    def _response(self, exchange: Exchange) -> Iterator[tuple[str, object]]:
+        if exchange.response is None:
+            yield "(no response)", True
+            return
+        frame = exchange.response[FRAME_PREFIX_BYTES:]
+        try:
+            _, at = parse_response_header(frame, exchange.api_key, exchange.version)
+            message, _ = response_class(exchange.api_key).decode(frame, exchange.version, at)
+        except (MalformedMessage, KeyError) as error:
+            yield "(malformed)", str(error)
+        else:
+            yield from self._fields(message, "")
+
+    def _fields(self, struct: Struct, prefix: str) -> Iterator[tuple[str, object]]:
+        for name in struct.field_names:
+            value = getattr(struct, name)
+            if name == "unknown_tagged_fields":
+                continue
+            if isinstance(value, Struct):
+                yield from self._fields(value, f"{prefix}{name}.")
+            elif isinstance(value, list):
+                yield from self._list(self._own_of(struct, name, value), name, prefix + name)
+            else:
+                yield prefix + name, self._value(name, value)
+
+    def _list(self, values: list[object], name: str, path: str) -> Iterator[tuple[str, object]]:
+        key = _RULES.keyed.get(name)
+        if key is None or not all(isinstance(each, Struct) for each in values):
+            yield f"{path}.length", len(values)
+        for index, each in enumerate(values):
+            if not isinstance(each, Struct):
+                yield f"{path}[{index}]", self._value(name, each)
+                continue
+            label = index if key is None else self._value(key, getattr(each, key))
+            yield f"{path}[{label}]", "(an element)"
+            yield from self._fields(each, f"{path}[{label}].")
+
+    def _own_of(self, struct: Struct, field: str, values: list[Any]) -> list[Any]:
+        """Return what a list of the whole cluster has of this row, or of what was asked for."""
+        name = _RULES.listed.get(f"{type(struct).__name__}.{field}")
+        if name is None:
+            return values
+        return [each for each in values if self._is_own(getattr(each, name))]
+
+    def _is_own(self, name: str | None) -> bool:
+        return not name or self._mark in name or name.encode() in self._asked
+
+    def _value(self, name: str, value: object) -> object:
+        if isinstance(value, memoryview | bytearray):
+            value = bytes(value)
+        if name in self._sign and isinstance(value, int | float):
+            return (value > 0) - (value < 0)
+        if name in _RULES.presence:
+            return "(text)" if value else value
+        kind = _RULES.numbered.get(name)
+        if kind is not None and value not in _ALIKE_EVERYWHERE:
+            seen = self._seen.setdefault(kind, {})
+            return f"{kind} {seen.setdefault(value, len(seen) + 1)}"
+        if isinstance(value, str):
+            return _RUN.sub("conform", value)
+        return value

@@ -1,0 +1,18 @@
+"""One run of the whole suite for each make, shared by the tests that look at it."""
+
+import pytest
+
+from kraft_wire.conformance.verdict import Outcome
+from tests.conformance.judged_nodes import apache_node, judged, our_node
+
+
+@pytest.fixture(scope="session")
+def our_outcomes(tmp_path_factory: pytest.TempPathFactory) -> list[Outcome]:
+    with our_node(tmp_path_factory.mktemp("ours")) as node:
+        return judged(node, keeps_exchanges=True)
+
+
+@pytest.fixture(scope="session")
+def apache_outcomes(tmp_path_factory: pytest.TempPathFactory) -> list[Outcome]:
+    with apache_node(tmp_path_factory.mktemp("apache")) as node:
+        return judged(node, keeps_exchanges=True)

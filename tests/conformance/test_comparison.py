@@ -1,0 +1,114 @@
+"""Two brokers compared: what they do differently is found, and nothing else is."""
+
+import re
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from kraft_wire.conformance.case import all_cases
+from kraft_wire.conformance.command import app
+from kraft_wire.conformance.differences import Difference, differences
+from kraft_wire.conformance.profile import read_profile
+from kraft_wire.conformance.recording import Recording
+from kraft_wire.conformance.run import rows_of
+from kraft_wire.conformance.verdict import Outcome
+from tests.conformance.broken_broker import Relay
+from tests.conformance.recording import PROFILE, RECORDING
+from tests.conformance.test_suite import another_offset, server
+from tests.server_process import ServerProcess
+from tests.tidiness import CHECKOUT
+
+__all__ = ["server"]
+
+CASE = "list_offsets.latest/11"
+
+
+def recording_of(outcomes: Sequence[Outcome]) -> Recording:
+    return Recording.of(outcomes, "judged", PROFILE)
+
+
+def shown(found: Sequence[Difference]) -> list[str]:
+    return [f"{each.path}: {each.left} | {each.right} ({each.rows[0]})" for each in found]
+
+
+def listed() -> list[tuple[str, str]]:
+    """Return field and rows of DEVIATIONS.md's table as patterns; only `*` is a wildcard."""
+    text = (CHECKOUT / "docs" / "DEVIATIONS.md").read_text(encoding="utf-8")
+    table = text.partition("\n## On the wire\n")[2].partition("\n## ")[0]
+    found = re.findall(r"^\| `([^`]+)` \| `([^`]+)` \|", table, re.M)
+    return [(field.replace("[", "[[]"), rows) for field, rows in found]
+
+
+def is_listed(found: Difference, pattern: tuple[str, str]) -> bool:
+    field, rows = pattern
+    return fnmatchcase(found.path, field) and all(fnmatchcase(each, rows) for each in found.rows)
+
+
+def test_our_node_differs_from_recorded_apache_as_listed(our_outcomes: list[Outcome]) -> None:
+    found = differences(Recording.read(RECORDING), recording_of(our_outcomes))
+    patterns = listed()
+    assert (
+        shown([each for each in found if not any(is_listed(each, one) for one in patterns)]) == []
+    )
+    assert [one for one in patterns if not any(is_listed(each, one) for each in found)] == []
+
+
+@pytest.mark.java
+def test_apache_does_what_was_recorded(apache_outcomes: list[Outcome]) -> None:
+    found = differences(Recording.read(RECORDING), recording_of(apache_outcomes))
+    assert shown(found) == []
+
+
+def test_recording_has_every_row_of_its_profile() -> None:
+    """Otherwise `make record-apache` is due."""
+    recorded = [each.name for each in Recording.read(RECORDING).rows]
+    assert recorded == [each.name for each in rows_of(all_cases(), read_profile(PROFILE))]
+
+
+def test_compared_brokers_differ_in_the_field_that_one_changed(server: ServerProcess) -> None:
+    with Relay(server.bootstrap, another_offset) as relay:
+        options = ["--compare", server.bootstrap, relay.address, "--only", CASE]
+        done = CliRunner().invoke(app, options)
+    assert done.exit_code == 1
+    assert done.output.splitlines() == [
+        f"(verdict)  ({CASE})",
+        f"  {server.bootstrap}: passed",
+        f"  {relay.address}: failed",
+        f"ListOffsets topics[0].partitions[0].offset  ({CASE})",
+        f"  {server.bootstrap}: 3",
+        f"  {relay.address}: 4",
+        f"2 differences between {server.bootstrap} and {relay.address}",
+    ]
+
+
+def test_replay_judges_a_broker_against_what_another_answered(
+    server: ServerProcess, tmp_path: Path
+) -> None:
+    file = tmp_path / "recorded"
+    only = ["--only", CASE]
+    judged = ["--bootstrap-server", server.bootstrap]
+    assert CliRunner().invoke(app, [*judged, *only, "--record", str(file)]).exit_code == 0
+    replay = [*only, "--replay", str(file)]
+    assert CliRunner().invoke(app, [*judged, *replay]).exit_code == 0
+    with Relay(server.bootstrap, another_offset) as relay:
+        done = CliRunner().invoke(app, ["--bootstrap-server", relay.address, *replay])
+    assert done.exit_code == 1
+    assert "ListOffsets topics[0].partitions[0].offset" in done.output
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--compare", "127.0.0.1:1", "127.0.0.1:1"], "cannot connect to 127.0.0.1:1"),
+        (["--compare", "a:1", "b:1", "--replay", "file"], "--replay is one"),
+        (["--replay", str(CHECKOUT / "Makefile")], "is no recording"),
+    ],
+)
+def test_wrong_input_is_one_line_and_exit_code_2(options: list[str], words: str) -> None:
+    done = CliRunner().invoke(app, options)
+    assert done.exit_code == 2
+    (line,) = done.output.splitlines()
+    assert words in line
