@@ -236,6 +236,16 @@ def test_a_batch_overtakes_none_whose_verification_failed(broker: Transactional)
     assert errors_of(broker.send(version=11, sequence=6)) == [E.NONE]
 
 
+def test_a_plain_batch_overtakes_none_either(broker: Transactional) -> None:
+    """TXN-PROD-12: as 4.3.1 was seen to answer; other producers are not concerned."""
+    broker.send(version=11, sequence=5)
+    broker.answer(E.NOT_COORDINATOR)
+    plain = {"is_transactional": False, "transactional_id": None}
+    assert errors_of(broker.send(sequence=6, **plain)) == [E.OUT_OF_ORDER_SEQUENCE_NUMBER]
+    assert errors_of(broker.send(sequence=6, producer_id=11, **plain)) == [E.NONE]
+    assert errors_of(broker.send(sequence=5, **plain)) == [E.NONE]
+
+
 def test_a_newer_epoch_begins_its_own_order(broker: Transactional) -> None:
     """TXN-PROD-12: the lowest sequence is one epoch's."""
     broker.send(version=11, sequence=0)
