@@ -59,7 +59,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """Which requests a rule is about; None stands for any."""
+    """Which requests a rule selects; None selects any."""
 
     api: str | None = None
     versions: tuple[int, int] = _ANY_VERSION
@@ -82,7 +82,7 @@ class Selector:
         return self.topic is not None or self.partition is not None
 
     def takes(self, node_id: int, header: RequestHeader) -> bool:
-        """Whether a request is one of these, as far as its header tells."""
+        """Whether a request is one of these, judged by its header alone."""
         return (
             (self.api is None or key_of(self.api) == header.api_key)
             and self.versions[0] <= header.api_version <= self.versions[1]
