@@ -198,6 +198,7 @@ class LocalNode:
         for connection in list(host.connections.values()):
             host.drop(connection)
         host.stop()
+        host.is_over = True
 
     def _refuse_connections(self) -> None:
         """Bind new sockets that do not listen: nothing else gets the ports until a next start."""
