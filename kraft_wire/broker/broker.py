@@ -167,7 +167,21 @@ class Broker:
         if self._transactions is None:
             from kraft_wire.broker.transactions.assembly import transaction_coordinator
 
-            self._transactions = transaction_coordinator(self)
+            self._transactions = transaction_coordinator(
+                node_id=self.node_id,
+                settings=lambda: self.settings,
+                image=lambda: self.image,
+                partition=self.partition,
+                appended=self.appended,
+                flushed=self.flushed,
+                operations=self.produce_purgatory,
+                complete=self.complete,
+                ask_controller=self.ask_controller,
+                take_producer_id=self.producer_ids.take,
+                inter_broker_clients=self.inter_broker_clients,
+                now_ms=lambda: self._now_ms,
+                report=self.report,
+            )
             self.followers.append(self._transactions)
             self._transactions.follow(self.image.topic(TRANSACTION_TOPIC), self._now_ms)
         return self._transactions

@@ -13,18 +13,15 @@ The table is in memory only: a new leader asks again. Not here: the requests to 
 """
 
 from enum import Enum
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
-from kraft_wire.broker.ports import ProducerStateView, ProducerVerdict
+from kraft_wire.broker.ports import PartitionLog, ProducerStateView, ProducerVerdict
 from kraft_wire.broker.producing.append_validation import AppendOrigin
 from kraft_wire.broker.producing.transaction_marker import TransactionMarker
 from kraft_wire.frozen import frozen, slotted
 from kraft_wire.model import Offset
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.records.record_batch import TRANSACTIONAL_BIT, RecordBatch
-
-if TYPE_CHECKING:
-    from kraft_wire.broker.partition import Partition
 
 __all__ = [
     "NOT_REQUIRED",
@@ -145,8 +142,17 @@ class Verifications:
         del self._by_producer[producer_id]
 
 
+class VerifiedPartition(Protocol):
+    """What a verification needs of a `Partition`, which calls it for each transactional batch."""
+
+    log: PartitionLog
+    is_leader: bool
+    offline: bool
+    verifications: Verifications | None
+
+
 def begin_verification(
-    partition: "Partition", first: FirstBatch, now_ms: int, expiration_ms: int
+    partition: VerifiedPartition, first: FirstBatch, now_ms: int, expiration_ms: int
 ) -> Verification | ErrorCode | None:
     """Return the verification that an append needs; None if the transaction is open already.
 
@@ -168,7 +174,7 @@ def begin_verification(
 
 
 def check_transactional(
-    partition: "Partition",
+    partition: VerifiedPartition,
     batch: RecordBatch,
     origin: AppendOrigin,
     transaction: Verification | TransactionMarker | None,
@@ -208,7 +214,7 @@ def _overtakes(batch: RecordBatch, state: ProducerStateView | None, entry: Verif
     return entry.is_version_2 and batch.base_sequence != 0 and not has_batches
 
 
-def _check_marker(partition: "Partition", marker: TransactionMarker) -> ProducerVerdict:
+def _check_marker(partition: VerifiedPartition, marker: TransactionMarker) -> ProducerVerdict:
     """Judge a marker: its epoch by its transaction version, then its coordinator's epoch.
 
     Markers of version 2 have an epoch above the transaction's. A retried one has the epoch of the

@@ -1,65 +1,83 @@
 """Build the transaction coordinator of a broker from the parts of the broker that it uses."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
+from kraft_wire.broker.context import ReplyTo
 from kraft_wire.broker.coordination.commit_waits import CommitWaits
 from kraft_wire.broker.coordination.log import BrokerCoordinatorLog
 from kraft_wire.broker.coordination.topic import CoordinatorTopic, CoordinatorTopicCreation
 from kraft_wire.broker.inter_broker import InterBrokerClient
 from kraft_wire.broker.metadata.metadata_cache import TRANSACTION_TOPIC
+from kraft_wire.broker.partition import Partition
+from kraft_wire.broker.purgatory import DelayedOperationPurgatory
+from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.broker.transactions.coordinator import TransactionCoordinator
 from kraft_wire.broker.transactions.environment import TransactionEnvironment
 from kraft_wire.broker.transactions.markers import MarkerSender
 from kraft_wire.metadata.features import TRANSACTION_VERSION
+from kraft_wire.metadata.image import MetadataImage
+from kraft_wire.model import Offset, ReportEvent
 from kraft_wire.wire.compression.codecs import Compression
-
-if TYPE_CHECKING:
-    from kraft_wire.broker.broker import Broker
+from kraft_wire.wire.message import Message
 
 __all__ = ["transaction_coordinator"]
 
 
-def transaction_coordinator(broker: "Broker") -> TransactionCoordinator:
-    """Return a coordinator over the partitions of `__transaction_state` that a broker leads."""
+def transaction_coordinator(
+    *,
+    node_id: int,
+    settings: Callable[[], BrokerSettings],
+    image: Callable[[], MetadataImage],
+    partition: Callable[[str, int], Partition | None],
+    appended: Callable[[Partition], None],
+    flushed: Callable[[Mapping[tuple[str, int], Offset], int], None],
+    operations: DelayedOperationPurgatory,
+    complete: Callable[[ReplyTo, Message], None],
+    ask_controller: Callable[[Message, Callable[[Message], None]], None],
+    take_producer_id: Callable[[int], int | None],
+    inter_broker_clients: list[InterBrokerClient],
+    now_ms: Callable[[], int],
+    report: ReportEvent,
+) -> TransactionCoordinator:
+    """Return a coordinator over the partitions of `__transaction_state` that a broker leads.
+
+    The arguments are the broker's methods and attributes of these names; `inter_broker_clients`
+    gets the sender of markers. What waits for the ISR is parked in `operations`.
+    """
+    timeout_ms = settings().source.integer("request.timeout.ms")
     topic = CoordinatorTopic(
         name=TRANSACTION_TOPIC,
-        partition_count=lambda: broker.settings.transaction_state_log_num_partitions,
-        commit_timeout_ms=lambda: broker.settings.source.integer("request.timeout.ms"),
+        partition_count=lambda: settings().transaction_state_log_num_partitions,
+        commit_timeout_ms=lambda: settings().source.integer("request.timeout.ms"),
         clean_up_interval_ms=lambda: (
-            broker.settings.transaction_remove_expired_transaction_cleanup_interval_ms
+            settings().transaction_remove_expired_transaction_cleanup_interval_ms
         ),
     )
     log = BrokerCoordinatorLog(
-        partition=lambda number: broker.partition(TRANSACTION_TOPIC, number),
-        appended=broker.appended,
-        flushed=broker.flushed,
+        partition=lambda number: partition(TRANSACTION_TOPIC, number),
+        appended=appended,
+        flushed=flushed,
         compression=Compression.NONE,
     )
-    commits = CommitWaits(topic, broker.produce_purgatory, broker.complete, lambda: broker.now_ms)
-    markers = MarkerSender(lambda: broker.image, broker.report)
+
+    def leader_epoch(number: int) -> int:
+        led = partition(TRANSACTION_TOPIC, number)
+        assert led is not None, number
+        return led.leader_epoch
+
+    markers = MarkerSender(image, report)
     env = TransactionEnvironment(
-        settings=lambda: broker.settings,
-        transaction_version=lambda: broker.image.finalized_features.get(TRANSACTION_VERSION, 0),
-        take_producer_id=broker.producer_ids.take,
-        coordinator_epoch=lambda number: _leader_epoch(broker, number),
+        settings=settings,
+        transaction_version=lambda: image().finalized_features.get(TRANSACTION_VERSION, 0),
+        take_producer_id=take_producer_id,
+        coordinator_epoch=leader_epoch,
         markers=markers,
-        report=broker.report,
+        report=report,
     )
-    creation = CoordinatorTopicCreation(TRANSACTION_TOPIC, broker.ask_controller)
-    broker.inter_broker_clients.append(
-        InterBrokerClient(
-            f"broker-{broker.node_id}-txn-marker-sender",
-            broker.settings.source.integer("request.timeout.ms"),
-            lambda: markers.destinations,
-        )
+    client_id = f"broker-{node_id}-txn-marker-sender"
+    inter_broker_clients.append(
+        InterBrokerClient(client_id, timeout_ms, lambda: markers.destinations)
     )
-    return TransactionCoordinator(
-        broker.node_id, topic, log, commits, env, creation, broker.complete
-    )
-
-
-def _leader_epoch(broker: "Broker", number: int) -> int:
-    """Return the leader epoch under which this broker coordinates a partition."""
-    led = broker.partition(TRANSACTION_TOPIC, number)
-    assert led is not None, number
-    return led.leader_epoch
+    commits = CommitWaits(topic, operations, complete, now_ms)
+    creation = CoordinatorTopicCreation(TRANSACTION_TOPIC, ask_controller)
+    return TransactionCoordinator(node_id, topic, log, commits, env, creation, complete)

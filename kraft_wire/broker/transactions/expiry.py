@@ -1,17 +1,15 @@
 """What time does to transactional ids: open transactions time out, idle ids are removed."""
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kraft_wire.broker.coordination.clock_reading import ClockReading
 from kraft_wire.broker.coordination.log import CoordinatorRecord
 from kraft_wire.broker.transactions.fencing import abort_open_transaction
+from kraft_wire.broker.transactions.open_shard import OpenShard
 from kraft_wire.broker.transactions.records import transaction_tombstone
 from kraft_wire.broker.transactions.states import CAN_EXPIRE, TransactionState
 from kraft_wire.broker.transactions.transactional_id import TransactionalId
 from kraft_wire.wire.generated.error_code import ErrorCode
-
-if TYPE_CHECKING:
-    from kraft_wire.broker.transactions.shard import TransactionShard
 
 __all__ = ["abort_timed_out", "remove_expired"]
 
@@ -20,7 +18,7 @@ _NEVER_MS: Final = (1 << 31) - 1
 _BATCH_BYTES: Final = 64 << 10
 
 
-def abort_timed_out(shard: "TransactionShard", at: ClockReading) -> None:
+def abort_timed_out(shard: OpenShard, at: ClockReading) -> None:
     """Abort open transactions that are older than their timeout (KIP-98)."""
     for name in list(shard.ongoing):
         entry = shard.ids[name]
@@ -33,7 +31,7 @@ def abort_timed_out(shard: "TransactionShard", at: ClockReading) -> None:
             abort_open_transaction(shard, entry, at, _no_answer)
 
 
-def remove_expired(shard: "TransactionShard", at: ClockReading) -> None:
+def remove_expired(shard: OpenShard, at: ClockReading) -> None:
     """Write tombstones for ids without an open transaction that are idle for too long."""
     oldest_ms = at.wall_ms - shard.env.settings().transactional_id_expiration_ms
     batch: list[TransactionalId] = []
@@ -56,7 +54,7 @@ def remove_expired(shard: "TransactionShard", at: ClockReading) -> None:
 
 
 def _remove(
-    shard: "TransactionShard",
+    shard: OpenShard,
     batch: list[TransactionalId],
     tombstones: list[CoordinatorRecord],
     at: ClockReading,
@@ -74,7 +72,7 @@ def _remove(
 
 
 def _await_removal(
-    shard: "TransactionShard", batch: list[TransactionalId], safe_at: int, at: ClockReading
+    shard: OpenShard, batch: list[TransactionalId], safe_at: int, at: ClockReading
 ) -> None:
     def on_committed(error: ErrorCode, then: ClockReading) -> None:
         if shard.is_released or error is ErrorCode.NOT_COORDINATOR:
@@ -87,7 +85,7 @@ def _await_removal(
     shard.log.await_commit(safe_at, at, on_committed)
 
 
-def _removed(shard: "TransactionShard", batch: list[TransactionalId]) -> None:
+def _removed(shard: OpenShard, batch: list[TransactionalId]) -> None:
     for entry in batch:
         assert shard.ids[entry.name] is entry, entry.name
         del shard.ids[entry.name]

@@ -4,23 +4,19 @@ The abort raises the epoch, so that late data and a late EndTxn of the producer 
 follows the finalized `transaction.version`, not the version of the producer's requests.
 """
 
-from typing import TYPE_CHECKING
-
 from kraft_wire.broker.coordination.clock_reading import ClockReading
 from kraft_wire.broker.coordination.commit_waits import CommitCallback
+from kraft_wire.broker.transactions.open_shard import OpenShard
 from kraft_wire.broker.transactions.states import TransactionEvent
 from kraft_wire.broker.transactions.transactional_id import NO_PRODUCER_ID, TransactionalId
 from kraft_wire.broker.transactions.transition import needs_producer_id, next_metadata
 from kraft_wire.wire.generated.error_code import ErrorCode
 
-if TYPE_CHECKING:
-    from kraft_wire.broker.transactions.shard import TransactionShard
-
 __all__ = ["abort_open_transaction"]
 
 
 def abort_open_transaction(
-    shard: "TransactionShard", entry: TransactionalId, at: ClockReading, answer: CommitCallback
+    shard: OpenShard, entry: TransactionalId, at: ClockReading, answer: CommitCallback
 ) -> None:
     """Write that an open transaction is aborted, with the next epoch.
 
