@@ -18,6 +18,7 @@ from kraft_wire.sim.clients.keyed_clients import KeyedProducer, UpkeepConsumer
 from kraft_wire.sim.clients.link import ClientLink
 from kraft_wire.sim.clients.members import GroupMember
 from kraft_wire.sim.clients.producers import Producer
+from kraft_wire.sim.clients.stale_members import StaleMember
 from kraft_wire.sim.judge.data_judge import DataJudge
 from kraft_wire.sim.judge.partition_truth import PartitionTruth
 from kraft_wire.sim.machine_state import MachineState, running
@@ -40,6 +41,8 @@ _ADMIN_TIMEOUT_US: Final = 3_000_000
 _PRODUCER_KINDS: Final = ((-1, True), (-1, False), (-1, True), (1, False))
 """acks, and whether it is idempotent; in turn."""
 _UPKEEP_CONSUMERS_MAX: Final = 2
+_GROUP_RESTS_US: Final = 2_000_000
+"""More than the session of a member lasts."""
 
 
 class Cluster:
@@ -88,13 +91,19 @@ class Cluster:
             CarelessProducer(context, 96 + at, topic)
             for at, topic in enumerate(compacted[: setup.careless])
         ]
+        self.stale_members = [
+            StaleMember(context, 98 + at, self.members) for at in range(setup.stale_members)
+        ]
         self.reader = GroupMember(context, 60, self.topics[0])
         self.reader.is_last = True
+        self._generations: list[int] = []
+        self._generations_since_us = 0
 
     @property
     def clients(self) -> list[BrokerClient]:
         """All clients of brokers but the last reader."""
-        return [*self.producers, *self.consumers, *self.members, *self.askers, *self.careless]
+        groups = [*self.members, *self.stale_members]
+        return [*self.producers, *self.consumers, *groups, *self.askers, *self.careless]
 
     def start(self) -> None:
         """Start the operator and all clients."""
@@ -170,6 +179,15 @@ class Cluster:
         generations = sorted({member.generation for member in self.members})
         if len(generations) > 1 or -1 in generations:
             return f"members are in generations {generations}"
+        return None
+
+    def why_group_moves(self) -> str | None:
+        """Tell why the group is not at rest: nobody's generation changes for some seconds."""
+        generations, now_us = [member.generation for member in self.members], self.stage.now_us
+        if generations != self._generations:
+            self._generations, self._generations_since_us = generations, now_us
+        if self.members and now_us - self._generations_since_us < _GROUP_RESTS_US:
+            return f"generations {generations} since {self._generations_since_us}"
         return None
 
     def _why_not_replicated(self, truth: PartitionTruth) -> str | None:

@@ -31,6 +31,8 @@ class _Served:
     buffer: bytearray = field(default_factory=bytearray)
     frames: deque[bytearray] = field(default_factory=deque)
     awaits_answer: bool = False
+    since_us: int = 0
+    """When the node got the request that awaits an answer."""
 
 
 class Wires:
@@ -57,6 +59,14 @@ class Wires:
     def is_up(self) -> bool:
         """Whether a process runs."""
         return self._machine.node is not None
+
+    def why_unanswered(self, until_us: int) -> str | None:
+        """Name a request that came before a time and is not answered yet, None for none."""
+        for connection in self._machine.served.values():
+            served = connection.server_state
+            if isinstance(served, _Served) and served.awaits_answer and served.since_us < until_us:
+                return f"node {self.place} owes {connection.dialling.place} since {served.since_us}"
+        return None
 
     def drop_all(self, *, is_silent: bool) -> None:
         """The process is gone, and its connections with it."""
@@ -173,7 +183,7 @@ class Wires:
             if connection.number not in self._machine.served:
                 return
             frame = served.frames.popleft()
-            served.awaits_answer = True
+            served.awaits_answer, served.since_us = True, self._stage.now_us
             place = connection.dialling.place
             if place > 0:
                 machine.heard[place] = self._stage.now_us

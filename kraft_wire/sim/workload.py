@@ -60,6 +60,8 @@ class Workload:
     retention_ms: int = 1_500
     careless: int = 0
     """Producers whose batches must be refused."""
+    stale_members: int = 0
+    """Clients that speak as members of generations that are over."""
     askers: int = 0
     """Clients that ask for offsets by time and by leader epoch."""
 

@@ -208,11 +208,19 @@ def _by_turns(tests: Sequence[Judge]) -> list[Judge]:
 
 
 def chosen_seeds(seeds: Sequence[Judge], bounds: Bounds) -> list[Judge]:
-    """Choose the cheapest seeds of both kinds."""
+    """Choose seeds of each kind: half the cheapest, half those that reach most of the product."""
+    counts = {
+        "quorum": bounds.quorum_seeds,
+        "membership": bounds.quorum_seeds // 2,
+        "cluster": bounds.cluster_seeds,
+    }
     found = []
-    for kind, count in (("quorum", bounds.quorum_seeds), ("cluster", bounds.cluster_seeds)):
+    for kind, count in counts.items():
         of_kind = [one for one in seeds if one.name.startswith(kind)]
-        found.append(sorted(of_kind, key=lambda one: (one.seconds, one.name))[:count])
-    quorums, clusters = found
-    turns = zip_longest(*(quorums[place::3] for place in range(3)), clusters)
-    return [one for row in turns for one in row if one is not None]
+        cheapest = sorted(of_kind, key=lambda one: (one.seconds, one.name))
+        broadest = sorted(of_kind, key=lambda one: (-one.breadth, one.name))
+        turns = chain.from_iterable(zip(cheapest, broadest, strict=True))
+        found.append(list(dict.fromkeys(turns))[:count])
+    quorums, members, clusters = found
+    rows = zip_longest(*(quorums[place::2] for place in range(2)), members, clusters)
+    return [one for row in rows for one in row if one is not None]

@@ -26,7 +26,11 @@ __all__ = ["CoverageMap", "Judge", "build", "product_files", "test_files"]
 
 FOLDER = CHECKOUT / "var" / "mutants"
 _FILE_BUDGET_S = 900
-_SEEDS = [*(("quorum", seed) for seed in range(150)), *(("cluster", seed) for seed in range(40))]
+_SEEDS = [
+    *(("quorum", seed) for seed in range(150)),
+    *(("membership", seed) for seed in range(8_200_000, 8_200_040)),
+    *(("cluster", seed) for seed in range(40)),
+]
 _SEEDS_AT_A_TIME = 10
 _WORTH_COMPILING = 4
 _BESIDE_FOLDERS = ("tests/test_frozen.py", "tests/test_model.py")

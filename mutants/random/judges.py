@@ -22,7 +22,7 @@ _TIMEOUT_S = 60.0
 _SLOWER = 10
 """A test that takes so many times its time without a mutant hangs."""
 
-_EVENTS = {"quorum": 2_000, "cluster": 4_000}
+_EVENTS = {"quorum": 2_000, "membership": 1_500, "cluster": 4_000}
 _SEED_TIMEOUT_S = 60
 
 
@@ -125,8 +125,12 @@ def _tame_hypothesis() -> None:
 def run_seeds(
     tell: Tell, seeds: Sequence[tuple[str, int]], took_hits: Callable[[], str] | None = None
 ) -> None:
-    """Run seeds of `quorum` or `cluster` until one fails; or all, where hits are noted."""
+    """Run seeds of the kinds of `_EVENTS` until one fails; or all, where hits are noted.
+
+    Every step of a quorum is held against the model.
+    """
     import kraft_wire
+    from kraft_wire.sim.judge.invariants import kinds_of
     from kraft_wire.sim.runs.campaign import drawn
     from kraft_wire.sim.runs.run import run_plan
 
@@ -139,7 +143,9 @@ def run_seeds(
         line: dict[str, object] = {"test": f"{kind}:{seed}", "outcome": "passed", "why": ""}
         try:
             brokers = 0 if kind == "cluster" else None
-            result = run_plan(drawn(seed, events=_EVENTS[kind], nodes=None, brokers=brokers))
+            focus = "membership" if kind == "membership" else None
+            plan = drawn(seed, events=_EVENTS[kind], nodes=None, brokers=brokers, focus=focus)
+            result = run_plan(plan, kinds=kinds_of(canary=False, model=brokers is None))
             line["trace"] = result.trace_hash
             if result.failure is not None:
                 line["outcome"] = "failed"

@@ -103,12 +103,17 @@ def test_chosen_are_the_closest_and_the_cheapest_file_by_file() -> None:
     assert {one.name[:10] for one in chosen_tests(tests, Bounds(files=1))} == {"tests/a.py"}
 
 
-def test_seeds_of_both_kinds_are_chosen_the_cheapest_first() -> None:
+def test_half_of_the_seeds_are_the_cheapest_and_half_reach_most() -> None:
     seeds = [
-        judge(f"{kind}:{seed}", 9 - seed) for kind in ("quorum", "cluster") for seed in range(9)
+        judge(f"{kind}:{seed}", 9 - seed, 90 - seed)
+        for kind in ("quorum", "membership", "cluster")
+        for seed in range(9)
     ]
     chosen = [one.name for one in chosen_seeds(seeds, Bounds(quorum_seeds=3, cluster_seeds=2))]
-    assert sorted(chosen) == ["cluster:7", "cluster:8", "quorum:6", "quorum:7", "quorum:8"]
+    assert sorted(chosen) == [
+        *("cluster:0", "cluster:8", "membership:8"),
+        *("quorum:0", "quorum:7", "quorum:8"),
+    ]
 
 
 def candidate(name: str, reason: str = "") -> Candidate:

@@ -1,6 +1,7 @@
 """Each invariant of partitions and their clients, with the violation that it is there to find."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -65,7 +66,7 @@ class Stage:
         self.judge.truth.topic_ids["t"] = TOPIC_ID
         self.history = DataHistory(self.judge.truth)
         self.context: Any = SimpleNamespace(
-            stage=SimpleNamespace(seed=1),
+            stage=SimpleNamespace(seed=1, machines=self.machines),
             judge=self.judge,
             truth=self.judge.truth,
             history=self.history,
@@ -152,8 +153,11 @@ def _machine(node_id: int) -> Any:
         leader_epoch=0,
         log=SimpleNamespace(log_end_offset=0, high_watermark=0),
     )
-    sessions = SimpleNamespace(sessions_count=0)
-    broker = SimpleNamespace(partitions={("t", 0): partition}, fetch_sessions=sessions)
+    unknown = SimpleNamespace(get=lambda session_id: None)
+    sessions = SimpleNamespace(sessions_count=0, _shard_of=lambda session_id: unknown)
+    broker = SimpleNamespace(
+        partitions={("t", 0): partition}, fetch_sessions=sessions, fetchers=None
+    )
     return SimpleNamespace(id=node_id, fs=fs, generation=0, node=SimpleNamespace(broker=broker))
 
 
@@ -607,7 +611,7 @@ class Told(GroupMember):
 
     def __init__(self, stage: Stage) -> None:
         super().__init__(stage.context, 40, "t")
-        self.topic_id, self.leaders, self._coordinator = TOPIC_ID, {0: (11, 0), 1: (11, 0)}, 11
+        self.topic_id, self.leaders, self.coordinator = TOPIC_ID, {0: (11, 0), 1: (11, 0)}, 11
         self.asked: list[Message] = []
 
     def ask(self, node_id: int, request: Message, then: Callable[[Message | None], None]) -> None:
@@ -633,13 +637,13 @@ def test_a_member_whose_share_got_lost_commits_for_nobody_until_it_has_one() -> 
     member.step()
     assert member.asked[-1].NAME == OffsetFetchRequest.NAME
     member.then(None)
-    member.topic_id, member._coordinator, member._offsets = TOPIC_ID, 11, {0: 5}
+    member.topic_id, member.coordinator, member._offsets = TOPIC_ID, 11, {0: 5}
     member._commit(0)
     commit = OffsetCommitResponsePartition(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
     member.then(OffsetCommitResponse(topics=[OffsetCommitResponseTopic(partitions=[commit])]))
     member.joins(2)
     member.then(None)
-    member.topic_id, member._coordinator = TOPIC_ID, 11
+    member.topic_id, member.coordinator = TOPIC_ID, 11
     member.joins(3)
     stage.history.assigned("g", 3, "other", [0])
     assert not member._owned
@@ -656,10 +660,13 @@ def test_a_consumer_asks_again_who_leads_while_a_partition_has_no_leader() -> No
         asked.append(request)
         answers.append(then)
 
+    stage.judge.truth.partitions[TOPIC_ID, 1] = replace(stage.truth, number=1, leaders={0: -1})
     again = SimpleNamespace(ask=ask, later=lambda mean_us: consumer._go_on())
     vars(consumer).update(vars(again), some_broker=lambda: 11)
     partitions = [
-        MetadataResponsePartition(partition_index=number, leader_id=leader)
+        MetadataResponsePartition(
+            partition_index=number, leader_id=leader, leader_epoch=0, replica_nodes=[11]
+        )
         for number, leader in ((0, 11), (1, -1))
     ]
     topic = MetadataResponseTopic(name="t", topic_id=TOPIC_ID, partitions=partitions)

@@ -16,7 +16,7 @@ from kraft_wire.metadata.records import VersionedRecord, encode_record
 from kraft_wire.model import ZERO_UUID, LeaderEpoch, Offset, OffsetAndEpoch, Uuid, uuid_to_text
 from kraft_wire.node.node import Node
 from kraft_wire.raft.events import TimerFired
-from kraft_wire.raft.roles import Candidate
+from kraft_wire.raft.roles import Candidate, Leader, ReplicaProgress, Resigned
 from kraft_wire.raft.voters import VoterSet
 from kraft_wire.sim.clients.administrators import Administrator
 from kraft_wire.sim.clients.stub_brokers import StubBroker
@@ -28,6 +28,7 @@ from kraft_wire.sim.judge.judge import NodeWatch, Signals
 from kraft_wire.sim.judge.ledger import Transaction
 from kraft_wire.sim.judge.log_watch import (
     Election,
+    LogWatch,
     SeenBatch,
     SeenSnapshot,
     newest_voters,
@@ -52,6 +53,7 @@ from kraft_wire.wire.generated.vote import TopicData as VoteTopic
 from kraft_wire.wire.generated.vote import VoteRequest, VoteResponse
 from kraft_wire.wire.message import Message
 from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.control_records import ControlRecordType
 from kraft_wire.wire.records.record import Record
 
 PLANTS: dict[str, Callable[[World, NodeWatch, Any], None]] = {}
@@ -89,6 +91,42 @@ def StaleLeaderResigns(world: World, watch: NodeWatch, judge: Any) -> None:
     watch.machine.heard_us = world.now_us - 10_000_000
     watch.machine.heard.clear()
     judge.after(watch)
+
+
+@plant
+def IdleLogMoves(world: World, watch: NodeWatch, judge: Any) -> None:
+    world.setup = watch.machine.setup = replace(watch.machine.setup, idle_interval_ms=500)
+    judge.after(watch)
+    world.scheduler.now_us += 1_900_000
+    judge.after(watch)
+    world.scheduler.now_us += 200_000
+    judge.after(watch)
+
+
+@plant
+def SuccessorsInOrder(world: World, watch: NodeWatch, judge: Any) -> None:
+    led = watch.quorum.role
+    assert isinstance(led, Leader)
+    others = [n.key for n in watch.quorum.voters.latest.nodes.values() if n.key.id != watch.id]
+    first, last = others[0], others[-1]
+    ends = {first: 30, last: 20}
+    led.progress = {key: ReplicaProgress(key, end_offset=Offset(end)) for key, end in ends.items()}
+    watch.role = Resigned(0, [first, last])
+    judge.role(watch, led, 0)
+    watch.role = Resigned(0, [last, first])
+    judge.role(watch, led, 0)
+
+
+@plant
+def AddedVoterCaughtUp(world: World, watch: NodeWatch, judge: Any) -> None:
+    voters = watch.quorum.voters.latest
+    record = (0, ControlRecordType.KRAFT_VOTERS, voters.to_record())
+    batch = SimpleNamespace(is_control=True, controls=lambda: [record])
+    added = next(node for node in voters.nodes if node != watch.id)
+    watch.voters = VoterSet.of(node for node in voters.nodes.values() if node.key.id != added)
+    judge.appended(watch, batch, None)
+    world.judge.watches[added].log = LogWatch()
+    judge.appended(watch, batch, None)
 
 
 @plant

@@ -49,9 +49,15 @@ class Stage:
         broker = SimpleNamespace(
             partitions={(kind, 0): self.partition},
             fetch_sessions=SimpleNamespace(sessions_count=0),
+            fetchers=None,
         )
         self.machine: Any = SimpleNamespace(
-            id=NODE, fs=self.fs, life=1, wall_ms=WALL_MS, node=SimpleNamespace(broker=broker)
+            id=NODE,
+            fs=self.fs,
+            life=1,
+            wall_ms=WALL_MS,
+            is_paused=True,  # so that nobody looks at the ISR
+            node=SimpleNamespace(broker=broker),
         )
         setup = SimpleNamespace(brokers=(NODE,), data=data)
         stage: Any = SimpleNamespace(machines={NODE: self.machine}, setup=setup)

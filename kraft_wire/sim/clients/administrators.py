@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from kraft_wire.sim.clients.admin_mistakes import mistakes
 from kraft_wire.sim.clients.link import ClientLink
+from kraft_wire.sim.clients.partition_moves import MoveWatch, drawn_move
 from kraft_wire.sim.clients.register_client import CLIENT_METRICS
 from kraft_wire.sim.clients.stub_brokers import FIRST_STUB_BROKER
 from kraft_wire.sim.judge.judge import Judge
@@ -28,11 +29,6 @@ from kraft_wire.wire.generated.alter_client_quotas import (
     EntryData,
     OpData,
 )
-from kraft_wire.wire.generated.alter_partition_reassignments import (
-    AlterPartitionReassignmentsRequest,
-    ReassignablePartition,
-    ReassignableTopic,
-)
 from kraft_wire.wire.generated.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialDeletion,
@@ -43,10 +39,13 @@ from kraft_wire.wire.generated.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsTopic,
 )
-from kraft_wire.wire.generated.create_topics import CreatableTopic, CreateTopicsRequest
+from kraft_wire.wire.generated.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreateTopicsRequest,
+)
 from kraft_wire.wire.generated.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from kraft_wire.wire.generated.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from kraft_wire.wire.generated.elect_leaders import ElectLeadersRequest, TopicPartitions
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.incremental_alter_configs import (
     AlterableConfig,
@@ -63,13 +62,17 @@ _SET, _DELETE, _APPEND, _SUBTRACT = 0, 1, 2, 3
 _TOPIC: Final = 2
 _LITERAL, _PREFIXED, _MATCH = 3, 4, 2
 _SCRAM_SHA_256: Final = 1
-_UNKNOWN: Final = (
-    ErrorCode.NOT_CONTROLLER,
-    ErrorCode.REQUEST_TIMED_OUT,
-    ErrorCode.UNKNOWN_SERVER_ERROR,
-)
+_UNKNOWN: Final = (ErrorCode.NOT_CONTROLLER, ErrorCode.REQUEST_TIMED_OUT)
 """After these nobody knows whether the request was carried out."""
-_OUTCOMES: Final = ("responses", "topics", "results", "filter_results", "entries")
+_OUTCOMES: Final = (
+    "responses",
+    "topics",
+    "results",
+    "filter_results",
+    "entries",
+    "replica_election_results",
+)
+_PARTS: Final = ("partitions", "partition_result")
 
 State = dict[Key, Value]
 """What one administrator's names have: the twin's keys, in a form that can be foretold."""
@@ -90,6 +93,7 @@ class Administrator:
         self._generation = 0
         self._values = 0
         self._state: State = {}
+        self._moves = MoveWatch(stage, judge)
 
     def start(self) -> None:
         """Begin after a while."""
@@ -156,6 +160,7 @@ class Administrator:
         outcomes = {ErrorCode.KAFKA_STORAGE_ERROR: self._state, **outcomes}  # a disk is full
         if error not in outcomes:
             raise Violation("S47 AnswerIsRight", node_id, name, error.name, request)
+        self._moves.answered(node_id, request, error)
         self._state = outcomes[error]
         found = self._committed()
         if found != self._state:
@@ -335,10 +340,16 @@ class Administrator:
         }
 
     def _create_topic(self, name: str, key: Key, is_there: bool) -> Step:
-        count = self._random.randrange(1, 3)
-        topic = CreatableTopic(
-            name=name, num_partitions=count, replication_factor=self._random.randrange(1, 4)
-        )
+        count, factor = self._random.randrange(1, 3), self._random.randrange(1, 4)
+        topic = CreatableTopic(name=name, num_partitions=count, replication_factor=factor)
+        if self._random.random() < 0.3 and len(self._brokers) >= factor:
+            topic.num_partitions = topic.replication_factor = -1
+            topic.assignments = [
+                CreatableReplicaAssignment(
+                    partition_index=number, broker_ids=self._random.sample(self._brokers, factor)
+                )
+                for number in range(count)
+            ]
         is_dry = self._random.random() < 0.1
         request = CreateTopicsRequest(topics=[topic], timeout_ms=1_000, validate_only=is_dry)
         if is_there:
@@ -346,28 +357,20 @@ class Administrator:
         return request, {
             ErrorCode.NONE: self._state if is_dry else self._with((key, count)),
             ErrorCode.INVALID_REPLICATION_FACTOR: self._state,
+            **({ErrorCode.INVALID_REPLICA_ASSIGNMENT: self._state} if topic.assignments else {}),
         }
 
     def _move_partition(self) -> Step:
         """Elect the preferred leader of a partition, or give it other replicas, or stop that."""
         topics = [key[1] for key in self._state if key[0] == "topic"]
         name = self._random.choice(topics) if topics else f"{self._prefix}t0"
-        if self._random.random() < 0.3:
-            partitions = [TopicPartitions(topic=name, partitions=[0])]
-            request: Message = ElectLeadersRequest(
-                election_type=0, topic_partitions=partitions, timeout_ms=1_000
-            )
-        else:
-            brokers = range(FIRST_STUB_BROKER, FIRST_STUB_BROKER + self.stage.setup.paper_brokers)
-            count = self._random.randrange(1, 4)
-            replicas = self._random.sample(brokers, min(count, len(brokers))) or None
-            if self._random.random() < 0.3:
-                replicas = None
-            moved = ReassignablePartition(partition_index=0, replicas=replicas)
-            request = AlterPartitionReassignmentsRequest(
-                topics=[ReassignableTopic(name=name, partitions=[moved])], timeout_ms=1_000
-            )
-        return request, dict.fromkeys(ErrorCode, self._state)
+        request, allowed = drawn_move(self._random, name, self._brokers, is_there=bool(topics))
+        self._moves.asked(request)
+        return request, dict.fromkeys(allowed, self._state)
+
+    @property
+    def _brokers(self) -> range:
+        return range(FIRST_STUB_BROKER, FIRST_STUB_BROKER + self.stage.setup.paper_brokers)
 
     def _make_mistake(self) -> Step:
         """Ask for what must be refused, by the error that Kafka gives."""
@@ -387,6 +390,9 @@ def _error_of(response: Message) -> ErrorCode:
     """Return the only error of an answer, of its top or of its only item."""
     code = getattr(response, "error_code", 0)
     for name in _OUTCOMES:
-        items: list[Any] = getattr(response, name, [])
-        code = code or (items[0].error_code if items and hasattr(items[0], "error_code") else 0)
+        for item in getattr(response, name, [])[:1]:
+            code = code or getattr(item, "error_code", 0)
+            for part in _PARTS:
+                inner: list[Any] = getattr(item, part, None) or []
+                code = code or (getattr(inner[0], "error_code", 0) if inner else 0)
     return ErrorCode(code)

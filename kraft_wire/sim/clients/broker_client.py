@@ -13,6 +13,7 @@ from typing import Final
 from kraft_wire.model import Uuid
 from kraft_wire.sim.clients.context import ClientContext
 from kraft_wire.sim.clients.link import ClientLink
+from kraft_wire.sim.judge.answer_fields import judge_metadata
 from kraft_wire.sim.scheduler import stream
 from kraft_wire.sim.setup import BROKER_PORT
 from kraft_wire.wire.generated.metadata import (
@@ -107,12 +108,14 @@ class BrokerClient(ABC):
     def _learn(self) -> None:
         topics = [MetadataRequestTopic(name=self.topic)]
         request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
-        self.ask(self.some_broker(), request, self._learnt)
+        node_id = self.some_broker()
+        self.ask(node_id, request, lambda response: self._learnt(node_id, response))
 
-    def _learnt(self, response: Message | None) -> None:
+    def _learnt(self, node_id: int, response: Message | None) -> None:
         if not isinstance(response, MetadataResponse):
             self.later(_BACKOFF_US)
             return
+        judge_metadata(node_id, response, self.context.truth)
         topic = response.topics[0]
         if topic.error_code:
             self.topic_is_gone()

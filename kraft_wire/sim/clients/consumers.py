@@ -13,7 +13,9 @@ from typing import Final
 from kraft_wire.model import FileSlice
 from kraft_wire.sim.clients.broker_client import BrokerClient
 from kraft_wire.sim.clients.context import ClientContext
+from kraft_wire.sim.judge.answer_fields import judge_fetched
 from kraft_wire.sim.judge.partition_truth import PartitionTruth
+from kraft_wire.sim.judge.session_watch import judge_session
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import (
     FetchPartition,
@@ -143,6 +145,7 @@ class Consumer(BrokerClient):
             session.epoch = 1 if session.epoch == _EPOCH_MAX else session.epoch + 1
         if session.session_id == 0:
             session.session_partitions = {}
+        self._judge_session(node_id, session)
         is_wrong = self.lacks_leaders
         for topic in response.responses:
             for data in topic.partitions:
@@ -154,6 +157,10 @@ class Consumer(BrokerClient):
         else:
             self.later(self.think_us)
 
+    def _judge_session(self, node_id: int, session: _Session) -> None:
+        keys = [(self.topic_id, number) for number in session.session_partitions]
+        judge_session(self.stage.machines[node_id], session.session_id, session.epoch, keys)
+
     def _take(self, node_id: int, data: PartitionData, epoch: int) -> bool:
         """Take one partition's answer; false where who leads has to be learnt anew.
 
@@ -164,6 +171,7 @@ class Consumer(BrokerClient):
         history = self.context.history
         match data.error_code:
             case ErrorCode.NONE:
+                judge_fetched(node_id, data, truth)
                 records = data.records
                 assert not isinstance(records, FileSlice), "an answer that was sent is bytes"
                 if records:

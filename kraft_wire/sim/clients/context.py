@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NoReturn
 
 from kraft_wire.sim.judge.data_history import DataHistory
@@ -9,6 +10,7 @@ from kraft_wire.sim.judge.replica_judge import ReplicaJudge
 from kraft_wire.sim.judge.violation import Violation
 from kraft_wire.sim.stage import Stage
 from kraft_wire.sim.traffic import Traffic
+from kraft_wire.wire.generated.produce import LeaderIdAndEpoch, NodeEndpoint
 from kraft_wire.wire.message import Message
 
 __all__ = ["ClientContext"]
@@ -31,6 +33,15 @@ class ClientContext:
     def producer_id_again(self, producer_id: int) -> NoReturn:
         """No producer id is given twice, whichever broker gives it."""
         raise Violation("S10 AckedIsCommitted", 0, "producer id", producer_id, "given twice")
+
+    def leader_is_reachable(
+        self, node_id: int, leader: LeaderIdAndEpoch | None, endpoints: Sequence[NodeEndpoint]
+    ) -> None:
+        """S62: an answer that names a leader says where that broker is reached (KIP-951)."""
+        named = [each.node_id for each in endpoints if each.host and each.port > 0]
+        if leader is not None and leader.leader_id >= 0 and leader.leader_id not in named:
+            facts = ("names leader", leader.leader_id, "with endpoints of", named)
+            raise Violation("S62 LeaderIsReachable", node_id, *facts)
 
     def unanswered(self, node_id: int, client: int, request: Message, asked_us: int) -> None:
         """A client gave a request up; what is asked when everything has come to rest is answered.

@@ -14,6 +14,7 @@ from typing import Final
 from kraft_wire.broker.metadata.metadata_cache import OFFSETS_TOPIC
 from kraft_wire.sim.clients.broker_client import BrokerClient
 from kraft_wire.sim.clients.context import ClientContext
+from kraft_wire.sim.judge.answer_fields import judge_coordinator
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.find_coordinator import (
     FindCoordinatorRequest,
@@ -72,8 +73,9 @@ class GroupMember(BrokerClient):
         self.is_last = False
         """Whether it only has to read what is committed, once."""
         self.has_read_offsets = False
-        self._coordinator: int | None = None
-        self._member_id = ""
+        self.coordinator: int | None = None
+        """The broker that it takes for the group's coordinator."""
+        self.member_id = ""
         self._owned: list[int] = []
         self._offsets: dict[int, int] = {}
         self._notes = 0
@@ -82,7 +84,7 @@ class GroupMember(BrokerClient):
     def step(self) -> None:
         if self.is_done and not self.is_last:
             return
-        if self._coordinator is None:
+        if self.coordinator is None:
             self._find()
         elif self.is_last:
             self._read_offsets(list(self.leaders))
@@ -101,7 +103,7 @@ class GroupMember(BrokerClient):
 
     def _tell(self, message: Message) -> None:
         """Ask the coordinator; what comes back goes to `_answered`."""
-        node_id = self._coordinator
+        node_id = self.coordinator
         assert node_id is not None, message
         self.ask(node_id, message, self._answered)
 
@@ -112,9 +114,9 @@ class GroupMember(BrokerClient):
             return False
         self.context.history.counts[f"group {error.name}"] += 1
         if error in _WRONG_NODE:
-            self._coordinator = None
+            self.coordinator = None
         elif error is ErrorCode.UNKNOWN_MEMBER_ID:
-            self._member_id = ""
+            self.member_id = ""
             self._lose_place()
         elif error is not ErrorCode.REQUEST_TIMED_OUT:
             self._lose_place()
@@ -134,10 +136,10 @@ class GroupMember(BrokerClient):
                 if not self._refused(response.error_code):
                     self.later(self.think_us)
             case None:
-                self._coordinator = None
+                self.coordinator = None
                 self.again()
             case _:
-                self._member_id = ""  # it left
+                self.member_id = ""  # it left
                 self._lose_place()
                 self.later(self.think_us)
 
@@ -145,13 +147,16 @@ class GroupMember(BrokerClient):
 
     def _find(self) -> None:
         request = FindCoordinatorRequest(key_type=0, coordinator_keys=[GROUP])
-        self.ask(self.some_broker(), request, self._found)
+        node_id = self.some_broker()
+        self.ask(node_id, request, lambda response: self._found(node_id, response))
 
-    def _found(self, response: Message | None) -> None:
+    def _found(self, node_id: int, response: Message | None) -> None:
         if isinstance(response, FindCoordinatorResponse):
             found = response.coordinators[0]
             if found.error_code == 0 and found.node_id >= 0:
-                self._coordinator = found.node_id
+                offsets = self.context.truth.of_topic(OFFSETS_TOPIC)
+                judge_coordinator(node_id, found, offsets)
+                self.coordinator = found.node_id
                 self.step()
                 return
         self.again()
@@ -162,7 +167,7 @@ class GroupMember(BrokerClient):
                 group_id=GROUP,
                 session_timeout_ms=_SESSION_MS,
                 rebalance_timeout_ms=_REBALANCE_MS,
-                member_id=self._member_id,
+                member_id=self.member_id,
                 protocol_type="consumer",
                 protocols=[JoinGroupRequestProtocol(name=_PROTOCOL, metadata=b"")],
             )
@@ -170,12 +175,12 @@ class GroupMember(BrokerClient):
 
     def _joined(self, response: JoinGroupResponse) -> None:
         if response.error_code == ErrorCode.MEMBER_ID_REQUIRED:
-            self._member_id = response.member_id
+            self.member_id = response.member_id
             self.step()
             return
         if self._refused(response.error_code):
             return
-        self._member_id = response.member_id
+        self.member_id = response.member_id
         shares = []
         if response.leader == response.member_id:
             members = sorted(each.member_id for each in response.members)
@@ -190,12 +195,12 @@ class GroupMember(BrokerClient):
         request = SyncGroupRequest(
             group_id=GROUP,
             generation_id=generation,
-            member_id=self._member_id,
+            member_id=self.member_id,
             protocol_type="consumer",
             protocol_name=_PROTOCOL,
             assignments=shares,
         )
-        assert self._coordinator is not None, self.number
+        assert self.coordinator is not None, self.number
 
         def synced(response: Message | None) -> None:
             if isinstance(response, SyncGroupResponse):
@@ -203,7 +208,7 @@ class GroupMember(BrokerClient):
             else:
                 self._answered(None)
 
-        self.ask(self._coordinator, request, synced)
+        self.ask(self.coordinator, request, synced)
 
     def _synced(self, generation: int, response: SyncGroupResponse) -> None:
         if self._refused(response.error_code):
@@ -212,24 +217,24 @@ class GroupMember(BrokerClient):
         self.generation = generation
         self._owned = json.loads(content) if content else []
         history = self.context.history
-        history.assigned(GROUP, self.generation, self._member_id, self._owned)
+        history.assigned(GROUP, self.generation, self.member_id, self._owned)
         self.later(self.think_us)
 
     def _leave(self) -> None:
-        identity = MemberIdentity(member_id=self._member_id)
+        identity = MemberIdentity(member_id=self.member_id)
         self._tell(LeaveGroupRequest(group_id=GROUP, members=[identity]))
 
     def _heartbeat(self) -> None:
         self._tell(
             HeartbeatRequest(
-                group_id=GROUP, generation_id=self.generation, member_id=self._member_id
+                group_id=GROUP, generation_id=self.generation, member_id=self.member_id
             )
         )
 
     # -- offsets ---------------------------------------------------------------------------------
 
     def _commit(self, number: int) -> None:
-        self.context.history.commits(GROUP, self.generation, self._member_id, number)
+        self.context.history.commits(GROUP, self.generation, self.member_id, number)
         self._notes += 1
         offset, note = self._offsets[number] + 1, f"{self.number}-{self._notes}"
         place = OffsetCommitRequestPartition(
@@ -239,10 +244,10 @@ class GroupMember(BrokerClient):
         request = OffsetCommitRequest(
             group_id=GROUP,
             generation_id_or_member_epoch=self.generation,
-            member_id=self._member_id,
+            member_id=self.member_id,
             topics=[OffsetCommitRequestTopic(topic_id=self.topic_id, partitions=[place])],
         )
-        node_id = self._coordinator
+        node_id = self.coordinator
         assert node_id is not None, self.number
 
         def committed(response: Message | None) -> None:
@@ -262,7 +267,7 @@ class GroupMember(BrokerClient):
         assert self.topic_id is not None, self.topic
         topics = [OffsetFetchRequestTopics(topic_id=self.topic_id, partition_indexes=numbers)]
         group = OffsetFetchRequestGroup(group_id=GROUP, topics=topics)
-        node_id = self._coordinator
+        node_id = self.coordinator
         assert node_id is not None, self.number
         owed = {number: self._owed(node_id, number) for number in numbers}
 

@@ -13,6 +13,7 @@ from kraft_wire.broker.producing.producer_ids import ANSWER_AWAITED_MS
 from kraft_wire.model import Uuid
 from kraft_wire.sim.clients.broker_client import BrokerClient
 from kraft_wire.sim.clients.context import ClientContext
+from kraft_wire.sim.judge.answer_fields import judge_produced
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.init_producer_id import (
     InitProducerIdRequest,
@@ -161,10 +162,13 @@ class Producer(BrokerClient):
             return
         answer = response.responses[0].partition_responses[0]
         error = ErrorCode(answer.error_code)
+        partition = context.truth.partitions[batch.topic_id, batch.partition]
         if error is ErrorCode.NONE:
+            judge_produced(node_id, answer, partition, may_repeat=self.is_idempotent)
             self._acknowledged(node_id, epoch, batch, answer.base_offset)
             return
-        partition = context.truth.partitions[batch.topic_id, batch.partition]
+        if error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
+            context.leader_is_reachable(node_id, answer.current_leader, response.node_endpoints)
         if error in _SEQUENCE_LOST and context.judge.leads(node_id, partition):
             context.history.refused_sequence(self.number, node_id, partition, error.name)
             self._producer_id, self._batch = -1, None

@@ -12,7 +12,7 @@ from typing import Final
 
 from kraft_wire.model import ReplicaKey
 from kraft_wire.raft.roles import Candidate, Prospective
-from kraft_wire.sim.clients.hostile_client import HostileClient
+from kraft_wire.sim.clients.hostile_client import Foreigner, HostileClient
 from kraft_wire.sim.disk.files import DiskFault, SimFileSystem
 from kraft_wire.sim.faults.controller_faults import begin_transaction, upgrade_request
 from kraft_wire.sim.faults.relocation import move, restart_outdated
@@ -35,7 +35,12 @@ __all__ = ["QuorumFaults", "add_request", "remove_request"]
 
 _OPERATOR_TIMEOUT_US: Final = 3_000_000
 _LOOKS_EVERY_US: Final = 1_000
+_UPGRADE_AGAIN_US: Final = 300_000
+_QUORUM_FEATURE: Final = "kraft.version"
 _DOUBLE_DIRECTORY: Final = b"another director"
+_CLUSTER_ID: Final = CLUSTER_ID.encode()
+_NAME_CLUSTER: Final = (1, 52, 53, 54, 59)
+"""Fetch, Vote, BeginQuorumEpoch, EndQuorumEpoch, FetchSnapshot: they name their cluster."""
 
 
 class QuorumFaults:
@@ -47,6 +52,8 @@ class QuorumFaults:
         self.is_over = False
         self.wiped: dict[int, bool] = {}
         self._random = stream(world.seed, "misfortune")
+        self._wants_quorum_upgrade = False
+        self._upgrade_after_us = 0
         self._hostile = 0
         self._doubles = 0
         """Vote requests that are still to be repeated by doubles of their candidates."""
@@ -64,6 +71,7 @@ class QuorumFaults:
 
     def schedule(self, faults: tuple[Fault, ...]) -> None:
         """Have them happen at their times."""
+        self._wants_quorum_upgrade = any(_upgrades_quorum(fault) for fault in faults)
         for fault in faults:
             self.world.scheduler.at(fault.at_us, self._happen, fault)
 
@@ -359,6 +367,25 @@ class QuorumFaults:
         )
         return True
 
+    def _foreign(self, fault: Fault) -> bool:
+        """Send a request of the quorum that names another cluster."""
+        machine = self._target(fault.target)
+        kept = [
+            data[4:]
+            for port, data in self.world.traffic.kept_requests
+            if port == CONTROLLER_PORT
+            and int.from_bytes(data[4:6], "big") in _NAME_CLUSTER
+            and _CLUSTER_ID in data
+        ]
+        if machine is None or not kept:
+            return False
+        frame = kept[fault.amount % len(kept)].replace(_CLUSTER_ID, _CLUSTER_ID[::-1])
+        api_key, version = (int.from_bytes(frame[at : at + 2], "big") for at in (0, 2))
+        self._hostile += 1
+        place = HOSTILE_CLIENTS - self._hostile
+        Foreigner(self.world.network, place, frame, api_key, version).dial(machine.host)
+        return True
+
     def _lies(self, frame: bytes) -> bool:
         """Whether a request tells of a voter's log what it does not hold.
 
@@ -429,6 +456,18 @@ class QuorumFaults:
         self._ask_operator(leader, upgrade_request(fault.other, fault.amount))
         return True
 
+    def is_quorum_upgraded(self) -> bool:
+        """Ask for kraft.version 1 again, where somebody wanted it; tell whether it is in force."""
+        world, leader = self.world, self.world.leader()
+        if not self._wants_quorum_upgrade:
+            return True
+        if leader is None or leader.quorum.voters.kraft_version > 0:
+            return leader is not None
+        if not world.operator.is_busy and world.now_us > self._upgrade_after_us:
+            self._upgrade_after_us = world.now_us + _UPGRADE_AGAIN_US
+            self._ask_operator(leader, upgrade_request(_QUORUM_FEATURE, 1))
+        return False
+
     # -- membership ------------------------------------------------------------------------------
 
     def _add_voter(self, fault: Fault) -> bool:
@@ -497,6 +536,10 @@ class QuorumFaults:
             world.marks[f"{request.NAME.removesuffix('Request')} {error}"] += 1
 
         world.operator.ask(leader.id, CONTROLLER_PORT, request, _OPERATOR_TIMEOUT_US, answered)
+
+
+def _upgrades_quorum(fault: Fault) -> bool:
+    return fault.kind == "upgrade" and fault.other == _QUORUM_FEATURE
 
 
 def add_request(machine: Machine) -> AddRaftVoterRequest:

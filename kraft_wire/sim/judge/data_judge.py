@@ -11,13 +11,15 @@ Errors: `Violation`. The ids stand in docs/SIMULATION.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kraft_wire.broker.partition import Partition
+from kraft_wire.sim.judge.isr_watch import IsrWatch
 from kraft_wire.sim.judge.log_watch import SeenBatch
 from kraft_wire.sim.judge.partition_truth import PartitionTruth
 from kraft_wire.sim.judge.replica_judge import ReplicaJudge
 from kraft_wire.sim.judge.replica_watch import ReplicaWatch
+from kraft_wire.sim.judge.session_watch import judge_follower
 from kraft_wire.sim.judge.upkeep_judge import UpkeepJudge
 from kraft_wire.sim.judge.violation import Violation
 from kraft_wire.sim.machine_state import MachineState
@@ -33,10 +35,13 @@ class DataJudge(ReplicaJudge):
     """Whether it also holds, falsely, that nothing is ever committed."""
     upkeep: UpkeepJudge | None = None
     """Judges compaction and retention, where the plan has any."""
+    isr_watch: IsrWatch = field(init=False)
+    """Judges how long a replica that does not fetch stays in an ISR."""
 
     def __post_init__(self) -> None:
         """Judge the upkeep of logs too, where there is any."""
         ReplicaJudge.__post_init__(self)
+        self.isr_watch = IsrWatch(self)
         if self.stage.setup.data.upkeep:
             self.upkeep = UpkeepJudge(self)
 
@@ -68,6 +73,9 @@ class DataJudge(ReplicaJudge):
             self.upkeep.after(machine, event)
         if event == "receive":
             self._look_at_sessions(machine)
+            judge_follower(machine, self.stage.machines)
+        elif event == "tick":
+            self.isr_watch.after(machine)
         return is_other
 
     def metadata_committed(self, batch: SeenBatch) -> None:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from kraft_wire.model import NO_REPLICA, ZERO_UUID, uuid_to_text
-from kraft_wire.raft.roles import Leader, Role
+from kraft_wire.model import NO_REPLICA, ZERO_UUID, ReplicaKey, uuid_to_text
+from kraft_wire.raft.roles import Leader, Resigned, Role
 from kraft_wire.sim.judge.judge import Judge, NodeWatch, Signals
 from kraft_wire.sim.judge.log_watch import (
     Election,
@@ -29,6 +29,7 @@ __all__ = [
     "SingleLeaderPerEpoch",
     "StaleIsFenced",
     "StaleLeaderResigns",
+    "SuccessorsInOrder",
     "epoch_of",
 ]
 
@@ -152,6 +153,29 @@ class OneVotePerEpoch(Signals):
         stored = self.ledger.votes.get(key)
         is_durable = stored is not None and _is_same_candidate(stored, candidate)
         self._check(is_durable, watch, "votes for", candidate, "on its disk is", stored)
+
+
+class SuccessorsInOrder(Signals):
+    """A leader that resigns names each other voter, the one that has fetched most first.
+
+    Replicas that have fetched equally much come in the order of their ids; silent ones come last.
+    """
+
+    id, name = "S65", "SuccessorsInOrder"
+
+    def role(self, watch: NodeWatch, before: Role | None, epoch_before: int) -> None:
+        if not isinstance(watch.role, Resigned) or not isinstance(before, Leader):
+            return
+        named = watch.role.preferred
+        places = [(-_end_of(before, key), key.id) for key in named]
+        members = set(watch.quorum.voters.latest.nodes) - {watch.id}
+        is_right = places == sorted(places) and {key.id for key in named} == members
+        self._check(is_right, watch, "names", places, "of", members)
+
+
+def _end_of(leader: Leader, key: ReplicaKey) -> int:
+    progress = leader.progress.get(key)
+    return -1 if progress is None or progress.end_offset is None else progress.end_offset
 
 
 class LeaderChangeFirst(Signals):

@@ -18,6 +18,7 @@ from kraft_wire.sim.judge.election_invariants import (
     SingleLeaderPerEpoch,
     StaleIsFenced,
     StaleLeaderResigns,
+    SuccessorsInOrder,
 )
 from kraft_wire.sim.judge.judge import NodeWatch, Signals
 from kraft_wire.sim.judge.log_invariants import (
@@ -33,6 +34,7 @@ from kraft_wire.sim.judge.log_invariants import (
     OffsetContiguity,
 )
 from kraft_wire.sim.judge.model.invariant import EveryStepIsInModel, StepsAreInModel
+from kraft_wire.sim.judge.pace_invariants import PACES
 from kraft_wire.sim.judge.snapshot_invariants import (
     LeaderNeverLoadsSnapshot,
     SnapshotAtLogStart,
@@ -40,7 +42,11 @@ from kraft_wire.sim.judge.snapshot_invariants import (
     StateMachineEquality,
 )
 from kraft_wire.sim.judge.upkeep_invariants import UPKEEP
-from kraft_wire.sim.judge.voter_invariants import OneVoterChange, OnlyVotersCount
+from kraft_wire.sim.judge.voter_invariants import (
+    AddedVoterCaughtUp,
+    OneVoterChange,
+    OnlyVotersCount,
+)
 
 __all__ = ["SAFETY", "Canary", "kinds_of"]
 
@@ -95,6 +101,9 @@ SAFETY: Final = (
     StepsAreInModel,
     *UPKEEP,
     *DECISIONS,
+    *PACES,
+    SuccessorsInOrder,
+    AddedVoterCaughtUp,
 )
 """In the order of their ids, L7 among them, which needs no healed network.
 

@@ -150,6 +150,11 @@ class OffsetAnswers:
             is_compacted = truth.rules is not None and truth.rules.is_compacted
             committed = [b.base_offset for b in truth.batches if b.epoch > asked]
             least = committed[0] if is_compacted and committed else until
+            whole = [b.base_offset for b in batches if b.epoch > asked]
+            if whole and whole[0] < before.log_start:
+                least = whole[
+                    0
+                ]  # an epoch is forgotten with its last segment, not by DeleteRecords
             if epoch != asked or not least <= end <= until:
                 wanted = (asked, least, until)
                 self._wrong(_EPOCHS, truth, before, "epoch", asked, answer, "not", wanted)

@@ -93,6 +93,8 @@ class PartitionTruth:
     """Producer id -> keys and offsets of its open transaction."""
     start: int = 0
     """The greatest log start offset that a replica reached by right."""
+    isr_changes: int = 0
+    """How often replicas left or joined the ISR."""
     starts_ordered: list[int] = field(default_factory=list)
     """Log start offsets that the operator asked for; -1 means the high watermark."""
 
@@ -312,6 +314,7 @@ class Truth:
                 self.unclean.append(partition)
             partition.leader = record.leader
         if record.isr is not None:
+            partition.isr_changes += set(record.isr) != set(partition.isr)
             partition.isr = tuple(record.isr)
             partition.wiped = tuple(n for n in partition.wiped if n in partition.isr)
         if record.replicas is not None:

@@ -15,9 +15,10 @@ from kraft_wire.sim.judge.log_watch import (
     SeenBatch,
     newest_voters,
 )
+from kraft_wire.wire.generated.voters_record import VotersRecord
 from kraft_wire.wire.records.control_records import ControlRecordType
 
-__all__ = ["OneVoterChange", "OnlyVotersCount"]
+__all__ = ["AddedVoterCaughtUp", "OneVoterChange", "OnlyVotersCount"]
 
 _NO_DIRECTORY: Final = uuid_to_text(ZERO_UUID)
 
@@ -82,6 +83,29 @@ class OneVoterChange(Signals):
             if one.end_offset > reached and one.is_control and _is_lone_voters(one)
         ]
         self._check(len(changes) <= 1, watch, changes, "above", reached)
+
+
+class AddedVoterCaughtUp(Signals):
+    """A voter that a leader adds has caught up once: its disk has the beginning of the epoch."""
+
+    id, name = "S66", "AddedVoterCaughtUp"
+
+    def appended(self, watch: NodeWatch, batch: SeenBatch, before: SeenBatch | None) -> None:
+        if watch.machine.node is None or not batch.is_control or not _is_lone_voters(batch):
+            return
+        role, watches = watch.quorum.role, self.judge.watches
+        if not isinstance(role, Leader) or watch.voters is None:
+            return
+        for _, _, message in batch.controls():
+            assert isinstance(message, VotersRecord), message
+            for voter in message.voters:
+                other = watches.get(voter.voter_id)
+                if other is None or voter.voter_id in watch.voters.nodes:
+                    continue
+                if other.machine.directory_id == voter.voter_directory_id:
+                    facts = ("adds", voter.voter_id, "with log end", other.log.end_offset)
+                    has_begun = other.log.end_offset > role.epoch_start_offset
+                    self._check(has_begun, watch, *facts, "of epoch from", role.epoch_start_offset)
 
 
 def _voters_on_disk(judge: Judge, watch: NodeWatch) -> tuple[VoterSet, int]:

@@ -37,6 +37,8 @@ def with_log_upkeep(plan: Plan) -> Plan:
     if random.random() >= _SHARE:
         return plan
     data = _drawn_workload(random, plan.setup.data)
+    if data.members and not data.may_elect_uncleanly:  # which may bring a generation back
+        data = replace(data, stale_members=stream(plan.seed, "stale members").choice((0, 1)))
     faults = list(plan.faults)
     for kind, rates in _PER_SECOND.items():
         rate = random.choice(rates)

@@ -23,6 +23,7 @@ _PER_SECOND: Final[Mapping[str, tuple[float, ...]]] = {
     "transaction": (0, 0.3, 1, 2),
     "upgrade": (0, 0.5, 1),
     "disk-full": (0, 0, 0.2, 0.6),
+    "foreign": (0, 0.5, 2),
 }
 UPKEEP_KINDS: Final = tuple(_PER_SECOND)
 _NEWEST: Final = 30

@@ -22,6 +22,7 @@ from kraft_wire.sim.faults.relocation import why_unknown
 from kraft_wire.sim.faults.upkeep_faults import UpkeepFaults
 from kraft_wire.sim.judge.invariants import SAFETY, Canary
 from kraft_wire.sim.judge.judge import Judge, Signals
+from kraft_wire.sim.judge.log_watch import newest_voters
 from kraft_wire.sim.judge.violation import Violation
 from kraft_wire.sim.machine import NodeBroke, SpinningNode
 from kraft_wire.sim.plans.plan import Plan
@@ -74,6 +75,10 @@ def run_plan(plan: Plan, *, kinds: Sequence[Callable[[Judge], Signals]] = SAFETY
     return Run(plan, kinds=kinds).result()
 
 
+class NoElectionPossible(Exception):
+    """Voter changes that were under way left a voter set that can elect nobody."""
+
+
 class Run:
     """One plan on one world."""
 
@@ -95,6 +100,7 @@ class Run:
         self.faults = kind(self.world, plan.habits)
         self.registers = 0
         self.healed_us = 0
+        self._healed_voters: set[tuple[int, bytes]] = set()
 
     @property
     def trace(self) -> Trace:
@@ -161,6 +167,14 @@ class Run:
         if not self.can_elect():
             world.marks["no election possible"] += 1
             return
+        try:
+            self._settle_quorum()
+        except NoElectionPossible:
+            world.marks["voters changed until nobody could be elected"] += 1
+
+    def _settle_quorum(self) -> None:
+        world = self.world
+        self._healed_voters = self._newest_voters()
         self._come_to_rest()
         world.marks["settled"] += 1
         if any(map(world.is_astray, world.running())):
@@ -169,18 +183,36 @@ class Run:
             raise Violation("L6 ParkedRequestsEnd", 0, "a client still waits")
         if not self._until(self._no_voter_change):
             raise Violation("L4 ReconfigResolves", 0, self._states())
+        if not self._until(self.faults.is_quorum_upgraded):
+            raise Violation("L12 UpgradeSucceeds", 0, self._states())
         if not self._until(lambda: why_unknown(world) is None):
             raise Violation("L8 AddressIsKnown", 0, why_unknown(world))
         self._come_to_rest()  # whom the last change removed does not lead on
         if world.cluster is not None:
             self._settle_cluster(world.cluster)
+        self._answers_all(world.now_us)
         self._stays_undisturbed()
         self.registers = world.history.judge_registers()
 
     def _come_to_rest(self) -> None:
-        """L1, L3: one leader, and everybody at its end."""
-        if not self._until(self.world.is_settled):
-            raise Violation("L1 LeaderElected", 0, self._states())
+        """L1, L3: one leader, and everybody at its end.
+
+        A voter change that was under way at the healing may leave a set without a majority, as a
+        removal does beside a lost disk.
+        """
+        if self._until(self.world.is_settled):
+            return
+        if self._newest_voters() != self._healed_voters and not self.can_elect():
+            raise NoElectionPossible
+        raise Violation("L1 LeaderElected", 0, self._states())
+
+    def _newest_voters(self) -> set[tuple[int, bytes]]:
+        """Return the members of the newest voter set on any disk, by the judge's own reading."""
+        watches = (self.world.judge.watches[machine.id] for machine in self.world.running())
+        found = [each for watch in watches if (each := newest_voters(watch.log)) is not None]
+        newest = max(found, key=lambda each: each[1], default=None)
+        members = [] if newest is None else newest[0].voters
+        return {(each.voter_id, each.voter_directory_id) for each in members}
 
     def _settle_cluster(self, cluster: Cluster) -> None:
         """Every replica comes into sync, every record is read, and offsets are as they were."""
@@ -189,6 +221,8 @@ class Run:
         upkeep = cluster.judge.upkeep
         if upkeep is not None and not self._until(lambda: upkeep.why_overdue() is None):
             raise Violation("L9 LogsAreKeptSmall", 0, upkeep.why_overdue())
+        if not self._until(lambda: cluster.why_group_moves() is None):
+            raise Violation("L11 GroupRests", 0, cluster.why_group_moves())
         cluster.read_offsets()
         if not self._until(lambda: cluster.reader.has_read_offsets):
             raise Violation("L6 ParkedRequestsEnd", 0, "nobody tells which offsets are committed")
@@ -203,8 +237,18 @@ class Run:
         pending = [each for each in roles if isinstance(each, Leader) and each.pending_change]
         return not pending and not self.world.operator.is_busy
 
+    def _answers_all(self, until_us: int) -> None:
+        """L6: each request that a node took is answered, or its connection is closed."""
+
+        def why() -> str | None:
+            found = (each.wires.why_unanswered(until_us) for each in self.world.running())
+            return next((each for each in found if each is not None), None)
+
+        if not self._until(lambda: why() is None):
+            raise Violation("L6 ParkedRequestsEnd", 0, why())
+
     def _stays_undisturbed(self) -> None:
-        """L5: nobody campaigns while nothing is wrong.
+        """L5: nobody campaigns while nothing is wrong. L10: no replica leaves an ISR.
 
         A follower of a leader that stood still until the healing may have waited for it for almost
         a fetch timeout, though all agree: what began before is over when that time has passed.
@@ -216,10 +260,20 @@ class Run:
         leader = world.leader()
         assert leader is not None, "settled"
         epoch = leader.quorum.epoch
+        isrs = self._isrs()
         self._pass(_UNDISTURBED_US)
         now = world.leader()
         if now is not leader or leader.quorum.epoch != epoch:
             raise Violation("L5 StableLeader", leader.id, "epoch", epoch, self._states())
+        if self._isrs() != isrs:
+            raise Violation("L10 IsrRests", 0, self._isrs(), "instead of", isrs)
+
+    def _isrs(self) -> dict[str, int]:
+        """Return how often the ISR of each partition has changed."""
+        cluster = self.world.cluster
+        if cluster is None:
+            return {}
+        return {each.name: each.isr_changes for each in cluster.truth.existing()}
 
     def _pass(self, span_us: int) -> None:
         """Let a span of time pass, none where it is negative."""
@@ -255,7 +309,11 @@ class Run:
         watches = self.world.judge.watches
         newest = max(
             machines,
-            key=lambda m: (watches[m.id].log.last_epoch, watches[m.id].log.end_offset),
+            key=lambda m: (
+                watches[m.id].log.last_epoch,
+                watches[m.id].log.end_offset,
+                m.quorum.is_voter,
+            ),
             default=None,
         )
         if newest is None:
