@@ -111,6 +111,15 @@ def test_brokers_topics_and_partitions_are_counted_by_their_state(
     assert found == [2, 2, 1, 2, 4, 1, 2]
 
 
+def test_quorum_metrics_of_apache_are_no_counters() -> None:
+    """Each is a gauge or an average, and may fall."""
+    quorum = NodeQuorum()
+    families = node_metrics(quorum.members[quorum.elect()].running)
+    counters = {each.name: each.is_counter for each in families if each.name.startswith(RAFT)}
+    assert len(counters) > 5
+    assert not any(counters.values())
+
+
 def test_levels_are_told_by_feature() -> None:
     quorum = NodeQuorum()
     leader = quorum.elect()
