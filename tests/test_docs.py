@@ -35,7 +35,7 @@ def test_kips_page_is_what_requirements_and_tests_make() -> None:
     assert written == traceability.page(), "run python -m tests.kips --write"
 
 
-@pytest.mark.parametrize("kip", traceability.kips(), ids=lambda kip: f"KIP-{kip.number}")
+@pytest.mark.parametrize("kip", traceability.kips(), ids=lambda kip: kip.name)
 def test_every_requirement_of_a_kip_has_a_test_or_says_since_when_not(kip: Kip) -> None:
     known = [row.id for row in kip.requirements]
     assert len(known) == len(set(known))
@@ -44,7 +44,7 @@ def test_every_requirement_of_a_kip_has_a_test_or_says_since_when_not(kip: Kip) 
     assert [each for each in kip.tests if each not in known] == []
 
 
-@pytest.mark.parametrize("kip", traceability.kips(), ids=lambda kip: f"KIP-{kip.number}")
+@pytest.mark.parametrize("kip", traceability.kips(), ids=lambda kip: kip.name)
 def test_module_of_a_requirement_exists(kip: Kip) -> None:
     named = {row.module for row in kip.requirements}
     assert [path for path in sorted(named) if not (CHECKOUT / "kraft_wire" / path).exists()] == []

@@ -10,9 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from kraft_wire.broker.context import ReplyTo
+from kraft_wire.broker.context import ReplyTo, Silence
 from kraft_wire.broker.fetching.fetch_sessions import FetchSessionCache
-from kraft_wire.broker.metadata.metadata_cache import OFFSETS_TOPIC, no_replica_error
+from kraft_wire.broker.inter_broker import InterBrokerClient
+from kraft_wire.broker.metadata.metadata_cache import (
+    OFFSETS_TOPIC,
+    TRANSACTION_TOPIC,
+    no_replica_error,
+)
 from kraft_wire.broker.offline_log import OfflineLog
 from kraft_wire.broker.partition import Partition
 from kraft_wire.broker.ports import ControllerChannel, LogStore, PartitionLog
@@ -39,8 +44,10 @@ from kraft_wire.wire.message import Message
 if TYPE_CHECKING:
     from kraft_wire.broker.groups.coordinator import GroupCoordinator
     from kraft_wire.broker.metadata.topic_creation import TopicCreation
+    from kraft_wire.broker.producing.transaction_verifier import TransactionVerifier
     from kraft_wire.broker.replication.fetchers import ReplicaFetchers
     from kraft_wire.broker.replication.leader_side import LeaderSide
+    from kraft_wire.broker.transactions.coordinator import TransactionCoordinator
 
 __all__ = ["Broker", "MetadataFollower"]
 
@@ -96,22 +103,20 @@ class Broker:
         self.report = report
         self.producer_refusals = ProducerRefusals(report)
         self.partitions: dict[tuple[str, int], Partition] = {}
-        self.completions: list[tuple[ReplyTo, Message]] = []
+        self.completions: list[tuple[ReplyTo, Message | Silence]] = []
         self.unflushed: dict[tuple[str, int], Partition] = {}
         """Partitions with an append that must reach the disk before it is acknowledged."""
         self.fetch_purgatory = FetchPurgatory()
         self.produce_purgatory = DelayedOperationPurgatory()
         self.delete_records_purgatory = DelayedOperationPurgatory()
-        self.fetch_sessions = FetchSessionCache(
-            settings.max_incremental_fetch_session_cache_slots,
-            random_source,
-            partitions=settings.max_incremental_fetch_session_cache_partitions,
-        )
+        self.fetch_sessions = _fetch_sessions(settings, random_source)
         self.producer_ids = ProducerIds(
             node_id, self._registered_epoch, self.ask_controller, self.complete
         )
         self.api_versions, self.described_topics = ResponseCache(), AnswersOfImage()
         self.followers: list[MetadataFollower] = []
+        self.inter_broker_clients: list[InterBrokerClient] = []
+        """The parts that send requests to other brokers, added when they are first needed."""
         self.leading: LeaderSide | None = None
         """What this broker leads and others replicate, None until there is such a partition."""
         self.fetchers: ReplicaFetchers | None = None
@@ -121,6 +126,8 @@ class Broker:
         self.has_replicated = False
         """Whether a partition ever had other replicas than this broker's."""
         self._groups: GroupCoordinator | None = None
+        self._transactions: TransactionCoordinator | None = None
+        self._transaction_verifier: TransactionVerifier | None = None
         self._now_ms = 0
         self._awaited: dict[str, Callable[[Message], None]] = {}
         self._asked = 0
@@ -155,6 +162,49 @@ class Broker:
         )
 
     @property
+    def transactions(self) -> "TransactionCoordinator":
+        """The transaction coordinator, put in when it is first asked for, as that of groups."""
+        if self._transactions is None:
+            from kraft_wire.broker.transactions.assembly import transaction_coordinator
+
+            self._transactions = transaction_coordinator(
+                node_id=self.node_id,
+                settings=lambda: self.settings,
+                image=lambda: self.image,
+                partition=self.partition,
+                appended=self.appended,
+                flushed=self.flushed,
+                operations=self.produce_purgatory,
+                complete=self.complete,
+                ask_controller=self.ask_controller,
+                take_producer_id=self.producer_ids.take,
+                inter_broker_clients=self.inter_broker_clients,
+                now_ms=lambda: self._now_ms,
+                report=self.report,
+            )
+            self.followers.append(self._transactions)
+            self._transactions.follow(self.image.topic(TRANSACTION_TOPIC), self._now_ms)
+        return self._transactions
+
+    @property
+    def now_ms(self) -> int:
+        """The time of the last publication or tick."""
+        return self._now_ms
+
+    @property
+    def transaction_verifier(self) -> "TransactionVerifier":
+        """What asks transaction coordinators, made for the first transactional producer."""
+        if self._transaction_verifier is None:
+            from kraft_wire.broker.producing.transaction_verifier import TransactionVerifier
+
+            verifier = TransactionVerifier(self.node_id, lambda: self.image)
+            self._transaction_verifier = verifier
+            self.followers.append(verifier)
+            client = verifier.client(self.settings.request_timeout_ms)
+            self.inter_broker_clients.append(client)
+        return self._transaction_verifier
+
+    @property
     def topic_creation(self) -> "TopicCreation":
         """What asks the controller for topics that clients name, made when it is first needed."""
         if self._topic_creation is None:
@@ -172,8 +222,8 @@ class Broker:
         topic = self.image.topic_by_id(topic_id)
         return None if topic is None else topic.name
 
-    def complete(self, reply_to: ReplyTo, response: Message) -> None:
-        """Answer a parked request."""
+    def complete(self, reply_to: ReplyTo, response: Message | Silence) -> None:
+        """Answer a parked request, or say that it gets no answer."""
         self.completions.append((reply_to, response))
 
     def ask_controller(self, request: Message, answered: Callable[[Message], None]) -> None:
@@ -311,6 +361,8 @@ class Broker:
             # KIP-101: an epoch begins where its leader found the log, records or none.
             epoch = LeaderEpoch(view.leader_epoch)
             partition.log.epochs.announce(epoch, partition.log.log_end_offset)
+        if view.leader_epoch != partition.leader_epoch:
+            partition.verifications = None  # another leader may have appended since
         partition.leader_epoch = LeaderEpoch(view.leader_epoch)
         partition.is_leader = view.leader == self.node_id
         self._lead(partition, view)
@@ -371,7 +423,15 @@ class Broker:
             expect_gaps=self.logs.expect_gaps,
             grew=self.fetch_purgatory.wake_readers,
         )
-        return ReplicaFetchers(self.node_id, lambda: self.settings, env, self._order_flush)
+        fetchers = ReplicaFetchers(self.node_id, lambda: self.settings, env, self._order_flush)
+        self.inter_broker_clients.append(
+            InterBrokerClient(
+                f"broker-{self.node_id}-fetcher-0",
+                self.settings.source.integer("replica.socket.timeout.ms"),
+                lambda: fetchers.by_leader,
+            )
+        )
+        return fetchers
 
     def _order_flush(self, partition: Partition) -> None:
         self.unflushed[partition.topic_partition] = partition
@@ -457,3 +517,11 @@ class Broker:
                 self.fetchers.forget(partition)
             self.unflushed.pop(name, None)
             self.logs.delete(name)
+
+
+def _fetch_sessions(settings: BrokerSettings, random_source: RandomSource) -> FetchSessionCache:
+    return FetchSessionCache(
+        settings.max_incremental_fetch_session_cache_slots,
+        random_source,
+        partitions=settings.max_incremental_fetch_session_cache_partitions,
+    )

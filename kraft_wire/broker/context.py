@@ -16,10 +16,10 @@ __all__ = [
     "CLOSE",
     "NO_REPLY",
     "PARKED",
-    "NoReply",
     "Parked",
     "ReplyTo",
     "RequestContext",
+    "Silence",
     "Withheld",
 ]
 
@@ -76,4 +76,4 @@ NO_REPLY: Final = Withheld.NO_REPLY
 CLOSE: Final = Withheld.CLOSE
 
 Parked: TypeAlias = Literal[Withheld.PARKED]
-NoReply: TypeAlias = Literal[Withheld.NO_REPLY, Withheld.CLOSE]
+Silence: TypeAlias = Literal[Withheld.NO_REPLY, Withheld.CLOSE]

@@ -19,6 +19,22 @@ from kraft_wire.wire.records.record_batch import RecordBatch
 __all__ = ["OfflineLog"]
 
 
+class _NoProducers:
+    """The producers of a log that has no batch, and gets none."""
+
+    def get(self, producer_id: int) -> ProducerStateView | None:
+        """Know no producer."""
+        return None
+
+    def active_producers(self) -> Iterable[ProducerStateView]:
+        """Know no producers."""
+        return ()
+
+    def check(self, batch: RecordBatch) -> ProducerVerdict:
+        """Say that nothing gets this far."""
+        raise AssertionError("an append asks for the settings first, which are not there")
+
+
 class OfflineLog:
     """An empty log that refuses every use with the error that is the reason for its absence."""
 
@@ -37,9 +53,9 @@ class OfflineLog:
         raise self.error
 
     @property
-    def producer_states(self) -> "OfflineLog":
+    def producer_states(self) -> "_NoProducers":
         """The producers of no batch."""
-        return self
+        return _NoProducers()
 
     @property
     def epochs(self) -> "OfflineLog":
@@ -53,14 +69,6 @@ class OfflineLog:
     def announce(self, epoch: LeaderEpoch, start_offset: Offset) -> None:
         """Take no note."""
 
-    def active_producers(self) -> Iterable[ProducerStateView]:
-        """Know no producers."""
-        return ()
-
-    def check(self, batch: RecordBatch) -> ProducerVerdict:
-        """Raise, as for all that follows: there is nothing to do it with."""
-        self._refuse()
-
     def append(
         self,
         data: bytes | bytearray | memoryview,
@@ -68,7 +76,7 @@ class OfflineLog:
         now_ms: int,
         wall_ms: int,
     ) -> None:
-        """Raise."""
+        """Raise, as for all that follows: there is nothing to do it with."""
         self._refuse()
 
     def read(

@@ -29,9 +29,11 @@ from kraft_wire.model import (
 )
 from kraft_wire.wire.compression.codecs import DEFAULT_LIMITS, DecompressionLimits
 from kraft_wire.wire.generated.error_code import ErrorCode
-from kraft_wire.wire.records.record_batch import RecordBatch
+from kraft_wire.wire.records.record_batch import TRANSACTIONAL_BIT, RecordBatch
 
 if TYPE_CHECKING:
+    from kraft_wire.broker.producing.transaction_marker import TransactionMarker
+    from kraft_wire.broker.producing.verification import Verification, Verifications
     from kraft_wire.broker.replication.leadership import Leadership
 
 __all__ = ["AppendResult", "Partition"]
@@ -74,6 +76,8 @@ class Partition:
     """Tells the broker of an error of the disk, which may concern more than this partition."""
     offline: bool = False
     """The log directory failed; every access answers KAFKA_STORAGE_ERROR until it heals."""
+    verifications: "Verifications | None" = None
+    """Producers whose transaction the coordinator is to confirm; None before the first one."""
     topic_partition: TopicPartition = field(init=False)
     """The partition's name."""
 
@@ -97,10 +101,7 @@ class Partition:
 
     @property
     def last_stable_offset(self) -> Offset:
-        """Exclusive end of what read_committed consumers may read (KIP-98).
-
-        Transactions are not served here, but a log that Apache Kafka wrote may have some.
-        """
+        """Exclusive end of what read_committed consumers may read (KIP-98)."""
         return self.log.last_stable_offset
 
     def check_leader_epoch(self, current_leader_epoch: int) -> ErrorCode:
@@ -120,6 +121,7 @@ class Partition:
         now_ms: int,
         wall_ms: int,
         decompression: DecompressionLimits = DEFAULT_LIMITS,
+        transaction: "Verification | TransactionMarker | None" = None,
     ) -> AppendResult:
         """Check a batch if a client wrote it, give it offsets and the leader epoch, and append it.
 
@@ -139,7 +141,11 @@ class Partition:
                 check_batch(batch, self.topic_partition, config, wall_ms, decompression)
             batch = assigned(batch, config, log.log_end_offset, self.leader_epoch, wall_ms)
             if batch.producer_id >= 0:
-                check = log.producer_states.check(batch)
+                check = (
+                    self._check_transactional(batch, origin, transaction)
+                    if batch.attributes & TRANSACTIONAL_BIT
+                    else log.producer_states.check(batch)
+                )
                 if check.verdict.name != "OK":
                     return self._known_or_refused(check, batch, now_ms)
             log.append(batch.view, [batch], now_ms, wall_ms)
@@ -273,6 +279,17 @@ class Partition:
         )
         error = ErrorCode[check.verdict.name]
         return AppendResult(error, log_start_offset=log_start_offset, error_message=message)
+
+    def _check_transactional(
+        self,
+        batch: RecordBatch,
+        origin: AppendOrigin,
+        transaction: "Verification | TransactionMarker | None",
+    ) -> ProducerVerdict:
+        """Judge a batch of a transaction; most partitions never import what that needs."""
+        from kraft_wire.broker.producing.verification import check_transactional
+
+        return check_transactional(self, batch, origin, transaction)
 
     def _is_isr_too_small(self, leadership: "Leadership") -> bool:
         return len(leadership.isr) < leadership.min_isr(self.log.config.min_insync_replicas)

@@ -136,6 +136,10 @@ class ProducerStatesView(Protocol):
         """Judge a batch by its producer id, epoch and sequence, changing nothing."""
         ...
 
+    def get(self, producer_id: int) -> ProducerStateView | None:
+        """Return what is remembered of a producer."""
+        ...
+
     def active_producers(self) -> Iterable[ProducerStateView]:
         """Return the producers that have not expired."""
         ...

@@ -161,9 +161,15 @@ class DelayedOperationPurgatory:
         self._deadlines: Deadlines[DelayedOperation] = Deadlines(self._is_parked)
         self._waiting: dict[TopicPartition, dict[int, DelayedOperation]] = {}
         """Per partition those for which it is unfinished, by connection."""
+        self._internal_ids = 0
 
     def __len__(self) -> int:
         return len(self._parked)
+
+    def new_internal_id(self) -> int:
+        """Return a connection id below 0, for an operation of the broker itself."""
+        self._internal_ids -= 1
+        return self._internal_ids
 
     def park(self, operation: DelayedOperation) -> None:
         """Keep an operation until all its partitions have an outcome."""

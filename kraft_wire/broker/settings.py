@@ -34,7 +34,15 @@ class BrokerSettings:
     replica_selector_class: str | None = None
     max_incremental_fetch_session_cache_slots: int = 1_000
     max_incremental_fetch_session_cache_partitions: int = 100_000
+    request_timeout_ms: int = 30_000
+    transaction_partition_verification_enable: bool = True
+    add_partitions_to_txn_retry_backoff_ms: int = 20
+    add_partitions_to_txn_retry_backoff_max_ms: int = 100
     transactional_id_expiration_ms: int = 604_800_000
+    transaction_max_timeout_ms: int = 900_000
+    transaction_abort_timed_out_transaction_cleanup_interval_ms: int = 10_000
+    transaction_remove_expired_transaction_cleanup_interval_ms: int = 3_600_000
+    transaction_state_log_num_partitions: int = 50
     producer_id_expiration_ms: int = 86_400_000
     offset_metadata_max_bytes: int = 4_096
     offsets_topic_num_partitions: int = 50

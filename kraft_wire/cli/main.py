@@ -27,6 +27,10 @@ COMMANDS: Final = {
     "quorum": ("kraft_wire.cli.quorum.command", "describe, watch and change the metadata quorum"),
     "cluster": ("kraft_wire.cli.cluster.command", "run controllers and brokers on this machine"),
     "conform": ("kraft_wire.conformance.command", "judge any Kafka broker from the wire"),
+    "proxy": (
+        "kraft_wire.testing.proxy.command",
+        "stand in front of a Kafka, with faults and a trace",
+    ),
     "topics": (
         "kraft_wire.cli.topics.command",
         "list, create, describe, delete and configure topics",

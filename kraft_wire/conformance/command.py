@@ -51,7 +51,7 @@ Only = Annotated[
     ),
 ]
 ProfileName = Annotated[
-    str, typer.Option("--profile", help="Release to judge by: apache-4.3 or minimal.")
+    str, typer.Option("--profile", help="Release to judge by: apache-4.3, apache-3.9 or minimal.")
 ]
 Json = Annotated[Path | None, typer.Option("--json", help="Write the report as JSON.")]
 JUnit = Annotated[Path | None, typer.Option("--junit", help="Write the report as JUnit XML.")]

@@ -15,7 +15,7 @@ from kraft_wire.wire.frame import FRAME_PREFIX_BYTES, FrameReader, MalformedFram
 from kraft_wire.wire.header import RequestHeader, encode_request_header, parse_response_header
 from kraft_wire.wire.message import MalformedMessage, Message
 
-__all__ = ["Connection", "split_address"]
+__all__ = ["CLIENT_ID", "Connection", "split_address"]
 
 R = TypeVar("R", bound=Message)
 

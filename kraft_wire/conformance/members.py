@@ -1,5 +1,6 @@
 """Members of classic groups, driven request by request: what the group cases share."""
 
+import struct
 from typing import Final
 
 from kraft_wire.conformance import expect
@@ -17,7 +18,15 @@ from kraft_wire.wire.generated.sync_group import (
     SyncGroupResponse,
 )
 
-__all__ = ["ASSIGNMENT", "SUBSCRIPTION", "join_request", "joined", "stable_member", "sync_request"]
+__all__ = [
+    "ASSIGNMENT",
+    "SUBSCRIPTION",
+    "join_request",
+    "joined",
+    "stable_member",
+    "subscription",
+    "sync_request",
+]
 
 ASSIGNMENT: Final = b"assignment of the conformance suite"
 
@@ -34,6 +43,12 @@ _PROTOCOL_TYPE: Final = "consumer"
 _PROTOCOL_NAMED_SINCE: Final = 5
 
 
+def subscription(topic: str) -> bytes:
+    """Return a consumer's subscription in version 0 to one topic."""
+    name = topic.encode()
+    return struct.pack(f">hih{len(name)}si", 0, 1, len(name), name, -1)
+
+
 def join_request(
     group_id: str,
     member_id: str = "",
@@ -42,6 +57,7 @@ def join_request(
     protocol_type: str = _PROTOCOL_TYPE,
     session_timeout_ms: int = _SESSION_TIMEOUT_MS,
     group_instance_id: str | None = None,
+    metadata: bytes = SUBSCRIPTION,
 ) -> JoinGroupRequest:
     """Return a JoinGroup of a consumer that knows one protocol."""
     return JoinGroupRequest(
@@ -51,15 +67,20 @@ def join_request(
         member_id=member_id,
         group_instance_id=group_instance_id,
         protocol_type=protocol_type,
-        protocols=[JoinGroupRequestProtocol(name=protocol, metadata=SUBSCRIPTION)],
+        protocols=[JoinGroupRequestProtocol(name=protocol, metadata=metadata)],
     )
 
 
 def joined(
-    connection: Connection, version: int, group_id: str, *, group_instance_id: str | None = None
+    connection: Connection,
+    version: int,
+    group_id: str,
+    *,
+    group_instance_id: str | None = None,
+    metadata: bytes = SUBSCRIPTION,
 ) -> JoinGroupResponse:
     """Join a group with the member id that the broker demands (KIP-394); return its answer."""
-    request = join_request(group_id, group_instance_id=group_instance_id)
+    request = join_request(group_id, group_instance_id=group_instance_id, metadata=metadata)
     answer = connection.ask(request, version, JoinGroupResponse)
     if answer.error_code == ErrorCode.MEMBER_ID_REQUIRED:
         request.member_id = answer.member_id

@@ -2,14 +2,13 @@
 
 Ids, names and places are numbered by their first appearance in a row, so that a response that names
 another member or topic than before still differs. Times are reduced to their sign, texts of errors
-to their presence, and lists whose order means nothing are keyed. `normal_form.json` says which
-fields are which.
+to their presence, and lists whose order means nothing are keyed or sorted. `normal_form.json` says
+which fields are which. Lists of the whole cluster (`listed`) are cut to what the row made.
 """
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from importlib.resources import files
 from typing import Any, Final
@@ -25,6 +24,7 @@ from kraft_wire.wire.structs import Struct
 __all__ = ["Fields", "NormalForm"]
 
 _RUN: Final = re.compile(r"conform-[0-9a-f]{8}-[0-9a-f]{6}")
+_RUN_IN_BYTES: Final = re.compile(_RUN.pattern.encode())
 _ALIKE_EVERYWHERE: Final = (-1, 0, None, "", b"", bytes(16))
 
 _RECORDS: Final = ".records"
@@ -33,36 +33,24 @@ _RECORDS: Final = ".records"
 Fields = dict[str, object]
 
 
-@dataclass(frozen=True, slots=True)
-class _Rules:
-    numbered: Mapping[str, str]
-    """By field: the kind of id that it holds; ids of a kind are numbered together."""
-    keyed: Mapping[str, str]
-    """By list: the field that tells its elements apart."""
-    listed: Mapping[str, str]
-    """By list: the field that names a thing of the cluster; those of other rows are left out."""
-    sign: tuple[str, ...]
-    presence: tuple[str, ...]
-    by_case: Mapping[str, tuple[str, ...]]
-    """By pattern of a case's name: fields of which only the sign is compared."""
-
-
-def _read_rules() -> _Rules:
+def _read_rules() -> dict[str, Any]:
     text = files("kraft_wire.conformance").joinpath("normal_form.json").read_text("utf-8")
-    data = json.loads(text)
-    numbered = {field: kind for kind, fields in data["numbered"].items() for field in fields}
-    by_case = {pattern: tuple(fields) for pattern, fields in data["sign_by_case"].items()}
-    return _Rules(
-        numbered,
-        data["keyed"],
-        data["listed"],
-        tuple(data["sign"]),
-        tuple(data["presence"]),
-        by_case,
-    )
+    rules: dict[str, Any] = json.loads(text)
+    return rules
 
 
 _RULES: Final = _read_rules()
+_KINDS: Final = {field: kind for kind, fields in _RULES["numbered"].items() for field in fields}
+
+
+def _of_case(rule: str, case: str) -> set[str]:
+    """Return the fields that a rule names for a case; its keys are patterns of names."""
+    return {
+        field
+        for pattern, fields in _RULES[rule].items()
+        if fnmatchcase(case, pattern)
+        for field in fields
+    }
 
 
 class NormalForm:
@@ -72,15 +60,9 @@ class NormalForm:
         self._mark = name_mark(f"{case}/{version}")
         self._asked = b""
         self._seen: dict[str, dict[object, int]] = {}
-        self._sign = {
-            *_RULES.sign,
-            *(
-                field
-                for pattern, fields in _RULES.by_case.items()
-                if fnmatchcase(case, pattern)
-                for field in fields
-            ),
-        }
+        """By kind: the ids that were seen, and their numbers."""
+        self._sign = {*_RULES["sign"], *_of_case("sign_by_case", case)}
+        self._ignored = {"unknown_tagged_fields", *_of_case("ignored_by_case", case)}
 
     def of(self, exchange: Exchange) -> Fields:
         """Return the fields of request and response; paths of the request begin with `request.`.
@@ -122,7 +104,7 @@ class NormalForm:
     def _fields(self, struct: Struct, prefix: str) -> Iterator[tuple[str, object]]:
         for name in struct.field_names:
             value = getattr(struct, name)
-            if name == "unknown_tagged_fields":
+            if name in self._ignored:
                 continue
             if isinstance(value, Struct):
                 yield from self._fields(value, f"{prefix}{name}.")
@@ -132,7 +114,9 @@ class NormalForm:
                 yield prefix + name, self._value(name, value)
 
     def _list(self, values: list[object], name: str, path: str) -> Iterator[tuple[str, object]]:
-        key = _RULES.keyed.get(name)
+        key, order = _RULES["keyed"].get(name), _RULES["sorted"].get(name)
+        if order is not None and all(hasattr(each, order) for each in values):
+            values = sorted(values, key=lambda each: bytes(getattr(each, order)))
         if key is None or not all(isinstance(each, Struct) for each in values):
             yield f"{path}.length", len(values)
         for index, each in enumerate(values):
@@ -145,7 +129,7 @@ class NormalForm:
 
     def _own_of(self, struct: Struct, field: str, values: list[Any]) -> list[Any]:
         """Return what a list of the whole cluster has of this row, or of what was asked for."""
-        name = _RULES.listed.get(f"{type(struct).__name__}.{field}")
+        name = _RULES["listed"].get(f"{type(struct).__name__}.{field}")
         if name is None:
             return values
         return [each for each in values if self._is_own(getattr(each, name))]
@@ -158,12 +142,12 @@ class NormalForm:
             value = bytes(value)
         if name in self._sign and isinstance(value, int | float):
             return (value > 0) - (value < 0)
-        if name in _RULES.presence:
-            return "(text)" if value else value
-        kind = _RULES.numbered.get(name)
+        if name in _RULES["presence"] or (name in self._sign and value is not None):
+            return "(present)" if value else value
+        kind = _KINDS.get(name)
         if kind is not None and value not in _ALIKE_EVERYWHERE:
             seen = self._seen.setdefault(kind, {})
             return f"{kind} {seen.setdefault(value, len(seen) + 1)}"
         if isinstance(value, str):
             return _RUN.sub("conform", value)
-        return value
+        return _RUN_IN_BYTES.sub(b"conform", value) if isinstance(value, bytes) else value

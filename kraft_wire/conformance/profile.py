@@ -33,14 +33,15 @@ class Profile:
     versions: Mapping[Listener, Mapping[str, tuple[int, int]]]
     """By listener and the API's name: the first and the last version, both inclusive."""
     excluded: Mapping[str, str]
-    """Names of cases that the release cannot pass, with the reason."""
+    """Cases, or rows of them, that the release cannot pass, with the reason."""
 
     def versions_of(self, case: Case) -> Iterable[int]:
         """Return the versions in which `case` judges this release."""
         if case.name in self.excluded:
-            return range(0)
+            return []
         first, last = self.versions[case.listener].get(case.api, (0, -1))
-        return range(max(first, case.versions[0]), min(last, case.versions[1]) + 1)
+        offered = range(max(first, case.versions[0]), min(last, case.versions[1]) + 1)
+        return [each for each in offered if f"{case.name}/{each}" not in self.excluded]
 
 
 def profile_names() -> list[str]:

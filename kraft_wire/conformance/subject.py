@@ -165,7 +165,7 @@ class Subject:
 
     def _served(self, name: str, partitions: int) -> MetadataResponseTopic:
         """Wait until Metadata shows a leader of each partition, and each leader answers."""
-        for _ in self._attempts(f"topic {name} to have leaders"):
+        for _ in self.attempts(f"topic {name} to have leaders"):
             request = MetadataRequest(
                 topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=False
             )
@@ -195,7 +195,7 @@ class Subject:
         raise NotSupported(f"the broker coordinates none of {_GROUP_IDS_TRIED_MAX} groups")
 
     def _coordinator(self, group_id: str) -> int:
-        for _ in self._attempts(f"a coordinator of group {group_id}"):
+        for _ in self.attempts(f"a coordinator of group {group_id}"):
             request = FindCoordinatorRequest(key=group_id, coordinator_keys=[])
             answer = self.prepare(request, FindCoordinatorResponse, until=3)
             if answer.error_code == ErrorCode.NONE:
@@ -207,7 +207,7 @@ class Subject:
 
         A broker is named as the coordinator before it serves: at first it answers NOT_COORDINATOR.
         """
-        for _ in self._attempts(f"the coordinator of group {group_id} to serve"):
+        for _ in self.attempts(f"the coordinator of group {group_id} to serve"):
             request = OffsetFetchRequest(group_id=group_id, topics=None)
             answer = self.prepare(request, OffsetFetchResponse, until=_ONE_GROUP_MAX)
             if answer.error_code not in _NOT_SERVING:
@@ -216,7 +216,7 @@ class Subject:
     def producer(self) -> tuple[int, int]:
         """Return a new producer id and its epoch."""
         request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
-        for _ in self._attempts("a producer id"):
+        for _ in self.attempts("a producer id"):
             answer = self.prepare(request, InitProducerIdResponse, until=5)
             if answer.error_code == ErrorCode.NONE:
                 return answer.producer_id, answer.producer_epoch
@@ -226,8 +226,9 @@ class Subject:
     def _timeout_ms(self) -> int:
         return int(self.target.timeout_s * 1000)
 
-    def _attempts(self, what: str) -> "_Attempts":
-        return _Attempts(what, self.target.timeout_s)
+    def attempts(self, what: str, seconds: float = 0.0) -> "_Attempts":
+        """Return what iterates with pauses until `seconds` more than the limit are over."""
+        return _Attempts(what, self.target.timeout_s + seconds)
 
 
 class _Attempts:

@@ -5,15 +5,17 @@ A level is offered only when the node does what it stands for. All nodes:
 - `metadata.version` 7 to 30: every record of these levels is replayed and written in the version
   that the level allows.
 - `kraft.version` 0 to 1: static and dynamic voters are both read and formatted.
+- `transaction.version` 0 to 2: brokers coordinate and write transactions by the rules of each level
+  (KIP-890).
 
 A node that is a controller alone, and so leads brokers that are not of ours:
 
 - `eligible.leader.replicas.version` 0 to 1: elections and settings obey it (`partition_changes`,
   `elr_settings`).
-- `transaction.version`, `group.version`, `share.version`, `streams.version`: all that a controller
-  does for them is to record their level; what they stand for is done by brokers. Brokers of ours
-  support none, and so cannot register where one is finalised: transactions, consumer groups of
-  KIP-848, share and streams groups are not served yet.
+- `group.version`, `share.version`, `streams.version`: all that a controller does for them is to
+  record their level; what they stand for is done by brokers. Brokers of ours support none, and so
+  cannot register where one is finalised: consumer groups of KIP-848, share and streams groups are
+  not served yet.
 
 A log that Apache Kafka began may have more finalised than this node supports. Such levels stay in
 the image and in the log, but clients are not shown them: they would ask for what nobody serves.
@@ -43,8 +45,10 @@ __all__ = [
     "SUPPORTED_FEATURES",
     "TOKENS_FROM",
     "TRANSACTIONS_FROM",
+    "TRANSACTION_VERSION",
     "activation_records",
     "bootstrap_records",
+    "default_levels",
     "metadata_version_of_release",
     "missing_dependency",
     "supported_features",
@@ -53,6 +57,7 @@ __all__ = [
 METADATA_VERSION: Final = "metadata.version"
 KRAFT_VERSION: Final = "kraft.version"
 ELR_VERSION: Final = "eligible.leader.replicas.version"
+TRANSACTION_VERSION: Final = "transaction.version"
 LATEST_METADATA_VERSION: Final = 30
 
 SCRAM_FROM: Final = 11
@@ -65,18 +70,23 @@ CORDONED_FROM: Final = 30
 (KIP-868), delegation tokens, registrations of controllers (KIP-919), ids of log directories
 (KIP-858) and cordoned ones (KIP-1066): a log below may not have their records."""
 
+_TRANSACTION_VERSION_FROM: Final = 24
+"""metadata.version since which a new cluster has `transaction.version` 2 (4.0-IV2)."""
+
 SUPPORTED_FEATURES: Final[Mapping[str, FeatureRange]] = {
     KRAFT_VERSION: FeatureRange(0, 1),
     METADATA_VERSION: FeatureRange(7, LATEST_METADATA_VERSION),
+    TRANSACTION_VERSION: FeatureRange(0, 2),
 }
 """What a broker of ours supports, and a node that is one besides being a controller."""
 
 RELEASE_FEATURES: Final[Mapping[str, FeatureRange]] = {
     "group.version": FeatureRange(0, 1),
-    **SUPPORTED_FEATURES,
+    KRAFT_VERSION: SUPPORTED_FEATURES[KRAFT_VERSION],
+    METADATA_VERSION: SUPPORTED_FEATURES[METADATA_VERSION],
     "share.version": FeatureRange(0, 1),
     "streams.version": FeatureRange(0, 1),
-    "transaction.version": FeatureRange(0, 2),
+    TRANSACTION_VERSION: SUPPORTED_FEATURES[TRANSACTION_VERSION],
     ELR_VERSION: FeatureRange(0, 1),
 }
 """The features of release 4.3.1, and what a node supports that is a controller alone: a log may
@@ -119,6 +129,17 @@ def supported_features(*, is_broker: bool) -> Mapping[str, FeatureRange]:
     """Return what a node supports, by its roles."""
     assert SUPPORTED_FEATURES.keys() <= RELEASE_FEATURES.keys()
     return SUPPORTED_FEATURES if is_broker else RELEASE_FEATURES
+
+
+def default_levels(metadata_version: int = LATEST_METADATA_VERSION) -> dict[str, int]:
+    """Return the levels that a new cluster is formatted with, of what brokers of ours support.
+
+    4.3.1 formats the other features as well, each since a metadata.version of its own.
+    """
+    levels = {METADATA_VERSION: metadata_version}
+    if metadata_version >= _TRANSACTION_VERSION_FROM:
+        levels[TRANSACTION_VERSION] = 2
+    return levels
 
 
 def missing_dependency(feature: str, level: int, levels: Mapping[str, int]) -> str | None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from kraft_wire.broker.broker import Broker
-from kraft_wire.broker.metadata.metadata_cache import OFFSETS_TOPIC
+from kraft_wire.broker.metadata.metadata_cache import OFFSETS_TOPIC, TRANSACTION_TOPIC
 from kraft_wire.broker.ports import ControllerChannel
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.controller.controller import layered
@@ -26,10 +26,11 @@ from kraft_wire.node.outputs import Output
 from kraft_wire.node.registration.directory_assignments import DirectoryAssignments
 from kraft_wire.storage.directory.log_directory import LogDirectory
 from kraft_wire.storage.files import FileSystem
-from kraft_wire.wire.message import DecodeLimits
+from kraft_wire.wire.message import DecodeLimits, Message
 
 if TYPE_CHECKING:
-    from kraft_wire.node.links.replica_links import ReplicaLinks
+    from kraft_wire.broker.inter_broker import InterBrokerClient
+    from kraft_wire.node.links.broker_links import BrokerLinks
 
 __all__ = ["BrokerNode", "LinkNeeds"]
 
@@ -81,8 +82,8 @@ class BrokerNode:
                 config.node_id, directories, link_needs.broker_epoch, self.broker.ask_controller
             )
         )
-        self.links: ReplicaLinks | None = None
-        """The way to the brokers that this one follows, None while it follows nobody."""
+        self.links: list[BrokerLinks] = []
+        """Links to other brokers, for each of the broker's inter-broker clients."""
         self.flushing = Flushing(self.broker)
         self.maintenance = Maintenance(
             fs,
@@ -114,31 +115,33 @@ class BrokerNode:
         self.broker.publish(delta, now_ms, wall_ms)
         if image.topic(OFFSETS_TOPIC) is not None:
             assert self.broker.groups is not None, "committed offsets are loaded from the start on"
+        if image.topic(TRANSACTION_TOPIC) is not None:
+            assert self.broker.transactions is not None, "as are transactions"
 
     def tick(self, now_ms: int, wall_ms: int) -> None:
         """Act on time."""
         self.store.wall_ms = wall_ms
         self.broker.tick(now_ms, wall_ms)
-        if self.links is not None:
-            self.links.wall_ms = wall_ms
-            self.links.tick(now_ms)
+        for links in self.links:
+            links.wall_ms = wall_ms
+            links.tick(now_ms)
         self.maintenance.tick(now_ms, wall_ms)
 
     def deadline_ms(self) -> int:
         """Return when `tick` is needed next."""
         deadline = self.broker.deadline_ms()
-        if self.links is not None:
-            deadline = sooner(deadline, self.links.deadline_ms())
+        for links in self.links:
+            deadline = sooner(deadline, links.deadline_ms())
         maintenance = self.maintenance.deadline_ms()
         return maintenance if deadline is None else min(deadline, maintenance)
 
-    def after(self, outputs: list[Output], flush_ids: Iterator[int], now_ms: int) -> None:
-        """End a call of the node: fetch from leaders, run woken fetches, order a flush."""
+    def after(
+        self, outputs: list[Output], flush_ids: Iterator[int], now_ms: int, wall_ms: int
+    ) -> None:
+        """End a call of the node: talk to other brokers, run woken fetches, order a flush."""
         broker = self.broker
-        if broker.fetchers is not None:
-            links = self.links or self._made_links()
-            links.pump(now_ms)
-            outputs += links.take_outputs()
+        if broker.inter_broker_clients:
+            self._exchange(outputs, now_ms, wall_ms)
         if broker.fetch_purgatory.woken:
             broker.fetch_purgatory.run_woken(now_ms)
         if broker.unflushed:
@@ -146,13 +149,38 @@ class BrokerNode:
             if order is not None:
                 outputs.append(order)
 
-    def _made_links(self) -> "ReplicaLinks":
-        # Not needed by a node that leads everything it has, and most of a start is imports.
-        from kraft_wire.node.links.replica_links import ReplicaLinks
+    def _exchange(self, outputs: list[Output], now_ms: int, wall_ms: int) -> None:
+        """Send what the inter-broker clients have to send; a local response may bring more."""
+        for client in self.broker.inter_broker_clients[len(self.links) :]:
+            self.links.append(self._new_links(client))
+        is_pumped = False
+        while not is_pumped or self._deliver_local(now_ms):
+            for links in self.links:
+                links.wall_ms = wall_ms
+                links.pump(now_ms)
+            is_pumped = True
+        for links in self.links:
+            outputs += links.take_outputs()
 
-        listener, report = _inter_broker_listener(self._config), self._report
-        self.links = ReplicaLinks(self.broker, listener, *self._link_needs, report)
-        return self.links
+    def _deliver_local(self, now_ms: int) -> bool:
+        """Hand on responses to the broker's requests to itself; tell whether there were any."""
+        broker = self.broker
+        local = [each for each in broker.completions if each[0].connection_id < 0]
+        if not local:
+            return False
+        broker.completions = [each for each in broker.completions if each[0].connection_id >= 0]
+        for reply_to, response in local:
+            assert isinstance(response, Message), "no request between brokers goes unanswered"
+            is_taken = any(each.local_completed(reply_to, response, now_ms) for each in self.links)
+            assert is_taken, (reply_to, response)
+        return True
+
+    def _new_links(self, client: "InterBrokerClient") -> "BrokerLinks":
+        # Not needed by a node that leads everything it has, and most of a start is imports.
+        from kraft_wire.node.links.broker_links import BrokerLinks
+
+        listener = _inter_broker_listener(self._config)
+        return BrokerLinks(self.broker, client, listener, *self._link_needs, self._report)
 
     def flushed(self, flush_id: int, now_ms: int) -> None:
         """Take note that a flush of partitions was carried out."""

@@ -20,6 +20,7 @@ from kraft_wire.broker.context import (
     PARKED,
     ReplyTo,
     RequestContext,
+    Silence,
     Withheld,
 )
 from kraft_wire.broker.dispatch import handler
@@ -43,9 +44,9 @@ from kraft_wire.wire.message import Buffer, DecodeLimits, Message, UnencodableMe
 
 if TYPE_CHECKING:
     from kraft_wire.node.controller.apis import ControllerApis
+    from kraft_wire.node.links.broker_links import BrokerLinks
     from kraft_wire.node.links.forwarding import Forwarder
     from kraft_wire.node.links.peer_versions import PeerVersions
-    from kraft_wire.node.links.replica_links import ReplicaLinks
 
 __all__ = ["Node"]
 
@@ -247,12 +248,12 @@ class Node:
         self._links_of(link_id).link_down(link_id, now_ms)
         self._after()
 
-    def _links_of(self, link_id: int) -> "RaftIo | Forwarder | ReplicaLinks":
-        """Return whom a link belongs to: the broker's followers, or the quorum."""
-        links = None if self._broker is None else self._broker.links
-        if links is not None and links.owns(link_id):
-            links.wall_ms = self._wall_ms
-            return links
+    def _links_of(self, link_id: int) -> "RaftIo | Forwarder | BrokerLinks":
+        """Return whom a link belongs to: a client of the broker's, or the quorum."""
+        for links in () if self._broker is None else self._broker.links:
+            if links.owns(link_id):
+                links.wall_ms = self._wall_ms
+                return links
         return self._quorum.links_of(link_id)
 
     def connection_closed(self, connection_id: int) -> None:
@@ -352,8 +353,7 @@ class Node:
         elif answer is PARKED:
             self._park(context, header)
         else:
-            silence = NoReply(connection_id) if answer is NO_REPLY else Close(connection_id, None)
-            self.outputs.append(silence)
+            self._be_silent(connection_id, answer)
 
     def _park(self, context: RequestContext, header: RequestHeader) -> None:
         """Remember a request that is answered later, unless there are too many of them."""
@@ -392,7 +392,7 @@ class Node:
         if was_touched:
             quorum.apply_quorum_events(self._now_ms)
         if broker is not None:
-            broker.after(self.outputs, self._flush_ids, self._now_ms)
+            broker.after(self.outputs, self._flush_ids, self._now_ms, self._wall_ms)
         if was_touched:
             self._answer_waiting()
             while (
@@ -400,6 +400,8 @@ class Node:
             ):  # who writes too late has resigned, and knows it at once
                 quorum.apply_quorum_events(self._now_ms)
                 self._answer_waiting()
+            if broker is not None:  # the controller's answers may bring more to do
+                broker.after(self.outputs, self._flush_ids, self._now_ms, self._wall_ms)
         if broker is not None and broker.broker.completions:
             completions, broker.broker.completions = broker.broker.completions, []
             for reply_to, response in completions:
@@ -424,13 +426,21 @@ class Node:
             else:
                 self._complete(to, answer)
 
-    def _complete(self, reply_to: ReplyTo, response: Message) -> None:
+    def _complete(self, reply_to: ReplyTo, response: Message | Silence) -> None:
         """Answer a parked request, unless its connection is gone."""
-        parked = self._parked.get(reply_to.connection_id)
-        if parked is not None and parked.request_number == reply_to.request_number:
-            del self._parked[reply_to.connection_id]
-            reply = encoded_reply(reply_to.connection_id, parked.header, response)
-            self.outputs.append(reply)
+        connection_id = reply_to.connection_id
+        parked = self._parked.get(connection_id)
+        if parked is None or parked.request_number != reply_to.request_number:
+            return
+        del self._parked[connection_id]
+        if isinstance(response, Message):
+            self.outputs.append(encoded_reply(connection_id, parked.header, response))
+        else:
+            self._be_silent(connection_id, response)
+
+    def _be_silent(self, connection_id: int, answer: Silence) -> None:
+        is_no_reply = answer is NO_REPLY
+        self.outputs.append(NoReply(connection_id) if is_no_reply else Close(connection_id, None))
 
 
 def _decode_limits(config: NodeConfig) -> DecodeLimits:

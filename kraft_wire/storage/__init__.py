@@ -5,8 +5,9 @@ Read `files` (the only door to the operating system), `log`, `recovery`, then wh
 
 from kraft_wire.storage.directory.log_directory import LogDirectory
 from kraft_wire.storage.files import File, FileSystem
-from kraft_wire.storage.log import Log, LogRead, OffsetOutOfRange
+from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
+from kraft_wire.storage.log_read import LogRead, OffsetOutOfRange
 from kraft_wire.storage.os_files import OsFileSystem
 from kraft_wire.storage.recovery.opening import open_log
 

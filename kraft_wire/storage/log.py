@@ -16,7 +16,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from kraft_wire.frozen import slotted
 from kraft_wire.model import (
     DiskFull,
     FileSlice,
@@ -32,52 +31,15 @@ from kraft_wire.storage.files import Buffer, File, FileSystem
 from kraft_wire.storage.indexes import AbortedTransaction
 from kraft_wire.storage.leader_epochs import LeaderEpochs
 from kraft_wire.storage.log_config import LogConfig
+from kraft_wire.storage.log_read import LogRead, OffsetOutOfRange
 from kraft_wire.storage.producers.producer_state import ProducerStates
 from kraft_wire.storage.producers.snapshots import load_producers, remove_snapshots, take_snapshot
 from kraft_wire.storage.segment import Segment
-from kraft_wire.storage.segment_indexes import ends_at
 from kraft_wire.storage.space import DiskSpace
 from kraft_wire.wire.crc32c import crc32c
 from kraft_wire.wire.records.record_batch import RecordBatch
 
-__all__ = ["Log", "LogRead", "OffsetOutOfRange", "PendingFlush"]
-
-
-class OffsetOutOfRange(Exception):
-    """The offset lies outside [log start, log end]."""
-
-    def __init__(self, offset: int, log_start_offset: int, log_end_offset: int) -> None:
-        super().__init__(f"offset {offset} is not in [{log_start_offset}, {log_end_offset}]")
-        self.offset = offset
-        self.log_start_offset = log_start_offset
-        self.log_end_offset = log_end_offset
-
-
-@slotted  # never changed; frozen or a tuple it would cost as much as the look-up
-class LogRead:
-    """A stretch of one segment that begins with the batch holding the offset asked for."""
-
-    records: FileSlice | bytes
-    size_bytes: int
-    first_offset: Offset  # of the first batch; may be below the offset that was asked for
-    first_batch_is_larger: bool = False  # nothing is returned, as the first batch is beyond the max
-    is_older: bool = False  # a later segment has more below the upper bound
-    segment: Segment | None = None  # the one that was read
-    end_position: int = 0  # where in it what was read ends
-    segment_end: Offset = Offset(-1)  # behind the segment
-
-    @property
-    def offset_behind(self) -> Offset:
-        """An offset behind all that was read.
-
-        As in Kafka not the nearest: that of the next batch in the index, else the segment's end.
-        """
-        if self.segment is None:
-            return self.first_offset
-        entry = self.segment.indexes.offsets.entry_from(self.end_position)
-        if entry is None or not ends_at(self.segment, *entry):
-            return self.segment_end
-        return entry[0]
+__all__ = ["Log", "PendingFlush"]
 
 
 class PendingFlush(NamedTuple):
@@ -346,11 +308,17 @@ class Log:
         yield from self.segments[max(0, bisect_right(self._bases, offset) - 1) :]
 
     def aborted_transactions(self, first: Offset, end: Offset) -> list[AbortedTransaction]:
-        """Return the aborted transactions that a reader of [first, end) has to know."""
+        """Return the aborted transactions that a reader of [first, end) has to know.
+
+        Those behind a marker at which none was open that begins below `end` begin behind it, too.
+        """
         assert first <= end, (first, end)
         found: list[AbortedTransaction] = []
         for segment in self.segments_from(first):
-            found += segment.indexes.aborted_transactions(first, end)
+            entries, is_all = segment.indexes.aborted_transactions(first, end)
+            found += entries
+            if is_all:
+                break
         return found
 
     # -- offsets ---------------------------------------------------------------------------------
@@ -386,10 +354,16 @@ class Log:
         """Set the high watermark, kept inside the log; tell whether it changed."""
         assert offset >= 0, offset
         bounded = max(self.log_start_offset, min(offset, self.log_end_offset))
-        if bounded == self.high_watermark:
-            return False
-        self.high_watermark = bounded
-        return True
+        is_changed, self.high_watermark = bounded != self.high_watermark, bounded
+        if bounded < self.producer_states.snapshot_offset:
+            self._load_producers()  # as a log is opened before its high watermark is known
+        return is_changed
+
+    def _load_producers(self) -> None:
+        """Read the producers again, up to the log's end."""
+        self.producer_states = load_producers(
+            self._fs, self.directory, self.segments, self.log_end_offset, self.high_watermark
+        )
 
     def end_offset_for_epoch(self, epoch: LeaderEpoch) -> OffsetAndEpoch:
         """Return the largest known epoch up to `epoch` with its end; see `LeaderEpochs`."""
@@ -522,7 +496,7 @@ class Log:
         self._cuts_count += 1
         self.log_end_offset = end
         self.high_watermark = min(self.high_watermark, end)
-        self.producer_states = load_producers(self._fs, self.directory, self.segments, end)
+        self._load_producers()
         if self.recovery_point >= end:
             self.first_unflushed_ms = None
         self.epochs.truncate_from_end(end)

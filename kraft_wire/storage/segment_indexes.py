@@ -5,6 +5,8 @@ the log, so that a flipped bit in a file without checksum costs time and nothing
 argument of what needs it: an object that held its segment would keep the segment's file open.
 """
 
+from bisect import bisect_left
+
 from kraft_wire.model import Offset
 from kraft_wire.storage.files import FileSystem, MissingFile
 from kraft_wire.storage.indexes import (
@@ -143,11 +145,22 @@ class SegmentIndexes:
         assert frame is not None, (log.path, entry)
         return frame.position
 
-    def aborted_transactions(self, first: Offset, end: Offset) -> list[AbortedTransaction]:
-        """Return aborted transactions that touch [first, end)."""
+    def aborted_transactions(
+        self, first: Offset, end: Offset
+    ) -> tuple[list[AbortedTransaction], bool]:
+        """Return aborted transactions that touch [first, end), and whether later ones do not.
+
+        Markers come in log order, and the last stable offset at a marker bounds all later entries.
+        """
         assert first <= end, (first, end)
-        entries = self._transactions.entries
-        return [e for e in entries if e.last_offset >= first and e.first_offset < end]
+        entries, found = self._transactions.entries, []
+        for at in range(bisect_left(entries, first, key=_last_offset), len(entries)):
+            entry = entries[at]
+            if entry.first_offset < end:
+                found.append(entry)
+            if entry.last_stable_offset >= end:
+                return found, True
+        return found, False
 
     # -- loading ---------------------------------------------------------------------------------
 
@@ -223,6 +236,10 @@ class SegmentIndexes:
             raise CorruptLog(error.path, 0, error.reason) from error
         self.save()
         assert self.is_loaded
+
+
+def _last_offset(entry: AbortedTransaction) -> Offset:
+    return entry.last_offset
 
 
 def ends_at(log: LogFile, last_offset: Offset, position: int) -> bool:

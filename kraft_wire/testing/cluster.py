@@ -43,7 +43,7 @@ class Cluster:
 
         `nodes` are each broker and controller; `roles` lists "broker", "controller" or
         "broker,controller" for each node instead. `configs` are keys of server.properties.
-        `topics` are created at the start, with one partition or as many as the mapping says.
+        `topics` are created at the start, with one partition or the number in the mapping.
         Nodes run in a thread of this process over memory, unless `in_process` is false or a
         `directory` is named. `verbose` writes the nodes' log lines to stderr.
         """
@@ -199,7 +199,7 @@ class Cluster:
         return disk
 
     def advance(self, seconds: float) -> None:
-        """Let time pass at once: sessions expire, retention runs. Real time goes on as before."""
+        """Advance the clock of all nodes: sessions expire, and retention runs, without a wait."""
         self.in_process.advance(seconds)
 
     def requests(self, api: str | None = None, client_id: str | None = None) -> list[Exchange]:

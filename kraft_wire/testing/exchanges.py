@@ -26,7 +26,7 @@ class Client:
 
     address: str
     software: str = ""
-    """Name and version, as its ApiVersions request said them (KIP-511)."""
+    """Name and version, from its ApiVersions request (KIP-511)."""
 
 
 @dataclass(slots=True)
@@ -88,7 +88,7 @@ class Exchange:
             return None
 
     def to_json(self) -> dict[str, Json]:
-        """Return the exchange as a line of a trace says it."""
+        """Return the exchange as an object, one line of a trace."""
         return {
             "at_ms": self.at_ms,
             "took_ms": self.took_ms,

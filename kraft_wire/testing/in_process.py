@@ -21,7 +21,7 @@ __all__ = ["DidNotStart", "InProcess", "NodeFailed"]
 _READY_S: Final = 30.0
 _LOOK_S: Final = 0.001
 _STEP_MS: Final = 500
-"""Time is let pass in steps of this: between two of them nodes hear of each other."""
+"""Time advances in steps of this: nodes exchange messages between two steps."""
 _STEPS_MAX: Final = 2_000
 """A step is longer where there would be more of them."""
 _SETTLE_S: Final = 0.002
@@ -54,7 +54,7 @@ class InProcess:
         self.thread: LoopThread | None = None
 
     def _topic_name(self, topic_id: Uuid) -> str | None:
-        """Return the name of a topic by the image of the first node that knows it."""
+        """Return the name of a topic from the metadata image of the first node that has it."""
         for each in self.nodes.values():
             if each.node is not None:
                 topic = each.node.raft.committed.image.topic_by_id(topic_id)
@@ -96,7 +96,7 @@ class InProcess:
             each.start()
 
     def _exception(self, loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
-        """Take note of a failed assertion; which node it was, its traceback says."""
+        """Record a failed assertion, and print its traceback, which shows the node."""
         error = context.get("exception")
         self.failures.append(f"{context.get('message')}: {error!r}")
         if isinstance(error, BaseException):
@@ -172,7 +172,7 @@ class InProcess:
     # -- time ------------------------------------------------------------------------------------
 
     def advance(self, seconds: float) -> None:
-        """Let time pass for all nodes at once: what is due in it happens before this returns."""
+        """Advance the clock of all nodes; what is due in that time happens before this returns."""
         assert self.thread is not None, "it runs"
         self.thread.run(self._advance(round(seconds * 1000)))
 
@@ -186,5 +186,5 @@ class InProcess:
             for each in self.nodes.values():
                 if each.host is not None:
                     each.host.tick()
-            # Alone, a node has heard everything; others answer over their sockets.
+            # A single node is done; several nodes answer each other over sockets.
             await asyncio.sleep(0 if len(self.nodes) == 1 else _SETTLE_S)

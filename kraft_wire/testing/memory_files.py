@@ -72,6 +72,8 @@ class _Directories:
         for depth in range(1, len(parts) + 1):
             place = "/".join(parts[:depth])
             if place not in self._directories:
+                if self.exists(place):
+                    raise StorageError("mkdir", place, "file exists")
                 self.enter("mkdir", place)
                 self._directories[place] = {}
 
@@ -87,6 +89,8 @@ class _Directories:
             for each in moved:
                 self._directories[after + each[len(before) :]] = self._directories.pop(each)
             return
+        if self.is_directory(new):
+            raise StorageError("rename", new, "is a directory")
         target, new_name = self._named("rename", new)
         source, old_name = self._named("rename", old)
         if old_name not in source:
@@ -121,6 +125,8 @@ class MemoryFileSystem(_Directories):
         return directory[name]
 
     def open(self, path: str, *, create: bool = False) -> File:
+        if self.is_directory(path):
+            raise StorageError("open", path, "is a directory")
         directory, name = self._named("open", path)
         if create and name not in directory:
             self.enter("open", path)
@@ -183,6 +189,8 @@ class _MemoryFile:
     def pwrite(self, data: Buffer, position: int) -> None:
         content = self._content.data
         self._fs.enter("write", self.path, position + len(data) - len(content))
+        if not data:
+            return
         if len(content) < position:
             content.extend(bytes(position - len(content)))
         content[position : position + len(data)] = data

@@ -19,7 +19,7 @@ _NOT_IN_NAMES: Final = re.compile("[^a-zA-Z0-9-]+")
 
 
 class Namespace:
-    """A cluster, as one test sees it; what it has made goes when it ends."""
+    """A cluster as one test sees it; its topics and faults are removed when the test ends."""
 
     def __init__(self, cluster: Cluster, test_name: str) -> None:
         self.cluster = cluster

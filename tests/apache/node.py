@@ -19,7 +19,7 @@ CLUSTER_ID = "kWjudgeAAAAAAAAAAAAAAA"
 
 
 class ApacheNode(Process):
-    """Format a directory, start one 4.3.1 node over it, stop it, start it again."""
+    """Format a directory, start one node over it, 4.3.1 by default, stop it, start it again."""
 
     cluster_id = CLUSTER_ID
     format_options: Sequence[str] = ()
@@ -31,12 +31,14 @@ class ApacheNode(Process):
         overrides: Mapping[str, str] | None = None,
         heap_mb: int = 384,
         flags: Sequence[str] = (*LEAN_FLAGS, "-Xms64m"),
+        release: str = jars.RELEASE,
     ) -> None:
         super().__init__(directory / "apache.log")
         self.directory = directory
         self.directory_of_work = directory
         self.data = directory / "data"
         self._heap_mb = heap_mb
+        self._release = release
         self._flags = list(flags)
         self._port = free_port()
         self._controller_port = free_port()
@@ -92,7 +94,9 @@ class ApacheNode(Process):
         """Write the properties and format the data directory with Apache's own tool."""
         self.configure()
         arguments = ["format", "-t", self.cluster_id, "-c", str(self.properties_file)]
-        done = run_java("kafka.tools.StorageTool", [*arguments, *self.format_options])
+        done = run_java(
+            "kafka.tools.StorageTool", [*arguments, *self.format_options], release=self._release
+        )
         if done.exit_code != 0:
             raise JavaFailed(done.text)
 
@@ -100,6 +104,7 @@ class ApacheNode(Process):
         return java_command(
             "kafka.Kafka",
             [str(self.properties_file)],
+            release=self._release,
             heap_mb=self._heap_mb,
             base_flags=self._flags,
             flags=["-Djudge.level=WARN"],
@@ -109,6 +114,6 @@ class ApacheNode(Process):
         return accepts(self._port)
 
     def __enter__(self) -> Self:
-        jars.jar_directory()
+        jars.jar_directory(self._release)
         self.format()
         return super().__enter__()

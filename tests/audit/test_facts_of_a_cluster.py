@@ -69,3 +69,14 @@ def test_no_log_is_no_facts_and_what_has_a_snapshot_is_committed(tmp_path: Path)
     assert quorum_high_watermark(FS, MetadataLog(FS, [nothing])) == -1
     copy = node(tmp_path / "1", 0, "abc", {1: "a", 2: "ab"})
     assert quorum_high_watermark(FS, MetadataLog(FS, [copy])) == 2
+
+
+def test_snapshots_are_beyond_only_where_no_log_reaches_them(tmp_path: Path) -> None:
+    """A node that lags has snapshots of its leader's that its own log does not reach."""
+    short, long = (
+        node(tmp_path / "1", 0, "a", {1: "a", 3: "abc"}),
+        node(tmp_path / "2", 0, "abc", {}),
+    )
+    assert MetadataLog(FS, [short, long]).beyond() == {}
+    end = OffsetAndEpoch(Offset(3), LeaderEpoch(1))
+    assert MetadataLog(FS, [short]).beyond() == {end: [short]}

@@ -4,6 +4,7 @@ import pytest
 
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.handlers.describe_producers import handle
+from kraft_wire.model import Offset
 from kraft_wire.storage.producers.producer_state import ProducerState
 from kraft_wire.wire.generated.describe_producers import (
     DescribeProducersRequest,
@@ -57,8 +58,21 @@ def test_producer_is_listed_with_its_last_sequence(broker: Broker) -> None:
 
 def test_open_transaction_is_told_by_its_first_offset(broker: Broker) -> None:
     states = log_of(broker, "a").producer_states
-    states._states[9] = ProducerState(9, 1, transaction_first_offset=None)
-    assert ask(broker, "a", 0).active_producers[0].last_sequence == -1
+    states._states[9] = ProducerState(9, 1, coordinator_epoch=4, transaction_first_offset=None)
+    states._states[8] = ProducerState(8, 1, transaction_first_offset=Offset(6))
+    found = ask(broker, "a", 0).active_producers
+    assert [(each.current_txn_start_offset, each.coordinator_epoch) for each in found] == [
+        (-1, 4),
+        (6, -1),
+    ]
+    assert found[0].last_sequence == -1
+
+
+def test_followers_answer_too(broker: Broker) -> None:
+    """TXN-ADMIN-03: `kafka-transactions describe-producers --broker-id` asks any replica."""
+    log_of(broker, "a", 1).producer_states._states[9] = ProducerState(9, 1)
+    (state,) = ask(broker, "a", 1).active_producers
+    assert state.producer_id == 9
 
 
 @pytest.mark.parametrize(
@@ -66,7 +80,6 @@ def test_open_transaction_is_told_by_its_first_offset(broker: Broker) -> None:
     [
         ("missing", 0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
         ("a", 5, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
-        ("a", 1, ErrorCode.NOT_LEADER_OR_FOLLOWER),
         ("far", 0, ErrorCode.NOT_LEADER_OR_FOLLOWER),
     ],
 )

@@ -211,7 +211,7 @@ def test_producer_with_an_id_gets_a_new_one(broker: Broker, controller: Controll
         ),
         (
             {"transactional_id": "t", "transaction_timeout_ms": 60_000},
-            ErrorCode.UNSUPPORTED_VERSION,
+            ErrorCode.NOT_COORDINATOR,
         ),
         (
             {"transactional_id": "", "transaction_timeout_ms": 60_000, "producer_id": 1},

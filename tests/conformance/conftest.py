@@ -16,3 +16,9 @@ def our_outcomes(tmp_path_factory: pytest.TempPathFactory) -> list[Outcome]:
 def apache_outcomes(tmp_path_factory: pytest.TempPathFactory) -> list[Outcome]:
     with apache_node(tmp_path_factory.mktemp("apache")) as node:
         return judged(node, keeps_exchanges=True)
+
+
+@pytest.fixture(scope="session")
+def older_apache_outcomes(tmp_path_factory: pytest.TempPathFactory) -> list[Outcome]:
+    with apache_node(tmp_path_factory.mktemp("older"), "3.9.1") as node:
+        return judged(node, profile="apache-3.9")

@@ -13,6 +13,7 @@ from kraft_wire.conformance.profile import read_profile
 from kraft_wire.conformance.run import rows_of, run_rows
 from kraft_wire.conformance.target import Target, learn_target
 from kraft_wire.conformance.verdict import Outcome, Verdict
+from kraft_wire.wire.generated.messages import RELEASE
 from tests.apache.node import ApacheNode
 from tests.quorum_processes import QuorumProcesses
 from tests.waiting import HANG_S
@@ -50,9 +51,9 @@ def our_node(directory: Path) -> Iterator[Targets]:
 
 
 @contextmanager
-def apache_node(directory: Path) -> Iterator[Targets]:
+def apache_node(directory: Path, release: str = RELEASE) -> Iterator[Targets]:
     """Run a node of Apache Kafka."""
-    node = ApacheNode(directory)
+    node = ApacheNode(directory, release=release)
     node.format()
     node.start()
     try:

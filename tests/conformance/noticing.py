@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from kraft_wire.conformance.case import Listener, all_cases
-from kraft_wire.conformance.connection import Connection, split_address
+from kraft_wire.conformance.connection import CLIENT_ID, Connection, split_address
 from kraft_wire.conformance.profile import read_profile
 from kraft_wire.conformance.run import Row, rows_of
 from kraft_wire.conformance.subject import Subject
@@ -50,7 +50,7 @@ class _Keeping(Connection):
         self._asked: dict[int, tuple[int, int]] = {}
 
     def header(
-        self, api_key: int, version: int, client_id: str | None = "conform"
+        self, api_key: int, version: int, client_id: str | None = CLIENT_ID
     ) -> RequestHeader:
         found = super().header(api_key, version, client_id)
         self._asked[found.correlation_id] = api_key, version

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from kraft_wire.conformance.case import all_cases
 from kraft_wire.conformance.command import app
-from kraft_wire.conformance.profile import profile_names
+from kraft_wire.conformance.profile import profile_names, read_profile
 from kraft_wire.conformance.verdict import Outcome, Verdict
 from kraft_wire.wire.generated.list_offsets import ListOffsetsResponse
 from kraft_wire.wire.generated.messages import MESSAGES
@@ -46,6 +46,13 @@ def test_our_node_passes_every_case(our_outcomes: list[Outcome]) -> None:
 def test_apache_passes_every_case(apache_outcomes: list[Outcome]) -> None:
     """A case that Apache Kafka fails is a wrong case."""
     assert not_passed(apache_outcomes) == []
+
+
+@pytest.mark.java
+def test_older_apache_passes_every_case_of_its_profile(
+    older_apache_outcomes: list[Outcome],
+) -> None:
+    assert not_passed(older_apache_outcomes) == []
 
 
 def another_offset(api_key: int, version: int, response: bytes) -> bytes:
@@ -141,7 +148,7 @@ def test_api_that_a_broker_does_not_offer_is_not_supported(server: ServerProcess
         ([], "give --bootstrap-server HOST:PORT"),
         (["--bootstrap-server", "nowhere"], "'nowhere' is not HOST:PORT"),
         (["--bootstrap-server", "127.0.0.1:1"], "cannot connect to 127.0.0.1:1"),
-        (["--profile", "kafka"], "unknown profile 'kafka'; known: apache-4.3, minimal"),
+        (["--profile", "kafka"], "unknown profile 'kafka'; known: apache-3.9, apache-4.3, minimal"),
         (["--only", "no.such.case"], "no case of profile apache-4.3 matches no.such.case"),
     ],
 )
@@ -159,7 +166,11 @@ def test_every_case_states_source_expectation_and_steps() -> None:
         assert each.source, each.name
         assert each.steps, each.name
         assert each.expectation.endswith("."), each.name
-    assert profile_names() == ["apache-4.3", "minimal"]
+    rows = {f"{each.name}/{n}" for each in cases for n in range(*each.versions)}
+    rows |= {f"{each.name}/{each.versions[1]}" for each in cases} | {each.name for each in cases}
+    for name in profile_names():
+        assert read_profile(name).excluded.keys() <= rows
+    assert profile_names() == ["apache-3.9", "apache-4.3", "minimal"]
 
 
 def test_page_lists_every_module_of_cases() -> None:

@@ -32,3 +32,10 @@ def test_reassignment_that_is_taken_back_is_not_listed() -> None:
     reassign(cluster, [4, 5])
     reassign(cluster, None)
     assert ongoing(cluster) == {}
+
+
+def test_replica_that_stays_neither_comes_nor_goes() -> None:
+    """KIP-455: what is added and what is removed are the differences of the two assignments."""
+    cluster = cluster_of_four()
+    reassign(cluster, [4, 2, 5])
+    assert ongoing(cluster) == {("t", 0): ([4, 2, 5, 3], [4, 5], [3])}

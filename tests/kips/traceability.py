@@ -1,4 +1,4 @@
-"""Which test proves which requirement: reads `kip_*.json` and the docstrings beside it.
+"""Which test proves which requirement: reads the JSON files beside it and the tests' docstrings.
 
 A test traces a requirement by naming its id in its docstring. `python -m tests.kips --write`
 writes docs/KIPS.md out of both; `tests/test_docs.py` fails when the page is not what this makes. A
@@ -16,11 +16,11 @@ from pathlib import Path
 HERE = Path(__file__).parent
 CHECKOUT = HERE.parents[1]
 PAGE = CHECKOUT / "docs" / "KIPS.md"
-_ID = re.compile(r"\b\d{3}-[A-Z]+-\d{2}\b")
+_ID = re.compile(r"\b(?:\d{3}|TXN)-[A-Z]+-\d{2}\b")
 
 HEAD = """# KIPs: requirement, module, test
 
-Written by `python -m tests.kips --write` from `tests/kips/kip_*.json` and the tests' docstrings; a
+Written by `python -m tests.kips --write` from `tests/kips/*.json` and the tests' docstrings; a
 test fails when this page is out of date, when a requirement has neither a test nor a dated "open",
 or when a test names a requirement that does not exist. `make kips` counts, and fails while anything
 is open. Where shipped Kafka (4.3.1) differs from the text, the test asserts what is shipped.
@@ -45,11 +45,14 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Kip:
-    """A KIP whose requirements are traced."""
+    """A KIP whose requirements are traced, or several about one subject."""
 
-    number: int
+    name: str
+    """`KIP-595`, or the subject."""
     title: str
     requirements: tuple[Requirement, ...]
+    files: tuple[Path, ...]
+    """Test modules that trace them."""
     tests: dict[str, list[str]]
     """Test functions by the requirement that they name, in file order."""
 
@@ -64,14 +67,14 @@ def counted() -> tuple[list[str], bool]:
     lines = []
     for kip in kips():
         total, missing = len(kip.requirements), kip.untested
-        lines.append(f"KIP-{kip.number}: {total - len(missing)} of {total} with their tests")
+        lines.append(f"{kip.name}: {total - len(missing)} of {total} with their tests")
         lines += [f"  {row.id} open: {row.open}" for row in missing]
     return lines, not any(kip.untested for kip in kips())
 
 
 def kips() -> list[Kip]:
     """Every traced KIP, in order."""
-    return [_kip(path) for path in sorted(HERE.glob("kip_*.json"))]
+    return [_kip(path) for path in sorted(HERE.glob("*.json"))]
 
 
 def page() -> str:
@@ -83,10 +86,14 @@ def _kip(path: Path) -> Kip:
     facts = json.loads(path.read_text(encoding="utf-8"))
     requirements = tuple(Requirement(**row) for row in facts["requirements"])
     tests: dict[str, list[str]] = {}
-    for source in sorted(HERE.glob(f"test_{path.stem}*.py")):
+    elsewhere = [HERE.parent / name for name in facts.get("tests", ())]
+    files = (*sorted(HERE.glob(f"test_{path.stem}*.py")), *elsewhere)
+    for source in files:
         for identifier, name in _traces(ast.parse(source.read_text(encoding="utf-8"))):
             tests.setdefault(identifier, []).append(name)
-    return Kip(facts["kip"], facts["title"], requirements, tests)
+    number = facts["kip"]
+    name = f"KIP-{number}" if isinstance(number, int) else number
+    return Kip(name, facts["title"], requirements, files, tests)
 
 
 def _traces(tree: ast.Module) -> Iterator[tuple[str, str]]:
@@ -98,7 +105,7 @@ def _traces(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 def _section(kip: Kip) -> str:
     lines = [
-        f"## KIP-{kip.number}: {kip.title}",
+        f"## {kip.name}: {kip.title}",
         "",
         _summary(kip),
         "",
@@ -113,8 +120,7 @@ def _section(kip: Kip) -> str:
 
 
 def _summary(kip: Kip) -> str:
-    files = sorted(path.name for path in HERE.glob(f"test_kip_{kip.number}*.py"))
     total, missing = len(kip.requirements), len(kip.untested)
     still_open = f", {missing} of them open" if missing else ""
-    listed = ", ".join(f"`tests/kips/{name}`" for name in files)
+    listed = ", ".join(f"`{path.relative_to(CHECKOUT)}`" for path in kip.files)
     return f"{total} requirements{still_open}; tests in {listed}."

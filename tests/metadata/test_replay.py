@@ -30,6 +30,7 @@ from kraft_wire.wire.generated.client_quota_record import ClientQuotaRecord, Ent
 from kraft_wire.wire.generated.config_record import ConfigRecord
 from kraft_wire.wire.generated.end_transaction_record import EndTransactionRecord
 from kraft_wire.wire.generated.feature_level_record import FeatureLevelRecord
+from kraft_wire.wire.generated.fence_broker_record import FenceBrokerRecord
 from kraft_wire.wire.generated.no_op_record import NoOpRecord
 from kraft_wire.wire.generated.partition_change_record import PartitionChangeRecord
 from kraft_wire.wire.generated.partition_record import PartitionRecord
@@ -38,6 +39,7 @@ from kraft_wire.wire.generated.register_broker_record import RegisterBrokerRecor
 from kraft_wire.wire.generated.registry import METADATA_RECORDS
 from kraft_wire.wire.generated.remove_topic_record import RemoveTopicRecord
 from kraft_wire.wire.generated.topic_record import TopicRecord
+from kraft_wire.wire.generated.unfence_broker_record import UnfenceBrokerRecord
 from kraft_wire.wire.message import Message
 from tests.metadata.observed_records import observed_records
 
@@ -54,6 +56,18 @@ def without_position(image: MetadataImage) -> MetadataImage:
 
 def test_every_metadata_record_but_the_transaction_markers_has_a_replayer() -> None:
     assert sorted(REPLAYERS) == sorted(set(METADATA_RECORDS) - {23, 24, 25})
+
+
+def test_records_of_older_releases_fence_and_unfence_a_registered_broker() -> None:
+    """They were written below metadata.version 3.3 (level 6); id and epoch must match."""
+    before = replayed(RegisterBrokerRecord(broker_id=1, broker_epoch=7, fenced=True))
+    unfenced = replayed(UnfenceBrokerRecord(id=1, epoch=7), onto=before)
+    fenced = replayed(FenceBrokerRecord(id=1, epoch=7), onto=unfenced)
+    assert [each.brokers[1].fenced for each in (before, unfenced, fenced)] == [True, False, True]
+    for kind in (FenceBrokerRecord, UnfenceBrokerRecord):
+        for wrong in (kind(id=2, epoch=7), kind(id=1, epoch=6), kind(id=1, epoch=8)):
+            with pytest.raises(MetadataFault):
+                replayed(wrong, onto=before)
 
 
 def test_log_of_a_real_cluster_gives_the_image_of_its_snapshot() -> None:

@@ -202,6 +202,16 @@ def test_replica_whose_log_comes_late_is_told_of_when_it_is_there() -> None:
     assert broker.advance(100) == [[(SECOND, id_of("t"), 0)]]
 
 
+def test_log_that_comes_when_the_replica_has_moved_away_is_not_told_of() -> None:
+    broker = Broker()
+    broker.publish({"t": [UNASSIGNED_DIRECTORY]})
+    moved = image_of({"t": [partition_image(0, leader=2, replicas=(2,))]})
+    broker.assignments.published(MetadataDelta.between(broker.image, moved), broker.now_ms)
+    broker.put(1, "t", 0)
+    broker.assignments.tick(broker.now_ms, 0)
+    assert broker.advance(1_000) == []
+
+
 def test_answers_to_what_nobody_asked_change_nothing() -> None:
     broker = Broker()
     broker.put(1, "t", 0)

@@ -393,7 +393,6 @@ def test_a_follower_asks_nothing_before_it_is_registered_and_nothing_after_it_st
     cluster.create("t")
     follower = next(each for each in cluster.members if each != cluster.view("t").leader)
     node = cluster.members[follower].running
-    links = node._broker.links  # type: ignore[union-attr]  # a broker
-    assert links is not None
+    (links,) = node._broker.links  # type: ignore[union-attr]  # a broker
     cluster.stop(follower)
     assert links.deadline_ms() is None

@@ -139,12 +139,13 @@ def test_q6_api_versions_may_come_twice(client: WireClient) -> None:
     assert [each.api_key for each in first.api_keys] == [each.api_key for each in again.api_keys]
 
 
-def test_q7_no_transaction_protocol_is_finalised_while_none_is_served(client: WireClient) -> None:
+def test_q7_the_newest_transaction_protocol_is_finalised_and_served(client: WireClient) -> None:
     request = ApiVersionsRequest(client_software_name="t", client_software_version="1")
     answer = client.call(request, 4, ApiVersionsResponse)
     finalised = {feature.name: feature.max_version_level for feature in answer.finalized_features}
-    assert finalised.get("transaction.version", 0) == 0
-    assert 24 not in {each.api_key for each in answer.api_keys}
+    assert finalised["transaction.version"] == 2
+    versions = {each.api_key: each.max_version for each in answer.api_keys}
+    assert (versions[24], versions[26]) == (5, 5)
 
 
 def await_coordinator(client: WireClient, group: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
 
 from kraft_wire.columnar import RECORDS
-from kraft_wire.model import TopicPartition
+from kraft_wire.model import Offset, TopicPartition
 from kraft_wire.spark import PipelineError, parse_log_options
 from kraft_wire.spark.kraftlog.log_stream import LogStreamReader, limited
 from tests.spark.log_directories import WrittenLogs
@@ -286,3 +286,18 @@ def test_view_that_does_not_grow_is_refused_in_one_line(
     with pytest.raises(Exception, match="PipelineError: view segments") as failed:
         writer.start().awaitTermination(STREAM_SECONDS_MAX)
     assert "view segments is no stream: use spark.read" in str(failed.value).splitlines()[0]
+
+
+@pytest.mark.parametrize(("starting", "first"), [("earliest", 4), ("physical", 0)])
+def test_partition_that_comes_later_is_read_from_its_earliest_record(
+    growing: WrittenLogs, starting: str, first: int
+) -> None:
+    reader = reader_of(growing, startingOffsets=starting)
+    start = reader.initialOffset()
+    growing.append("late", 0, 10)
+    growing.log("late", 0).advance_log_start_offset(Offset(4))
+    assert growing.logs is not None
+    growing.logs.checkpoint()
+    end = reader.latestOffset(start=start, limit=ReadAllAvailable())
+    found = offsets_between(reader, start, end)
+    assert [offset for topic, offset in found if topic == "late"] == list(range(first, 10))

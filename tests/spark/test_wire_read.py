@@ -7,11 +7,12 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from pyspark.sql.types import BinaryType, StructField, StructType
 
+from kraft_wire.client.cluster import ClusterRefused, ClusterSettings
 from kraft_wire.client.connection import BrokerConnection, BrokerConnectionError
 from kraft_wire.columnar import records_schema
 from kraft_wire.model import TopicPartition
@@ -19,7 +20,12 @@ from kraft_wire.spark import PipelineError
 from kraft_wire.spark.kraftwire.wire_offsets import PartitionRange, split_ranges
 from kraft_wire.spark.kraftwire.wire_options import parse_wire_options
 from kraft_wire.spark.kraftwire.wire_sink import parse_sink
-from kraft_wire.spark.kraftwire.wire_tasks import WireReader, read_range
+from kraft_wire.spark.kraftwire.wire_tasks import (
+    WirePartition,
+    WireReader,
+    input_partitions,
+    read_range,
+)
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import FetchRequest, FetchResponse
 from kraft_wire.wire.generated.list_offsets import ListOffsetsResponse
@@ -228,6 +234,48 @@ def test_tasks_are_split_as_the_connector_splits_them() -> None:
     by_size = split_ranges(ranges, None, 33)
     assert by_size[0] == ranges[1]
     assert [each.end - each.start for each in by_size[1:]] == [25, 25, 25, 25]
+
+
+@pytest.mark.parametrize(("seconds", "planned"), [("1000", 1.0), ("60000", 15.0)])
+def test_planning_waits_a_quarter_of_a_minute_at_most(
+    monkeypatch: pytest.MonkeyPatch, seconds: str, planned: float
+) -> None:
+    """A query that waits for long shows no progress; the tasks may wait as long as is said."""
+    asked: list[ClusterSettings] = []
+
+    def client(settings: ClusterSettings) -> NoReturn:
+        asked.append(settings)
+        raise ClusterRefused("enough")
+
+    monkeypatch.setattr("kraft_wire.spark.kraftwire.wire_tasks.ClusterClient", client)
+    options = parse_wire_options(
+        {
+            "kafka.bootstrap.servers": "a:1",
+            "subscribe": "t",
+            "kafka.default.api.timeout.ms": seconds,
+        },
+        streaming=False,
+    )
+    assert options.cluster.deadline_seconds == int(seconds) / 1000
+    with pytest.raises(PipelineError, match="enough"):
+        WireReader(options, records_schema(headers=True)).partitions()
+    assert [each.deadline_seconds for each in asked] == [planned]
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "sizes"),
+    [
+        ("minPartitions", "5", [20, 20, 20, 20, 20]),
+        ("maxRecordsPerPartition", "40", [33, 33, 34]),
+    ],
+)
+def test_options_say_how_tasks_are_split(option: str, value: str, sizes: list[int]) -> None:
+    options = parse_wire_options(
+        {"kafka.bootstrap.servers": "a:1", "subscribe": "t", option: value}, streaming=False
+    )
+    tasks = input_partitions([PartitionRange(TopicPartition("t", 0), 0, 100)], options)
+    parts = [task.part for task in tasks if isinstance(task, WirePartition) and task.part]
+    assert sorted(part.end - part.start for part in parts) == sizes
 
 
 def test_no_more_tasks_are_made_than_there_are_records() -> None:

@@ -20,8 +20,9 @@ from kraft_wire.model import (
 from kraft_wire.sim.disk.files import DiskFault, SimFileSystem
 from kraft_wire.storage.directory.log_directory import LogDirectory
 from kraft_wire.storage.directory.partition_metadata import read_topic_id
-from kraft_wire.storage.log import Log, OffsetOutOfRange
+from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
+from kraft_wire.storage.log_read import OffsetOutOfRange
 from kraft_wire.storage.os_files import OsFileSystem
 from tests.storage.making import (
     DIRECTORY,

@@ -243,6 +243,8 @@ def test_file_of_rules_is_read_and_written_the_same() -> None:
         ({"delay": 1, "disconnect": True}, "one effect is needed"),
         ({"delay": 1, "colour": "red"}, "'colour' is not known"),
         ({"delay": -1}, "no number of 0 or more"),
+        ({"throttle": 3_000_000}, "is no number of seconds up to"),
+        ({"inject_error": 40_000}, "40000 is no error code"),
         ({"inject_error": "NOT_AN_ERROR"}, "there is no error 'NOT_AN_ERROR'"),
         ({"disconnect": True, "partition": "one"}, "partition: 'one' is no number"),
         ({"disconnect": True, "versions": "new"}, "neither a version nor a range"),

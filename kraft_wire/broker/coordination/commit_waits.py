@@ -36,7 +36,6 @@ class CommitWaits:
         self._operations = operations
         self._complete = complete
         self._now_ms = now_ms
-        self._waits = 0
 
     def answer_when_committed(
         self,
@@ -58,21 +57,26 @@ class CommitWaits:
         return PARKED
 
     def await_commit(
-        self, partition: int, offset: int, at: ClockReading, on_committed: CommitCallback
+        self,
+        partition: int,
+        offset: int,
+        at: ClockReading,
+        on_committed: CommitCallback,
+        timeout_ms: int | None = None,
     ) -> None:
         """Call `on_committed` once the ISR has what lies below an offset, or never will in time.
 
-        The coordinator itself waits: no connection that closes ends it.
+        The coordinator itself waits: no connection that closes ends it. `timeout_ms` takes the
+        place of the topic's commit timeout.
         """
         name = TopicPartition(self._topic.name, partition)
-        self._waits += 1
-        no_connection = ReplyTo(-self._waits, 0)
+        no_connection = ReplyTo(self._operations.new_internal_id(), 0)
 
         def finish(errors: dict[TopicPartition, ErrorCode]) -> None:
             error = coordinator_error(errors.get(name, ErrorCode.NONE))
             on_committed(error, ClockReading(max(at.now_ms, self._now_ms()), at.wall_ms))
 
-        self._park(no_connection, at.now_ms, {partition: offset}, finish)
+        self._park(no_connection, at.now_ms, {partition: offset}, finish, timeout_ms)
 
     def _park(
         self,
@@ -80,8 +84,9 @@ class CommitWaits:
         now_ms: int,
         required: Mapping[int, int],
         finish: Callable[[dict[TopicPartition, ErrorCode]], None],
+        timeout_ms: int | None = None,
     ) -> None:
-        deadline_ms = now_ms + self._topic.commit_timeout_ms()
+        deadline_ms = now_ms + (timeout_ms or self._topic.commit_timeout_ms())
         offsets = {
             TopicPartition(self._topic.name, partition): Offset(offset)
             for partition, offset in required.items()

@@ -12,6 +12,8 @@ from typing import Final, NamedTuple, Protocol
 from kraft_wire.broker.coordination.clock_reading import ClockReading
 from kraft_wire.broker.partition import Partition
 from kraft_wire.broker.producing.append_validation import AppendOrigin
+from kraft_wire.broker.producing.transaction_marker import TransactionMarker
+from kraft_wire.broker.producing.verification import Verification
 from kraft_wire.model import FileSlice, Offset, StorageError
 from kraft_wire.wire.compression.codecs import Compression
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -27,9 +29,12 @@ __all__ = [
     "CoordinatorLog",
     "CoordinatorRecord",
     "LogStretch",
+    "TransactionalWrite",
 ]
 
 _ALL_IN_SYNC: Final = -1
+_FIRST_SEQUENCE: Final = 0
+"""Of each batch of offsets in a transaction, as in Kafka: coordinators write without sequences."""
 
 
 class CoordinatorRecord(NamedTuple):
@@ -37,6 +42,15 @@ class CoordinatorRecord(NamedTuple):
 
     key: bytes
     value: bytes | None
+
+
+class TransactionalWrite(NamedTuple):
+    """The transaction that records are written in."""
+
+    producer_id: int
+    producer_epoch: int
+    verification: Verification | None
+    """None where the partition has the transaction open."""
 
 
 class Appended(NamedTuple):
@@ -69,9 +83,23 @@ class CoordinatorLog(Protocol):
         ...
 
     def append_for_later(
-        self, partition: int, records: Sequence[CoordinatorRecord], at: ClockReading
+        self,
+        partition: int,
+        records: Sequence[CoordinatorRecord],
+        at: ClockReading,
+        transaction: TransactionalWrite | None = None,
     ) -> Appended:
         """As `append`, but the flush that an acknowledgement needs may still be to come."""
+        ...
+
+    def append_marker(
+        self, partition: int, marker: TransactionMarker, at: ClockReading
+    ) -> Appended:
+        """End a producer's transaction; errors as `append_for_later`, and those of the marker."""
+        ...
+
+    def end_offset(self, partition: int) -> int:
+        """Return the offset that the next record gets."""
         ...
 
     def high_watermark(self, partition: int) -> int:
@@ -119,29 +147,62 @@ class BrokerCoordinatorLog:
         return appended.error
 
     def append_for_later(
-        self, partition: int, records: Sequence[CoordinatorRecord], at: ClockReading
+        self,
+        partition: int,
+        records: Sequence[CoordinatorRecord],
+        at: ClockReading,
+        transaction: TransactionalWrite | None = None,
     ) -> Appended:
         """Append one batch; a flush, if one is due, takes along what others append meanwhile."""
         assert records, partition
+        built = [Record(key, value, timestamp=at.wall_ms) for key, value in records]
+        if transaction is None:
+            batch = build_batch(built, compression=self._compression)
+            return self._append(partition, batch, at, None)
+        batch = build_batch(
+            built,
+            compression=self._compression,
+            producer_id=transaction.producer_id,
+            producer_epoch=transaction.producer_epoch,
+            base_sequence=_FIRST_SEQUENCE,
+            is_transactional=True,
+        )
+        return self._append(partition, batch, at, transaction.verification)
+
+    def append_marker(
+        self, partition: int, marker: TransactionMarker, at: ClockReading
+    ) -> Appended:
+        """Append a control batch."""
+        return self._append(partition, marker.batch(at.wall_ms), at, marker)
+
+    def _append(
+        self,
+        partition: int,
+        batch: bytearray,
+        at: ClockReading,
+        transaction: Verification | TransactionMarker | None,
+    ) -> Appended:
         led = self._partition(partition)
         if led is None:
             return Appended(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        batch = build_batch(
-            [Record(key, value, timestamp=at.wall_ms) for key, value in records],
-            compression=self._compression,
-        )
         result = led.append_as_leader(
             RecordBatch(memoryview(batch)),
             origin=AppendOrigin.COORDINATOR,
             acks=_ALL_IN_SYNC,
             now_ms=at.now_ms,
             wall_ms=at.wall_ms,
+            transaction=transaction,
         )
         if result.error is not ErrorCode.NONE:
             return Appended(result.error)
         self._appended(led)
         end_offset = led.log_end_offset
         return Appended(ErrorCode.NONE, None if led.high_watermark >= end_offset else end_offset)
+
+    def end_offset(self, partition: int) -> int:
+        """Return the offset that the next record gets, 0 of what is gone."""
+        led = self._partition(partition)
+        return 0 if led is None else led.log.log_end_offset
 
     def high_watermark(self, partition: int) -> int:
         """Return the end of what is committed, 0 of what is gone."""

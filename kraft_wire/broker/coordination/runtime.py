@@ -101,6 +101,11 @@ class CoordinatorRuntime(Generic[_Shard]):
         """
         partition = self.partition_of(key)
         shard = self._shards.get(partition)
+        return self.shard_at(partition) if shard is None else shard
+
+    def shard_at(self, partition: int) -> _Shard | ErrorCode:
+        """Return the shard of a partition; errors as `shard_of`."""
+        shard = self._shards.get(partition)
         if shard is not None:
             return shard
         if partition in self._loading:

@@ -5,7 +5,13 @@ from collections.abc import Sequence
 from kraft_wire.broker.coordination.append_errors import coordinator_error
 from kraft_wire.broker.coordination.clock_reading import ClockReading
 from kraft_wire.broker.coordination.commit_waits import CommitCallback, CommitWaits
-from kraft_wire.broker.coordination.log import Appended, CoordinatorLog, CoordinatorRecord
+from kraft_wire.broker.coordination.log import (
+    Appended,
+    CoordinatorLog,
+    CoordinatorRecord,
+    TransactionalWrite,
+)
+from kraft_wire.broker.producing.transaction_marker import TransactionMarker
 from kraft_wire.wire.generated.error_code import ErrorCode
 
 __all__ = ["ShardLog"]
@@ -25,14 +31,34 @@ class ShardLog:
         """Write records as one batch, without waiting for followers."""
         return coordinator_error(self._log.append(self.partition, records, at))
 
-    def append_for_later(self, records: Sequence[CoordinatorRecord], at: ClockReading) -> Appended:
+    def append_for_later(
+        self,
+        records: Sequence[CoordinatorRecord],
+        at: ClockReading,
+        transaction: TransactionalWrite | None = None,
+    ) -> Appended:
         """As `append`; the answer has to wait for the high watermark that is returned."""
-        appended = self._log.append_for_later(self.partition, records, at)
+        appended = self._log.append_for_later(self.partition, records, at, transaction)
         return Appended(coordinator_error(appended.error), appended.safe_at)
 
-    def await_commit(self, safe_at: int, at: ClockReading, on_committed: CommitCallback) -> None:
+    def append_marker(self, marker: TransactionMarker, at: ClockReading) -> Appended:
+        """End a producer's transaction; the answer waits as for `append_for_later`."""
+        appended = self._log.append_marker(self.partition, marker, at)
+        return Appended(coordinator_error(appended.error), appended.safe_at)
+
+    def end_offset(self) -> int:
+        """Return the offset that the next record gets."""
+        return self._log.end_offset(self.partition)
+
+    def await_commit(
+        self,
+        safe_at: int,
+        at: ClockReading,
+        on_committed: CommitCallback,
+        timeout_ms: int | None = None,
+    ) -> None:
         """Call `on_committed` once the high watermark is there, or will not be in time."""
-        self._commits.await_commit(self.partition, safe_at, at, on_committed)
+        self._commits.await_commit(self.partition, safe_at, at, on_committed, timeout_ms)
 
     def high_watermark(self) -> int:
         """Return the end of what is committed."""

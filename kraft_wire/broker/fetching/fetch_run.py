@@ -417,11 +417,8 @@ def _aborted(
 
     Those of what it is given, about: a log may have more of them than any answer can hold.
     """
-    log = partition.log
-    found = log.aborted_transactions(Offset(params.fetch_offset), log.log_end_offset)
-    end = read.offset_behind if found else log.log_end_offset
+    found = partition.log.aborted_transactions(Offset(params.fetch_offset), read.offset_behind)
     return [
         AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset)
         for each in found
-        if each.first_offset < end
     ]

@@ -44,6 +44,11 @@ class GroupCoordinator:
         found = self.runtime.shard_of(group_id)
         return found if isinstance(found, ErrorCode) else found.shard
 
+    def shard_at(self, partition: int) -> GroupShard | ErrorCode:
+        """Return the shard of a partition of `__consumer_offsets`; errors as `shard_of`."""
+        found = self.runtime.shard_at(partition)
+        return found if isinstance(found, ErrorCode) else found.shard
+
     def shards(self) -> list[GroupShard] | ErrorCode:
         """Return every shard, to list its groups.
 

@@ -98,7 +98,9 @@ class CoordinatorReplay:
         if kind not in (_ABORT_MARKER, _COMMIT_MARKER):
             self._ignore(f"control record of type {kind}")
             return
-        self.shard.offsets.end_transaction(batch.producer_id, commits=kind == _COMMIT_MARKER)
+        self.shard.uncommitted.end_transaction(
+            batch.producer_id, commits=kind == _COMMIT_MARKER, safe_at=None
+        )
 
     def _offset_commit(self, batch: AnyBatch, record: Record, key: bytes) -> None:
         # The legacy key has the same fields, its value is the same but for what came later.

@@ -1,7 +1,8 @@
 """DescribeProducers, API key 61, version 0.
 
 Behaviour:   the producers whose sequences a partition remembers, in the order in which they first
-             wrote; a transaction is open where CurrentTxnStartOffset is not -1
+             wrote; a transaction is open where CurrentTxnStartOffset is not -1 · every replica
+             answers, followers as well
 Versions:    v0 (KIP-664)
 Left out:    nothing
 """
@@ -61,7 +62,7 @@ def _describe(broker: Broker, topic: str, index: int) -> PartitionResponse:
         return _refused(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     if partition is not None and partition.offline:
         return _refused(index, ErrorCode.KAFKA_STORAGE_ERROR)
-    if partition is None or not partition.is_leader:
+    if partition is None:
         return _refused(index, ErrorCode.NOT_LEADER_OR_FOLLOWER)
     return PartitionResponse(partition_index=index, active_producers=_active(partition))
 

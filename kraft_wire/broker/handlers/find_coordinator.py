@@ -1,17 +1,17 @@
 """FindCoordinator, API key 10, versions 0-6.
 
-Behaviour:   the first look for a group's coordinator creates `__consumer_offsets`; until it is
-             there, and its partition has a leader, COORDINATOR_NOT_AVAILABLE asks to try again;
-             where the topic cannot be created, the error message says why
+Behaviour:   the first look for the coordinator of a group or of a transactional id creates
+             `__consumer_offsets` or `__transaction_state`; until it is there, and its partition has
+             a leader, COORDINATOR_NOT_AVAILABLE asks to try again; where the topic cannot be
+             created, the error message says why
 Versions:    v1 key types, error message · v4 several keys (KIP-699) · v6 share groups (KIP-932)
-Left out:    coordinators of transactions (UNSUPPORTED_VERSION, which a client does not repeat) and
-             of share groups (INVALID_REQUEST): neither is served, so neither topic is created
+Left out:    coordinators of share groups (INVALID_REQUEST): they are not served, so their topic is
+             not created
 """
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kraft_wire.broker.context import RequestContext
-from kraft_wire.broker.metadata.metadata_cache import OFFSETS_TOPIC
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.find_coordinator import (
     Coordinator,
@@ -33,7 +33,6 @@ _MESSAGES: Final[dict[ErrorCode, str]] = {
     ErrorCode.NONE: "NONE",
     ErrorCode.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
     ErrorCode.INVALID_REQUEST: "No coordinator of this type is served here.",
-    ErrorCode.UNSUPPORTED_VERSION: "Transactions are not served here.",
 }
 
 
@@ -51,10 +50,10 @@ class _Found(NamedTuple):
 def handle(
     broker: "Broker", context: RequestContext, request: FindCoordinatorRequest
 ) -> FindCoordinatorResponse:
-    """Say which broker coordinates a group.
+    """Return which broker coordinates a group or a transactional id.
 
-    Errors per key, first match wins: UNSUPPORTED_VERSION (transactions), INVALID_REQUEST (another
-    key type that is not served), COORDINATOR_NOT_AVAILABLE.
+    Errors per key, first match wins: INVALID_REQUEST (a key type that is not served),
+    COORDINATOR_NOT_AVAILABLE.
     """
     if context.api_version < _SEVERAL_KEYS_FROM:
         found = _find(broker, context, request.key_type, request.key)
@@ -82,21 +81,20 @@ def handle(
 
 
 def _find(broker: "Broker", context: RequestContext, key_type: int, key: str) -> _Found:
-    if key_type == _TRANSACTION:
-        error = ErrorCode.UNSUPPORTED_VERSION
-        return _Found(error, message=_MESSAGES[error])
-    if key_type != _GROUP:
+    if key_type not in (_GROUP, _TRANSACTION):
         error = ErrorCode.INVALID_REQUEST
         return _Found(error, message=_MESSAGES[error])
-    topic = broker.image.topic(OFFSETS_TOPIC)
+    coordinator = broker.groups if key_type == _GROUP else broker.transactions
+    name = coordinator.runtime.topic.name
+    topic = broker.image.topic(name)
     if topic is None:
-        broker.groups.topic_creation.request(broker.settings, context.now_ms)
-        topic = broker.image.topic(OFFSETS_TOPIC)
+        coordinator.topic_creation.request(broker.settings, context.now_ms)
+        topic = broker.image.topic(name)
     if topic is None:
-        reason = broker.groups.topic_creation.failure
-        message = None if reason is None else f"{OFFSETS_TOPIC} cannot be created: {reason}"
+        reason = coordinator.topic_creation.failure
+        message = None if reason is None else f"{name} cannot be created: {reason}"
         return _Found(ErrorCode.COORDINATOR_NOT_AVAILABLE, message=message)
-    partition = topic.partitions[broker.groups.partition_of(key)]
+    partition = topic.partitions[coordinator.partition_of(key)]
     leader = broker.image.brokers.get(partition.leader)
     if leader is None or leader.fenced:
         return _Found(ErrorCode.COORDINATOR_NOT_AVAILABLE)

@@ -2,10 +2,12 @@
 
 Behaviour:   an idempotent producer gets a new id with epoch 0, whatever id it had before · it waits
              for the controller to hand out a block of ids; where none comes in five seconds, or is
-             refused, the answer is COORDINATOR_LOAD_IN_PROGRESS, which clients retry
+             refused, the answer is COORDINATOR_LOAD_IN_PROGRESS, which clients retry · one with a
+             transactional id waits likewise, and gets its id with the next epoch, once that is
+             committed; an open transaction is aborted first, and the client asks again
 Versions:    v3 current id and epoch (KIP-360) · v4 PRODUCER_FENCED · v6, two-phase commit
              (KIP-939), is marked unstable and not served
-Left out:    transactions: a transactional id gets UNSUPPORTED_VERSION, see docs/DEVIATIONS.md
+Left out:    nothing
 """
 
 from typing import Final
@@ -23,35 +25,80 @@ __all__ = ["handle"]
 
 _NO_PRODUCER_ID: Final = -1
 _NO_PRODUCER_EPOCH: Final = -1
-_TRANSACTION_TIMEOUT_MS_MAX: Final = 900_000
-"""Default of `transaction.max.timeout.ms`."""
+_FENCED_ERROR_FROM: Final = 4
 
 
 def handle(
     broker: Broker, context: RequestContext, request: InitProducerIdRequest
 ) -> InitProducerIdResponse | Withheld:
-    """Give an idempotent producer its id (KIP-98).
+    """Give a producer its id and epoch (KIP-98).
 
     Errors, first match wins: INVALID_REQUEST (id without epoch or the reverse; empty transactional
-    id), INVALID_TRANSACTION_TIMEOUT, UNSUPPORTED_VERSION (transactional id),
-    COORDINATOR_LOAD_IN_PROGRESS.
+    id), INVALID_TRANSACTION_TIMEOUT, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, then those of
+    `transactions.init_producer_id.init_producer_id`.
     """
-    error = _refusal(request)
+    error = _refusal(broker, request)
     if error is not ErrorCode.NONE:
         return id_answer(None, error)
+    if request.transactional_id is not None:
+        return _new_transactional(broker, context, request, request.transactional_id)
     producer_id = broker.producer_ids.take(context.now_ms)
     if producer_id is None and broker.producer_ids.park(context.reply_to):
         return PARKED
     return id_answer(producer_id)
 
 
-def _refusal(request: InitProducerIdRequest) -> ErrorCode:
+def _refusal(broker: Broker, request: InitProducerIdRequest) -> ErrorCode:
     has_id = request.producer_id != _NO_PRODUCER_ID
     has_epoch = request.producer_epoch != _NO_PRODUCER_EPOCH
     if has_id != has_epoch or request.transactional_id == "":
         return ErrorCode.INVALID_REQUEST
     if request.transactional_id is None:
         return ErrorCode.NONE
-    if not 0 < request.transaction_timeout_ms <= _TRANSACTION_TIMEOUT_MS_MAX:
+    if not 0 < request.transaction_timeout_ms <= broker.settings.transaction_max_timeout_ms:
         return ErrorCode.INVALID_TRANSACTION_TIMEOUT
-    return ErrorCode.UNSUPPORTED_VERSION
+    return ErrorCode.NONE
+
+
+def _new_transactional(
+    broker: Broker, context: RequestContext, request: InitProducerIdRequest, name: str
+) -> InitProducerIdResponse | Withheld:
+    """Wait for a block of ids if there is none; any id may need one, so all wait."""
+
+    def run() -> None:
+        answer = _transactional(broker, context, request, name)
+        if isinstance(answer, InitProducerIdResponse):
+            broker.complete(context.reply_to, answer)
+
+    if broker.producer_ids.await_block(context.reply_to, context.now_ms, run):
+        return PARKED
+    return _transactional(broker, context, request, name)
+
+
+def _transactional(
+    broker: Broker, context: RequestContext, request: InitProducerIdRequest, name: str
+) -> InitProducerIdResponse | Withheld:
+    # Idempotent producers need none of this, and most of a start is imports.
+    from kraft_wire.broker.coordination.clock_reading import arrival_of
+    from kraft_wire.broker.transactions.deferred_response import DeferredResponse
+    from kraft_wire.broker.transactions.init_producer_id import ProducerIdentity, init_producer_id
+
+    shard = broker.transactions.shard_of(name)
+    if isinstance(shard, ErrorCode):
+        return id_answer(None, shard)
+    deferred = DeferredResponse[InitProducerIdResponse](broker.transactions, context)
+
+    def answer(identity: ProducerIdentity) -> None:
+        error, producer_id, producer_epoch = identity
+        if error is ErrorCode.PRODUCER_FENCED and context.api_version < _FENCED_ERROR_FROM:
+            error = ErrorCode.INVALID_PRODUCER_EPOCH
+        deferred.send(
+            InitProducerIdResponse(
+                error_code=error, producer_id=producer_id, producer_epoch=producer_epoch
+            )
+        )
+
+    expected = (request.producer_id, request.producer_epoch)
+    timeout_ms = request.transaction_timeout_ms
+    init_producer_id(shard, name, timeout_ms, expected, arrival_of(context), answer)
+    return deferred.result()

@@ -4,17 +4,20 @@ Behaviour:   one record batch of format 2 per partition · a duplicate of an ide
              batch is answered with the first copy's offset · acks=0 is answered by silence, and its
              failure by closing the connection · acks=-1 waits until the ISR has the records, and is
              NOT_ENOUGH_REPLICAS(_AFTER_APPEND) below min.insync.replicas · with `flush.messages`
-             within reach, the answer waits for a flush that many requests share
+             within reach, the answer waits for a flush that many requests share · the first
+             batch of a transaction on a partition waits for the transaction coordinator
 Versions:    v7 zstd (KIP-110) · v8 errors per record (KIP-467) · v10 current leader (KIP-951) ·
-             v13 topic ids (KIP-516); 0 to 2 are advertised and refused (KAFKA-18659)
-Left out:    transactions (a transactional batch gets INVALID_PRODUCER_ID_MAPPING), quotas
+             v11 TRANSACTION_ABORTABLE · v12 the leader adds partitions to the transaction
+             (KIP-890) · v13 topic ids (KIP-516); 0 to 2 are advertised and refused (KAFKA-18659)
+Left out:    quotas
 """
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import CLOSE, NO_REPLY, PARKED, Parked, RequestContext, Withheld
 from kraft_wire.broker.metadata.metadata_cache import (
+    ADMIN_CLIENT,
     INTERNAL_TOPICS,
     current_leader,
     no_replica_error,
@@ -40,15 +43,18 @@ from kraft_wire.wire.generated.produce import (
 from kraft_wire.wire.records.record_batch import TRANSACTIONAL_BIT
 from kraft_wire.wire.runtime import new
 
+if TYPE_CHECKING:
+    from kraft_wire.broker.producing.transactional_produce import Verified
+
 __all__ = ["handle"]
 
-_ADMIN_CLIENT: Final = "__admin_client"
-"""The client id that may write to internal topics, as in Kafka."""
 _FIRST_LEADER_VERSION: Final = 10
 _FIRST_TOPIC_ID_VERSION: Final = 13
 _VALID_ACKS: Final = (-1, 0, 1)
 _NO_ERROR: Final = ErrorCode.NONE  # looking an enum's member up costs what three calls cost
 _CLIENT: Final = AppendOrigin.CLIENT
+_NO_TRANSACTIONAL_ID: Final = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+_SEVERAL_PRODUCERS: Final = "Transactional records contained more than one producer ID"
 
 
 def handle(
@@ -56,18 +62,34 @@ def handle(
 ) -> ProduceResponse | Withheld:
     """Append each partition's batch and acknowledge as `acks` and the topic demand.
 
-    KIP-98 "Produce". Errors per partition, first match wins: UNKNOWN_TOPIC_ID,
-    UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER (no replica here), those of a malformed
-    batch, those of a transactional one, INVALID_REQUIRED_ACKS, INVALID_TOPIC_EXCEPTION, those of
-    `Partition.append_as_leader`.
+    KIP-98 "Produce". Errors of all partitions: TRANSACTIONAL_ID_AUTHORIZATION_FAILED (no
+    transactional id), INVALID_PRODUCER_ID_MAPPING (several producers). Errors per partition, first
+    match wins: UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER (no replica
+    here), those of a malformed batch, those of the verification, INVALID_REQUIRED_ACKS,
+    INVALID_TOPIC_EXCEPTION, those of `Partition.append_as_leader`.
     Effects: appends; may park.
     """
+    topics = request.topic_data
+    if len(topics) != 1 or len(topics[0].partition_data) != 1:
+        topics = _merged(topics)
+        if request.transactional_id is None and _has_transactional(topics):
+            return _refused(request, topics, _NO_TRANSACTIONAL_ID)
+    if request.transactional_id is not None:
+        return _verify(broker, context, request, topics)
+    return _append_all(broker, context, request, topics, None)
+
+
+def _append_all(
+    broker: Broker,
+    context: RequestContext,
+    request: ProduceRequest,
+    requested: list[TopicProduceData],
+    verified: "Verified | None",
+) -> ProduceResponse | Withheld:
+    """Append what is not refused; `verified` is None for a request without transactional id."""
     uncommitted: list[_Appended] = []
     failed = False
     topics = []
-    requested = request.topic_data
-    if len(requested) != 1 or len(requested[0].partition_data) != 1:
-        requested = _merged(requested)
     for topic in requested:
         name: str | None = topic.name
         if context.api_version >= _FIRST_TOPIC_ID_VERSION:
@@ -76,7 +98,7 @@ def handle(
         for data in topic.partition_data:
             partition = broker.partitions.get((name, data.index)) if name is not None else None
             if partition is not None:
-                result = _append(broker, context, request, partition, data)
+                result = _append(broker, context, request, partition, data, verified)
             else:
                 result = AppendResult(_missing(broker, name, data.index))
             answer = _answer(data.index, result)
@@ -115,6 +137,57 @@ def _merged(topics: list[TopicProduceData]) -> list[TopicProduceData]:
         TopicProduceData(name=name, topic_id=topic_id, partition_data=list(partitions.values()))
         for (name, topic_id), partitions in found.items()
     ]
+
+
+def _has_transactional(topics: list[TopicProduceData]) -> bool:
+    """Whether a request of several partitions has a transactional batch."""
+    from kraft_wire.broker.producing.transactional_produce import is_transactional
+
+    return is_transactional(topics)
+
+
+def _verify(
+    broker: Broker,
+    context: RequestContext,
+    request: ProduceRequest,
+    topics: list[TopicProduceData],
+) -> ProduceResponse | Withheld:
+    """Serve a request of a transactional producer, in one go or when the coordinator has answered.
+
+    INVALID_PRODUCER_ID_MAPPING of all partitions: one request is of one producer.
+    """
+    from kraft_wire.broker.producing import transactional_produce
+
+    by_id = context.api_version >= _FIRST_TOPIC_ID_VERSION
+    batches = transactional_produce.transactional_batches(broker, context, topics, by_id=by_id)
+    if transactional_produce.several_producers(batches):
+        error = ErrorCode.INVALID_PRODUCER_ID_MAPPING
+        return _refused(request, topics, error, _SEVERAL_PRODUCERS)
+
+    def append(then: RequestContext, verified: "Verified") -> ProduceResponse | Withheld:
+        return _append_all(broker, then, request, topics, verified)
+
+    return transactional_produce.TransactionalProduce(
+        broker, context, request, batches, append
+    ).serve()
+
+
+def _refused(
+    request: ProduceRequest,
+    topics: list[TopicProduceData],
+    error: ErrorCode,
+    message: str | None = None,
+) -> ProduceResponse | Withheld:
+    """Answer every partition with one error."""
+    if request.acks == 0:
+        return CLOSE
+    result = AppendResult(error, error_message=message)
+    return _response(
+        [
+            _topic_answer(topic, [_answer(data.index, result) for data in topic.partition_data])
+            for topic in topics
+        ]
+    )
 
 
 _Appended = tuple[Partition, Offset, PartitionProduceResponse]
@@ -177,20 +250,24 @@ def _append(
     request: ProduceRequest,
     partition: Partition,
     data: PartitionProduceData,
+    verified: "Verified | None",
 ) -> AppendResult:
     """Check what a request may carry, and append it."""
     try:
         batch = produced_batch(data.records, context.api_version)
     except AppendRejected as rejected:
         return AppendResult(rejected.error, error_message=rejected.message)
+    transaction = None
     if batch.attributes & TRANSACTIONAL_BIT:
-        # Transactions are not served: no transactional id is assigned a producer id here.
-        if request.transactional_id is None:
-            return AppendResult(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-        return AppendResult(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        if verified is None:
+            return AppendResult(_NO_TRANSACTIONAL_ID)
+        outcome = verified.get(partition.topic_partition)
+        if isinstance(outcome, AppendResult):
+            return outcome
+        transaction = outcome
     if request.acks not in _VALID_ACKS:
         return AppendResult(ErrorCode.INVALID_REQUIRED_ACKS)
-    if partition.topic in INTERNAL_TOPICS and context.client_id != _ADMIN_CLIENT:
+    if partition.topic in INTERNAL_TOPICS and context.client_id != ADMIN_CLIENT:
         return AppendResult(ErrorCode.INVALID_TOPIC_EXCEPTION)
     result = partition.append_as_leader(
         batch,
@@ -199,6 +276,7 @@ def _append(
         now_ms=context.now_ms,
         wall_ms=context.wall_ms,
         decompression=broker.settings.decompression,
+        transaction=transaction,
     )
     if result.error is _NO_ERROR:
         broker.appended(partition)

@@ -17,6 +17,7 @@ from kraft_wire.metadata.image import (
 from kraft_wire.wire.generated.error_code import ErrorCode
 
 __all__ = [
+    "ADMIN_CLIENT",
     "CLUSTER_OPERATIONS",
     "NO_OPERATIONS",
     "OFFSETS_TOPIC",
@@ -38,6 +39,8 @@ OFFSETS_TOPIC: Final = "__consumer_offsets"
 TRANSACTION_TOPIC: Final = "__transaction_state"
 SHARE_STATE_TOPIC: Final = "__share_group_state"
 INTERNAL_TOPICS: Final = frozenset({OFFSETS_TOPIC, TRANSACTION_TOPIC, SHARE_STATE_TOPIC})
+ADMIN_CLIENT: Final = "__admin_client"
+"""The client id that may write to internal topics, as in Kafka."""
 
 NO_OPERATIONS: Final = -(1 << 31)
 """`authorized_operations` of an answer that was not asked for them (KIP-430)."""

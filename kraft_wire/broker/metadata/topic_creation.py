@@ -115,7 +115,6 @@ def _offsets_topic(settings: BrokerSettings) -> CreatableTopic:
 
 
 def _transaction_topic(settings: BrokerSettings) -> CreatableTopic:
-    """Nobody here coordinates transactions, but brokers of Apache's may, now or later."""
     integer = settings.source.integer
     configs: Mapping[str, str | int] = {
         "unclean.leader.election.enable": "false",
@@ -124,13 +123,13 @@ def _transaction_topic(settings: BrokerSettings) -> CreatableTopic:
         "min.insync.replicas": integer("transaction.state.log.min.isr"),
         "segment.bytes": integer("transaction.state.log.segment.bytes"),
     }
-    partitions = integer("transaction.state.log.num.partitions")
+    partitions = settings.transaction_state_log_num_partitions
     replicas = integer("transaction.state.log.replication.factor")
     return _topic(TRANSACTION_TOPIC, partitions, replicas, configs)
 
 
 def _share_state_topic(settings: BrokerSettings) -> CreatableTopic:
-    """As for transactions."""
+    """Nobody here coordinates share groups, but brokers of Apache's may, now or later."""
     integer = settings.source.integer
     configs: Mapping[str, str | int] = {
         "cleanup.policy": "delete",

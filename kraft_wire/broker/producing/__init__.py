@@ -1,1 +1,1 @@
-"""Produced batches: their validation, and the producers that sent them."""
+"""Produced batches: their validation, the producers that sent them, and their transactions."""

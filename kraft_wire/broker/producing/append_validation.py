@@ -150,7 +150,7 @@ def assigned(
     Patches the batch's own bytes where the codec stays. Errors (`AppendRejected`):
     RECORD_LIST_TOO_LARGE.
     """
-    if limits.compression_type != "producer":
+    if limits.compression_type != "producer" and not batch.attributes & CONTROL_BIT:
         batch = _recompressed(batch, limits)
     if batch.view.readonly:
         batch.view = memoryview(bytearray(batch.view))

@@ -65,7 +65,7 @@ class ProducerIds:
         self._left = range(0)
         self._next_block = range(0)
         self._asked_at_ms: int | None = None
-        self._waiting: list[ReplyTo] = []
+        self._waiting: list[tuple[ReplyTo, Callable[[], None]]] = []
         """In the order of their requests; nobody waits while no block is asked for."""
 
     def take(self, now_ms: int) -> int | None:
@@ -76,9 +76,24 @@ class ProducerIds:
 
     def park(self, reply_to: "ReplyTo") -> bool:
         """Have a request wait for the block that is asked for; tell whether one is."""
+
+        def answer() -> None:
+            self._complete(reply_to, id_answer(self._next()))
+
+        return self._wait(reply_to, answer)
+
+    def await_block(self, reply_to: "ReplyTo", now_ms: int, run: Callable[[], None]) -> bool:
+        """Run a request once there are ids, or none in time; false where it can run now."""
+        if not self._left and not self._next_block:
+            self._ask(now_ms)
+        if self._left or self._next_block:
+            return False
+        return self._wait(reply_to, run)
+
+    def _wait(self, reply_to: "ReplyTo", run: Callable[[], None]) -> bool:
         if self._asked_at_ms is None:
             return False
-        self._waiting.append(reply_to)
+        self._waiting.append((reply_to, run))
         return True
 
     def deadline_ms(self) -> int | None:
@@ -96,13 +111,15 @@ class ProducerIds:
     def forget(self, connection_id: int) -> None:
         """Drop the requests of a connection that is gone."""
         if self._waiting:
-            self._waiting = [each for each in self._waiting if each.connection_id != connection_id]
+            self._waiting = [
+                each for each in self._waiting if each[0].connection_id != connection_id
+            ]
 
     def answer_waiting(self) -> None:
         """Answer whoever waits: with an id while there are any, else to come again."""
         waiting, self._waiting = self._waiting, []
-        for reply_to in waiting:
-            self._complete(reply_to, id_answer(self._next()))
+        for _, run in waiting:
+            run()
 
     def _next(self) -> int | None:
         if not self._left:

@@ -13,6 +13,7 @@ from kraft_wire.metadata.features import (
     METADATA_VERSION,
     RELEASE_FEATURES,
     RELEASE_LEVELS,
+    default_levels,
     metadata_version_of_release,
     missing_dependency,
     supported_features,
@@ -70,7 +71,8 @@ def feature_levels(
 
     Only levels that this node can live up to in its roles are accepted.
     """
-    levels = {METADATA_VERSION: _release_level(release)}
+    given = dict(_feature(text) for text in features)
+    levels = default_levels(given.get(METADATA_VERSION, _release_level(release)))
     for text in features:
         name, level = _feature(text)
         if name == METADATA_VERSION and release is not None:

@@ -107,3 +107,19 @@ def name_and_id_at_once(broker: Subject, version: int) -> None:
     request = DeleteTopicsRequest(topics=[wanted], timeout_ms=5000)
     answer = broker.ask(request, version, DeleteTopicsResponse)
     expect.error(answer, _CODE, ErrorCode.INVALID_REQUEST)
+
+
+@case("DeleteTopics", _SOURCE, since=_BY_ID)
+def name_and_id_of_one_topic(broker: Subject, version: int) -> None:
+    """A topic that one entry names and whose id is another entry is refused with INVALID_REQUEST.
+
+    Delete a topic by name and by id in one request: one response for both.
+    """
+    topic = broker.topic()
+    states = [DeleteTopicState(name=topic.name), DeleteTopicState(topic_id=topic.topic_id)]
+    states[1].name = None
+    request = DeleteTopicsRequest(topics=states, timeout_ms=5000)
+    answer = broker.ask(request, version, DeleteTopicsResponse)
+    count = len(answer.responses)
+    expect.true(count == 1, "one response", count, "responses")
+    expect.error(answer, _CODE, ErrorCode.INVALID_REQUEST)

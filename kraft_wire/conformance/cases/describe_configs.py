@@ -14,6 +14,8 @@ from kraft_wire.wire.generated.error_code import ErrorCode
 
 _CODE: Final = "results[0].error_code"
 _TOPIC: Final = 2
+_BROKER: Final = 4
+_MANAGER: Final = "kafka.server.ConfigHelper"
 _OF_THE_TOPIC: Final = 1
 _DEFAULT: Final = 5
 _LONG: Final = 5
@@ -108,3 +110,39 @@ def invalid_topic_name(broker: Subject, version: int) -> None:
     """
     answer = _ask(broker, version, "no/topic")
     expect.error(answer, _CODE, ErrorCode.INVALID_TOPIC_EXCEPTION)
+
+
+@case("DescribeConfigs", _MANAGER)
+def unknown_resource_type(broker: Subject, version: int) -> None:
+    """A resource type that is none is refused with INVALID_REQUEST.
+
+    Describe a resource of type 99.
+    """
+    expect.error(_ask(broker, version, "conform", kind=99), _CODE, ErrorCode.INVALID_REQUEST)
+
+
+@case("DescribeConfigs", _MANAGER)
+def broker_that_is_no_number(broker: Subject, version: int) -> None:
+    """A broker whose name is no number is refused with INVALID_REQUEST.
+
+    Describe the broker "one".
+    """
+    expect.error(_ask(broker, version, "one", kind=_BROKER), _CODE, ErrorCode.INVALID_REQUEST)
+
+
+@case("DescribeConfigs", "KIP-569", since=3)
+def documentation(broker: Subject, version: int) -> None:
+    """A setting is documented where that is asked for, and only there.
+
+    Describe retention.ms with and without documentation.
+    """
+    name = broker.topic().name
+    answer = _ask(broker, version, name, "retention.ms")
+    expect.equal(answer, "results[0].configs[0].documentation", None)
+    resource = DescribeConfigsResource(
+        resource_type=_TOPIC, resource_name=name, configuration_keys=["retention.ms"]
+    )
+    request = DescribeConfigsRequest(resources=[resource], include_documentation=True)
+    answer = broker.ask(request, version, DescribeConfigsResponse)
+    path = "results[0].configs[0].documentation"
+    expect.true(bool(expect.at(answer, path)), "a text", expect.at(answer, path), path)

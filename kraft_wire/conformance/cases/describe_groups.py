@@ -4,6 +4,7 @@ from typing import Final
 
 from kraft_wire.conformance import expect
 from kraft_wire.conformance.case import case
+from kraft_wire.conformance.connection import CLIENT_ID
 from kraft_wire.conformance.members import ASSIGNMENT, stable_member
 from kraft_wire.conformance.subject import Subject
 from kraft_wire.wire.generated.describe_groups import (
@@ -13,6 +14,7 @@ from kraft_wire.wire.generated.describe_groups import (
 from kraft_wire.wire.generated.error_code import ErrorCode
 
 _ABSENT_IS_AN_ERROR_SINCE: Final = 6
+_UNKNOWN_OPERATIONS: Final = -(1 << 31)
 
 
 def _ask(broker: Subject, version: int, group_id: str) -> DescribeGroupsResponse:
@@ -58,3 +60,35 @@ def unknown_group_in_older_versions(broker: Subject, version: int) -> None:
     answer = _ask(broker, version, broker.group())
     expect.error(answer, "groups[0].error_code", ErrorCode.NONE)
     expect.equal(answer, "groups[0].group_state", "Dead")
+
+
+@case("DescribeGroups", "Kafka protocol guide, DescribeGroups API")
+def client_of_a_member(broker: Subject, version: int) -> None:
+    """A member is described with its client id, and with its address behind a slash.
+
+    Join, sync, describe.
+    """
+    group_id = broker.group()
+    stable_member(broker, group_id)
+    answer = _ask(broker, version, group_id)
+    expect.equal(answer, "groups[0].members[0].client_id", CLIENT_ID)
+    path = "groups[0].members[0].client_host"
+    seen = answer.groups[0].members[0].client_host
+    expect.true(seen[:1] == "/" and seen[1:2].isdigit(), "a slash and an address", seen, path)
+
+
+@case("DescribeGroups", "KIP-430", since=3)
+def operations_of_an_absent_group(broker: Subject, version: int) -> None:
+    """Operations are told of a group that exists.
+
+    Ask for the operations of a stable group, and of one that does not exist.
+    """
+    group_ids = [broker.group(), broker.group()]
+    stable_member(broker, group_ids[0])
+    request = DescribeGroupsRequest(groups=group_ids, include_authorized_operations=True)
+    answer = broker.ask(request, version, DescribeGroupsResponse)
+    seen = {each.group_id: each.authorized_operations for each in answer.groups}
+    path = "groups[0].authorized_operations"
+    expect.true(seen[group_ids[0]] != _UNKNOWN_OPERATIONS, "operations", seen, path)
+    if version >= _ABSENT_IS_AN_ERROR_SINCE:
+        expect.true(seen[group_ids[1]] == _UNKNOWN_OPERATIONS, "none", seen, path)

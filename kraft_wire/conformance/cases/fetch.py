@@ -9,6 +9,12 @@ from kraft_wire.conformance.requests import batch, fetch, fetch_partition, fetch
 from kraft_wire.conformance.subject import Subject, Topic
 from kraft_wire.model import Uuid
 from kraft_wire.wire.compression.codecs import Compression
+from kraft_wire.wire.generated.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopic,
+)
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import FetchRequest, FetchResponse, ForgottenTopic
 from kraft_wire.wire.records.record_batch import RecordBatch, parse_batches
@@ -390,3 +396,20 @@ def session_ends(broker: Subject, version: int) -> None:
     request = fetch(topic, version, partitions=[], session=(session_id, 1))
     answer = _answer(broker, version, request)
     expect.error(answer, "error_code", ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+
+
+@case("Fetch", "KIP-595, Log divergence", since=12)
+def epoch_below_the_log_start(broker: Subject, version: int) -> None:
+    """An offset below the log start is OFFSET_OUT_OF_RANGE, also with a last fetched epoch.
+
+    Delete two of three records, fetch offset 0 with last fetched epoch 0.
+    """
+    topic = broker.topic()
+    written(broker, topic, batch(b"a"), batch(b"b"), batch(b"c"))
+    wanted = DeleteRecordsPartition(partition_index=0, offset=2)
+    topics = [DeleteRecordsTopic(name=topic.name, partitions=[wanted])]
+    deletion = DeleteRecordsRequest(topics=topics, timeout_ms=5000)
+    broker.prepare(deletion, DeleteRecordsResponse)
+    request = fetch(topic, version, last_fetched_epoch=0)
+    answer = _answer(broker, version, request)
+    expect.error(answer, fetch_partition("error_code"), ErrorCode.OFFSET_OUT_OF_RANGE)

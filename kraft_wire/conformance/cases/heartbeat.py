@@ -4,14 +4,21 @@ from typing import Final
 
 from kraft_wire.conformance import expect
 from kraft_wire.conformance.case import case
-from kraft_wire.conformance.members import join_request, stable_member
+from kraft_wire.conformance.members import join_request, stable_member, sync_request
 from kraft_wire.conformance.subject import Subject
+from kraft_wire.wire.generated.describe_groups import (
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kraft_wire.wire.generated.join_group import JoinGroupResponse
+from kraft_wire.wire.generated.sync_group import SyncGroupResponse
 
 _SOURCE: Final = "org.apache.kafka.coordinator.group.GroupMetadataManager, classicGroupHeartbeat"
 _JOIN_VERSION: Final = 5
+_SYNC_VERSION: Final = 3
+_SHORTEST_SESSION_MS: Final = 6_000
 
 
 def _beat(
@@ -82,4 +89,28 @@ def unknown_group(broker: Subject, version: int) -> None:
     Send a heartbeat to a group without members.
     """
     answer = _beat(broker, version, broker.group(), 1, "made-up")
+    expect.error(answer, "error_code", ErrorCode.UNKNOWN_MEMBER_ID)
+
+
+@case("Heartbeat", "Kafka protocol guide, group.min.session.timeout.ms", since=4)
+def session_expires(broker: Subject, version: int) -> None:
+    """A member that is silent for its session timeout leaves the group.
+
+    Join with a session of 6 seconds, the shortest by default, and describe the group until it is
+    empty; then a heartbeat is UNKNOWN_MEMBER_ID.
+    """
+    group_id, connection = broker.group(), broker.connect()
+    request = join_request(group_id, session_timeout_ms=_SHORTEST_SESSION_MS)
+    request.member_id = connection.ask(request, _JOIN_VERSION, JoinGroupResponse).member_id
+    member = connection.ask(request, _JOIN_VERSION, JoinGroupResponse)
+    sync = sync_request(group_id, member, _SYNC_VERSION)
+    connection.ask(sync, _SYNC_VERSION, SyncGroupResponse)
+    question = DescribeGroupsRequest(groups=[group_id])
+    for _ in broker.attempts(
+        "the member's session to end", seconds=2 * _SHORTEST_SESSION_MS / 1000
+    ):
+        found = broker.prepare(question, DescribeGroupsResponse).groups[0]
+        if found.group_state != "Stable":
+            break
+    answer = _beat(broker, version, group_id, member.generation_id, member.member_id)
     expect.error(answer, "error_code", ErrorCode.UNKNOWN_MEMBER_ID)

@@ -15,6 +15,7 @@ from kraft_wire.wire.generated.incremental_alter_configs import (
 
 _CODE: Final = "responses[0].error_code"
 _TOPIC: Final = 2
+_BROKER: Final = 4
 _SET: Final = 0
 _DELETE: Final = 1
 _APPEND: Final = 2
@@ -106,4 +107,46 @@ def unknown_resource_type(broker: Subject, version: int) -> None:
     Set a setting of resource type 100.
     """
     answer = _alter(broker, version, "x", "retention.ms", _SET, "1", kind=100)
+    expect.error(answer, _CODE, ErrorCode.INVALID_REQUEST)
+
+
+def _validate(
+    broker: Subject, version: int, name: str, key: str, value: str
+) -> IncrementalAlterConfigsResponse:
+    """Ask whether a setting of a broker may be set, without setting it."""
+    change = AlterableConfig(name=key, config_operation=_SET, value=value)
+    resource = AlterConfigsResource(resource_type=_BROKER, resource_name=name, configs=[change])
+    request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=True)
+    return broker.ask(request, version, IncrementalAlterConfigsResponse)
+
+
+@case("IncrementalAlterConfigs", "KIP-226")
+def setting_of_the_broker(broker: Subject, version: int) -> None:
+    """A broker takes dynamic settings of its own.
+
+    Validate log.retention.ms of the broker under judgment.
+    """
+    name = str(broker.target.node_id)
+    answer = _validate(broker, version, name, "log.retention.ms", "1000")
+    expect.error(answer, _CODE, ErrorCode.NONE)
+
+
+@case("IncrementalAlterConfigs", "KIP-226")
+def setting_of_one_broker_for_all(broker: Subject, version: int) -> None:
+    """A setting that concerns one broker is refused for all with INVALID_REQUEST.
+
+    Validate advertised.listeners for all brokers.
+    """
+    value = "PLAINTEXT://127.0.0.1:1"
+    answer = _validate(broker, version, "", "advertised.listeners", value)
+    expect.error(answer, _CODE, ErrorCode.INVALID_REQUEST)
+
+
+@case("IncrementalAlterConfigs", _SOURCE)
+def broker_that_is_no_number(broker: Subject, version: int) -> None:
+    """A broker whose name is no number is refused with INVALID_REQUEST.
+
+    Validate log.retention.ms of the broker "one".
+    """
+    answer = _validate(broker, version, "one", "log.retention.ms", "1000")
     expect.error(answer, _CODE, ErrorCode.INVALID_REQUEST)

@@ -60,3 +60,16 @@ def epoch_without_id(broker: Subject, version: int) -> None:
     request.producer_epoch = 3
     answer = broker.ask(request, version, InitProducerIdResponse)
     expect.error(answer, "error_code", ErrorCode.INVALID_REQUEST)
+
+
+@case("InitProducerId", "KIP-98, InitPidRequest", until=5)
+def transaction_timeout(broker: Subject, version: int) -> None:
+    """A transaction timeout that is not positive is refused with INVALID_TRANSACTION_TIMEOUT.
+
+    Ask for a transactional id with a timeout of 0.
+    """
+    request = InitProducerIdRequest(
+        transactional_id=broker.name("transaction"), transaction_timeout_ms=0
+    )
+    answer = broker.ask(request, version, InitProducerIdResponse)
+    expect.error(answer, "error_code", ErrorCode.INVALID_TRANSACTION_TIMEOUT)

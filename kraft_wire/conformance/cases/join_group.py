@@ -4,10 +4,27 @@ from typing import Final
 
 from kraft_wire.conformance import expect
 from kraft_wire.conformance.case import case
-from kraft_wire.conformance.members import SUBSCRIPTION, join_request, joined, stable_member
+from kraft_wire.conformance.connection import CLIENT_ID, Connection
+from kraft_wire.conformance.members import (
+    SUBSCRIPTION,
+    join_request,
+    joined,
+    stable_member,
+    subscription,
+    sync_request,
+)
 from kraft_wire.conformance.subject import Subject
+from kraft_wire.wire.generated.describe_groups import (
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
 from kraft_wire.wire.generated.error_code import ErrorCode
-from kraft_wire.wire.generated.join_group import JoinGroupResponse
+from kraft_wire.wire.generated.join_group import (
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    JoinGroupResponse,
+)
+from kraft_wire.wire.generated.sync_group import SyncGroupRequest, SyncGroupResponse
 
 _ID_REQUIRED_SINCE: Final = 4
 _STATIC_SINCE: Final = 5
@@ -172,3 +189,71 @@ def static_member_comes_back(broker: Subject, version: int) -> None:
     request = join_request(group_id, ids[0], group_instance_id="instance")
     answer = broker.ask(request, version, JoinGroupResponse)
     expect.error(answer, "error_code", ErrorCode.FENCED_INSTANCE_ID)
+
+
+@case("JoinGroup", "KIP-345", since=_STATIC_SINCE)
+def static_member_of_a_stable_group(broker: Subject, version: int) -> None:
+    """A static member that comes back to a stable group gets its generation, without a rebalance.
+
+    Join and sync under an instance id, then join again without a member id.
+    """
+    group_id, connection = broker.group(), broker.connect()
+    first = joined(connection, version, group_id, group_instance_id="instance")
+    request = sync_request(group_id, first, min(version, SyncGroupRequest.MAX_VERSION))
+    connection.ask(request, min(version, SyncGroupRequest.MAX_VERSION), SyncGroupResponse)
+    again = joined(broker.connect(), version, group_id, group_instance_id="instance")
+    expect.error(again, "error_code", ErrorCode.NONE)
+    expect.equal(again, "generation_id", first.generation_id)
+    expect.equal(again, "protocol_name", "range")
+    expect.true(again.member_id != first.member_id, "another id", again.member_id, "member_id")
+
+
+@case("JoinGroup", "KIP-394", since=_ID_REQUIRED_SINCE)
+def member_id_is_the_client_id_and_a_uuid(broker: Subject, version: int) -> None:
+    """A member id is the client id, a dash and a random UUID (version 4).
+
+    Join without a member id.
+    """
+    answer = joined(broker.connect(), version, broker.group())
+    client_id, unique = answer.member_id[:-37], answer.member_id[-36:]
+    expect.true(client_id == CLIENT_ID, CLIENT_ID, client_id, "member_id")
+    expect.true(unique[14] == "4" and unique[19] in "89ab", "a UUID", unique, "member_id")
+
+
+@case("JoinGroup", _SOURCE)
+def common_protocol(broker: Subject, version: int) -> None:
+    """The group takes a protocol that every member knows, although more members prefer another.
+
+    Join with "range" and "sticky", then have another member join with "sticky" alone.
+    """
+    group_id = broker.group()
+    first, second = broker.connect(), broker.connect()
+    wide = join_request(group_id)
+    wide.protocols.append(JoinGroupRequestProtocol(name="sticky", metadata=SUBSCRIPTION))
+    member = _known_member(first, version, wide)
+    narrow = join_request(group_id, protocol="sticky", metadata=subscription("conform"))
+    if version >= _ID_REQUIRED_SINCE:
+        narrow.member_id = second.ask(narrow, version, JoinGroupResponse).member_id
+    payload, header = second.encoded(narrow, version)
+    second.send_frame(payload)
+    question = DescribeGroupsRequest(groups=[group_id])
+    for _ in broker.attempts("a rebalance of the group"):
+        found = broker.prepare(question, DescribeGroupsResponse).groups[0]
+        if found.group_state == "PreparingRebalance":
+            break
+    wide.member_id = member.member_id
+    member = first.ask(wide, version, JoinGroupResponse)
+    expect.equal(member, "protocol_name", "sticky")
+    answer = second.response(payload, header, JoinGroupResponse)
+    expect.equal(answer, "protocol_name", "sticky")
+
+
+def _known_member(
+    connection: Connection, version: int, request: JoinGroupRequest
+) -> JoinGroupResponse:
+    """Join, with the member id that the broker demands."""
+    answer = connection.ask(request, version, JoinGroupResponse)
+    if answer.error_code == ErrorCode.MEMBER_ID_REQUIRED:
+        request.member_id = answer.member_id
+        answer = connection.ask(request, version, JoinGroupResponse)
+    return answer

@@ -203,3 +203,16 @@ def operations_that_were_asked_for(broker: Subject, version: int) -> None:
     seen = answer.topics[0].topic_authorized_operations
     path = "topics[0].topic_authorized_operations"
     expect.true(seen >= 0, "a bit set", seen, path)
+
+
+@case("Metadata", "KIP-516, Metadata", since=12)
+def null_name_beside_a_name(broker: Subject, version: int) -> None:
+    """A topic with neither name nor id is refused, with all others: UNKNOWN_SERVER_ERROR.
+
+    Ask for a topic, and for one without name and id.
+    """
+    request = _named(broker.topic().name)
+    assert request.topics is not None
+    request.topics.append(MetadataRequestTopic(name=None))
+    answer = _answer(broker, version, request)
+    expect.error(answer, _CODE, ErrorCode.UNKNOWN_SERVER_ERROR)

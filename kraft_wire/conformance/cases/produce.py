@@ -362,3 +362,13 @@ def nothing_to_produce(broker: Subject, version: int) -> None:
     """
     answer = _answer(broker, version, ProduceRequest(acks=-1, timeout_ms=1000, topic_data=[]))
     expect.equal(answer, "responses", [])
+
+
+@case("Produce", "org.apache.kafka.storage.internals.log.LogValidator, validateBatch")
+def producer_without_a_sequence(broker: Subject, version: int) -> None:
+    """A batch of a producer without a sequence number is refused with INVALID_RECORD.
+
+    Produce as producer 0 with sequence -1.
+    """
+    records = batch(b"a", producer=(0, 0), base_sequence=-1)
+    _refused(broker, version, records, ErrorCode.INVALID_RECORD)

@@ -45,7 +45,8 @@ def _add(suite: Element, outcome: Outcome) -> None:
     kind = _ELEMENTS.get(outcome.verdict)
     if kind is None:
         return
-    detail = SubElement(found, kind, message=f"expected {outcome.expected}, got {outcome.seen}")
+    message = _printable(f"expected {outcome.expected}, got {outcome.seen}")
+    detail = SubElement(found, kind, message=message)
     if outcome.verdict is not Verdict.NOT_SUPPORTED:
         lines = [
             line for each in outcome.exchanges[-1:] for line in exchange_lines(each, outcome.path)

@@ -8,11 +8,7 @@ first, and a footer. Used by the embedded node for its own directory; the comman
 from collections.abc import Mapping
 from typing import Final
 
-from kraft_wire.metadata.features import (
-    LATEST_METADATA_VERSION,
-    METADATA_VERSION,
-    bootstrap_records,
-)
+from kraft_wire.metadata.features import bootstrap_records, default_levels
 from kraft_wire.model import Uuid
 from kraft_wire.node.disks.checkpoint_files import bootstrap_checkpoint_bytes
 from kraft_wire.node.quorum.metadata_opening import BOOTSTRAP_CHECKPOINT
@@ -21,7 +17,7 @@ from kraft_wire.storage.files import FileSystem, replace_file
 
 __all__ = ["DEFAULT_LEVELS", "bootstrap_checkpoint", "format_directory"]
 
-DEFAULT_LEVELS: Final[Mapping[str, int]] = {METADATA_VERSION: LATEST_METADATA_VERSION}
+DEFAULT_LEVELS: Final[Mapping[str, int]] = default_levels()
 """Only what this release does is finalised: `metadata.features` says what that is."""
 
 

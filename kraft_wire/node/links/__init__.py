@@ -1,1 +1,1 @@
-"""Links to other nodes: channels, versions, forwarded requests, and fetches of followers."""
+"""Links to other nodes: channels, versions, forwarded requests, and requests among brokers."""

@@ -15,7 +15,8 @@ from kraft_wire.metadata.image_draft import MetadataFault
 from kraft_wire.metadata.records import decode_message
 from kraft_wire.model import FileSlice, LeaderEpoch, Offset, OffsetAndEpoch
 from kraft_wire.raft.events import ControlRecord
-from kraft_wire.storage.log import Log, LogRead
+from kraft_wire.storage.log import Log
+from kraft_wire.storage.log_read import LogRead
 from kraft_wire.storage.scan import BadBatch, frames
 from kraft_wire.storage.snapshots.contents import VOTER_CONTROL_TYPES, control_messages
 from kraft_wire.storage.snapshots.store import MetadataSnapshots

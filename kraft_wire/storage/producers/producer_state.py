@@ -58,6 +58,7 @@ class SequenceVerdict(Enum):
     DUPLICATE = "duplicate"
     OUT_OF_ORDER_SEQUENCE_NUMBER = "out of order"
     INVALID_PRODUCER_EPOCH = "fenced"
+    INVALID_TXN_STATE = "plain inside a transaction"
 
 
 class SequenceCheck(NamedTuple):
@@ -71,6 +72,7 @@ class SequenceCheck(NamedTuple):
 _OK = SequenceCheck(SequenceVerdict.OK)
 _OUT_OF_ORDER = SequenceCheck(SequenceVerdict.OUT_OF_ORDER_SEQUENCE_NUMBER)
 _FENCED = SequenceCheck(SequenceVerdict.INVALID_PRODUCER_EPOCH)
+_INVALID_TXN_STATE = SequenceCheck(SequenceVerdict.INVALID_TXN_STATE)
 
 
 class BatchMetadata(NamedTuple):
@@ -122,13 +124,15 @@ class ProducerState:
 class ProducerStates:
     """The table of one partition."""
 
-    __slots__ = ("_opened", "_states", "_unreplicated", "map_end_offset")
+    __slots__ = ("_opened", "_states", "_unreplicated", "map_end_offset", "snapshot_offset")
 
     def __init__(self) -> None:
         self._states: dict[int, ProducerState] = {}
         self._opened: dict[int, Offset] = {}  # transactions without marker, in log order
         self._unreplicated: list[tuple[Offset, Offset]] = []  # (first, marker) not below HW yet
         self.map_end_offset = Offset(0)
+        self.snapshot_offset = Offset(0)
+        """Of the snapshot that was loaded, which does not name transactions that ended below it."""
 
     def __len__(self) -> int:
         return len(self._states)
@@ -141,10 +145,15 @@ class ProducerStates:
         """Iterate over the entries in the order in which the producers first wrote."""
         return iter(self._states.values())
 
+    @property
+    def has_markers(self) -> bool:
+        """Whether a producer is known that has ended a transaction here."""
+        return any(state.coordinator_epoch >= 0 for state in self._states.values())
+
     # -- the leader's check ----------------------------------------------------------------------
 
     def check(self, batch: RecordBatch) -> SequenceCheck:
-        """Judge a client's batch; first match wins: duplicate, old epoch, gap.
+        """Judge a client's batch; first match wins: duplicate, old epoch, gap, not transactional.
 
         An unknown producer may begin anywhere: its state may have expired (KIP-360). A known one
         begins a new epoch at sequence 0. Effects: none.
@@ -157,7 +166,7 @@ class ProducerStates:
         if epoch == state.producer_epoch:
             last = state.last_sequence
             if base_sequence == last + 1:  # no copy of one of the last five, which end at `last`
-                return _OK
+                return _OK if state.transaction_first_offset is None else _in_transaction(batch)
             last_sequence = increment_sequence(base_sequence, batch.last_offset_delta)
             for kept in state.batches:
                 if kept.last_sequence == last_sequence and kept.base_sequence == base_sequence:
@@ -165,10 +174,13 @@ class ProducerStates:
                         SequenceVerdict.DUPLICATE, kept.base_offset, kept.timestamp
                     )
             follows = base_sequence == 0 and last == _SEQUENCE_MAX
-            return _OK if follows else _OUT_OF_ORDER
-        if epoch < state.producer_epoch:
+        elif epoch < state.producer_epoch:
             return _FENCED
-        return _OK if base_sequence == 0 else _OUT_OF_ORDER
+        else:
+            follows = base_sequence == 0
+        if not follows:
+            return _OUT_OF_ORDER
+        return _OK if state.transaction_first_offset is None else _in_transaction(batch)
 
     # -- following the log -----------------------------------------------------------------------
 
@@ -298,6 +310,7 @@ class ProducerStates:
         states = {state.producer_id: state for state in _snapshot_states(data)}
         self.clear(offset)
         self._states = states
+        self.snapshot_offset = offset
         opened = [
             (state.transaction_first_offset, producer_id)
             for producer_id, state in states.items()
@@ -305,6 +318,11 @@ class ProducerStates:
         ]
         self._opened = {producer_id: first for first, producer_id in sorted(opened)}
         assert self.map_end_offset == offset, offset
+
+
+def _in_transaction(batch: RecordBatch) -> SequenceCheck:
+    """Judge a batch of a producer with an open transaction: it must belong to a transaction."""
+    return _OK if batch.attributes & TRANSACTIONAL_BIT else _INVALID_TXN_STATE
 
 
 def _snapshot_entry(state: ProducerState) -> bytes:

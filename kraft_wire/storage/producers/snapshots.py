@@ -67,21 +67,49 @@ def remove_snapshots(fs: FileSystem, directory: str, is_unwanted: Callable[[Offs
 
 
 def load_producers(
-    fs: FileSystem, directory: str, segments: Sequence[Segment], end_offset: Offset
+    fs: FileSystem,
+    directory: str,
+    segments: Sequence[Segment],
+    end_offset: Offset,
+    high_watermark: Offset | None = None,
 ) -> ProducerStates:
-    """Return the table at `end_offset`: newest intact snapshot up to there, then the log."""
+    """Return the table at `end_offset`: newest intact snapshot up to there, then the log.
+
+    A snapshot does not name transactions that have ended, but those whose marker is not below the
+    high watermark hold the last stable offset back. Where there are any, an older one is taken.
+    """
     assert segments, directory
     states = ProducerStates()
+    limit = end_offset
     for taken_at in reversed(snapshot_offsets(fs, directory)):
-        if segments[0].base_offset <= taken_at <= end_offset:
-            try:
-                states.load_snapshot(fs.read(snapshot_path(directory, taken_at)), taken_at)
-                break
-            except CorruptSnapshot:
-                continue
+        if not segments[0].base_offset <= taken_at <= limit:
+            continue
+        try:
+            states.load_snapshot(fs.read(snapshot_path(directory, taken_at)), taken_at)
+        except CorruptSnapshot:
+            continue
+        if high_watermark is None or taken_at <= high_watermark:
+            break
+        if not states.has_markers or not _has_marker(segments, high_watermark, taken_at):
+            break
+        states, limit = ProducerStates(), high_watermark
     _replay(states, segments, end_offset)
     states.map_end_offset = end_offset
     return states
+
+
+def _has_marker(segments: Sequence[Segment], start: Offset, end: Offset) -> bool:
+    """Whether a control batch lies in [start, end); CorruptLog where the log cannot be read."""
+    for segment, following in zip(segments, [*segments[1:], None], strict=True):
+        if segment.base_offset >= end:
+            break
+        if following is not None and following.base_offset <= start:
+            continue
+        frame = segment.locate(max(start, segment.base_offset))
+        batches = [] if frame is None else segment.batches_from(frame.position)
+        if any(batch.is_control and batch.base_offset < end for _, batch in batches):
+            return True
+    return False
 
 
 def _replay(states: ProducerStates, segments: Sequence[Segment], end_offset: Offset) -> None:

@@ -1,4 +1,4 @@
-"""Rules as documents: what a YAML or JSON file, or an HTTP request, says of a rule, and back.
+"""Rules as documents: read from a YAML or JSON file or an HTTP request, and written as JSON.
 
 A rule is an object with one effect, what selects its requests, and `when`:
 

@@ -35,7 +35,7 @@ def error_answer(request: Message, version: int, code: int) -> Message | None:
 
 
 def set_errors(value: Struct, code: int) -> bool:
-    """Put the code into a part of a response, and drop its records; tell whether it has a place."""
+    """Put the code into a part of a response and drop its records; return whether it has one."""
     names = [name for name in value.field_names if name.endswith(_ERROR)]
     for name in names:
         setattr(value, name, code)
@@ -74,7 +74,7 @@ class _Maker:
         return struct_class(self._table, table)(**values)
 
     def _copied(self, field: FieldTable, source: object, asked: _Asked, default: object) -> object:
-        """Return what the request says of a field, or the default."""
+        """Return the value of the field in the request, or the default."""
         found = self._like(field, asked) if isinstance(asked, StructTable) else None
         value = None if found is None else getattr(source, found.name)
         return default if value is None else value

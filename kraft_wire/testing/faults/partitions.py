@@ -38,7 +38,7 @@ class _Scope(NamedTuple):
 
 
 def places(message: Message, version: int, names: TopicNames) -> Iterator[Place]:
-    """Yield what a message says of partitions and topics, in its order."""
+    """Yield the parts of a message that name partitions or topics, in their order."""
     yield from _inside(message, message_table(message.NAME).struct, _Scope(version, names))
 
 
@@ -103,7 +103,7 @@ def without(message: Message, taken: list[Place]) -> None:
 
 
 def _drop_empty(value: Struct, table: StructTable, emptied: set[int]) -> bool:
-    """Remove the elements whose partitions were all removed; tell whether this is one."""
+    """Remove the elements whose partitions were all removed; return whether this is one."""
     is_empty = False
     for field in table.fields:
         elements = getattr(value, field.name) if field.is_array else None

@@ -27,7 +27,10 @@ __all__ = [
     "with_probability",
 ]
 
-_ANY_VERSION: Final = (0, 32_767)
+_INT16_MAX: Final = 32_767
+_ANY_VERSION: Final = (0, _INT16_MAX)
+_SECONDS_MAX: Final = 2_147_483
+"""As milliseconds an int32, which a throttle time is."""
 
 
 class Effect(Enum):
@@ -56,10 +59,19 @@ class Fault:
     after_handling: bool = False
     """Whether the node handles the request first, and only its response is hit."""
 
+    def __post_init__(self) -> None:
+        """Refuse a number that no response can carry. Errors: ValueError."""
+        if not -1 <= self.error_code <= _INT16_MAX:
+            raise ValueError(f"{self.error_code} is no error code")
+        if not 0 <= self.seconds <= _SECONDS_MAX:
+            raise ValueError(f"{self.seconds} is no number of seconds up to {_SECONDS_MAX}")
+        if self.size_bytes < 0:
+            raise ValueError(f"{self.size_bytes} is no size")
+
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """Which requests a rule is about; None stands for any."""
+    """Which requests a rule selects; None selects any."""
 
     api: str | None = None
     versions: tuple[int, int] = _ANY_VERSION
@@ -82,7 +94,7 @@ class Selector:
         return self.topic is not None or self.partition is not None
 
     def takes(self, node_id: int, header: RequestHeader) -> bool:
-        """Whether a request is one of these, as far as its header tells."""
+        """Whether a request is one of these, judged by its header alone."""
         return (
             (self.api is None or key_of(self.api) == header.api_key)
             and self.versions[0] <= header.api_version <= self.versions[1]

@@ -33,7 +33,7 @@ class FaultRules:
     """All rules in force; another thread may add and remove them."""
 
     def __init__(self, names: TopicNames) -> None:
-        """`names` knows the topic ids that requests carry in place of names."""
+        """`names` returns the name of a topic id, which newer requests carry in place of names."""
         self._names = names
         self._numbers = count(1)
         self._rules: tuple[Rule, ...] = ()
@@ -98,7 +98,7 @@ class FaultRules:
             self._fire(rule, treatment, request, taken)
 
     def _taken(self, rule: Rule, message: Message, version: int) -> list[Place]:
-        """Return what a message says of the partitions that a rule selects."""
+        """Return the parts of a message that name partitions which a rule selects."""
         return [
             place
             for place in places(message, version, self._names)
@@ -143,7 +143,7 @@ class FaultRules:
     def _refuse(
         self, rule: Rule, treatment: Treatment, request: "_Request", taken: list[Place]
     ) -> bool:
-        """Refuse a request or a part of it; tell whether its API has a place for an error."""
+        """Refuse a request or a part of it; return whether its API has a place for an error."""
         message = request.decoded()
         if message is None:
             return False

@@ -27,7 +27,7 @@ class Treatment:
 
     header: RequestHeader
     frame: bytes | bytearray | memoryview
-    """The request to be handled, changed where a rule says so."""
+    """The request to be handled, with the changes of rules."""
     fate: Fate = Fate.PASS
     delay_ms: int = 0
     """Time before any of the rest happens."""

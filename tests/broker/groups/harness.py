@@ -14,13 +14,19 @@ from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import PARKED, ReplyTo, RequestContext
 from kraft_wire.broker.coordination.clock_reading import ClockReading
 from kraft_wire.broker.coordination.commit_waits import CommitWaits
-from kraft_wire.broker.coordination.log import Appended, CoordinatorRecord, LogStretch
+from kraft_wire.broker.coordination.log import (
+    Appended,
+    CoordinatorRecord,
+    LogStretch,
+    TransactionalWrite,
+)
 from kraft_wire.broker.coordination.memory import MemoryUse
 from kraft_wire.broker.coordination.topic import CoordinatorTopicCreation
 from kraft_wire.broker.dispatch import handler
 from kraft_wire.broker.groups import GroupCoordinator, GroupEnvironment
 from kraft_wire.broker.groups.assembly import offsets_topic
 from kraft_wire.broker.groups.object_sizes import GROUP_BYTES, PENDING_MEMBER_BYTES
+from kraft_wire.broker.producing.transaction_marker import TransactionMarker
 from kraft_wire.broker.purgatory import DelayedOperation, DelayedOperationPurgatory
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.metadata.delta import MetadataDelta
@@ -73,9 +79,36 @@ class MemoryStore:
         return ErrorCode.NONE
 
     def append_for_later(
-        self, partition: int, records: Sequence[CoordinatorRecord], at: ClockReading
+        self,
+        partition: int,
+        records: Sequence[CoordinatorRecord],
+        at: ClockReading,
+        transaction: TransactionalWrite | None = None,
     ) -> Appended:
-        return Appended(self.append(partition, records, at))
+        if transaction is None:
+            return Appended(self.append(partition, records, at))
+        built = [Record(key, value, timestamp=at.wall_ms) for key, value in records]
+        producer = {
+            "producer_id": transaction.producer_id,
+            "producer_epoch": transaction.producer_epoch,
+        }
+        self.append_records(partition, built, **producer, base_sequence=0, is_transactional=True)
+        return Appended(ErrorCode.NONE)
+
+    def append_marker(
+        self, partition: int, marker: TransactionMarker, at: ClockReading
+    ) -> Appended:
+        if self.refusals:
+            return Appended(self.refusals.pop(0))
+        batch = marker.batch(at.wall_ms)
+        end = self.ends.get(partition, 0)
+        RecordBatch(memoryview(batch)).assign(end, 0)
+        self.logs.setdefault(partition, []).append(bytes(batch))
+        self.ends[partition] = end + 1
+        return Appended(ErrorCode.NONE)
+
+    def end_offset(self, partition: int) -> int:
+        return self.ends.get(partition, 0)
 
     def append_records(self, partition: int, records: list[Record], **attributes: Any) -> None:
         """Append one batch as any coordinator might have."""
@@ -242,6 +275,9 @@ class Harness:
             keys = [key for group_id in every for key in shard.offsets.keys_of(group_id)]
             found = [shard.offsets.get(key) for key in keys]
             expected += sum(each.size_bytes for each in found if each is not None)
+            expected += sum(
+                each.size_bytes for open in shard.offsets._open.values() for each in open.values()
+            )
         assert self.groups.env.memory.total_bytes == expected
 
     def advance(self, ms: int) -> None:

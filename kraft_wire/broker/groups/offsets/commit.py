@@ -1,8 +1,7 @@
-"""OffsetCommit: offsets of a group into the log.
+"""OffsetCommit and TxnOffsetCommit: offsets of a group into the log.
 
-A commit is committed in the log before it is visible (`uncommitted.py`). Transactional commits do
-not come here (transactions are not served yet); open ones of a log that Apache wrote make their
-offsets unstable (KIP-447).
+A commit is committed in the log before it is visible (`uncommitted.py`). Offsets of a transaction
+stay pending until its marker (`transactions.py`).
 """
 
 from collections.abc import Sequence
@@ -10,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from kraft_wire.broker.coordination.clock_reading import ClockReading
-from kraft_wire.broker.coordination.log import CoordinatorRecord
+from kraft_wire.broker.coordination.log import CoordinatorRecord, TransactionalWrite
 from kraft_wire.broker.groups.classic.group import ClassicGroup
 from kraft_wire.broker.groups.classic.states import GroupState
 from kraft_wire.broker.groups.object_sizes import GROUP_BYTES, OFFSET_BYTES
@@ -47,6 +46,10 @@ class CommitOutcome(NamedTuple):
 class _Commit:
     """One request's worth of offsets, on their way into the log."""
 
+    base_offset: int
+    """Of the first record."""
+    is_pending: bool
+    """Whether the offsets are a transaction's, and replace nothing yet."""
     records: list[CoordinatorRecord] = field(default_factory=list)
     offsets: list[tuple[OffsetKey, CommittedOffset]] = field(default_factory=list)
     keys: dict[OffsetKey, None] = field(default_factory=dict)
@@ -60,31 +63,39 @@ def commit_offsets(
     topics: Sequence[OffsetCommitRequestTopic],
     api_version: int,
     at: ClockReading,
+    transaction: TransactionalWrite | None = None,
 ) -> CommitOutcome:
     """Commit for `topics`, the request's topics that exist, names and ids filled in.
 
     The answer waits until the ISR has the offsets, and what is shown of them does; where
-    acknowledgements promise to survive power loss, until they are flushed.
+    acknowledgements promise to survive power loss, until they are flushed. Within a transaction a
+    member may commit during a rebalance, and the request of no member in any state (KIP-447).
 
     Errors of all partitions, first match wins: GROUP_ID_NOT_FOUND (v9+; ILLEGAL_GENERATION before)
     for a generation of a group that does not exist, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID,
     ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS, POLICY_VIOLATION (our limit), those of the append.
     Error of one partition: OFFSET_METADATA_TOO_LARGE; the others are committed.
     """
-    error = _validate_commit(shard, request, api_version, at)
+    if transaction is None:
+        error = _validate_commit(shard, request, api_version, at)
+    else:
+        error = _validate_transactional(shard, request)
     if error is not ErrorCode.NONE:
         return CommitOutcome(failed_topics(topics, error))
-    commit = _Commit()
+    commit = _Commit(shard.log.end_offset(), transaction is not None)
     responses = [_prepare_topic(shard, request, topic, commit, at) for topic in topics]
     if not commit.records:
         return CommitOutcome(responses)
-    appended = shard.log.append_for_later(commit.records, at)
+    appended = shard.log.append_for_later(commit.records, at, transaction)
     if appended.error is not ErrorCode.NONE:
         return CommitOutcome(failed_topics(topics, appended.error))
     if request.group_id not in shard.unsupported_groups:
         shard.simple_group(request.group_id, at)
     for key, committed in commit.offsets:
-        shard.uncommitted.change(key, committed, appended.safe_at)
+        if transaction is None:
+            shard.uncommitted.change(key, committed, appended.safe_at)
+        else:
+            shard.offsets.put_open(transaction.producer_id, key, committed)
     return CommitOutcome(responses, appended.safe_at)
 
 
@@ -121,6 +132,31 @@ def _validate_commit(
     ):
         shard.schedule_session(group, member, at)
     return error
+
+
+def _validate_transactional(shard: GroupShard, request: OffsetCommitRequest) -> ErrorCode:
+    """Check the committer of a transaction against the group, where it names a member (KIP-447)."""
+    generation_id, group_id = request.generation_id_or_member_epoch, request.group_id
+    is_anonymous = (
+        generation_id == -1 and not request.member_id and request.group_instance_id is None
+    )
+    unsupported = shard.unsupported_groups.get(group_id)
+    if unsupported is not None:
+        may_commit = is_anonymous or (generation_id < 0 and unsupported.is_empty)
+        return ErrorCode.NONE if may_commit else ErrorCode.UNKNOWN_MEMBER_ID
+    group = shard.groups.get(group_id)
+    if group is None:
+        if generation_id >= 0:
+            return ErrorCode.ILLEGAL_GENERATION
+        has_memory = shard.env.memory.has_room_for(GROUP_BYTES + len(group_id))
+        return ErrorCode.NONE if has_memory else ErrorCode.POLICY_VIOLATION
+    if is_anonymous or (generation_id < 0 and group.is_in(GroupState.EMPTY)):
+        return ErrorCode.NONE
+    error = group.validate_member(request.member_id, request.group_instance_id)
+    if error is not ErrorCode.NONE:
+        return error
+    is_current = generation_id == group.generation_id
+    return ErrorCode.NONE if is_current else ErrorCode.ILLEGAL_GENERATION
 
 
 def _validate_committer(group: ClassicGroup, request: OffsetCommitRequest) -> ErrorCode:
@@ -160,7 +196,8 @@ def _prepare_topic(
         elif not _has_memory(shard, key, commit):
             error = ErrorCode.POLICY_VIOLATION
         else:
-            committed = _committed(request, topic.topic_id, partition, at)
+            record_offset = commit.base_offset + len(commit.records)
+            committed = _committed(request, topic.topic_id, partition, at, record_offset)
             commit.records.append(offset_record(key, committed))
             commit.offsets.append((key, committed))
             commit.keys[key] = None
@@ -186,7 +223,7 @@ def _has_memory(shard: GroupShard, key: OffsetKey, commit: _Commit) -> bool:
 
     Not over and over: until the ISR has it, what it replaces is kept as well.
     """
-    is_replacement = shard.offsets.get(key) is not None
+    is_replacement = not commit.is_pending and shard.offsets.get(key) is not None
     if is_replacement and key not in commit.keys and not shard.uncommitted.is_changing(key):
         return True
     return shard.env.memory.has_room_for(commit.size_bytes + OFFSET_BYTES)
@@ -197,6 +234,7 @@ def _committed(
     topic_id: Uuid,
     partition: OffsetCommitRequestPartition,
     at: ClockReading,
+    record_offset: int,
 ) -> CommittedOffset:
     expires = None
     if request.retention_time_ms != _DEFAULT_RETENTION:
@@ -208,6 +246,7 @@ def _committed(
         commit_timestamp_ms=at.wall_ms,
         expire_timestamp_ms=expires,
         topic_id=topic_id,
+        record_offset=record_offset,
     )
 
 

@@ -68,7 +68,7 @@ def _fetched(
 ) -> OffsetFetchResponsePartitions:
     committed = shard.uncommitted.get(key)
     error = ErrorCode.NONE
-    if require_stable and shard.offsets.is_unstable(key):
+    if require_stable and shard.uncommitted.is_unstable(key):
         error, committed = ErrorCode.UNSTABLE_OFFSET_COMMIT, None
     if committed is None or not committed.belongs_to(topic_id):
         return OffsetFetchResponsePartitions(

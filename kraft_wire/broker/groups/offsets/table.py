@@ -1,8 +1,7 @@
-"""Committed offsets of one coordinator partition, and those of transactions still open.
+"""Committed offsets of one coordinator partition, and those of transactions that are open.
 
-This node commits nothing inside transactions yet; a log that Apache's coordinator wrote can hold
-such commits, and their fate (marker seen, or still open) has to be known after loading: an open one
-makes the offset unstable for `require_stable` fetches (KIP-447).
+An offset of an open transaction is pending: the transaction's marker makes it the committed one or
+drops it, and until then `require_stable` fetches find the offset unstable (KIP-447).
 """
 
 from collections.abc import Iterator
@@ -15,9 +14,6 @@ from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.generated.offset_commit_value import OffsetCommitValue
 
 __all__ = ["CommittedOffset", "OffsetKey", "OffsetTable"]
-
-_AFTER_LOADING = (1 << 63) - 1
-"""Record offset of commits made while this node coordinates: later than every loaded record."""
 
 
 class OffsetKey(NamedTuple):
@@ -41,8 +37,8 @@ class CommittedOffset:
     """Set by clients older than OffsetCommit v5 that chose a retention time."""
     topic_id: Uuid = ZERO_UUID
     """The topic's id at the time of the commit; zero where it was not known."""
-    record_offset: int = _AFTER_LOADING
-    """Position in the log, which decides between a commit and a transaction's older one."""
+    record_offset: int = -1
+    """Position in the log, which decides between a plain commit and a transaction's older one."""
 
     @staticmethod
     def from_record(value: OffsetCommitValue, record_offset: int) -> "CommittedOffset":
@@ -131,7 +127,9 @@ class OffsetTable:
     def remove(self, key: OffsetKey) -> None:
         """Forget an offset whose tombstone is in the log."""
         for commits in self._open.values():
-            commits.pop(key, None)
+            pending = commits.pop(key, None)
+            if pending is not None:
+                self._memory.add(-pending.size_bytes)
         topics = self._committed.get(key.group_id, {})
         partitions = topics.get(key.topic, {})
         removed = partitions.pop(key.partition, None)
@@ -149,6 +147,8 @@ class OffsetTable:
         for topics in self._committed.values():
             for partitions in topics.values():
                 self._memory.add(-sum(each.size_bytes for each in partitions.values()))
+        for commits in self._open.values():
+            self._memory.add(-sum(each.size_bytes for each in commits.values()))
 
     def has_open_transaction(self, group_id: str) -> bool:
         """Whether a transaction that is still open commits offsets of the group."""
@@ -160,17 +160,23 @@ class OffsetTable:
 
     def put_open(self, producer_id: int, key: OffsetKey, committed: CommittedOffset) -> None:
         """Note an offset that becomes visible if the producer's transaction commits."""
-        self._open.setdefault(producer_id, {})[key] = committed
+        commits = self._open.setdefault(producer_id, {})
+        before = commits.get(key)
+        if before is not None:
+            self._memory.add(-before.size_bytes)
+        commits[key] = committed
+        self._memory.add(committed.size_bytes)
 
-    def end_transaction(self, producer_id: int, *, commits: bool) -> None:
-        """Apply or drop what the producer's transaction committed.
+    def take_open(self, producer_id: int) -> dict[OffsetKey, CommittedOffset]:
+        """Remove and return the offsets of a transaction that has ended."""
+        commits = self._open.pop(producer_id, {})
+        self._memory.add(-sum(each.size_bytes for each in commits.values()))
+        return commits
 
-        An older commit never replaces a newer one that was made outside the transaction.
-        """
-        for key, committed in self._open.pop(producer_id, {}).items():
-            present = self.get(key)
-            if commits and (present is None or committed.record_offset > present.record_offset):
-                self.put(key, committed)
+    def is_older(self, key: OffsetKey, committed: CommittedOffset) -> bool:
+        """Whether the stored offset has a later record: it is kept, whatever a marker says."""
+        present = self.get(key)
+        return present is not None and committed.record_offset < present.record_offset
 
     def _open_keys(self, group_id: str) -> Iterator[OffsetKey]:
         for commits in self._open.values():

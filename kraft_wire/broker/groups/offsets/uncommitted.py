@@ -18,7 +18,7 @@ __all__ = ["UncommittedOffsets"]
 class UncommittedOffsets:
     """A table's changes in the order of the log, each with the offset that it replaced."""
 
-    __slots__ = ("_before", "_changes", "_high_watermark", "_memory", "_table")
+    __slots__ = ("_before", "_changes", "_ended", "_high_watermark", "_memory", "_table")
 
     def __init__(
         self, table: OffsetTable, memory: MemoryUse, high_watermark: Callable[[], int]
@@ -31,6 +31,8 @@ class UncommittedOffsets:
         """High watermark from which on a change counts, and what it changes."""
         self._before: dict[OffsetKey, deque[CommittedOffset | None]] = {}
         """What it was before each change of it, the oldest first; None for nothing."""
+        self._ended: deque[tuple[int, list[OffsetKey]]] = deque()
+        """High watermark from which on a marker counts, and the offsets that it decided."""
 
     @property
     def safe_at(self) -> int | None:
@@ -52,6 +54,28 @@ class UncommittedOffsets:
             self._table.remove(key)
         else:
             self._table.put(key, committed)
+
+    def end_transaction(self, producer_id: int, *, commits: bool, safe_at: int | None) -> None:
+        """Store or drop the offsets of a transaction whose marker is in the log.
+
+        An older commit never replaces a newer one that was made outside the transaction. Until the
+        marker is committed the offsets stay unstable.
+        """
+        decided = self._table.take_open(producer_id)
+        for key, committed in decided.items():
+            if commits and not self._table.is_older(key, committed):
+                self.change(key, committed, safe_at)
+        if decided and safe_at is not None:
+            self._ended.append((safe_at, list(decided)))
+
+    def is_unstable(self, key: OffsetKey) -> bool:
+        """Whether a transaction changes an offset whose end is not committed (KIP-447)."""
+        if self._table.is_unstable(key):
+            return True
+        high_watermark = self._high_watermark() if self._ended else 0
+        while self._ended and self._ended[0][0] <= high_watermark:
+            self._ended.popleft()
+        return any(key in keys for _, keys in self._ended)
 
     def is_changing(self, key: OffsetKey) -> bool:
         """Whether a change of a key is not committed yet."""

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kraft_wire.broker.broker import Broker
-from kraft_wire.node.links.replica_links import ReplicaLinks
+from kraft_wire.node.links.broker_links import BrokerLinks
 from kraft_wire.node.outputs import Connect, SendBytes
 from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.wire.generated.api_versions import ApiVersionsRequest
@@ -41,8 +41,9 @@ class Side:
         self.lines: list[str] = []
         self.versions = versions
         self.now_ms = 5_000
-        self.links = ReplicaLinks(
+        self.links = BrokerLinks(
             self.broker,
+            self.broker.inter_broker_clients[0],
             listener,
             lambda: self.epoch,
             count(1),
@@ -155,7 +156,7 @@ quorum = NodeQuorum(voters=(1,), settings=COMBINED)
 all_run(quorum)
 assert create(quorum, 1, "t") == 0
 assert produce(quorum, 1, "t") == 0
-print([name for name in sys.modules if "replica_links" in name or "replication" in name])
+print([name for name in sys.modules if "broker_links" in name or "replication" in name])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -1,0 +1,186 @@
+"""AddPartitionsToTxn, API key 24, versions 0-5.
+
+Behaviour:   up to v3 a client adds partitions to its transaction; from v4 on a broker adds or
+             verifies partitions of several transactions, each with a verdict of its own · one
+             partition that does not exist fails its transaction, and nothing of it is added
+Versions:    v2 PRODUCER_FENCED (KIP-588) · v4 several transactions, VerifyOnly (KIP-890) · v5
+             TRANSACTION_ABORTABLE, which v4 is sent as well
+Left out:    the right ClusterAction of v4 and later, which no authorizer enforces yet
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from kraft_wire.broker.context import Parked, RequestContext
+from kraft_wire.broker.coordination.clock_reading import arrival_of
+from kraft_wire.broker.metadata.metadata_cache import TRANSACTION_TOPIC, is_internal
+from kraft_wire.broker.transactions.add_partitions import add_partitions, verify_partitions
+from kraft_wire.broker.transactions.deferred_response import DeferredResponse
+from kraft_wire.broker.transactions.transition import V2
+from kraft_wire.model import TopicPartition
+from kraft_wire.wire.generated.add_partitions_to_txn import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTopicResult,
+    AddPartitionsToTxnTransaction,
+)
+from kraft_wire.wire.generated.error_code import ErrorCode
+
+if TYPE_CHECKING:
+    from kraft_wire.broker.broker import Broker
+
+__all__ = ["handle"]
+
+_BROKERS_FROM: Final = 4
+_FENCED_ERROR_FROM: Final = 2
+
+_Errors = Mapping[TopicPartition, ErrorCode]
+
+
+def handle(
+    broker: "Broker", context: RequestContext, request: AddPartitionsToTxnRequest
+) -> AddPartitionsToTxnResponse | Parked:
+    """Add partitions to transactions, or verify that they are in them.
+
+    Errors per transaction, first match wins: TOPIC_AUTHORIZATION_FAILED (internal topic, up to v3),
+    INVALID_TOPIC_EXCEPTION (`__transaction_state`, from v4 on), UNKNOWN_TOPIC_OR_PARTITION, and
+    OPERATION_NOT_ATTEMPTED for its other partitions; INVALID_REQUEST (empty transactional id),
+    NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, then those of `transactions.add_partitions`.
+    """
+    deferred = DeferredResponse[AddPartitionsToTxnResponse](broker.transactions, context)
+    transactions = request.transactions
+    if context.api_version < _BROKERS_FROM:
+        transactions = [_of_client(request)]
+    answers = _Answers(context, transactions, deferred)
+    for number, transaction in enumerate(transactions):
+        _Question(broker, context, transaction, answers, number).ask()
+    return deferred.result()
+
+
+def _of_client(request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnTransaction:
+    return AddPartitionsToTxnTransaction(
+        transactional_id=request.v3_and_below_transactional_id,
+        producer_id=request.v3_and_below_producer_id,
+        producer_epoch=request.v3_and_below_producer_epoch,
+        topics=request.v3_and_below_topics,
+    )
+
+
+class _Answers:
+    """The results of all transactions of a request; the response leaves with the last one."""
+
+    def __init__(
+        self,
+        context: RequestContext,
+        transactions: Sequence[AddPartitionsToTxnTransaction],
+        deferred: DeferredResponse[AddPartitionsToTxnResponse],
+    ) -> None:
+        self._is_client = context.api_version < _BROKERS_FROM
+        self._transactions = transactions
+        self._deferred = deferred
+        self._errors: dict[int, _Errors] = {}
+        if not transactions:
+            deferred.send(AddPartitionsToTxnResponse())
+
+    def take(self, number: int, errors: _Errors) -> None:
+        """Take the results of one transaction."""
+        self._errors[number] = errors
+        if len(self._errors) == len(self._transactions):
+            self._deferred.send(self._response())
+
+    def _response(self) -> AddPartitionsToTxnResponse:
+        results = [
+            AddPartitionsToTxnResult(
+                transactional_id=transaction.transactional_id,
+                topic_results=_topic_results(transaction.topics, self._errors[number]),
+            )
+            for number, transaction in enumerate(self._transactions)
+        ]
+        if self._is_client:
+            (result,) = results
+            return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=result.topic_results)
+        return AddPartitionsToTxnResponse(results_by_transaction=results)
+
+
+class _Question:
+    """One transaction of a request."""
+
+    def __init__(
+        self,
+        broker: "Broker",
+        context: RequestContext,
+        transaction: AddPartitionsToTxnTransaction,
+        answers: _Answers,
+        number: int,
+    ) -> None:
+        self._broker = broker
+        self._context = context
+        self._transaction = transaction
+        self._answers = answers
+        self._number = number
+        self._partitions = {
+            TopicPartition(topic.name, partition): None
+            for topic in transaction.topics
+            for partition in topic.partitions
+        }
+
+    def ask(self) -> None:
+        """Have the partitions added or verified."""
+        transaction, partitions = self._transaction, self._partitions
+        refused = self._refused()
+        if refused:
+            rest = dict.fromkeys(partitions, ErrorCode.OPERATION_NOT_ATTEMPTED)
+            self._answers.take(self._number, {**rest, **refused})
+            return
+        name = transaction.transactional_id
+        shard = self._broker.transactions.shard_of(name) if name else ErrorCode.INVALID_REQUEST
+        producer = (transaction.producer_id, transaction.producer_epoch)
+        if isinstance(shard, ErrorCode):
+            self._answer_all(shard)
+        elif transaction.verify_only:
+            errors = verify_partitions(shard, name, producer, partitions)
+            self._answers.take(self._number, errors)
+        else:
+            version = V2 if self._context.api_version >= _BROKERS_FROM else 0
+            at = arrival_of(self._context)
+            add_partitions(shard, name, producer, partitions, version, at, self._answer_all)
+
+    def _refused(self) -> dict[TopicPartition, ErrorCode]:
+        """Return the partitions that no transaction can have."""
+        image, refused = self._broker.image, {}
+        is_client = self._context.api_version < _BROKERS_FROM
+        for each in self._partitions:
+            topic = image.topic(each.topic)
+            if is_client and is_internal(each.topic):
+                refused[each] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            elif each.topic == TRANSACTION_TOPIC:
+                refused[each] = ErrorCode.INVALID_TOPIC_EXCEPTION
+            elif topic is None or each.partition not in topic.partitions:
+                refused[each] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return refused
+
+    def _answer_all(self, error: ErrorCode) -> None:
+        if error is ErrorCode.PRODUCER_FENCED and self._context.api_version < _FENCED_ERROR_FROM:
+            error = ErrorCode.INVALID_PRODUCER_EPOCH
+        self._answers.take(self._number, dict.fromkeys(self._partitions, error))
+
+
+def _topic_results(
+    topics: Sequence[AddPartitionsToTxnTopic], errors: _Errors
+) -> list[AddPartitionsToTxnTopicResult]:
+    return [
+        AddPartitionsToTxnTopicResult(
+            name=topic.name,
+            results_by_partition=[
+                AddPartitionsToTxnPartitionResult(
+                    partition_index=partition,
+                    partition_error_code=errors[TopicPartition(topic.name, partition)],
+                )
+                for partition in topic.partitions
+            ],
+        )
+        for topic in topics
+    ]

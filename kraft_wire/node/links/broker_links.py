@@ -1,0 +1,140 @@
+"""Links to other brokers: the requests of one inter-broker client out, their responses back.
+
+Where a broker listens is what the image says of its listener `inter.broker.listener.name`. A broker
+that has none, is not registered or cannot be reached fails the request, and so makes its sender
+pause. Nothing is sent before this broker has an epoch, by which leaders tell its lives apart
+(KIP-903). A request to this broker itself takes no link (`local_requests`).
+
+Not here: what is sent (`broker/inter_broker` and its users), versions and time limits
+(`peer_channels`).
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from kraft_wire.broker.broker import Broker
+from kraft_wire.broker.context import ReplyTo
+from kraft_wire.broker.inter_broker import BrokerRequests, InterBrokerClient
+from kraft_wire.model import ReportEvent, sooner
+from kraft_wire.node.links.local_requests import LocalRequests
+from kraft_wire.node.links.peer_channels import ChannelEvent, ChannelLimits, PeerChannels
+from kraft_wire.node.outputs import Output
+from kraft_wire.raft.effects import SendRequest
+from kraft_wire.raft.events import ResponseReceived
+from kraft_wire.raft.voters import Address
+from kraft_wire.wire.message import Buffer, DecodeLimits, Message
+
+__all__ = ["BrokerLinks"]
+
+_BROKERS_MAX: Final = 4_096
+"""Brokers that are remembered; a cluster has no more."""
+
+
+class BrokerLinks:
+    """The links of one inter-broker client of a broker."""
+
+    def __init__(
+        self,
+        broker: Broker,
+        client: InterBrokerClient,
+        listener: str,
+        broker_epoch: Callable[[], int],
+        link_ids: Iterator[int],
+        decode_limits: DecodeLimits,
+        report: ReportEvent,
+    ) -> None:
+        """`broker_epoch` is -1 while the broker is not registered."""
+        self.wall_ms = 0
+        """Set by the node before each call that may append."""
+        self._broker = broker
+        self._client = client
+        self._listener = listener
+        self._broker_epoch = broker_epoch
+        limits = ChannelLimits(request_timeout_ms=client.request_timeout_ms, peers_max=_BROKERS_MAX)
+        self._channels = PeerChannels(client.client_id, link_ids, report, limits, decode_limits)
+        self._local = LocalRequests(broker, client.client_id, listener)
+        self._in_flight: dict[int, BrokerRequests] = {}
+        """By request id; one for each destination, and those of destinations that are gone."""
+        self._next_request_id = 1
+
+    def pump(self, now_ms: int) -> None:
+        """Send what is to be sent; at the end of each call of the node."""
+        broker_epoch = self._broker_epoch()
+        if self._broker.is_stopping:
+            self._channels.close_all()
+            self._in_flight = {}
+        elif broker_epoch >= 0:
+            for broker_id, requests in list(self._client.destinations().items()):
+                self._send_next(broker_id, requests, broker_epoch, now_ms)
+
+    def local_completed(self, reply_to: ReplyTo, response: Message, now_ms: int) -> bool:
+        """Hand on the response to a request to this broker; false if it is not one of these."""
+        return self._local.completed(reply_to, response, now_ms, self.wall_ms)
+
+    def _send_next(
+        self, broker_id: int, requests: BrokerRequests, broker_epoch: int, now_ms: int
+    ) -> None:
+        request = requests.request(broker_epoch, now_ms)
+        if request is None:
+            return
+        if broker_id == self._broker.node_id:
+            self._local.send(request, requests, now_ms, self.wall_ms)
+            return
+        address = self._address_of(broker_id)
+        if address is None:
+            requests.failed(now_ms)
+            return
+        request_id, self._next_request_id = self._next_request_id, self._next_request_id + 1
+        self._in_flight[request_id] = requests
+        order = SendRequest(request_id, broker_id, address, request)
+        self._take(self._channels.send(order, now_ms), now_ms)
+
+    def _address_of(self, broker_id: int) -> Address | None:
+        broker = self._broker.image.brokers.get(broker_id)
+        endpoint = None if broker is None else broker.endpoints.get(self._listener)
+        return None if endpoint is None else Address(endpoint.host, endpoint.port)
+
+    def _take(self, events: Sequence[ChannelEvent], now_ms: int) -> None:
+        for event in events:
+            requests = self._in_flight.pop(event.request_id, None)
+            if requests is None:
+                continue  # the broker is stopping
+            if isinstance(event, ResponseReceived):
+                requests.answered(event.response, now_ms, self.wall_ms)
+            else:
+                requests.failed(now_ms)
+
+    # -- the node's calls ------------------------------------------------------------------------
+
+    def owns(self, link_id: int) -> bool:
+        """Tell whether a link leads to a destination of this client."""
+        return self._channels.owns(link_id)
+
+    def link_up(self, link_id: int, now_ms: int) -> None:
+        """A link is connected."""
+        self._take(self._channels.link_up(link_id, now_ms), now_ms)
+
+    def link_frame(self, link_id: int, frame: Buffer, now_ms: int) -> None:
+        """A broker answered."""
+        self._take(self._channels.link_frame(link_id, frame, now_ms), now_ms)
+
+    def link_down(self, link_id: int, now_ms: int) -> None:
+        """A link was refused, closed or broken."""
+        self._take(self._channels.link_down(link_id, now_ms), now_ms)
+
+    def tick(self, now_ms: int) -> None:
+        """Give up on answers that are late; `pump` sends whatever time has made due."""
+        self._take(self._channels.tick(now_ms), now_ms)
+
+    def deadline_ms(self) -> int | None:
+        """Return when `tick` and `pump` are needed next."""
+        soonest_ms = self._channels.deadline_ms()
+        if self._broker_epoch() >= 0 and not self._broker.is_stopping:
+            for requests in self._client.destinations().values():
+                soonest_ms = sooner(soonest_ms, requests.deadline_ms())
+        return soonest_ms
+
+    def take_outputs(self) -> list[Output]:
+        """Return what the host must do for the links."""
+        outputs, self._channels.outputs = self._channels.outputs, []
+        return outputs

@@ -1,0 +1,46 @@
+"""Patterns of transactional ids: what Python's own engine finds, in bounded time."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kraft_wire.broker.transactions.id_pattern import id_matcher
+
+PLACES = ("|", "^", "$", "")
+PIECES = ("a", "b", ".", "[ab]", "[^a]", "(a|b)", "(?:ab)", r"\d", r"\W", "[a-c-]", *PLACES)
+SIGNS = ("", "", "", "*", "+", "?", "{2}", "{1,2}", "{0,}", "*?")
+TEXTS = st.text(alphabet="abc1-\n", max_size=6)
+
+
+@given(st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from(SIGNS)), max_size=6), TEXTS)
+def test_matches_are_those_of_python(pieces: list[tuple[str, str]], text: str) -> None:
+    pattern = "".join(piece if piece in PLACES else piece + sign for piece, sign in pieces)
+    matcher = id_matcher(pattern)
+    assert matcher is not None, pattern
+    if pattern:
+        # A dollar of Python's matches before a last newline, too.
+        expected = re.fullmatch(pattern.replace("$", r"\Z"), text) is not None
+        assert matcher(text) == expected, (pattern, text)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *("(", ")", "a)", "[", "[]", "a{", "a{2,1}", "a{1001}", "a{,2}", "*", "a**", "[b-a]"),
+        *("(?i)a", "(?=a)", "\\", r"\1", r"\p{L}", "((a{100}){100}){100}", "(" * 60 + ")" * 60),
+    ],
+)
+def test_what_is_no_pattern(pattern: str) -> None:
+    assert id_matcher(pattern) is None
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+", "(a*)*b", "(a|a)*", "a*a*a*a*b", "(a|b|ab)*c"])
+def test_no_pattern_takes_for_ever(pattern: str) -> None:
+    """Python's engine would not come back from some of these."""
+    matcher = id_matcher(pattern)
+    assert matcher is not None
+    assert matcher("a" * 300) == (pattern in ("(a+)+", "(a|a)*"))

@@ -1,0 +1,70 @@
+"""The periodic tasks of a node's disks: when each runs, and that one failure stops no other."""
+
+import pytest
+
+from kraft_wire.model import Offset, StorageError
+from kraft_wire.settings.node_settings import NodeSettings
+from kraft_wire.storage.log_config import LogConfig
+from tests.node.test_compaction import WALL_MS, Cleaning
+from tests.storage.making import append, batch_bytes
+
+
+@pytest.mark.parametrize(
+    ("settings", "check_ms"),
+    [
+        ({"log.flush.scheduler.interval.ms": "100"}, 100),
+        ({"log.flush.interval.ms": "70", "log.flush.scheduler.interval.ms": "100"}, 70),
+        ({"log.flush.interval.ms": "70", "log.flush.scheduler.interval.ms": "50"}, 50),
+        ({"log.flush.interval.ms": "70"}, 70),
+    ],
+)
+def test_logs_are_looked_at_for_flushing_as_often_as_is_said(
+    settings: dict[str, str], check_ms: int
+) -> None:
+    cleaning = Cleaning(**settings)
+    assert cleaning.maintenance.deadline_ms() == check_ms
+    cleaning.maintenance.tick(check_ms, WALL_MS)
+    assert cleaning.maintenance.deadline_ms() == 2 * check_ms
+
+
+def test_an_interval_that_is_changed_counts_from_the_last_run() -> None:
+    cleaning = Cleaning(**{"log.flush.interval.ms": "400"})
+    cleaning.maintenance.tick(400, WALL_MS)
+    cleaning.maintenance.configure(NodeSettings({"log.flush.interval.ms": "300"}))
+    assert cleaning.maintenance.deadline_ms() == 700
+    cleaning.maintenance.configure(NodeSettings({"log.flush.interval.ms": "500"}))
+    assert cleaning.maintenance.deadline_ms() == 900
+
+
+def test_a_log_is_flushed_when_its_first_record_has_waited_long_enough() -> None:
+    cleaning = Cleaning(**{"log.flush.scheduler.interval.ms": "10"})
+    log = cleaning.log("t", config=LogConfig(flush_ms=100))
+    data = batch_bytes(0)
+    append(log, data)
+    first = log.first_unflushed_ms
+    assert first is not None
+    cleaning.maintenance.tick(first + 99, WALL_MS)
+    assert log.unflushed_records == 1
+    cleaning.maintenance.tick(first + 109, WALL_MS)
+    assert (log.unflushed_records, log.first_unflushed_ms) == (0, None)
+
+
+def test_directories_that_are_offline_are_left_alone() -> None:
+    cleaning = Cleaning(directories=2, **{"log.flush.scheduler.interval.ms": "10"})
+    logs = [cleaning.log(f"t{at}", at, LogConfig(flush_ms=1)) for at in range(2)]
+    for log in logs:
+        append(log, batch_bytes(0))
+    cleaning.directories[0].offline = StorageError("write", "d0", "gone")
+    cleaning.maintenance.tick(10, WALL_MS)
+    assert [log.unflushed_records for log in logs] == [1, 0]
+
+
+def test_producers_that_were_idle_for_too_long_are_forgotten() -> None:
+    cleaning = Cleaning()
+    log = cleaning.log("t")
+    append(log, batch_bytes(0, producer_id=7, sequence=0, timestamp=1_000))
+    cleaning.maintenance.tick(10_000_000, 1_000 + 86_400_000 - 1)
+    assert log.producer_states.get(7) is not None
+    cleaning.maintenance.tick(20_000_000, 1_000 + 86_400_000)
+    assert log.producer_states.get(7) is None
+    assert log.log_end_offset == Offset(1)
