@@ -245,7 +245,8 @@ class _Walk:
     def _find_swallowed(self, position: int, after: int) -> int:
         """Return where a batch begins inside one whose length points to a later batch, or -1.
 
-        Its offsets lie between those of both: a value that holds a batch has other offsets.
+        Its offsets lie between those of both: a value that holds a batch has other offsets. The
+        later batch may itself be bytes of another one that only look like a beginning.
         """
         head = self._bytes(position, HEADER_BYTES)
         own = HEADER_BYTES if head[_MAGIC_AT] == MAGIC else _LEGACY_BYTES_MIN
@@ -258,12 +259,27 @@ class _Walk:
         found = self._find(position + 1, after)
         if found < 0:
             return -1
+        if self._is_within_batch(after, found):
+            return found
         (inner,) = _BASE_OFFSET.unpack_from(self._bytes(found, _BASE_OFFSET.size))
         if after < self.end:
             (beyond,) = _BASE_OFFSET.unpack_from(self._bytes(after, _BASE_OFFSET.size))
             if inner >= beyond:
                 return -1
         return found if inner > base + delta else -1
+
+    def _is_within_batch(self, position: int, first: int) -> bool:
+        """Whether batches one behind the other, from a whole one at `first` on, pass over it.
+
+        Then bytes that look like the beginning of a batch at `position` are none.
+        """
+        at = first
+        while at < position:
+            size = self._framed(at)
+            if size is None:
+                return False
+            at += size
+        return at > position
 
     def _find(self, position: int, stop: int) -> int:
         """Return where the first whole batch with a right checksum in [position, stop) begins."""
