@@ -42,7 +42,11 @@ __all__ = ["FIRST_STUB_BROKER", "StubBroker"]
 FIRST_STUB_BROKER: Final = 31
 _PLACE: Final = -1_100
 _TIMEOUT_US: Final = 1_000_000
-_FEATURES: Final = (("metadata.version", 7, 30), ("kraft.version", 0, 1))
+_FEATURES: Final = (
+    ("metadata.version", 7, 30),
+    ("kraft.version", 0, 1),
+    ("transaction.version", 0, 2),
+)
 _SESSION_MS: Final = 1_500
 """`broker.session.timeout.ms` of a quorum with brokers on paper."""
 
