@@ -143,7 +143,7 @@ class Partition:
             if batch.producer_id >= 0:
                 check = (
                     self._check_transactional(batch, origin, transaction)
-                    if batch.attributes & TRANSACTIONAL_BIT
+                    if batch.attributes & TRANSACTIONAL_BIT or self.verifications
                     else log.producer_states.check(batch)
                 )
                 if check.verdict.name != "OK":
@@ -286,7 +286,7 @@ class Partition:
         origin: AppendOrigin,
         transaction: "Verification | TransactionMarker | None",
     ) -> ProducerVerdict:
-        """Judge a batch of a transaction; most partitions never import what that needs."""
+        """Judge a batch of a transaction, or beside one; few partitions import what that needs."""
         from kraft_wire.broker.producing.verification import check_transactional
 
         return check_transactional(self, batch, origin, transaction)

@@ -178,10 +178,22 @@ def test_other_errors_of_the_coordinator_are_sent_on(broker: Transactional, erro
     assert errors_of(sent) == [error]
 
 
-def test_a_refused_broker_is_an_invalid_transaction(broker: Transactional) -> None:
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (E.CLUSTER_AUTHORIZATION_FAILED, E.INVALID_TXN_STATE),
+        (E.UNSUPPORTED_VERSION, E.NOT_ENOUGH_REPLICAS),
+        (E.NOT_COORDINATOR, E.NOT_ENOUGH_REPLICAS),
+    ],
+)
+def test_a_refused_request_refuses_each_question(
+    broker: Transactional, error: E, expected: E
+) -> None:
+    """TXN-PROD-07: a coordinator without version 4 verifies nothing; 4.3.1 appends unverified."""
     sent = broker.send()
-    broker.answer(top_level=E.CLUSTER_AUTHORIZATION_FAILED)
-    assert errors_of(sent) == [E.INVALID_TXN_STATE]
+    broker.answer(top_level=error)
+    assert errors_of(sent) == [expected]
+    assert broker.partition().log_end_offset == 0
 
 
 def test_an_epoch_below_the_partition_s_is_refused_before_any_question(
@@ -234,6 +246,16 @@ def test_a_batch_overtakes_none_whose_verification_failed(broker: Transactional)
     broker.answer()
     assert errors_of(again) == [E.NONE]
     assert errors_of(broker.send(version=11, sequence=6)) == [E.NONE]
+
+
+def test_a_plain_batch_overtakes_none_either(broker: Transactional) -> None:
+    """TXN-PROD-12: as 4.3.1 was seen to answer; other producers are not concerned."""
+    broker.send(version=11, sequence=5)
+    broker.answer(E.NOT_COORDINATOR)
+    plain = {"is_transactional": False, "transactional_id": None}
+    assert errors_of(broker.send(sequence=6, **plain)) == [E.OUT_OF_ORDER_SEQUENCE_NUMBER]
+    assert errors_of(broker.send(sequence=6, producer_id=11, **plain)) == [E.NONE]
+    assert errors_of(broker.send(sequence=5, **plain)) == [E.NONE]
 
 
 def test_a_newer_epoch_begins_its_own_order(broker: Transactional) -> None:

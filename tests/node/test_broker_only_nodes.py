@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kraft_wire.metadata.features import METADATA_VERSION
+from kraft_wire.metadata.features import METADATA_VERSION, SUPPORTED_FEATURES
 from kraft_wire.metadata.image import NO_LEADER, BrokerImage, MetadataImage
 from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.api_versions import ApiVersionsRequest
@@ -194,12 +194,17 @@ def test_broker_replaced_by_what_a_former_life_said_last_registers_again() -> No
     before = broker_of(quorum)
     quorum.cut.add(BROKER)
     quorum.until(lambda: broker_of(quorum).fenced)
-    level = Feature(name=METADATA_VERSION, min_supported_version=7, max_supported_version=30)
+    levels = [
+        Feature(
+            name=name, min_supported_version=each.min_level, max_supported_version=each.max_level
+        )
+        for name, each in SUPPORTED_FEATURES.items()
+    ]
     said_last = BrokerRegistrationRequest(
         broker_id=BROKER,
         cluster_id=CLUSTER_ID,
         incarnation_id=Uuid(b"a former life..."),
-        features=[level],
+        features=levels,
         log_dirs=[directory_id(BROKER)],
     )
     late = quorum.ask(leader, said_last)

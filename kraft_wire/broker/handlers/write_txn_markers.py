@@ -49,12 +49,11 @@ def handle(
 ) -> WriteTxnMarkersResponse | Parked:
     """Append markers; parked until the ISR has them (KIP-98).
 
-    Errors per marker and partition, first match wins: UNKNOWN_SERVER_ERROR (transaction version
-    below 0), UNKNOWN_TOPIC_OR_PARTITION (no replica here), KAFKA_STORAGE_ERROR,
-    NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS, INVALID_PRODUCER_EPOCH,
-    TRANSACTION_COORDINATOR_FENCED; while it waits also NOT_ENOUGH_REPLICAS_AFTER_APPEND and
-    REQUEST_TIMED_OUT. Errors of the group coordinator are NOT_LEADER_OR_FOLLOWER, which the
-    transaction coordinator retries.
+    Errors per marker and partition, first match wins: UNKNOWN_TOPIC_OR_PARTITION (no replica
+    here), KAFKA_STORAGE_ERROR, NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS, INVALID_PRODUCER_EPOCH,
+    UNKNOWN_SERVER_ERROR (transaction version below 0), TRANSACTION_COORDINATOR_FENCED; while it
+    waits also NOT_ENOUGH_REPLICAS_AFTER_APPEND and REQUEST_TIMED_OUT. Errors of the group
+    coordinator are NOT_LEADER_OR_FOLLOWER, which the transaction coordinator retries.
     """
     results: _Results = {}
     required: dict[TopicPartition, Offset] = {}
@@ -105,8 +104,6 @@ def _append(
     broker: Broker, context: RequestContext, marker: TransactionMarker, name: TopicPartition
 ) -> tuple[ErrorCode, Offset | None]:
     """Append a marker; with NONE return the high watermark to wait for, None if it is reached."""
-    if marker.transaction_version < 0:
-        return ErrorCode.UNKNOWN_SERVER_ERROR, None
     partition = broker.partition(*name)
     if partition is None:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None

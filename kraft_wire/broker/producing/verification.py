@@ -21,7 +21,7 @@ from kraft_wire.broker.producing.transaction_marker import TransactionMarker
 from kraft_wire.frozen import frozen, slotted
 from kraft_wire.model import Offset
 from kraft_wire.wire.generated.error_code import ErrorCode
-from kraft_wire.wire.records.record_batch import RecordBatch
+from kraft_wire.wire.records.record_batch import TRANSACTIONAL_BIT, RecordBatch
 
 __all__ = [
     "NOT_REQUIRED",
@@ -46,6 +46,7 @@ class _Verdict(Enum):
     INVALID_TXN_STATE = "not in an open transaction, and not verified"
     OUT_OF_ORDER_SEQUENCE_NUMBER = "out of order"
     TRANSACTION_COORDINATOR_FENCED = "of an earlier coordinator"
+    UNKNOWN_SERVER_ERROR = "of a transaction version that does not exist"
 
 
 @frozen
@@ -61,6 +62,7 @@ _OK: Final = _Check(_Verdict.OK)
 _FENCED: Final = _Check(_Verdict.INVALID_PRODUCER_EPOCH)
 _NOT_VERIFIED: Final = _Check(_Verdict.INVALID_TXN_STATE)
 _OUT_OF_ORDER: Final = _Check(_Verdict.OUT_OF_ORDER_SEQUENCE_NUMBER)
+_NO_VERSION: Final = _Check(_Verdict.UNKNOWN_SERVER_ERROR)
 _COORDINATOR_FENCED: Final = _Check(_Verdict.TRANSACTION_COORDINATOR_FENCED)
 
 
@@ -177,7 +179,7 @@ def check_transactional(
     origin: AppendOrigin,
     transaction: Verification | TransactionMarker | None,
 ) -> ProducerVerdict:
-    """Judge a transactional batch, or a marker, that is to be appended next.
+    """Judge a transactional batch, a marker, or a plain batch beside verifications.
 
     Effects: what is accepted ends the producer's verification. An append that fails after that
     costs the producer another verification and nothing else.
@@ -194,11 +196,12 @@ def check_transactional(
     if state is not None and batch.producer_epoch < state.producer_epoch:
         return _FENCED
     is_verified = transaction is NOT_REQUIRED or (transaction is not None and transaction is entry)
-    if not is_verified and not _is_open(state, batch.producer_epoch):
+    is_plain = not batch.attributes & TRANSACTIONAL_BIT
+    if not is_plain and not is_verified and not _is_open(state, batch.producer_epoch):
         return _NOT_VERIFIED
     if is_client and entry is not None and _overtakes(batch, state, entry):
         return _OUT_OF_ORDER
-    if verifications is not None and check.verdict.name == "OK":
+    if not is_plain and verifications is not None and check.verdict.name == "OK":
         verifications.batch_appended(batch.producer_id)
     return check
 
@@ -225,8 +228,10 @@ def _check_marker(partition: VerifiedPartition, marker: TransactionMarker) -> Pr
             is_fenced = marker.transaction_version >= _EPOCH_BUMPED_FROM and is_open
         if is_fenced:
             return _FENCED
-        if marker.coordinator_epoch < state.coordinator_epoch:
-            return _COORDINATOR_FENCED
+    if marker.transaction_version < 0:
+        return _NO_VERSION
+    if state is not None and marker.coordinator_epoch < state.coordinator_epoch:
+        return _COORDINATOR_FENCED
     if partition.verifications is not None:
         partition.verifications.marker_appended(marker.producer_id, marker.producer_epoch)
     return _OK

@@ -61,8 +61,6 @@ def test_an_unanswered_creation_is_asked_for_again_after_half_a_minute() -> None
 @pytest.mark.parametrize(
     ("key_type", "version", "error"),
     [
-        (1, 3, ErrorCode.UNSUPPORTED_VERSION),
-        (1, 4, ErrorCode.UNSUPPORTED_VERSION),
         (2, 6, ErrorCode.INVALID_REQUEST),
         (3, 1, ErrorCode.INVALID_REQUEST),
         (-1, 6, ErrorCode.INVALID_REQUEST),

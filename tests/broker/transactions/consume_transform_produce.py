@@ -54,7 +54,17 @@ class Loop:
     def committed(self) -> list[int]:
         """The offsets of the group."""
         places = [TopicPartition(self.source, each) for each in range(PARTITIONS)]
-        return [max(each.offset, 0) for each in self._consumer.committed(places, PATIENCE_S)]
+        return [max(each.offset, 0) for each in self._committed(places)]
+
+    def _committed(self, places: list[TopicPartition]) -> list[TopicPartition]:
+        """Ask for committed offsets, again where librdkafka reports that the coordinator moved."""
+        until = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                return self._consumer.committed(places, PATIENCE_S)
+            except KafkaException:
+                if time.monotonic() > until:
+                    raise
 
     def _transaction(self, messages: list[Any]) -> None:
         try:
@@ -79,7 +89,7 @@ class Loop:
     def _abort(self) -> None:
         self._producer.abort_transaction(PATIENCE_S)
         self.aborts += 1
-        for place in self._consumer.committed(self._consumer.assignment(), PATIENCE_S):
+        for place in self._committed(self._consumer.assignment()):
             if place.offset < 0:
                 place.offset = OFFSET_BEGINNING
             self._consumer.seek(place)
