@@ -202,6 +202,7 @@ def test_a_coordinator_that_leads_on_in_its_epoch_loads_nothing() -> None:
     shard = counting.shard()
     shard.count("a", counting.at)
     counting.change(isr=(1,))
+    counting.pass_time(0)
     assert counting.shard() is shard
     assert (shard.calls, shard.counts) == ([], {"a": 1})
 
