@@ -9,7 +9,7 @@ READY := $(VENV)/.stamp
 # A worker takes whole files, because a module's fixtures are servers.
 PARALLEL := --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help install run test test-judged test-alone test-all test-pythons check coverage generate golden record-apache clients clients-cluster bench instructions bench-quorum bench-cluster bench-spark fuzz attack mixed guests replicas dropin crash sim sim-clusters model mutants mutants-random spark spark-cluster apache-views ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
+.PHONY: help install run test test-judged test-alone test-all test-pythons check coverage generate golden record-apache conformance-faults clients clients-cluster bench instructions bench-quorum bench-cluster bench-spark fuzz attack mixed guests replicas dropin crash sim sim-clusters model mutants mutants-random spark spark-cluster apache-views ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
 .DEFAULT_GOAL := help
 
 help:  ## list the verbs
@@ -63,6 +63,9 @@ golden: $(READY)  ## vectors made by Apache's own classes, compared both ways
 
 record-apache: $(READY)  ## what Apache Kafka 4.3.1 answers to every conformance case, kept for the tests
 	$(BIN)/python -m tests.conformance.recording
+
+conformance-faults: $(READY)  ## faults in the node, each of which a named conformance case must find
+	$(BIN)/python -m tests.conformance.faults $(ARGS)
 
 clients: $(READY)  ## the table of scenarios and real clients
 	$(BIN)/python -m tests.clients $(ARGS)

@@ -190,7 +190,8 @@ def _register_follower(node: InProcessNode) -> int:
         incarnation_id=Uuid(b"incarnation of 2"),
         listeners=[Listener(name="PLAINTEXT", host="127.0.0.1", port=9094)],
         features=[
-            Feature(name="metadata.version", min_supported_version=7, max_supported_version=30)
+            Feature(name="metadata.version", min_supported_version=7, max_supported_version=30),
+            Feature(name="transaction.version", min_supported_version=0, max_supported_version=2),
         ],
         log_dirs=[Uuid(b"directory of two")],
     )

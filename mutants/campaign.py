@@ -19,7 +19,7 @@ from threading import Lock
 from mutants.catalogue import Check, Mutant, StaleMutant, mutated
 from mutants.overlay import CHECKOUT, Overlay
 
-__all__ = ["Result", "run_all"]
+__all__ = ["Result", "probe_in", "run_all"]
 
 KILLED = "killed"
 BASELINE_BUDGET_S = 600
@@ -114,7 +114,7 @@ def _run(mutant: Mutant, overlays: _Overlays) -> Result:
     except (StaleMutant, SyntaxError) as error:
         return Result(mutant, "stale", str(error))
     with overlays.one() as overlay, overlay.changed(sources):
-        result = _judged(mutant, _probe(overlay, mutant.check, mutant.budget_s))
+        result = _judged(mutant, probe_in(overlay, mutant.check, mutant.budget_s))
     result.seconds = time.monotonic() - started
     return result
 
@@ -135,7 +135,7 @@ def _judged(mutant: Mutant, outcome: "dict[str, object] | str") -> Result:
     return result
 
 
-def _probe(overlay: Overlay, check: Check, budget_s: float) -> "dict[str, object] | str":
+def probe_in(overlay: Overlay, check: Check, budget_s: float) -> "dict[str, object] | str":
     """Run a check in an overlay; its verdict, or why there is none."""
     with TemporaryDirectory() as scratch:
         given, wanted = Path(scratch, "check.json"), Path(scratch, "verdict.json")
@@ -178,7 +178,7 @@ def _merged(results: Sequence[Result]) -> list[Check]:
 def _fails_anyway(check: Check, overlays: _Overlays) -> str:
     """Run a check on the code as it is; why it proves nothing, empty where it passes."""
     with overlays.one() as overlay:
-        outcome = _probe(overlay, check, BASELINE_BUDGET_S)
+        outcome = probe_in(overlay, check, BASELINE_BUDGET_S)
     if isinstance(outcome, str):
         return outcome
     return str(outcome["failed"] or outcome["unexpected"])

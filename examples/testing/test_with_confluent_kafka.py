@@ -13,7 +13,7 @@ def publish(producer, topic, orders):
     errors = []
     for order in orders:
         producer.produce(topic, order, on_delivery=lambda error, _: error and errors.append(error))
-    producer.flush(10)
+    producer.flush(30)
     return errors
 
 
@@ -29,7 +29,7 @@ def read(bootstrap_servers, topic, count):
     consumer.subscribe([topic])
     values = []
     while len(values) < count:
-        message = consumer.poll(10)
+        message = consumer.poll(30)
         assert message is not None, "no record came"
         if message.error() is None:
             values.append(message.value())

@@ -27,7 +27,7 @@ class OrdersTest(unittest.TestCase):
         offsets = []
         producer = Producer({"bootstrap.servers": self.cluster.bootstrap_servers})
         producer.produce("orders", "book", on_delivery=lambda _, message: offsets.append(message))
-        producer.flush(10)
+        producer.flush(30)
         return offsets[0].offset()
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from kraft_wire.model import RandomSource
+from kraft_wire.node.config.node_config import NodeConfig
 from kraft_wire.node.event_log import EventLog
 from kraft_wire.node.node import Node
 from kraft_wire.storage.files import DirectoryLock
@@ -87,6 +88,8 @@ class LocalNode:
         self.serves_clients = False
         self.fs = self._new_disk()
         self._is_empty = True
+        self._config: NodeConfig | None = None
+        """Read at the first start, when the ports of all nodes are known."""
 
     @property
     def node(self) -> Node | None:
@@ -112,7 +115,8 @@ class LocalNode:
         assert self.host is None, f"node {self.node_id} runs"
         around, plan = self._around, self._around.plan
         clock, ports = around.clock, around.ports
-        config = node_config(plan, self.node_id, self._place, ports)
+        config = self._config or node_config(plan, self.node_id, self._place, ports)
+        self._config = config
         if self._is_empty and not plan.is_embedded:
             wall_ms = clock.wall_ms()
             format_node(self.fs, self._place, plan, self.node_id, ports, around.identity, wall_ms)
@@ -194,6 +198,7 @@ class LocalNode:
         for connection in list(host.connections.values()):
             host.drop(connection)
         host.stop()
+        host.is_over = True
 
     def _refuse_connections(self) -> None:
         """Bind new sockets that do not listen: nothing else gets the ports until a next start."""

@@ -6,8 +6,9 @@ leave as bytes, because a disk in memory has no descriptor to send from.
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import Future
 
-from kraft_wire.model import FileSlice
+from kraft_wire.model import FileSlice, FsyncFailed
 from kraft_wire.node.event_log import EventLog
 from kraft_wire.node.node import Node
 from kraft_wire.node.outputs import Close, NoReply, Output, Rejection, Reply
@@ -43,6 +44,22 @@ class NodeHost(Host):
         self._clients: dict[int, Client] = {}
         self._exchanges: dict[int, tuple[Exchange | None, Treatment | None]] = {}
         """The request under way, by connection id."""
+        self.is_over = False
+        """Whether the node was killed: it does nothing any more, whatever was under way."""
+
+    def tick(self) -> None:
+        """Let the node act on time, unless it was killed."""
+        if not self.is_over:
+            super().tick()
+
+    def settle_all(self) -> None:
+        """Carry out what the node asked for, unless it was killed."""
+        if not self.is_over:
+            super().settle_all()
+
+    def _flushed(self, flush_id: int, future: "Future[FsyncFailed | None]") -> None:
+        if not self.is_over:
+            super()._flushed(flush_id, future)
 
     # -- requests --------------------------------------------------------------------------------
 

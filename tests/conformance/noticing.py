@@ -153,6 +153,12 @@ class Story:
                 connections[number][at] = (api_key, version, frame)
                 if self.is_noticed(connections):
                     found.append(f"-{back} {path}")
+        for number, kept in enumerate(self.connections):
+            for at, each in enumerate(kept):
+                if each is True:
+                    connections = [list(one) for one in self.connections]
+                    connections[number][at] = False
+                    found += [f"{number} silence"] * self.is_noticed(connections)
         return sorted(found)
 
 

@@ -12,6 +12,7 @@ from kraft_wire.conformance.case import all_cases
 from kraft_wire.conformance.command import app
 from kraft_wire.conformance.profile import profile_names, read_profile
 from kraft_wire.conformance.verdict import Outcome, Verdict
+from kraft_wire.wire.generated.create_topics import CreateTopicsResponse
 from kraft_wire.wire.generated.list_offsets import ListOffsetsResponse
 from kraft_wire.wire.generated.messages import MESSAGES
 from kraft_wire.wire.header import encode_response_header
@@ -112,6 +113,24 @@ def test_changed_response_is_found_and_named(
     assert outcome.seen.startswith(seen)
     assert outcome.path == path
     assert outcome.exchanges, "what was sent and received is kept"
+
+
+def refused_topics(api_key: int, version: int, response: bytes) -> bytes:
+    """Answer CreateTopics with POLICY_VIOLATION."""
+    if api_key != CreateTopicsResponse.API_KEY:
+        return response
+    head = len(encode_response_header(api_key, version, 0))
+    message, _ = CreateTopicsResponse.decode(response, version, head)
+    message.topics[0].error_code = 44
+    return response[:head] + message.encode(version)
+
+
+def test_case_whose_preparation_is_refused_is_not_supported(server: ServerProcess) -> None:
+    with Relay(server.bootstrap, refused_topics) as relay:
+        (outcome,) = judged(targets(relay.address), f"{CASE}/11")
+    assert outcome.verdict is Verdict.NOT_SUPPORTED
+    assert outcome.seen.startswith("CreateTopics of conform-")
+    assert outcome.seen.endswith(" failed with error 44")
 
 
 def test_reports_show_the_field_at_fault_and_how_to_run_it_again(

@@ -178,10 +178,22 @@ def test_other_errors_of_the_coordinator_are_sent_on(broker: Transactional, erro
     assert errors_of(sent) == [error]
 
 
-def test_a_refused_broker_is_an_invalid_transaction(broker: Transactional) -> None:
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (E.CLUSTER_AUTHORIZATION_FAILED, E.INVALID_TXN_STATE),
+        (E.UNSUPPORTED_VERSION, E.NOT_ENOUGH_REPLICAS),
+        (E.NOT_COORDINATOR, E.NOT_ENOUGH_REPLICAS),
+    ],
+)
+def test_a_refused_request_refuses_each_question(
+    broker: Transactional, error: E, expected: E
+) -> None:
+    """TXN-PROD-07: a coordinator without version 4 verifies nothing; 4.3.1 appends unverified."""
     sent = broker.send()
-    broker.answer(top_level=E.CLUSTER_AUTHORIZATION_FAILED)
-    assert errors_of(sent) == [E.INVALID_TXN_STATE]
+    broker.answer(top_level=error)
+    assert errors_of(sent) == [expected]
+    assert broker.partition().log_end_offset == 0
 
 
 def test_an_epoch_below_the_partition_s_is_refused_before_any_question(

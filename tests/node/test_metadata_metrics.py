@@ -3,11 +3,14 @@
 import re
 import zipfile
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
 from kraft_wire.node.metrics.node_metrics import node_metrics
+from kraft_wire.node.quorum.committed import CommittedMetadata
 from tests.apache.jars import jar_directory
+from tests.broker.small_broker import broker_image, image_of, partition_image
 from tests.node.quorum import NodeQuorum
 from tests.node.test_three_controllers import committed
 
@@ -77,6 +80,44 @@ def test_what_is_replayed_is_told_with_its_age_where_another_made_it() -> None:
     offset, lag_ms = numbers(quorum, follower, *names)
     assert lag_ms >= 3_000, "nothing new came"
     assert numbers(quorum, follower, f"{CONTROLLER}lastcommittedrecordoffset") == [offset]
+
+
+def test_brokers_topics_and_partitions_are_counted_by_their_state(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    quorum = NodeQuorum()
+    quorum.level()
+    leader = quorum.elect()
+    brokers = [
+        broker_image(1),
+        broker_image(2, fenced=True),
+        broker_image(3, fenced=True),
+        replace(broker_image(4), in_controlled_shutdown=True),
+    ]
+    partitions = [
+        partition_image(0, leader=1, replicas=(1, 2)),
+        partition_image(1, leader=2, replicas=(1, 2)),
+        partition_image(2, leader=-1, replicas=(1, 2)),
+        partition_image(3, leader=2, replicas=(2, 1)),
+    ]
+    image = image_of({"t": partitions[:3], "u": partitions[3:]}, brokers)
+    monkeypatch.setattr(CommittedMetadata, "image", image)
+    names = (
+        *("activebrokercount", "fencedbrokercount", "controlledshutdownbrokercount"),
+        *("globaltopiccount", "globalpartitioncount", "offlinepartitionscount"),
+        "preferredreplicaimbalancecount",
+    )
+    found = numbers(quorum, leader, *(f"{CONTROLLER}{name}" for name in names))
+    assert found == [2, 2, 1, 2, 4, 1, 2]
+
+
+def test_quorum_metrics_of_apache_are_no_counters() -> None:
+    """Each is a gauge or an average, and may fall."""
+    quorum = NodeQuorum()
+    families = node_metrics(quorum.members[quorum.elect()].running)
+    counters = {each.name: each.is_counter for each in families if each.name.startswith(RAFT)}
+    assert len(counters) > 5
+    assert not any(counters.values())
 
 
 def test_levels_are_told_by_feature() -> None:

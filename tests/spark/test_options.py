@@ -204,3 +204,15 @@ def test_file_that_cannot_be_read_is_named_in_one_line(
     unreadable.mkdir()
     with pytest.raises(PipelineError, match=f"{unreadable}: Is a directory"):
         read(Path(f"{copies[0]},{copies[1]}"), view=view)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        *(("1", 1), ("7b", 7), ("2k", 2 << 10), ("2KB", 2 << 10), ("3m", 3 << 20)),
+        *(("3 mb", 3 << 20), ("4G", 4 << 30), ("4gb", 4 << 30), ("5t", 5 << 40), ("5TB", 5 << 40)),
+    ],
+)
+def test_size_has_the_units_of_spark(text: str, size: int) -> None:
+    options = parse_log_options({"path": "/logs", "maxPartitionBytes": text})
+    assert options.partition_bytes_max == size

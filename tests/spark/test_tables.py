@@ -14,7 +14,7 @@ from kraft_wire.spark.failure import PipelineError
 from kraft_wire.spark.kraftlog.options import parse_log_options
 from kraft_wire.spark.kraftlog.planning import LogPart
 from kraft_wire.spark.kraftlog.views import metadata_log, read_view
-from kraft_wire.spark.metadata.history_reading import parse_as_of, read_history
+from kraft_wire.spark.metadata.history_reading import AsOf, parse_as_of, read_history
 from kraft_wire.spark.metadata.metadata_tables import TABLES, tables_of
 from kraft_wire.spark.metadata.metadata_views import image_at, partition_rows
 from kraft_wire.spark.verbs.tables import write_tables
@@ -176,6 +176,20 @@ def test_time_is_an_end_like_an_offset(node: Path) -> None:
     assert [row["topic"] for row in found] == ["__cluster_metadata", "orders"]
     with pytest.raises(PipelineError, match="neither an offset nor a time"):
         parse_as_of("yesterday")
+
+
+@pytest.mark.parametrize(
+    ("text", "hour"),
+    [
+        ("2026-03-01T12:00:00", 12),
+        ("2026-03-01T12:00:00Z", 12),
+        ("2026-03-01T12:00:00+02:00", 10),
+        ("2026-03-01 12:00:00-01:30", 13.5),
+    ],
+)
+def test_time_without_a_zone_is_of_utc(text: str, hour: float) -> None:
+    start_ms = 1_772_323_200_000  # 2026-03-01
+    assert parse_as_of(text) == AsOf(timestamp_ms=round(start_ms + hour * 3_600_000))
 
 
 @pytest.mark.parametrize(("kraft_version", "told"), [(0, {}), (1, {"kraft.version": 1})])

@@ -209,7 +209,10 @@ def test_what_cannot_be_audited_is_one_line_before_anything_runs(
     broken: list[str], tmp_path: Path
 ) -> None:
     spark = session()
+    file = tmp_path / "report"
+    file.touch()
     for asked, words in (
+        ({"node_dirs": broken, "output": str(file)}, "report: not a directory"),
         ({"node_dirs": [str(tmp_path / "nowhere")]}, "nowhere"),
         ({"node_dirs": broken, "checks": "beauty"}, "beauty"),
         ({"node_dirs": broken, "output": f"{broken[0]}/report"}, "log directory"),

@@ -72,8 +72,10 @@ def test_read_at_the_end_is_empty_and_outside_is_out_of_range() -> None:
     fill(log, 2)
     assert log.read(Offset(7), 99, upper_bound=Offset(99), min_one_batch=True).records == b""
     for offset in (4, 8):
-        with pytest.raises(OffsetOutOfRange, match=f"offset {offset} is not in"):
+        with pytest.raises(OffsetOutOfRange, match=f"offset {offset} is not in") as outside:
             log.read(Offset(offset), 99, upper_bound=Offset(99), min_one_batch=True)
+        told = outside.value.offset, outside.value.log_start_offset, outside.value.log_end_offset
+        assert told == (offset, log.log_start_offset, log.log_end_offset)
 
 
 def test_first_batch_is_whole_or_nothing() -> None:

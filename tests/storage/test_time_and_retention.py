@@ -1,6 +1,7 @@
 """Offsets by time, and the removal of old segments."""
 
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -203,6 +204,16 @@ def test_size_limit_keeps_at_least_that_many_bytes() -> None:
     assert apply_retention(log, 1 << 40) > 0
     assert log.size_bytes >= 700
     assert log.size_bytes - log.segments[0].size_bytes < 700
+
+
+@pytest.mark.parametrize(("more_bytes", "removed"), [(0, 1), (1, 0)])
+def test_segment_goes_when_exactly_the_limit_is_left(more_bytes: int, removed: int) -> None:
+    """`UnifiedLog.deleteRetentionSizeBreachedSegments`: while the difference is not negative."""
+    config = LogConfig(segment_bytes=400, retention_ms=-1)
+    whole = log_with([1000] * 9, config)
+    limit = whole.size_bytes - whole.segments[0].size_bytes + more_bytes
+    log = log_with([1000] * 9, replace(config, retention_bytes=limit))
+    assert apply_retention(log, 1 << 40) == removed
 
 
 def test_size_limit_never_takes_the_active_segment() -> None:

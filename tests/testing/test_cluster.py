@@ -62,6 +62,21 @@ def test_three_brokers_survive_the_death_of_one() -> None:
         assert sorted(consume(cluster.bootstrap_servers, "orders", 2)) == [b"a", b"b"]
 
 
+def test_node_that_was_killed_does_nothing_any_more() -> None:
+    with Cluster() as cluster:
+        local = cluster.in_process
+        host = local.nodes[1].host
+        assert host is not None
+        cluster.kill_node(1)
+        assert local.thread is not None
+        local.thread.call(host._arm_timer)
+        cluster.advance(1)
+        local.thread.call(host.tick)
+        local.thread.call(host.settle_all)
+        cluster.start_node(1)
+    assert local.failures == []
+
+
 def test_roles_make_controllers_and_brokers() -> None:
     with Cluster(roles=["controller", "broker", "broker"]) as cluster:
         assert len(cluster.bootstrap_servers.split(",")) == 2

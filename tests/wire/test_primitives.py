@@ -132,6 +132,12 @@ def test_tag_and_size_may_both_be_long(data: str, expected: tuple[int, int, int]
 
 def test_unknown_tags_beyond_the_caps_are_left_to_the_reference_codec() -> None:
     assert runtime.unknown_tags(b"\x05\x01a\x06\x00", 0, 2) == ([(5, b"a"), (6, b"")], 5)
+    most = b"\x05" + encode_unsigned_varint(32768) + bytes(32768)
+    tags, end = runtime.unknown_tags(most * 2, 0, 2)
+    assert ([len(content) for _, content in tags], end) == ([32768] * 2, 2 * len(most))
+    with pytest.raises(Unusual):
+        runtime.unknown_tags(most * 2 + b"\x06\x01a", 0, 3)
+    assert len(runtime.unknown_tags(b"\x05\x00" * 64, 0, 64)[0]) == 64
     big = b"\x05" + encode_unsigned_varint(40000) + bytes(40000)
     with pytest.raises(Unusual):
         runtime.unknown_tags(big * 2, 0, 2)

@@ -45,6 +45,15 @@ _RETRIED: Final = frozenset(
 )
 """A later attempt may succeed. Producers retry NOT_ENOUGH_REPLICAS, and look up no coordinator."""
 
+_TOP_LEVEL_ERRORS: Final = {
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: ErrorCode.INVALID_TXN_STATE,
+    ErrorCode.UNSUPPORTED_VERSION: ErrorCode.NETWORK_EXCEPTION,
+}
+"""Error of a whole response to the error of each partition.
+
+A coordinator without version 4 may be upgraded soon; 4.3.1 appends what nobody verified.
+"""
+
 _Answered: TypeAlias = Callable[[Mapping[TopicPartition, ErrorCode], int, int], None]
 """Called once with an error for each partition, and the monotonic and the wall time."""
 
@@ -128,8 +137,7 @@ class _Coordinator:
         assert isinstance(response, AddPartitionsToTxnResponse), response
         self._wall_ms = wall_ms
         top_level = ErrorCode(response.error_code)
-        if top_level is ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
-            top_level = ErrorCode.INVALID_TXN_STATE  # the client can do nothing about it
+        top_level = _TOP_LEVEL_ERRORS.get(top_level, top_level)
         found: dict[str, dict[TopicPartition, ErrorCode]] = {}
         for result in response.results_by_transaction:
             found[result.transactional_id] = {

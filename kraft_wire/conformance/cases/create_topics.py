@@ -250,6 +250,20 @@ def assignment_with_a_gap(broker: Subject, version: int) -> None:
     _refused(broker, version, topic, ErrorCode.INVALID_REPLICA_ASSIGNMENT)
 
 
+@case("CreateTopics", _CONTROL)
+def assignment_named_twice(broker: Subject, version: int) -> None:
+    """A partition that is assigned twice is refused with INVALID_REPLICA_ASSIGNMENT.
+
+    Create a topic with two assignments of partition 0.
+    """
+    topic = _topic(broker.name(), -1, -1)
+    node_id = max(broker.target.node_id, 0)
+    topic.assignments = [
+        CreatableReplicaAssignment(partition_index=0, broker_ids=[node_id]) for _ in range(2)
+    ]
+    _refused(broker, version, topic, ErrorCode.INVALID_REPLICA_ASSIGNMENT)
+
+
 @case("CreateTopics", "KIP-4, CreateTopics")
 def validation_only(broker: Subject, version: int) -> None:
     """validate_only checks a topic and creates nothing.

@@ -6,6 +6,14 @@ from kraft_wire.conformance.members import stable_member
 from kraft_wire.conformance.subject import Subject
 from kraft_wire.wire.generated.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+
+_COMMIT_VERSION = 8
 
 
 @case("DeleteGroups", "KIP-229")
@@ -29,5 +37,23 @@ def unknown_group(broker: Subject, version: int) -> None:
     Delete a group without members and offsets.
     """
     request = DeleteGroupsRequest(groups_names=[broker.group()])
+    answer = broker.ask(request, version, DeleteGroupsResponse)
+    expect.error(answer, "results[0].error_code", ErrorCode.GROUP_ID_NOT_FOUND)
+
+
+@case("DeleteGroups", "KIP-229")
+def empty_group(broker: Subject, version: int) -> None:
+    """A group without members is deleted with its offsets.
+
+    Commit an offset without a member, delete the group, delete it again: GROUP_ID_NOT_FOUND.
+    """
+    group_id, topic = broker.group(), broker.topic().name
+    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=5)
+    topics = [OffsetCommitRequestTopic(name=topic, partitions=[partition])]
+    commit = OffsetCommitRequest(group_id=group_id, topics=topics)
+    broker.prepare(commit, OffsetCommitResponse, until=_COMMIT_VERSION)
+    request = DeleteGroupsRequest(groups_names=[group_id])
+    answer = broker.ask(request, version, DeleteGroupsResponse)
+    expect.error(answer, "results[0].error_code", ErrorCode.NONE)
     answer = broker.ask(request, version, DeleteGroupsResponse)
     expect.error(answer, "results[0].error_code", ErrorCode.GROUP_ID_NOT_FOUND)

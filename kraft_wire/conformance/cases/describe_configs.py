@@ -90,6 +90,8 @@ def all_settings(broker: Subject, version: int) -> None:
     names = {each.name for each in answer.results[0].configs}
     wanted = {"retention.ms", "cleanup.policy", "segment.bytes"}
     expect.true(wanted <= names, str(sorted(wanted)), sorted(names), "results[0].configs")
+    internal = [name for name in sorted(names) if name.startswith("internal.")]
+    expect.true(not internal, "no internal setting", internal, "results[0].configs")
 
 
 @case("DescribeConfigs", "kafka.server.ConfigHelper, describeConfigs")

@@ -4,7 +4,12 @@ from typing import Final
 
 from kraft_wire.conformance import expect
 from kraft_wire.conformance.case import Listener, case
-from kraft_wire.conformance.quorum import METADATA_TOPIC
+from kraft_wire.conformance.quorum import (
+    DIRECTORY_ID,
+    METADATA_TOPIC,
+    metadata_fetch,
+    quorum_facts,
+)
 from kraft_wire.conformance.subject import Subject
 from kraft_wire.wire.generated.describe_quorum import (
     DescribeQuorumRequest,
@@ -13,8 +18,10 @@ from kraft_wire.wire.generated.describe_quorum import (
     TopicData,
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.fetch import FetchResponse, ReplicaState
 
 _PARTITION: Final = "topics[0].partitions[0]"
+_FETCH_VERSION: Final = 17
 
 
 def _ask(
@@ -73,3 +80,23 @@ def other_topic(controller: Subject, version: int) -> None:
     """
     answer = _ask(controller, version, topic="conform")
     expect.error(answer, f"{_PARTITION}.error_code", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+
+@case("DescribeQuorum", "KIP-595, DescribeQuorum", listener=Listener.CONTROLLER)
+def observer_that_fetches(controller: Subject, version: int) -> None:
+    """A node that fetches and is no voter is described as an observer.
+
+    Fetch the metadata log's end as node 0 with a directory id of no node, then describe.
+    """
+    facts = quorum_facts(controller)
+    epoch = facts.leader_epoch
+    request = metadata_fetch(
+        _FETCH_VERSION, offset=facts.high_watermark, epoch=epoch, last_fetched_epoch=epoch
+    )
+    request.replica_state = ReplicaState(replica_id=0)
+    request.topics[0].partitions[0].replica_directory_id = DIRECTORY_ID
+    controller.prepare(request, FetchResponse, until=_FETCH_VERSION)
+    answer = _ask(controller, version)
+    path = f"{_PARTITION}.observers"
+    ids = [each.replica_id for each in answer.topics[0].partitions[0].observers]
+    expect.true(0 in ids, "node 0 among them", ids, path)

@@ -413,3 +413,19 @@ def epoch_below_the_log_start(broker: Subject, version: int) -> None:
     request = fetch(topic, version, last_fetched_epoch=0)
     answer = _answer(broker, version, request)
     expect.error(answer, fetch_partition("error_code"), ErrorCode.OFFSET_OUT_OF_RANGE)
+
+
+@case("Fetch", "KIP-392", since=11)
+def reader_in_a_rack(broker: Subject, version: int) -> None:
+    """A consumer that names a rack reads from the leader where no follower is closer.
+
+    Fetch two records with a rack id.
+    """
+    topic = broker.topic()
+    written(broker, topic, batch(b"a"), batch(b"b"))
+    request = fetch(topic, version, offset=1)
+    request.rack_id = "conform"
+    answer = _answer(broker, version, request)
+    expect.error(answer, fetch_partition("error_code"), ErrorCode.NONE)
+    offsets = [each.base_offset for each in _batches(answer)]
+    expect.true(offsets == [1], "the record at offset 1", offsets, fetch_partition("records"))

@@ -67,7 +67,7 @@ def diverging_epoch(controller: Subject, version: int) -> None:
 def other_cluster(controller: Subject, version: int) -> None:
     """A replica of another cluster is refused with INCONSISTENT_CLUSTER_ID.
 
-    Fetch with another cluster id.
+    Fetch with another cluster id, twice: each request has one response.
     """
     facts = quorum_facts(controller)
     request = metadata_fetch(
@@ -77,8 +77,9 @@ def other_cluster(controller: Subject, version: int) -> None:
         last_fetched_epoch=0,
         cluster_id="anotherClusterAAAAAAAA",
     )
-    answer = controller.ask(request, version, FetchResponse)
-    expect.error(answer, "error_code", ErrorCode.INCONSISTENT_CLUSTER_ID)
+    for _ in range(2):
+        answer = controller.ask(request, version, FetchResponse)
+        expect.error(answer, "error_code", ErrorCode.INCONSISTENT_CLUSTER_ID)
 
 
 @case("Fetch", _SOURCE, since=_SINCE, listener=Listener.CONTROLLER)

@@ -135,10 +135,9 @@ def setting_of_the_broker(broker: Subject, version: int) -> None:
 def setting_of_one_broker_for_all(broker: Subject, version: int) -> None:
     """A setting that concerns one broker is refused for all with INVALID_REQUEST.
 
-    Validate advertised.listeners for all brokers.
+    Validate ssl.keystore.location for all brokers.
     """
-    value = "PLAINTEXT://127.0.0.1:1"
-    answer = _validate(broker, version, "", "advertised.listeners", value)
+    answer = _validate(broker, version, "", "ssl.keystore.location", "/conform")
     expect.error(answer, _CODE, ErrorCode.INVALID_REQUEST)
 
 

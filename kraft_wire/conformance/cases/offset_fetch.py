@@ -5,6 +5,7 @@ from typing import Final
 from kraft_wire.conformance import expect
 from kraft_wire.conformance.case import case
 from kraft_wire.conformance.subject import Subject, Topic
+from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.offset_commit import (
     OffsetCommitRequest,
@@ -123,3 +124,14 @@ def several_groups(broker: Subject, version: int) -> None:
     answer = broker.ask(OffsetFetchRequest(groups=groups), version, OffsetFetchResponse)
     found = {each.group_id: len(each.topics) for each in answer.groups}
     expect.true(found == {first: 1, second: 0}, "one topic and none", found, "groups")
+
+
+@case("OffsetFetch", "KIP-848, OffsetFetch", since=_BY_ID)
+def unknown_topic_id(broker: Subject, version: int) -> None:
+    """An unknown topic id is answered with UNKNOWN_TOPIC_ID.
+
+    Fetch the offset of a topic id that no topic has.
+    """
+    nowhere = Topic("", Uuid(b"conform no topic"))
+    answer = _fetch(broker, version, broker.group(), nowhere)
+    expect.error(answer, _path(version, "error_code"), ErrorCode.UNKNOWN_TOPIC_ID)

@@ -4,7 +4,7 @@ Request side only: replicas do not ask each other. Times are stated as times of 
 from the request's own; -1 where nothing is known.
 """
 
-from kraft_wire.model import Offset
+from kraft_wire.model import ZERO_UUID, Offset
 from kraft_wire.raft.effects import Reply
 from kraft_wire.raft.events import RequestReceived
 from kraft_wire.raft.leading import durable_ends
@@ -23,6 +23,9 @@ from kraft_wire.wire.generated.describe_quorum import (
 from kraft_wire.wire.generated.error_code import ErrorCode
 
 __all__ = ["on_request"]
+
+_FIRST_DIRECTORY_VERSION = 2
+"""Older versions have neither directory ids nor nodes; an id cannot be encoded."""
 
 
 def on_request(
@@ -83,7 +86,7 @@ def _description(
     )
     topic = ResponseTopicData(topic_name=METADATA_TOPIC, partitions=[partition])
     response = DescribeQuorumResponse(topics=[topic])
-    if event.version >= 2:
+    if event.version >= _FIRST_DIRECTORY_VERSION:
         response.nodes = [
             Node(
                 node_id=node.key.id,
@@ -117,11 +120,11 @@ def _state(event: RequestReceived, progress: ReplicaProgress, now_ms: int) -> Re
     def time_of_day(at_ms: int | None) -> int:
         return -1 if at_ms is None else event.wall_ms - (now_ms - at_ms)
 
-    end = progress.end_offset
+    end, has_directory = progress.end_offset, event.version >= _FIRST_DIRECTORY_VERSION
     assert end is None or end >= 0, progress
     return ReplicaState(
         replica_id=progress.key.id,
-        replica_directory_id=progress.key.directory_id,
+        replica_directory_id=progress.key.directory_id if has_directory else ZERO_UUID,
         log_end_offset=Offset(-1) if end is None else end,
         last_fetch_timestamp=time_of_day(progress.last_fetch_ms),
         last_caught_up_timestamp=time_of_day(progress.last_caught_up_ms),

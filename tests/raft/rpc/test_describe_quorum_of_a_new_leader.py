@@ -1,12 +1,14 @@
 """DescribeQuorum to a leader that has committed nothing yet."""
 
+import pytest
+
 from kraft_wire.wire.generated.describe_quorum import (
     DescribeQuorumRequest,
     DescribeQuorumResponse,
     PartitionData,
     TopicData,
 )
-from tests.raft.small import TOPIC, Small
+from tests.raft.small import TOPIC, Small, fetch_request
 
 
 def described(small: Small) -> DescribeQuorumResponse:
@@ -23,3 +25,15 @@ def test_high_watermark_that_is_not_known_is_minus_1() -> None:
     established = Small((1, 5), (2, 3)).established()
     (partition,) = described(established).topics[0].partitions
     assert partition.high_watermark == established.disk.log.log_end_offset
+
+
+@pytest.mark.parametrize(("node_id", "observers"), [(0, [0]), (9, [9]), (-1, [])])
+def test_whoever_fetches_under_an_id_is_an_observer(node_id: int, observers: list[int]) -> None:
+    """Ids of nodes begin with 0; a client that is none says -1."""
+    leading = Small((1, 5), (2, 3)).established()
+    log = leading.disk.log
+    leading.ask(
+        fetch_request(leading.quorum.epoch, log.log_end_offset, log.last_epoch, node_id=node_id)
+    )
+    (partition,) = described(leading).topics[0].partitions
+    assert [each.replica_id for each in partition.observers] == observers

@@ -108,6 +108,8 @@ def test_bad_fetch_answer_is_ignored_for_a_named_reason(
     assert answered(small, response) is reason
     changing = AppendFetched | TruncateLog
     assert not [e for e in small.effects if isinstance(e, changing)]
+    assert small.quorum.ignored.counts() == {reason: 1}
+    assert not isinstance(small.role, Follower) or small.role.transfer is None
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,3 @@
+module example.com/kafkatest
+
+go 1.21
