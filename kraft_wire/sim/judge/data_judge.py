@@ -144,6 +144,7 @@ class DataJudge(ReplicaJudge):
             watch.forget()
             watch.partition = partition
         before, watch.state = watch.state, now
+        was_empty = not watch.log.batches
         self._look_at_log(watch, before)
         end, high_watermark, epoch, is_leader = now
         facts = (end, "on disk", watch.log.end_offset)
@@ -152,7 +153,9 @@ class DataJudge(ReplicaJudge):
         if led_epoch >= 0 and led_epoch != watch.led_epoch:
             watch.led_epoch = led_epoch
             self._began(watch, led_epoch)
-        if high_watermark != before[1]:
+        # A follower that restarts at its leader's log start may begin anew at the base of the batch
+        # that holds it, as in Kafka: a log without a batch has nothing to keep.
+        if high_watermark != before[1] and not (was_empty and not watch.log.batches):
             led_before = before[3] and watch.led_epoch == before[2]
             has_led = not is_leader and (led_before or led_epoch >= 0)
             self._look_at_watermark(watch, before[1], high_watermark, has_led)

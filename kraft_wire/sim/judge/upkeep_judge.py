@@ -101,7 +101,8 @@ class UpkeepJudge:
         truth, now = watch.truth, watch.log_start
         high_watermark = watch.state[1]
         self._check(_START, now <= high_watermark, watch, now, "above", high_watermark)
-        is_new = before < 0 or _begins_anew(edits)
+        is_empty = not watch.log.batches and now == high_watermark  # S04 judges what it had
+        is_new = before < 0 or is_empty or _begins_anew(edits)
         self._check(_START, is_new or now > before, watch, before, "became", now)
         if now > truth.start and event == "receive" and watch.has_led:
             ordered = truth.starts_ordered
