@@ -16,7 +16,7 @@ from tests.apache.java_process import run_java
 from tests.apache.node import ApacheNode
 
 CLUSTER_ID = "kWjudgeAAAAAAAAAAAAAAA"
-UNSUPPORTED = ("group", "share", "streams", "transaction", "eligible.leader.replicas")
+UNSUPPORTED = ("group", "share", "streams", "eligible.leader.replicas")
 WITHOUT = [option for name in UNSUPPORTED for option in ("--feature", f"{name}.version=0")]
 APACHE_DEFAULTS = {
     "metadata.version": 30,

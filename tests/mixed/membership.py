@@ -15,6 +15,7 @@ from tests.apache.tools import run_tool
 from tests.mixed.controller import OURS
 from tests.mixed.quorum import SNAPSHOTS_OFTEN, MixedQuorum
 from tests.mixed.steps import Steps, judge, loaded, row, until_changes
+from tests.process import write_properties
 
 APACHE = RELEASE
 AUTO_JOIN = {"controller.quorum.auto.join.enable": "true"}
@@ -48,7 +49,7 @@ def _come_and_go(quorum: MixedQuorum, steps: Steps, joining: int) -> None:
         steps.step("started again with controller.quorum.auto.join.enable")
         quorum[joining].stop()
         quorum[joining].properties.update(AUTO_JOIN)
-        quorum[joining].write_properties()
+        write_properties(quorum[joining].properties_file, quorum[joining].properties)
         quorum[joining].start()
         until_voter(quorum, joining)
         steps.figure(f"node {joining} ({quorum[joining].make}) joined by itself")
