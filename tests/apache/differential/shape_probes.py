@@ -48,6 +48,11 @@ def outcome(side: Side, api_key: int, version: int, body: bytes) -> str:
     return "answered"
 
 
+UNANSWERED = range(24, 29)
+"""AddPartitionsToTxn to TxnOffsetCommit: 4.3.1 fails in itself on some shapes and never answers, as
+on an AddPartitionsToTxn without transactions. `tests/broker/transactions` compares them."""
+
+
 def probe_of(api_key: int) -> Callable[[Side, int], None]:
     """Make the probe of one API."""
 
@@ -70,6 +75,8 @@ def probe_of(api_key: int) -> Callable[[Side, int], None]:
 
 
 for key, (first, last) in advertised().items():
+    if key in UNANSWERED:
+        continue
     name = request_class(key).NAME.removesuffix("Request")
     served = range(max(first, request_class(key).MIN_VERSION), last + 1)
     PROBES.extend(Probe(name, number, probe_of(key)) for number in served)
