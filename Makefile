@@ -53,7 +53,7 @@ check: $(READY)  ## format, lint, types, import contracts, tidiness, generated c
 	$(BIN)/python -m tests.check $(ARGS)
 
 coverage: $(READY)  ## every branch of the hand-written wire/ and storage/, or a failure
-	$(BIN)/python -m pytest -q $(PARALLEL) --cov=kraft_wire/wire --cov=kraft_wire/storage --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=100 tests/wire tests/storage tests/golden/test_corpus.py $(ARGS)
+	$(BIN)/python -m pytest -q $(PARALLEL) --cov=kraft_wire/wire --cov=kraft_wire/storage --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=100 tests/wire tests/storage tests/golden/test_corpus.py tests/kips/test_transactions_storage.py $(ARGS)
 
 generate: $(READY)  ## generated code from schemas/
 	$(BIN)/python -m codegen $(ARGS)

@@ -30,7 +30,12 @@ DURATIONS = CHECKOUT / "tests" / "durations.json"
 """Seconds by file, of those that take long, of a run on two processors."""
 LONG_S = 10.0
 
-COVERED = ("tests/wire", "tests/storage", "tests/golden/test_corpus.py")
+COVERED = (
+    "tests/wire",
+    "tests/storage",
+    "tests/golden/test_corpus.py",
+    "tests/kips/test_transactions_storage.py",
+)
 """What `make coverage` runs."""
 
 REPORT = "--junitxml="

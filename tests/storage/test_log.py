@@ -557,6 +557,21 @@ def test_last_stable_offset_and_aborted_transactions() -> None:
     assert log.last_stable_offset == 0
 
 
+def test_aborted_transactions_that_begin_behind_what_is_read_are_left_out() -> None:
+    log = open_at(SimFileSystem(), SMALL)
+    for producer_id in (7, 8):
+        append(
+            log,
+            batch_bytes(producer_id - 7, producer_id=producer_id, sequence=0, transactional=True),
+        )
+    append(log, marker_bytes(2, producer_id=8, abort=True))
+    append(log, marker_bytes(3, producer_id=7, abort=True))
+    log.update_high_watermark(Offset(4))
+    assert [each[:3] for each in log.aborted_transactions(Offset(0), Offset(1))] == [(7, 0, 3)]
+    found = [each[:3] for each in log.aborted_transactions(Offset(0), Offset(2))]
+    assert found == [(8, 1, 2), (7, 0, 3)]
+
+
 def test_last_stable_offset_is_not_below_the_log_start() -> None:
     """Retention may remove the records of a transaction that nobody ends (as 4.3.1 has it)."""
     log = open_at(SimFileSystem(), SMALL)
