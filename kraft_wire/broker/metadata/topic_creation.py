@@ -129,7 +129,7 @@ def _transaction_topic(settings: BrokerSettings) -> CreatableTopic:
 
 
 def _share_state_topic(settings: BrokerSettings) -> CreatableTopic:
-    """Nobody here coordinates share groups, but brokers of Apache's may, now or later."""
+    """Return the topic of share groups. Only brokers of Apache Kafka can coordinate them."""
     integer = settings.source.integer
     configs: Mapping[str, str | int] = {
         "cleanup.policy": "delete",

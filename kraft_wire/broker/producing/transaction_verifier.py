@@ -51,7 +51,8 @@ _TOP_LEVEL_ERRORS: Final = {
 }
 """Error of a whole response to the error of each partition.
 
-A coordinator without version 4 may be upgraded soon; 4.3.1 appends what nobody verified.
+A coordinator without version 4 may be upgraded soon, so that the client retries. 4.3.1 appends such
+batches without verification.
 """
 
 _Answered: TypeAlias = Callable[[Mapping[TopicPartition, ErrorCode], int, int], None]

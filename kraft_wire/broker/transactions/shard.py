@@ -191,7 +191,7 @@ class TransactionShard:
         """Do nothing: the sender of markers leaves out partitions that are gone."""
 
     def clean_up(self, at: ClockReading) -> None:
-        """Remove ids that nobody has used for `transactional.id.expiration.ms`."""
+        """Remove ids that were idle for `transactional.id.expiration.ms`."""
         remove_expired(self, at)
 
     def resign(self) -> None:

@@ -92,6 +92,7 @@ def load_producers(
             break
         if not states.has_markers or not _has_marker(segments, high_watermark, taken_at):
             break
+        # Non-obvious 34: this snapshot has forgotten what holds the last stable offset back.
         states, limit = ProducerStates(), high_watermark
     _replay(states, segments, end_offset)
     states.map_end_offset = end_offset
