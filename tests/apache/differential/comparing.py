@@ -29,7 +29,7 @@ REPLACED: dict[str, Callable[[Any], Any]] = {
 """Addresses, directories and clocks, by the field's name."""
 
 NUMBERED = {"sessionId", "producerId"}
-"""Ids that are drawn: compared by the order of their first appearance."""
+"""Ids that are drawn: compared by the order of their first appearance in one probe."""
 
 UNORDERED = {
     "configs": "name",
@@ -55,6 +55,10 @@ class Drawn:
         self.words: dict[str, str] = {}
         self._run = run
         self._numbers: dict[str, str] = {}
+
+    def begin(self) -> None:
+        """Number the drawn ids from 0 again, so that one probe's failure is not the next's too."""
+        self._numbers.clear()
 
     def comparable(self, value: Any, key: str = "") -> Any:
         """An answer's JSON without what the broker drew, chose or was given as its address."""

@@ -51,7 +51,7 @@ def probe(request: type[Message], versions: Iterable[int] = ()) -> Callable[[Ask
 def disagreements(probe: Probe, theirs: Side, ours: Side) -> list[str]:
     """Run a probe against both brokers and return a line per difference."""
     for side in (theirs, ours):
-        side.transcript.clear()
+        side.begin()
         probe.ask(side, probe.version)
     lines = [
         f"{number} {their.question}{line}"

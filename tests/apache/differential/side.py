@@ -78,6 +78,11 @@ class Side:
         self._topic_ids: dict[str, Uuid] = {}
         self._scenes: set[str] = set()
 
+    def begin(self) -> None:
+        """Begin a probe, with an empty transcript."""
+        self.transcript.clear()
+        self.drawn.begin()
+
     def ask(
         self,
         request: Message,
