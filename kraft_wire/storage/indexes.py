@@ -296,9 +296,9 @@ class TransactionIndex:
         self._saved = len(self.entries)
 
     def save(self, fs: FileSystem, *, sync: bool = False) -> None:
-        """Write what the file does not hold yet; without entries no file is made, an old one emptied.
+        """Write what the file does not hold yet; without entries an old file is emptied, none made.
 
-        What stands in the file is not written again: a crash could tear it, and no other file has it.
+        What is in the file is not written again: a crash could tear it, and nothing else has it.
         """
         if not self.entries and not fs.exists(self.path):
             return

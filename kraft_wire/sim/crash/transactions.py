@@ -1,7 +1,7 @@
 """What is crashed of transactions: markers, `.txnindex`, producer snapshots, `__transaction_state`.
 
-Two producers have transactions open at once, so that an abort's index entry names another last stable
-offset than its own; rolls, truncation, compaction and clean stops lie between begin and end. How a
+Two producers have transactions open at once, so that an abort's index entry names another last
+stable offset than its own; rolls, truncation, compaction and clean stops come between. How a
 run is judged is `harness`'s.
 """
 
