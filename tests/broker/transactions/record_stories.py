@@ -6,6 +6,7 @@ Only when the stories change or another release is to be followed: the answers a
 """
 
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from tests.apache.node import ApacheNode
@@ -18,20 +19,22 @@ OBSERVED = Path(__file__).parent / "observed" / "stories.txt"
 """A line for each answer and record: the story's name and what is compared."""
 
 
+def _told(node: ApacheNode) -> Iterator[str]:
+    with coordinating(node.bootstrap) as door:
+        door.await_coordinator(*(story.__name__ for story in partition_stories.STORIES))
+        for story in (*STORIES, *partition_stories.STORIES):
+            yield from (f"{story.__name__}: {answer!r}" for answer in story(door, story.__name__))
+        for story in STORIES:
+            name = f"records-{story.__name__}"
+            list(story(door, name))
+            done(lambda: Producer(door, name).abort(5))  # type: ignore[arg-type]  # noqa: B023  # at once; waits for the last markers
+            yield from (f"{name}: {each!r}" for each in comparable(raw_records(node, name)))
+
+
 def main() -> None:
     """Record everything."""
-    lines: list[str] = []
     with tempfile.TemporaryDirectory() as scratch, ApacheNode(Path(scratch)) as node:
-        with coordinating(node.bootstrap) as door:
-            door.await_coordinator(*(story.__name__ for story in partition_stories.STORIES))
-            for story in (*STORIES, *partition_stories.STORIES):
-                name = story.__name__
-                lines += [f"{name}: {answer!r}" for answer in story(door, name)]
-            for story in STORIES:
-                name = f"records-{story.__name__}"
-                list(story(door, name))
-                done(lambda: Producer(door, name).abort(5))  # type: ignore[arg-type]  # noqa: B023  # at once; waits for the last markers
-                lines += [f"{name}: {each!r}" for each in comparable(raw_records(node, name))]
+        lines = list(_told(node))
     OBSERVED.write_text("".join(f"{line}\n" for line in lines))
 
 
