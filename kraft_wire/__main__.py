@@ -1,0 +1,7 @@
+"""`python -m kraft_wire` is the `kraft-wire` command."""
+
+from kraft_wire.cli.main import main
+
+__all__: list[str] = []
+
+main()
