@@ -1,4 +1,9 @@
-"""What the `topics` verbs share: where they connect to, how they print, and how they end."""
+"""How every verb prints and ends: one table style, one JSON style, one exit code per kind of error.
+
+A table follows the width of a terminal and is never cut in a file or a pipe. JSON keys are
+snake_case, times are in milliseconds (`..._ms`). Exit codes: 0 done, 1 refused by the cluster,
+2 could not run.
+"""
 
 import json
 import sys
@@ -10,15 +15,14 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from kraft_wire.cli.topics.admin import AdminRefused
+from kraft_wire.cli.bootstrap import connect_any
 from kraft_wire.client import BrokerConnection, BrokerConnectionError
+from kraft_wire.client.cluster import ClusterRefused
+from kraft_wire.client.refused import AdminRefused
 from kraft_wire.wire.message import UnencodableMessage
 
 __all__ = [
-    "LOCAL",
     "AsJson",
-    "Bootstrap",
-    "Name",
     "WrongInput",
     "complain",
     "connected",
@@ -26,23 +30,15 @@ __all__ = [
     "numbers",
     "print_json",
     "print_table",
-    "read",
+    "refusals",
 ]
 
 _REFUSED: Final = 1
 _COULD_NOT_RUN: Final = 2
 _WIDTH: Final = 10_000
-"""A file or a pipe gets whole lines, however long."""
+"""Of tables in a file or a pipe: wide enough for every line."""
 
-LOCAL: Final = "127.0.0.1:9092"
-Bootstrap = Annotated[
-    str,
-    typer.Option(
-        "--bootstrap-server", "-b", help="A broker, as host:port.", envvar="KRAFT_WIRE_BOOTSTRAP"
-    ),
-]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Name = Annotated[str, typer.Argument(help="The topic.")]
 
 
 class WrongInput(Exception):
@@ -50,31 +46,27 @@ class WrongInput(Exception):
 
 
 @contextmanager
-def connected(address: str) -> Iterator[BrokerConnection]:
-    """Connect; every problem ends the command with one line and the exit code of its kind."""
+def refusals(verb: str) -> Iterator[None]:
+    """Turn every problem into one line on standard error and the exit code of its kind."""
     try:
-        with BrokerConnection(address) as connection:
-            yield connection
-    except AdminRefused as refused:
-        complain(refused)
+        yield
+    except (AdminRefused, ClusterRefused) as refused:
+        complain(verb, refused)
         raise typer.Exit(_REFUSED) from refused
-    except (BrokerConnectionError, UnencodableMessage) as problem:
-        complain(problem)
+    except (WrongInput, BrokerConnectionError, UnencodableMessage) as problem:
+        complain(verb, problem)
         raise typer.Exit(_COULD_NOT_RUN) from problem
 
 
 @contextmanager
-def read() -> Iterator[None]:
-    """Read arguments; a wrong one ends the command before anybody is asked."""
-    try:
-        yield
-    except WrongInput as problem:
-        complain(problem)
-        raise typer.Exit(_COULD_NOT_RUN) from problem
+def connected(verb: str, addresses: str) -> Iterator[BrokerConnection]:
+    """Connect to any of the addresses; every problem ends the command as in `refusals`."""
+    with refusals(verb), connect_any(addresses) as connection:
+        yield connection
 
 
 def numbers(values: Sequence[int], nothing: str = "none") -> str:
-    """Return ids as they stand in a table."""
+    """Return ids as a table shows them."""
     return " ".join(map(str, values)) or nothing
 
 
@@ -97,6 +89,6 @@ def print_json(value: object) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=False))
 
 
-def complain(problem: object) -> None:
-    """Say what went wrong."""
-    sys.stderr.write(f"kraft-wire topics: {problem}\n")
+def complain(verb: str, problem: object) -> None:
+    """Print one line on standard error."""
+    sys.stderr.write(f"kraft-wire {verb}: {problem}\n")
