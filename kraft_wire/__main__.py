@@ -4,4 +4,5 @@ from kraft_wire.cli.main import main
 
 __all__: list[str] = []
 
-main()
+if __name__ == "__main__":
+    main()

@@ -37,6 +37,8 @@ COMMANDS: Final = {
         "kraft_wire.cli.topics.command",
         "list, create, describe, delete and configure topics",
     ),
+    "produce": ("kraft_wire.cli.produce.command", "write records to a topic"),
+    "consume": ("kraft_wire.cli.consume.command", "print records of topics"),
     "wire": ("kraft_wire.cli.wire.command", "decode, encode and explain Kafka's messages"),
     "dump": ("kraft_wire.cli.dump.command", "show the entries of a log directory's files"),
     "repair": ("kraft_wire.cli.repair", "show and cut damage in a stopped node's log directory"),

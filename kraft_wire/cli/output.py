@@ -28,6 +28,7 @@ __all__ = [
     "connected",
     "new_table",
     "numbers",
+    "one_topic",
     "print_json",
     "print_table",
     "refusals",
@@ -63,6 +64,16 @@ def connected(verb: str, addresses: str) -> Iterator[BrokerConnection]:
     """Connect to any of the addresses; every problem ends the command as in `refusals`."""
     with refusals(verb), connect_any(addresses) as connection:
         yield connection
+
+
+def one_topic(argument: str | None, option: str | None) -> str:
+    """Return the topic of a command that takes it in either way. Errors: WrongInput."""
+    if argument is not None and option not in (None, argument):
+        raise WrongInput(f"two topics are given: {argument} and {option}")
+    topic = argument or option
+    if not topic:
+        raise WrongInput("no topic is given")
+    return topic
 
 
 def numbers(values: Sequence[int], nothing: str = "none") -> str:
