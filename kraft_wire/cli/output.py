@@ -15,15 +15,16 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from kraft_wire.cli.bootstrap import connect_any
+from kraft_wire.cli.bootstrap import addresses_of, connect_any
 from kraft_wire.client import BrokerConnection, BrokerConnectionError
-from kraft_wire.client.cluster import ClusterRefused
+from kraft_wire.client.cluster import ClusterClient, ClusterRefused, ClusterSettings
 from kraft_wire.client.refused import AdminRefused
 from kraft_wire.wire.message import UnencodableMessage
 
 __all__ = [
     "AsJson",
     "WrongInput",
+    "clustered",
     "complain",
     "connected",
     "new_table",
@@ -64,6 +65,16 @@ def connected(verb: str, addresses: str) -> Iterator[BrokerConnection]:
     """Connect to any of the addresses; every problem ends the command as in `refusals`."""
     with refusals(verb), connect_any(addresses) as connection:
         yield connection
+
+
+@contextmanager
+def clustered(verb: str, addresses: str, *, seconds: float = 30.0) -> Iterator[ClusterClient]:
+    """Connect to a cluster, whose passing errors may last `seconds`; problems as in `refusals`."""
+    with refusals(verb):
+        settings = ClusterSettings(addresses_of(addresses), deadline_seconds=seconds)
+        with ClusterClient(settings) as cluster:
+            cluster.any_broker()
+            yield cluster
 
 
 def one_topic(argument: str | None, option: str | None) -> str:

@@ -14,7 +14,7 @@ from contextlib import suppress
 
 import typer
 
-from kraft_wire.cli.bootstrap import LOCAL, Bootstrap, addresses_of
+from kraft_wire.cli.bootstrap import LOCAL, Bootstrap
 from kraft_wire.cli.consume import options
 from kraft_wire.cli.consume.formats import (
     PROPERTIES,
@@ -24,10 +24,10 @@ from kraft_wire.cli.consume.formats import (
 )
 from kraft_wire.cli.consume.reading import Reading, read_as_member, read_partitions
 from kraft_wire.cli.consume.start import read_start
-from kraft_wire.cli.output import WrongInput, complain, refusals
+from kraft_wire.cli.output import WrongInput, clustered, complain, refusals
 from kraft_wire.cli.properties_options import properties_of
 from kraft_wire.cli.record_json import record_json
-from kraft_wire.client.cluster import ClusterClient, ClusterRefused, ClusterSettings
+from kraft_wire.client.cluster import ClusterClient, ClusterRefused
 from kraft_wire.client.coordinator import GroupCoordinator
 from kraft_wire.model import TopicPartition
 from kraft_wire.wire.records.record import Record
@@ -74,7 +74,7 @@ def consume(
         )
         printer = _Printer(_formatter(as_json, format_, property_ or ()))
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-        with ClusterClient(ClusterSettings(addresses_of(bootstrap_server))) as cluster:
+        with clustered("consume", bootstrap_server, seconds=60.0) as cluster:
             names = _topics(cluster, [*(topics or ()), *(topic_option or ())], include)
             with suppress(KeyboardInterrupt):
                 if group is None:

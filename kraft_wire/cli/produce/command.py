@@ -9,14 +9,13 @@ from collections.abc import Iterable, Iterator
 
 import typer
 
-from kraft_wire.cli.bootstrap import LOCAL, Bootstrap, addresses_of
-from kraft_wire.cli.output import WrongInput, one_topic, refusals
+from kraft_wire.cli.bootstrap import LOCAL, Bootstrap
+from kraft_wire.cli.output import WrongInput, clustered, one_topic, refusals
 from kraft_wire.cli.produce import options
 from kraft_wire.cli.produce.lines import PROPERTIES, LineForm, line_form, lines_of, record_of_line
 from kraft_wire.cli.produce.writer import SECONDS, TopicWriter
 from kraft_wire.cli.properties_options import pairs_of, properties_of
 from kraft_wire.cli.record_json import InputRecord, record_of_json
-from kraft_wire.client.cluster import ClusterClient, ClusterSettings
 from kraft_wire.wire.compression.codecs import Compression
 
 __all__ = ["app"]
@@ -51,8 +50,7 @@ def produce(
             partition=partition,
             timestamp_ms=timestamp,
         )
-        settings = ClusterSettings(addresses_of(bootstrap_server), deadline_seconds=SECONDS)
-        with ClusterClient(settings) as cluster:
+        with clustered("produce", bootstrap_server, seconds=SECONDS) as cluster:
             writer = TopicWriter(cluster, name, Compression[compression.name])
             if value is None:
                 _write_lines(writer, fixed, None if as_json else form)
