@@ -4,6 +4,7 @@ Exit codes: 0 every row passed or is not supported, 1 a row failed, 2 the comman
 With `--compare` and `--replay`: 0 no field differs, 1 a field differs.
 """
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -34,12 +35,21 @@ _COULD_NOT_RUN: Final = 2
 _TIMEOUT_S: Final = 10.0
 
 Address = Annotated[
-    str | None, typer.Option("--bootstrap-server", metavar="HOST:PORT", help="Broker to judge.")
+    str | None,
+    typer.Option(
+        "--bootstrap-server",
+        "-b",
+        metavar="HOST:PORT",
+        help="Broker to judge (default: KRAFT_WIRE_BOOTSTRAP_SERVER, else 127.0.0.1:9092).",
+    ),
 ]
 ControllerAddress = Annotated[
     str | None,
     typer.Option(
-        "--bootstrap-controller", metavar="HOST:PORT", help="Active controller, for its RPCs."
+        "--bootstrap-controller",
+        "-c",
+        metavar="HOST:PORT",
+        help="Active controller, for its RPCs.",
     ),
 ]
 Only = Annotated[
@@ -156,7 +166,7 @@ def _rows(cases: Sequence[Case], profile: str, only: Sequence[str]) -> list[Row]
 
 def _place(bootstrap_server: str | None, bootstrap_controller: str | None) -> str:
     if bootstrap_server is None and bootstrap_controller is None:
-        raise _Refused("give --bootstrap-server HOST:PORT, --bootstrap-controller, or both")
+        return os.environ.get("KRAFT_WIRE_BOOTSTRAP_SERVER") or "127.0.0.1:9092"
     controller = "" if bootstrap_controller is None else f",{bootstrap_controller}"
     return f"{bootstrap_server or ''}{controller}"
 
