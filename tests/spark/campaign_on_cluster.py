@@ -1,8 +1,8 @@
 """A campaign on a standalone cluster of a master and two workers, one of them killed on the way.
 
-``python -m tests.spark.campaign_on_cluster --seeds 0:10000`` runs it and prints what it shows: every
+``python -m tests.spark.campaign_on_cluster --seeds 0:10000`` runs it and prints what it shows: each
 seed has one row, sampled seeds have the trace hash of a run in this process, and a planted bug is
-found and replayed from its line. `--bare` compares the rates of one worker and of two instead.
+found and replayed from its line. `--rates` compares the rates of one worker and of two instead.
 Exit codes: 0 all of that holds, 1 not.
 """
 
@@ -61,7 +61,9 @@ class Campaign:
     def hashes(self) -> list[tuple[int, str]]:
         """Seed and trace hash of every row."""
         table = parquet.read_table(self.output / "seeds", columns=["seed", "trace_hash"])
-        return sorted(zip(*(table.column(name).to_pylist() for name in table.column_names)))
+        return sorted(
+            zip(*(table.column(name).to_pylist() for name in table.column_names), strict=True)
+        )
 
 
 def say(line: str) -> None:
@@ -144,11 +146,11 @@ def main() -> int:
     parser.add_argument("--seeds-per-task", type=int)
     parser.add_argument("--sample", type=int, default=100)
     parser.add_argument("--kill-after-parts", type=int, default=4)
-    parser.add_argument("--bare", action="store_true")
+    parser.add_argument("--rates", action="store_true")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="campaign-") as scratch:
         home = Path(scratch)
-        if given.bare:
+        if given.rates:
             rates(home, given)
             return 0
         with Standalone(home / "cluster", sys.executable) as cluster:
