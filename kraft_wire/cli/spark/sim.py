@@ -19,41 +19,59 @@ __all__ = ["sim"]
 _VIOLATION = 1
 
 
+_Brokers = Annotated[
+    int | None,
+    typer.Option(min=0, max=9, help="Whole clusters with N brokers; 0: drawn by the seed."),
+]
+_Focus = Annotated[
+    str | None,
+    typer.Option(metavar="membership", help="Draw seeds about changes of the voter set."),
+]
+_Model = Annotated[
+    bool, typer.Option("--model", help="Check every seed against the model of the quorum.")
+]
+_Canary = Annotated[
+    bool, typer.Option("--canary", help="Judge a false invariant too: it must be caught.")
+]
+_CrashPoints = Annotated[
+    bool, typer.Option("--crash-points", help="Draw crash states with each seed instead.")
+]
+_RandomConformance = Annotated[
+    tuple[str, str] | None,
+    typer.Option(
+        "--random-conformance",
+        metavar="A B",
+        help="Send drawn requests to two brokers instead, HOST:PORT each, and compare.",
+    ),
+]
+_Output = Annotated[
+    str,
+    typer.Option(help="Directory of the table and the page; seeds that have a row are not run."),
+]
+_SeedsPerTask = Annotated[
+    int | None,
+    typer.Option(min=1, max=100_000, help="Seeds of one task [default: by their number]."),
+]
+_Requests = Annotated[
+    int, typer.Option(min=1, help="Requests of a seed, with --random-conformance.")
+]
+_Twice = Annotated[int, typer.Option("--run-twice", min=0, help="Seeds to run twice and compare.")]
+
+
 def sim(
     seeds: Annotated[str, typer.Option(metavar="A:B", help="Run seeds A to B-1.")],
-    output: Annotated[
-        str,
-        typer.Option(
-            help="Directory of the table and the page; seeds that have a row are not run again."
-        ),
-    ],
+    output: _Output,
     nodes: Annotated[int | None, typer.Option(min=1, max=7, help="Voters of each cluster.")] = None,
-    brokers: Annotated[
-        int | None,
-        typer.Option(min=0, max=9, help="Whole clusters with N brokers; 0: drawn by the seed."),
-    ] = None,
-    focus: Annotated[
-        str | None,
-        typer.Option(metavar="membership", help="Draw seeds about changes of the voter set."),
-    ] = None,
+    brokers: _Brokers = None,
+    focus: _Focus = None,
     events: Annotated[int, typer.Option(min=1, help="Events under faults, of each seed.")] = 2_000,
-    canary: Annotated[
-        bool, typer.Option("--canary", help="Judge a false invariant too: it must be caught.")
-    ] = False,
-    model: Annotated[
-        bool, typer.Option("--model", help="Check every seed against the model of the quorum.")
-    ] = False,
-    crash_points: Annotated[
-        bool,
-        typer.Option("--crash-points", help="Draw crash states with each seed instead."),
-    ] = False,
-    run_twice: Annotated[
-        int, typer.Option("--run-twice", min=0, help="Seeds to run twice and compare.")
-    ] = 20,
-    seeds_per_task: Annotated[
-        int | None,
-        typer.Option(min=1, max=100_000, help="Seeds of one task [default: by their number]."),
-    ] = None,
+    canary: _Canary = False,
+    model: _Model = False,
+    crash_points: _CrashPoints = False,
+    random_conformance: _RandomConformance = None,
+    requests: _Requests = 100,
+    run_twice: _Twice = 20,
+    seeds_per_task: _SeedsPerTask = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     master: Master = "local[*]",
     conf: Conf = None,
@@ -64,7 +82,7 @@ def sim(
     Exit codes: 0 every invariant held, 1 a violation or a seed with two traces, 2 could not run.
     """
     with refusing(jars) as jar_files:
-        from kraft_wire.spark.campaign.kinds import CrashStates, SimulatedRuns
+        from kraft_wire.spark.campaign.kinds import SimulatedRuns
         from kraft_wire.spark.campaign.table import CampaignTable
         from kraft_wire.spark.failure import PipelineError
         from kraft_wire.spark.session import running
@@ -77,8 +95,8 @@ def sim(
         except CannotRun as error:
             raise PipelineError(str(error)) from error
         kind: Kind = SimulatedRuns(events, nodes, brokers, focus, model, canary)
-        if crash_points:
-            kind = CrashStates()
+        if crash_points or random_conformance is not None:
+            kind = _other_kind(random_conformance, requests, both=crash_points)
         table, settings = CampaignTable(output, kind.about), settings_of(conf)
         with (
             running(master, conf=settings, jars=jar_files) as spark,
@@ -99,6 +117,18 @@ def sim(
         _show(outcome, output)
     if not outcome.is_good:
         raise typer.Exit(_VIOLATION)
+
+
+def _other_kind(addresses: tuple[str, str] | None, requests: int, *, both: bool) -> "Kind":
+    """Return the kind of --crash-points or --random-conformance; `both` where they are two."""
+    from kraft_wire.spark.campaign.kinds import ComparedBrokers, CrashStates
+    from kraft_wire.spark.failure import PipelineError
+
+    if addresses is None:
+        return CrashStates()
+    if both:
+        raise PipelineError("--crash-points and --random-conformance exclude each other")
+    return ComparedBrokers(addresses, requests)
 
 
 def _show(outcome: "CampaignOutcome", output: str) -> None:

@@ -59,7 +59,7 @@ def offset_commit(scene: Scene, version: int) -> OffsetCommitRequest:
             OffsetCommitRequestPartition(
                 partition_index=each,
                 committed_offset=scene.offset(),
-                committed_metadata=scene.pick("", "m", None, "m" * 5000),
+                committed_metadata=scene.pick("", "m", None),
             )
             for each in scene.partitions()
         ]
@@ -69,7 +69,7 @@ def offset_commit(scene: Scene, version: int) -> OffsetCommitRequest:
     else:
         wanted.name = topic.name
     return OffsetCommitRequest(
-        group_id=_group_id(scene),
+        group_id=scene.group_id,  # the group of no name would be shared with other sequences
         generation_id_or_member_epoch=generation,
         member_id=member_id,
         topics=[wanted],

@@ -38,6 +38,8 @@ __all__ = [
 _TIMEOUT_MS = 5_000
 _SIZES = (0, 1, 70, 200, 1 << 20)
 _CRC_AT = 17
+_PRODUCERS = ((-1, 0), (1 << 40, -1), (1 << 40, 3), (-1, -1))
+"""Producer ids and epochs of which none is anybody's."""
 
 
 def produce_records(scene: Scene, version: int) -> ProduceRequest:
@@ -95,8 +97,11 @@ def _once(partitions: Sequence[int]) -> Sequence[int]:
 
 
 def list_offsets(scene: Scene, version: int) -> ListOffsetsRequest:
-    """Draw a question for offsets: first, last, the largest time's, or of a time."""
-    times = (-1, -2, -3, -4, -5, 0, TIMESTAMP_MS, TIMESTAMP_MS + 1000, TIMESTAMP_MS * 2)
+    """Draw a question for offsets: first, last, or of a time.
+
+    Not the largest time's (-3): 4.3.1 names a record that DeleteRecords has removed.
+    """
+    times = (-1, -2, -4, -5, 0, TIMESTAMP_MS, TIMESTAMP_MS + 1000, TIMESTAMP_MS * 2)
     wanted = [
         ListOffsetsPartition(
             partition_index=each,
@@ -151,5 +156,5 @@ def init_producer_id(scene: Scene, version: int) -> InitProducerIdRequest:
     """Draw a request for a producer id without transactions."""
     request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=scene.pick(0, 1))
     if version >= 3 and scene.chance(30):
-        request.producer_id, request.producer_epoch = scene.pick((-1, 0), (5, -1), (5, 3), (-1, -1))
+        request.producer_id, request.producer_epoch = scene.pick(*_PRODUCERS)
     return request

@@ -18,6 +18,8 @@ MISSING: Final = Topic("conform-no-such-topic", Uuid(b"conform no topic"))
 """A topic that no broker has."""
 
 _PARTITIONS: Final = (3, 1)
+_KEPT: Final = {"retention.ms": "-1"}
+"""The times of the records are long past."""
 _ODD: Final = (-2, -1, 0, 1, 2, 5, 100)
 _FIXED: Final = frozenset({"acks", "min_bytes"})
 """Numbers that decide whether and when there is an answer; as those that end in `_ms` do."""
@@ -28,7 +30,7 @@ class Scene:
 
     def __init__(self, broker: Subject, seed: int) -> None:
         self.random = Random(seed)
-        self.topics = [broker.topic(count) for count in _PARTITIONS]
+        self.topics = [broker.topic(count, _KEPT) for count in _PARTITIONS]
         self.group_id = broker.group()
         self.producer = broker.producer()
         self.next_sequence = 0
