@@ -1,6 +1,6 @@
 """``make histories``: what transactional clients see of a cluster under faults, judged.
 
-``python -m tests.histories [--make ours|4.3.1] [--faults N] [--client NAME]… [--seed N]``. With
+``python -m tests.histories [--make ours|4.3.1] [--faults N] [--client NAME]… [--seed N] …``. With
 ``--make 4.3.1`` it is Apache's own cluster: the control. Exit code 0 means no anomaly. The clients
 are, if none is named, those of transaction.version 2: what a delayed EndTxn of the older protocol
 may do (KAFKA-17754) is no fault of a broker's.
@@ -32,6 +32,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--faults", type=int, default=30)
     parser.add_argument("--client", action="append", choices=CLIENTS)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--session-ms", default="3000", help="of a broker; 4.3.1's default is 9000")
     return parser.parse_args()
 
 
@@ -54,7 +55,8 @@ def main() -> int:
     home = Path(tempfile.mkdtemp(prefix="kraft-wire-histories-"))
     clients = [CLIENTS[name] for name in wanted.client or DEFAULT]
     began = time.monotonic()
-    with Cluster(home, wanted.make, overrides=SETTINGS) as cluster:
+    settings = {**SETTINGS, "broker.session.timeout.ms": wanted.session_ms}
+    with Cluster(home, wanted.make, overrides=settings) as cluster:
         verdict = judge_under_faults(cluster, home, clients, wanted.faults, wanted.seed)
     show(verdict, wanted.make, time.monotonic() - began)
     if not verdict.is_green:
