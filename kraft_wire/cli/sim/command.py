@@ -91,7 +91,10 @@ def sim(
     ] = None,
     focus: Annotated[
         str | None,
-        typer.Option(metavar="membership", help="Draw seeds about changes of the voter set."),
+        typer.Option(
+            metavar="membership|transactions",
+            help="Draw seeds about changes of the voter set, or clusters with transactions.",
+        ),
     ] = None,
     events: Annotated[int, typer.Option(min=1, help="Events under faults, of each seed.")] = 2_000,
     script: Annotated[
@@ -144,10 +147,12 @@ def _check_no_run_of_one(*options: int | Path | None) -> None:
 
 
 def _check_focus(focus: str | None, brokers: int | None) -> None:
-    if focus not in (None, "membership"):
-        raise _CannotRun(f"--focus {focus}: only membership is known")
-    if focus is not None and brokers is not None:
-        raise _CannotRun("--focus goes without --brokers")
+    if focus not in (None, "membership", "transactions"):
+        raise _CannotRun(f"--focus {focus}: only membership and transactions are known")
+    if focus == "membership" and brokers is not None:
+        raise _CannotRun("--focus membership goes without --brokers")
+    if focus == "transactions" and brokers is None:
+        raise _CannotRun("--focus transactions needs --brokers")
 
 
 def _range(text: str) -> range:
