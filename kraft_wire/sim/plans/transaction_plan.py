@@ -35,7 +35,7 @@ def with_transactions(plan: Plan, *, always: bool = False) -> Plan:
 
 
 def _drawn_workload(random: Random, data: Workload) -> Workload:
-    transactors = random.choice((1, 2, 3))
+    transactors = random.choice((1, 2, 3, 4))
     return replace(
         data,
         transactors=transactors,
