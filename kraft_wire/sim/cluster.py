@@ -20,7 +20,7 @@ from kraft_wire.sim.clients.members import GroupMember
 from kraft_wire.sim.clients.producers import Producer
 from kraft_wire.sim.clients.stable_consumers import StableConsumer
 from kraft_wire.sim.clients.stale_members import StaleMember
-from kraft_wire.sim.clients.transactors import Transactor
+from kraft_wire.sim.clients.transactors import AgedTransactor, Transactor
 from kraft_wire.sim.judge.data_judge import DataJudge
 from kraft_wire.sim.judge.partition_truth import PartitionTruth
 from kraft_wire.sim.judge.transactions.history import TransactionHistory
@@ -117,6 +117,7 @@ class Cluster:
                 name = f"transactor-{at}"
                 client = Transactor(context, history, number, topics, name, is_looping=at % 2 == 0)
                 self.transactors.append(client)
+        self.transactors.append(AgedTransactor(context, history, 119, self.topics[0]))
         for at in range(setup.stable_readers):
             topic = self.topics[at % len(self.topics)]
             self.consumers.append(StableConsumer(context, history, 130 + at, topic))

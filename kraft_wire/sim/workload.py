@@ -7,8 +7,13 @@ session ends within seconds, a replica lags after one, an operator's topic has a
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
-__all__ = ["Workload"]
+__all__ = ["AGED_EPOCH", "AGED_ID", "Workload"]
+
+AGED_ID: Final = "aged"
+"""A transactional id whose producer's epochs are almost used up when it is first used."""
+AGED_EPOCH: Final = 32_765
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

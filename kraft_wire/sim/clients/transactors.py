@@ -23,6 +23,7 @@ from kraft_wire.sim.judge.transactions.client_transactions import (
 )
 from kraft_wire.sim.judge.transactions.history import TransactionHistory
 from kraft_wire.sim.scheduler import EPOCH_MS
+from kraft_wire.sim.workload import AGED_ID
 from kraft_wire.wire.generated.add_offsets_to_txn import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,
@@ -56,9 +57,11 @@ from kraft_wire.wire.message import Message
 from kraft_wire.wire.records.batch_builder import build_batch
 from kraft_wire.wire.records.record import Record
 
-__all__ = ["Transactor"]
+__all__ = ["AgedTransactor", "Transactor"]
 
 _TIMEOUT_MS: Final = 800
+_LOOKS_US: Final = 1_000_000
+_AGED_TRANSACTIONS: Final = 4
 _EARLIER_MS: Final = 12 * 3_600_000
 """Wall clocks jump by hours: a record is not from the future, and no producer expires at once."""
 _BATCHES_MAX: Final = 4
@@ -126,13 +129,18 @@ class Transactor(TransactionalClient):
         return (self.group, self.topic, 0)
 
     @property
+    def is_resting(self) -> bool:
+        """Whether it begins nothing new."""
+        return self.is_done
+
+    @property
     def is_over(self) -> bool:
         """Whether nothing is under way and nothing will be."""
         is_idle = self._transaction is None and not self.is_busy
-        return self.is_done and is_idle and (self._has_parted or not self._has_begun)
+        return self.is_resting and is_idle and (self._has_parted or not self._has_begun)
 
     def _go_on(self) -> None:
-        if self.is_done and not self.is_over and self.topic_id is None and not self.is_busy:
+        if not self.is_over and self.topic_id is None and not self.is_busy:
             self._learn()  # what was begun is brought to its end
         else:
             super()._go_on()
@@ -145,7 +153,7 @@ class Transactor(TransactionalClient):
     def step(self) -> None:
         if self.is_over or self.is_busy:
             return
-        if self.is_done and self._transaction is None:
+        if self.is_resting and self._transaction is None:
             self.producer = None
         if self.producer is None or (self.wants_epoch and self._transaction is None):
             self._has_begun = True
@@ -161,7 +169,7 @@ class Transactor(TransactionalClient):
 
     def has_new_epoch(self) -> None:
         self._sequences, self._position = {}, None
-        self._has_parted = self.is_done
+        self._has_parted = self.is_resting
 
     def lose(self) -> None:
         self._close()
@@ -176,7 +184,7 @@ class Transactor(TransactionalClient):
 
     def _begin(self) -> None:
         """Draw what the next transaction does."""
-        if self.is_done:
+        if self.is_resting:
             return
         if self.group and self._position is None:
             self._read_position()
@@ -481,3 +489,24 @@ class Transactor(TransactionalClient):
                 self.step()
 
         self.ask_coordinator(request, 4, added)
+
+
+class AgedTransactor(Transactor):
+    """Has an id whose producer's epochs are almost used up; idle where nobody has left one."""
+
+    def __init__(
+        self, context: ClientContext, history: TransactionHistory, number: int, topic: str
+    ) -> None:
+        super().__init__(context, history, number, (topic, topic), AGED_ID, is_looping=True)
+
+    @property
+    def is_resting(self) -> bool:
+        """Whether it has used them up, or never can."""
+        is_known = self._has_begun or self.transactions.is_known(AGED_ID)
+        return self.is_done and not (is_known and self._transactions < _AGED_TRANSACTIONS)
+
+    def step(self) -> None:
+        if self._has_begun or self.transactions.is_known(AGED_ID):
+            super().step()
+        elif self.context.settled_us is None:
+            self.later(_LOOKS_US)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from random import Random
 from typing import Final
 
-from kraft_wire.sim.plans.plan import Plan
+from kraft_wire.sim.plans.plan import Plan, drawn_fault
 from kraft_wire.sim.scheduler import stream
 from kraft_wire.sim.workload import Workload
 
@@ -18,6 +18,8 @@ __all__ = ["with_transactions"]
 
 _SHARE: Final = 0.5
 """Of the seeds that draw transactions."""
+_AGED_SHARE: Final = 0.3
+_AGED_US: Final = (1_500_000, 6_000_000)
 _WEEK_MS: Final = 604_800_000
 
 
@@ -31,7 +33,13 @@ def with_transactions(plan: Plan, *, always: bool = False) -> Plan:
     data = replace(plan.setup.data, may_elect_uncleanly=False) if always else plan.setup.data
     if not is_drawn or data.may_elect_uncleanly:
         return plan
-    return replace(plan, setup=replace(plan.setup, data=_drawn_workload(random, data)))
+    setup = replace(plan.setup, data=_drawn_workload(random, data))
+    faults = list(plan.faults)
+    if random.random() < _AGED_SHARE:
+        at_us = random.randrange(*_AGED_US)
+        faults.append(drawn_fault(random, "aged-id", at_us))
+        faults.sort(key=lambda fault: fault.at_us)
+    return replace(plan, setup=setup, faults=tuple(faults))
 
 
 def _drawn_workload(random: Random, data: Workload) -> Workload:

@@ -44,6 +44,7 @@ RARE_TRANSACTION_STATES: Final[Mapping[str, str]] = {
     "aborted batch read and left out": "by a consumer that reads committed records",
     "aborted batch read after a leader change": "its marker is of a later leader epoch",
     "coordinator moved with a decision": "a new one loaded a Prepare record",
+    "epochs exhausted": "a transactional id went on with a new producer id",
     "last stable offset held back": "by an open transaction, or a marker that is not committed",
     "late marker of the older protocol": "it ended a later transaction",
     "log transaction_timed_out": "a coordinator aborted a transaction",

@@ -52,6 +52,10 @@ class TransactionHistory:
 
     # -- what clients are told -------------------------------------------------------------------
 
+    def is_known(self, name: str) -> bool:
+        """Tell whether an id is on record."""
+        return name in self._watch.ids.ids
+
     def begun(self, transaction: ClientTransaction) -> ClientTransaction:
         """A client begins a transaction."""
         self._transactions[transaction.client, transaction.number] = transaction

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kraft_wire.sim.judge.log_watch import SeenBatch
+from kraft_wire.sim.workload import AGED_EPOCH
 from kraft_wire.wire.generated.transaction_log_key import TransactionLogKey
 from kraft_wire.wire.generated.transaction_log_value import TransactionLogValue
 from kraft_wire.wire.records.record_batch import RecordBatch
@@ -104,7 +105,8 @@ def why_forbidden(before: IdRecord | None, after: IdRecord | None) -> str | None
         is_idle = before is not None and before.state in _AT_REST
         return None if is_idle else "removed"
     if before is None:
-        return None if after.state == EMPTY and after.producer[1] == 0 else "begins elsewhere"
+        is_first = after.producer[1] in (0, AGED_EPOCH)
+        return None if after.state == EMPTY and is_first else "begins elsewhere"
     if before.state not in _MAY_FOLLOW.get(after.state, ()):
         return "state"
     if after.producer[0] != before.producer[0]:

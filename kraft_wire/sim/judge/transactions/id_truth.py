@@ -65,6 +65,8 @@ class IdTruth:
     """Just completed, for whoever looks whether all markers are there."""
     expired: int = 0
     """How many ids were removed."""
+    exhausted: int = 0
+    """How many producers have used up their epochs."""
     event: int = 0
 
     def committed(self, node_id: int, batch: SeenBatch) -> None:
@@ -83,9 +85,10 @@ class IdTruth:
 
     def _note(self, node_id: int, name: str, before: IdRecord | None, record: IdRecord) -> None:
         producer_id, epoch = record.producer
-        owner = self.owners.setdefault(producer_id, name)
-        if owner != name:
-            raise Violation("T12 Identity", node_id, "producer id", producer_id, owner, name)
+        for each in (producer_id, record.next_producer_id):
+            owner = self.owners.setdefault(each, name) if each >= 0 else name
+            if owner != name:
+                raise Violation("T12 Identity", node_id, "producer id", each, owner, name)
         was_open = before is not None and before.state in _OPEN
         if record.state in _OPEN and not was_open:
             self.instances[name] = self.instances.get(name, 0) + 1
@@ -98,6 +101,7 @@ class IdTruth:
         else:
             if before is not None and before.producer[0] != producer_id:
                 self.floors[before.producer[0]] = 1 << 15
+                self.exhausted += 1
             self.floors[producer_id] = epoch
             if record.state != EMPTY:
                 assert before is not None, name

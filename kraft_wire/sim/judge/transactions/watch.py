@@ -134,6 +134,7 @@ class TransactionWatch:
         """Count coordinators that begin with decided transactions in their log."""
         marks, truth = self.judge.marks, watch.truth
         marks["transactional id expired"] = self.ids.expired
+        marks["epochs exhausted"] = self.ids.exhausted
         key, epoch = (truth.topic_id, truth.number), partition.leader_epoch
         if partition.is_leader and epoch > self._coordinators.get(key, -1):
             is_move, self._coordinators[key] = key in self._coordinators, epoch
