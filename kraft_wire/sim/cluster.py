@@ -117,6 +117,17 @@ class Cluster:
                 name = f"transactor-{at}"
                 client = Transactor(context, history, number, topics, name, is_looping=at % 2 == 0)
                 self.transactors.append(client)
+        for at, topic in enumerate(filter(is_compacted, self.upkeep_topics)):
+            client = Transactor(
+                context,
+                history,
+                114 + at,
+                (topic, topic),
+                f"keyed-{at}",
+                is_looping=False,
+                keys=setup.keys,
+            )
+            self.transactors.append(client)
         self.transactors.append(AgedTransactor(context, history, 119, self.topics[0]))
         for at in range(setup.stable_readers):
             topic = self.topics[at % len(self.topics)]

@@ -93,10 +93,12 @@ class Transactor(TransactionalClient):
         transactional_id: str,
         *,
         is_looping: bool,
+        keys: int = 0,
     ) -> None:
         """`topics`: one that lasts, and one that may be deleted and made again.
 
-        Who names topics by their names would go on there as if nothing had happened.
+        Who names topics by their names would go on there as if nothing had happened. `keys`: how
+        many different ones the records have, 0 for none.
         """
         super().__init__(context, history, number, topics[0], transactional_id)
         version = self.stage.setup.data.transaction_version
@@ -104,6 +106,7 @@ class Transactor(TransactionalClient):
         self._produce_version = 11 if self.is_legacy else self.random.choice((12, 13))
         if self._produce_version == 13 and not is_looping:
             self.topic = topics[1]
+        self._keys = keys
         self.group = f"loop {transactional_id}" if is_looping else ""
         self._position: int | None = None
         """Where the loop reads on, None while it does not know."""
@@ -353,12 +356,18 @@ class Transactor(TransactionalClient):
         assert self.producer is not None, self.number
         now_ms = EPOCH_MS - _EARLIER_MS + self.stage.now_us // 1_000
         return build_batch(
-            [Record(value=value_to_bytes(each), timestamp=now_ms) for each in batch.values],
+            [
+                Record(self._key(each), value_to_bytes(each), timestamp=now_ms)
+                for each in batch.values
+            ],
             producer_id=self.producer[0],
             producer_epoch=self.producer[1],
             base_sequence=batch.sequence,
             is_transactional=True,
         )
+
+    def _key(self, value: Value) -> bytes | None:
+        return b"k%d" % (value.number % self._keys) if self._keys else None
 
     def _sent(self, node_id: int, epoch: int, batch: _Batch, response: Message | None) -> None:
         """Take an answer; `epoch`: the leader epoch that the node had when it was asked."""
