@@ -545,6 +545,38 @@ def test_planted_violation_is_found(invariant: str, plant: Callable[[Stage], Non
     assert found.value.invariant.startswith(invariant)
 
 
+def test_transaction_that_outlives_its_timeout_is_found() -> None:
+    stage = Stage()
+    stage.begins()
+    entry = SimpleNamespace(pending=None)
+    shard = SimpleNamespace(ids={NAME: entry})
+    coordinator = SimpleNamespace(runtime=SimpleNamespace(_shards={0: shard}))
+    node = SimpleNamespace(broker=SimpleNamespace(_transactions=coordinator))
+    machine: Any = SimpleNamespace(
+        id=NODE,
+        node=node,
+        life=1,
+        wall_ms=1,
+        disturbed_us=0,
+        clock=SimpleNamespace(rate_permille=1_000),
+        fs=SimpleNamespace(capacity_bytes=None, fault=None),
+    )
+    data = SimpleNamespace(min_isr=1)
+    stage.judge.stage = SimpleNamespace(now_us=0, late_us_max=0, setup=SimpleNamespace(data=data))
+    timeouts = stage.watch.timeouts
+    timeouts.after(machine)
+    stage.judge.stage.now_us = 3_000_000
+    timeouts.after(machine)
+    entry.pending = "an abort"
+    stage.judge.stage.now_us = 5_000_000
+    timeouts.after(machine)
+    entry.pending = None
+    timeouts.after(machine)
+    stage.judge.stage.now_us = 10_000_000
+    with pytest.raises(Violation, match="T17"):
+        timeouts.after(machine)
+
+
 def test_committed_transaction_breaks_nothing() -> None:
     stage = Stage()
     data = stage.committed()

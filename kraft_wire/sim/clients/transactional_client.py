@@ -206,6 +206,9 @@ class TransactionalClient(BrokerClient):
 
     def _initialized(self, node_id: int, response: Message) -> None:
         assert isinstance(response, InitProducerIdResponse), response
+        if response.error_code == ErrorCode.UNKNOWN_SERVER_ERROR and self._is_aged():
+            self.restart()  # as 4.3.1 answers who names another than the newest epoch then
+            return
         if self.refused(node_id, response.error_code, "InitProducerId"):
             return
         self.producer = (response.producer_id, response.producer_epoch)
@@ -213,6 +216,10 @@ class TransactionalClient(BrokerClient):
         self.identity_told(node_id)
         self.has_new_epoch()
         self.later(self.think_us)
+
+    def _is_aged(self) -> bool:
+        """Tell whether it named an epoch, of a producer that has used them up."""
+        return self.wants_epoch and self.transactions.is_exhausted(self.transactional_id)
 
     def identity_told(self, node_id: int) -> None:
         """An answer told an identity: it is nobody else's."""

@@ -68,6 +68,7 @@ _BATCHES_MAX: Final = 4
 _RECORDS_MAX: Final = 3
 _COMMITS_SHARE: Final = 0.75
 _STALLS_SHARE: Final = 0.06
+_LONG_STALL_US: Final = 9_000_000
 _VANISHES_SHARE: Final = 0.04
 _ABORTS_NOTHING_SHARE: Final = 0.05
 _LEGACY_SHARE: Final = 0.35
@@ -225,9 +226,9 @@ class Transactor(TransactionalClient):
         """Do nothing for longer than the transaction may last."""
         self._steps.pop(0)
         self.stage.marks["transactor stalled"] += 1
-        self.stage.scheduler.after(
-            1_500 * self.stage.setup.data.transaction_timeout_ms, self._go_on
-        )
+        timeout_us = 1_000 * self.stage.setup.data.transaction_timeout_ms
+        pause_us = timeout_us + self.random.choice((timeout_us // 2, _LONG_STALL_US))
+        self.stage.scheduler.after(pause_us, self._go_on)
 
     def _vanish(self) -> None:
         self.stage.marks["transactor vanished"] += 1

@@ -83,6 +83,8 @@ class DataJudge(ReplicaJudge):
             judge_follower(machine, self.stage.machines)
         elif event == "tick":
             self.isr_watch.after(machine)
+            if self.transactions is not None:
+                self.transactions.timeouts.after(machine)
         return is_other
 
     def metadata_committed(self, batch: SeenBatch) -> None:

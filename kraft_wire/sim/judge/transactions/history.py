@@ -56,6 +56,11 @@ class TransactionHistory:
         """Tell whether an id is on record."""
         return name in self._watch.ids.ids
 
+    def is_exhausted(self, name: str) -> bool:
+        """Tell whether the producer of an id has no epoch left."""
+        record = self._watch.ids.ids.get(name)
+        return record is not None and record.producer[1] >= _NEVER_SHOWN - 1
+
     def begun(self, transaction: ClientTransaction) -> ClientTransaction:
         """A client begins a transaction."""
         self._transactions[transaction.client, transaction.number] = transaction

@@ -52,6 +52,8 @@ class IdTruth:
 
     truth: Truth
     ids: dict[str, IdRecord] = field(default_factory=dict)
+    places: dict[str, int] = field(default_factory=dict)
+    """The partition of each id."""
     verdicts: dict[int, list[TransactionVerdict]] = field(default_factory=dict)
     """By producer id, oldest first."""
     owners: dict[int, str] = field(default_factory=dict)
@@ -69,8 +71,8 @@ class IdTruth:
     """How many producers have used up their epochs."""
     event: int = 0
 
-    def committed(self, node_id: int, batch: SeenBatch) -> None:
-        """Take a committed batch."""
+    def committed(self, node_id: int, number: int, batch: SeenBatch) -> None:
+        """Take a committed batch of a partition of `__transaction_state`."""
         for name, record in id_records(batch):
             before = self.ids.get(name)
             why = why_forbidden(before, record)
@@ -80,7 +82,7 @@ class IdTruth:
                 self.expired += 1
                 del self.ids[name]
                 continue
-            self.ids[name] = record
+            self.ids[name], self.places[name] = record, number
             self._note(node_id, name, before, record)
 
     def _note(self, node_id: int, name: str, before: IdRecord | None, record: IdRecord) -> None:

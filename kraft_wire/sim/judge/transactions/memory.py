@@ -14,21 +14,27 @@ from kraft_wire.sim.judge.replica_judge import ReplicaJudge
 from kraft_wire.sim.judge.replica_watch import ReplicaWatch
 from kraft_wire.sim.judge.transactions.id_records import IdFold, IdRecord
 from kraft_wire.sim.judge.violation import Violation
+from kraft_wire.sim.machine_state import MachineState
 
-__all__ = ["judge_memory"]
+__all__ = ["judge_memory", "shard_of"]
 
 _ID: str = "T13 MemoryIsTheLog"
+
+
+def shard_of(machine: MachineState, number: int) -> Any:
+    """Return what a coordinator has in memory of a partition, None where it is not loaded."""
+    node = machine.node
+    coordinator = None if node is None else node.broker._transactions
+    return None if coordinator is None else coordinator.runtime._shards.get(number)
 
 
 def judge_memory(
     judge: ReplicaJudge, watch: ReplicaWatch, partition: Partition, fold: IdFold
 ) -> None:
     """Compare the ids of a loaded shard with the fold of its log, which is brought up to date."""
-    node = watch.machine.node
-    coordinator = None if node is None else node.broker._transactions
-    if coordinator is None or not partition.is_leader or watch.truth.leader != watch.machine.id:
+    if not partition.is_leader or watch.truth.leader != watch.machine.id:
         return
-    shard = coordinator.runtime._shards.get(partition.partition)
+    shard = shard_of(watch.machine, partition.partition)
     if shard is None or partition.leader_epoch != watch.truth.leader_epoch:
         return
     batches = watch.log.batches

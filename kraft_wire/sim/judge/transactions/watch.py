@@ -26,6 +26,7 @@ from kraft_wire.sim.judge.transactions.id_records import ONGOING, PREPARED, IdFo
 from kraft_wire.sim.judge.transactions.id_truth import IdTruth, TransactionVerdict
 from kraft_wire.sim.judge.transactions.log_scan import BatchHead, LogScan, head_of
 from kraft_wire.sim.judge.transactions.memory import judge_memory
+from kraft_wire.sim.judge.transactions.timeouts import TimeoutWatch
 from kraft_wire.sim.judge.violation import Violation
 from kraft_wire.sim.machine_state import MachineState
 from kraft_wire.storage.log import Log
@@ -42,13 +43,14 @@ class TransactionWatch:
     def __init__(self, judge: ReplicaJudge) -> None:
         self.judge = judge
         self.ids = IdTruth(judge.truth)
+        self.timeouts = TimeoutWatch(judge, self.ids)
         self.tainted: dict[str, None] = {}
         """Ids whose transactions a late marker of the older protocol has ended."""
         self._placed: dict[tuple[_Key, int, int], None] = {}
         self._fresh: list[tuple[ReplicaWatch, SeenBatch]] = []
         """Appended in this event."""
-        self._decided: list[tuple[int, SeenBatch]] = []
-        """Batches of `__transaction_state` that were committed in this event, and by whom."""
+        self._decided: list[tuple[int, int, SeenBatch]] = []
+        """Of `__transaction_state` in this event: who committed in which partition, and what."""
         self._scans: dict[_Key, LogScan] = {}
         """Of what is committed."""
         self._replicas: dict[tuple[int, _Key], LogScan] = {}
@@ -90,7 +92,7 @@ class TransactionWatch:
     def committed(self, truth: PartitionTruth, node_id: int, batch: SeenBatch) -> None:
         """A batch was committed."""
         if truth.topic == TRANSACTION_TOPIC:
-            self._decided.append((node_id, batch))
+            self._decided.append((node_id, truth.number, batch))
             return
         head = head_of(batch)
         if head.producer_id < 0 or head.is_foreign:
@@ -106,8 +108,8 @@ class TransactionWatch:
         """
         self.ids.event += 1
         decided, self._decided = self._decided, []
-        for node_id, batch in decided:
-            self.ids.committed(node_id, batch)
+        for node_id, number, batch in decided:
+            self.ids.committed(node_id, number, batch)
         fresh, self._fresh = self._fresh, []
         for watch, batch in fresh:
             head = head_of(batch)
