@@ -227,7 +227,7 @@ class Broker:
         self.completions.append((reply_to, response))
 
     def ask_controller(self, request: Message, answered: Callable[[Message], None]) -> None:
-        """Send a request of the broker's own; `answered` may run before this returns, or never."""
+        """Send a request of the broker's own; `answered` runs after this has returned, or never."""
         self._asked += 1
         tag = f"broker-{self._asked}"
         self._awaited[tag] = answered

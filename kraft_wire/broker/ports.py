@@ -401,12 +401,17 @@ class LogStore(Protocol):
 class ControllerChannel(Protocol):
     """The active controller: what it serves, and the broker's own requests to it.
 
-    Responses return through `Broker.controller_answered(tag, response)`, possibly before `send`
-    returns, possibly never: the sender keeps a deadline.
+    Requests leave when the call of the node ends, or with `ask_now`. Responses return through
+    `Broker.controller_answered(tag, response)` behind that, possibly never: the sender keeps a
+    deadline.
     """
 
     def send(self, tag: str, request: Message) -> None:
-        """Ask the active controller; the answer carries `tag`."""
+        """Have the active controller asked; the answer carries `tag`."""
+        ...
+
+    def ask_now(self, now_ms: int, wall_ms: int) -> None:
+        """Let what was sent leave at once, for a handler that tells what is known of the answer."""
         ...
 
     def controller_versions(self) -> Mapping[int, tuple[int, int]] | None:

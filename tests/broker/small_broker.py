@@ -130,6 +130,9 @@ class Controller:
             assert self.broker is not None
             self.broker.controller_answered(tag, self.answer_at_once(request))
 
+    def ask_now(self, now_ms: int, wall_ms: int) -> None:
+        """What was sent has been answered or kept."""
+
     def controller_versions(self) -> None:
         """The controller is on this node."""
 

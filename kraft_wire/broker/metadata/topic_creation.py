@@ -52,7 +52,7 @@ class TopicCreation:
     def request(
         self, names: Sequence[str], settings: BrokerSettings, now_ms: int
     ) -> dict[str, int]:
-        """Ask for topics with the broker's defaults; return the errors that are known by now.
+        """Ask for topics with the broker's defaults; return the errors, once they are known.
 
         A controller of a later release may have codes that this one does not know.
         """
