@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from kraft_wire.broker.coordination.topic import key_partition
+from kraft_wire.broker.deadlines import Deadlines
 from kraft_wire.broker.inter_broker import InterBrokerClient
 from kraft_wire.broker.metadata.metadata_cache import TRANSACTION_TOPIC
 from kraft_wire.frozen import frozen
@@ -179,8 +180,8 @@ class TransactionVerifier:
         self._node_id = node_id
         self._image = image
         self._coordinators: dict[int, _Coordinator] = {}
-        self._retries: list[tuple[int, Callable[[int, int], None]]] = []
-        """When to run what waits for a pause; few, in no order."""
+        self._retries: Deadlines[Callable[[int, int], None]] = Deadlines(lambda retry: True)
+        """When to run what waits for a pause."""
 
     def client(self, request_timeout_ms: int) -> InterBrokerClient:
         """Return what sends the questions."""
@@ -210,7 +211,7 @@ class TransactionVerifier:
 
     def retry_at(self, due_ms: int, retry: Callable[[int, int], None]) -> None:
         """Call `retry` with both times once the monotonic time is there."""
-        self._retries.append((due_ms, retry))
+        self._retries.add(due_ms, retry, len(self._retries) + 1)
 
     # -- a `MetadataFollower` --------------------------------------------------------------------
 
@@ -222,14 +223,12 @@ class TransactionVerifier:
 
     def tick(self, now_ms: int, wall_ms: int) -> None:
         """Run the retries that are due."""
-        due = [retry for due_ms, retry in self._retries if due_ms <= now_ms]
-        self._retries = [each for each in self._retries if each[0] > now_ms]
-        for retry in due:
+        for retry in list(self._retries.due(now_ms)):
             retry(now_ms, wall_ms)
 
     def deadline_ms(self) -> int | None:
         """Return when `tick` is needed next."""
-        return min((due_ms for due_ms, _ in self._retries), default=None)
+        return self._retries.next_ms()
 
     def _coordinator_of(self, transactional_id: str) -> int | None:
         """Return the broker that leads the id's partition and is alive."""
