@@ -16,14 +16,8 @@ import pytest
 from tests.tidiness import CHECKOUT, modules
 
 KEPT: Final = {
-    "kraft_wire/broker/broker.py:_now_ms": "of the last tick; a commit's callback has no time",
+    "kraft_wire/broker/broker.py:_now_ms": "of the last tick; completions of appends have no time",
     "kraft_wire/broker/coordination/commit_waits.py:_now_ms": "a function that returns it",
-    "kraft_wire/broker/producing/transaction_verifier.py:_wall_ms": "a failed request has none",
-    "kraft_wire/broker/replication/isr_changes.py:_now_ms": "of the last look; an answer has none",
-    "kraft_wire/broker/replication/leader_side.py:_now_ms": "the latest; an answer has none",
-    "kraft_wire/node/broker_node.py:wall_ms": "hands it to the log store",
-    "kraft_wire/node/disks/log_store.py:wall_ms": "of the publication that creates logs",
-    "kraft_wire/node/registration/directory_assignments.py:_now_ms": "an answer has none",
 }
 """Module and attribute: why."""
 

@@ -104,7 +104,6 @@ class BrokerNode:
     def publish(self, delta: MetadataDelta, now_ms: int, wall_ms: int) -> None:
         """Follow the way to a committed image; the first one opens the logs."""
         image = delta.after
-        self.store.wall_ms = wall_ms
         if delta.changes_settings_of(self._config.node_id):
             self.settings = layered(self._config.settings, image, self._config.node_id)
             self.broker.settings = BrokerSettings.of(self.settings)
@@ -120,7 +119,6 @@ class BrokerNode:
 
     def tick(self, now_ms: int, wall_ms: int) -> None:
         """Act on time; `maintain` must follow."""
-        self.store.wall_ms = wall_ms
         self.broker.tick(now_ms, wall_ms)
         for links in self.links:
             links.tick(now_ms, wall_ms)

@@ -387,7 +387,7 @@ class Node:
             for tag, request in asked:
                 answer = self._quorum.ask(tag, request, now_ms, wall_ms)
                 if isinstance(answer, Message):
-                    self.broker.controller_answered(tag, answer)
+                    self.broker.controller_answered(tag, answer, now_ms)
 
     # -- the pump --------------------------------------------------------------------------------
 
@@ -441,7 +441,7 @@ class Node:
         for to, answer in apis.take_answers():
             if isinstance(to, str):
                 assert answer is not None, to
-                self.broker.controller_answered(to, answer)
+                self.broker.controller_answered(to, answer, now_ms)
             elif answer is None:
                 self.outputs.append(Close(to.connection_id, None))
             else:

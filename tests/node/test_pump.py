@@ -81,7 +81,9 @@ def test_no_call_leaves_anything_behind_or_an_old_deadline(
 def test_own_request_leaves_within_the_call_and_is_answered_behind_it() -> None:
     door, answers = NodeDoor(SimFileSystem()), []
     broker = door.node.broker
-    broker.ask_controller(MetadataRequest(), answers.append)
+    broker.ask_controller(
+        MetadataRequest(), lambda response, now_ms: answers.append((response, now_ms))
+    )
     assert answers == []
     asked: list[Any] = []
 
@@ -92,14 +94,14 @@ def test_own_request_leaves_within_the_call_and_is_answered_behind_it() -> None:
     door.node.controller_apis.ask = answer  # type: ignore[method-assign,assignment]  # it decides no such thing
     assert door.send(ApiVersionsRequest(), 0).response.error_code == 0
     assert asked == [(MetadataRequest(), door.now_ms, door.wall_ms)]
-    assert answers == [MetadataRequest()]
+    assert answers == [(MetadataRequest(), door.now_ms)]
 
 
 def test_what_an_answer_makes_the_broker_ask_leaves_within_the_same_call() -> None:
     door, answers = NodeDoor(SimFileSystem()), []
     broker = door.node.broker
 
-    def once_more(response: Any) -> None:
+    def once_more(response: Any, now_ms: int) -> None:
         answers.append(response)
         if len(answers) < 3:
             broker.ask_controller(response, once_more)
@@ -119,7 +121,7 @@ def test_what_a_late_answer_makes_the_broker_ask_leaves_within_the_same_call() -
         request = AllocateProducerIdsRequest(broker_id=broker.node_id, broker_epoch=epoch)
         broker.ask_controller(request, answered)
 
-    def answered(block: Any) -> None:
+    def answered(block: Any, now_ms: int) -> None:
         blocks.append(block.producer_id_start)
         if len(blocks) < 3:
             next_block()

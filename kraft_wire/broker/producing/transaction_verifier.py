@@ -103,14 +103,11 @@ class _Coordinator:
     """The questions to one broker: a `BrokerRequests`."""
 
     def __init__(self) -> None:
-        self._wall_ms = 0
-        """Wall time of the last question or response."""
         self._waiting: dict[str, _Waiting] = {}
         self._in_flight: dict[str, _Waiting] = {}
 
     def ask(self, waiting: _Waiting, now_ms: int, wall_ms: int) -> None:
         """Put a question in line; of two of one id the one with the newer epoch stays."""
-        self._wall_ms = wall_ms
         transactional_id = waiting.question.transactional_id
         other = self._waiting.get(transactional_id)
         if other is None:
@@ -137,7 +134,6 @@ class _Coordinator:
     def answered(self, response: Message, now_ms: int, wall_ms: int) -> None:
         """Hand the errors of each partition to who asked."""
         assert isinstance(response, AddPartitionsToTxnResponse), response
-        self._wall_ms = wall_ms
         top_level = ErrorCode(response.error_code)
         top_level = _TOP_LEVEL_ERRORS.get(top_level, top_level)
         found: dict[str, dict[TopicPartition, ErrorCode]] = {}
@@ -162,11 +158,11 @@ class _Coordinator:
                 wall_ms,
             )
 
-    def failed(self, now_ms: int) -> None:
+    def failed(self, now_ms: int, wall_ms: int) -> None:
         """Fail what was asked; nothing is asked again here, as clients retry."""
         in_flight, self._in_flight = self._in_flight, {}
         for waiting in in_flight.values():
-            waiting.fail(ErrorCode.NETWORK_EXCEPTION, now_ms, self._wall_ms)
+            waiting.fail(ErrorCode.NETWORK_EXCEPTION, now_ms, wall_ms)
 
     def deadline_ms(self) -> int | None:
         """Return None: nothing depends on time here."""

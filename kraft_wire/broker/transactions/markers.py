@@ -110,7 +110,7 @@ class _Destination:
             error = results.get((marker.markers.producer_id, marker.partition))
             self.sender.answered(marker, error, at)
 
-    def failed(self, now_ms: int) -> None:
+    def failed(self, now_ms: int, wall_ms: int) -> None:
         """Send the markers again after a pause, to the leaders of that time."""
         batch, self.in_flight = self.in_flight or [], None
         for marker in batch:

@@ -87,7 +87,7 @@ class BrokerLinks:
             return
         address = self._address_of(broker_id)
         if address is None:
-            requests.failed(now_ms)
+            requests.failed(now_ms, wall_ms)
             return
         request_id, self._next_request_id = self._next_request_id, self._next_request_id + 1
         self._in_flight[request_id] = requests
@@ -107,7 +107,7 @@ class BrokerLinks:
             if isinstance(event, ResponseReceived):
                 requests.answered(event.response, now_ms, wall_ms)
             else:
-                requests.failed(now_ms)
+                requests.failed(now_ms, wall_ms)
 
     # -- the node's calls ------------------------------------------------------------------------
 
