@@ -9,7 +9,7 @@ READY := $(VENV)/.stamp
 # A worker takes whole files, because a module's fixtures are servers.
 PARALLEL := --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help install run test test-judged test-alone test-all test-pythons check coverage generate golden record-apache conformance-faults clients clients-cluster bench instructions bench-quorum bench-cluster bench-spark fuzz attack mixed guests replicas dropin crash sim sim-clusters model mutants mutants-random spark spark-cluster apache-views ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
+.PHONY: help install run test test-judged test-alone test-all test-pythons check coverage generate golden record-apache conformance-faults clients clients-cluster transactions streams bench instructions bench-quorum bench-cluster bench-spark fuzz attack mixed guests replicas dropin crash sim sim-clusters model mutants mutants-random spark spark-cluster apache-views ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
 .DEFAULT_GOAL := help
 
 help:  ## list the verbs
@@ -72,6 +72,13 @@ clients: $(READY)  ## the table of scenarios and real clients
 
 clients-cluster: $(READY)  ## the same table against three brokers, one of which restarts every 20 s
 	$(BIN)/python -m tests.clients --cluster $(ARGS)
+
+transactions: $(READY)  ## transactions of real clients: on one node, and on three brokers that restart in turn
+	$(BIN)/python -m tests.clients.transactions $(ARGS)
+	$(BIN)/python -m tests.clients.transactions --cluster $(ARGS)
+
+streams: $(READY)  ## Kafka Streams, exactly once, under kill -9 of brokers and of itself (ARGS="--make 4.3.1")
+	$(BIN)/python -m tests.streams $(ARGS)
 
 bench: $(READY)  ## paired benchmarks against peers
 	$(BIN)/python -m benchmarks $(ARGS)

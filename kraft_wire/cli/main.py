@@ -35,6 +35,10 @@ COMMANDS: Final = {
         "kraft_wire.cli.topics.command",
         "list, create, describe, delete and configure topics",
     ),
+    "transactions": (
+        "kraft_wire.cli.transactions.command",
+        "list, describe and abort transactions, and find hanging ones",
+    ),
     "wire": ("kraft_wire.cli.wire.command", "decode, encode and explain Kafka's messages"),
     "dump": ("kraft_wire.cli.dump.command", "show the entries of a log directory's files"),
     "repair": ("kraft_wire.cli.repair", "show and cut damage in a stopped node's log directory"),

@@ -249,6 +249,20 @@ class ClusterClient:
                 problems.append(str(error))
         raise BrokerConnectionError("; ".join(problems))
 
+    def broker_ids(self) -> list[int]:
+        """Return the ids of all brokers that are alive."""
+        self._metadata(())
+        return sorted(self._brokers)
+
+    def broker(self, broker_id: int) -> BrokerConnection:
+        """Return a connection to one broker; BrokerConnectionError where no live one has the id."""
+        if broker_id not in self._brokers:
+            self._metadata(())
+        if broker_id not in self._brokers:
+            where = ", ".join(self.settings.bootstrap)
+            raise BrokerConnectionError(f"no live broker has id {broker_id} at {where}")
+        return self._connection(self._brokers[broker_id])
+
     def _connection(self, address: str) -> BrokerConnection:
         known = self._connections.get(address)
         if known is None:

@@ -1,0 +1,1 @@
+"""`kraft-wire transactions`: list, describe and abort transactions, and find those that hang."""

@@ -1,0 +1,283 @@
+"""`kraft-wire transactions`: list, describe and abort transactions, and find those that hang.
+
+Options and columns are those of kafka-transactions.sh, `--json` prints the same for machines. Exit
+codes: 0 done, 1 the cluster refused, 2 could not run.
+"""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Annotated, Final
+
+import typer
+
+from kraft_wire.cli.topics.admin import AdminRefused
+from kraft_wire.cli.topics.output import (
+    LOCAL,
+    AsJson,
+    Bootstrap,
+    WrongInput,
+    new_table,
+    print_json,
+    print_table,
+)
+from kraft_wire.cli.transactions.admin import (
+    ProducerFacts,
+    abort,
+    active_producers,
+    described_transaction,
+    force_terminate,
+    listed_transactions,
+)
+from kraft_wire.cli.transactions.hanging import hanging_transactions, searched_partitions
+from kraft_wire.client import BrokerConnectionError
+from kraft_wire.client.cluster import ClusterClient, ClusterRefused, ClusterSettings
+from kraft_wire.model import TopicPartition
+from kraft_wire.server.clock import wall_ms
+from kraft_wire.wire.message import UnencodableMessage
+
+__all__ = ["app"]
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None)
+
+_REFUSED: Final = 1
+_COULD_NOT_RUN: Final = 2
+_DEADLINE_SECONDS: Final = 15.0
+_MINUTE_MS: Final = 60_000
+_NONE: Final = "None"
+"""What kafka-transactions.sh prints for a value that is absent."""
+
+LISTED: Final = ("TransactionalId", "Coordinator", "ProducerId", "TransactionState")
+DESCRIBED: Final = (
+    *("CoordinatorId", "TransactionalId", "ProducerId", "ProducerEpoch", "TransactionState"),
+    *("TransactionTimeoutMs", "CurrentTransactionStartTimeMs", "TransactionDurationMs"),
+    "TopicPartitions",
+)
+PRODUCERS: Final = (
+    *("ProducerId", "ProducerEpoch", "LatestCoordinatorEpoch", "LastSequence", "LastTimestamp"),
+    "CurrentTransactionStartOffset",
+)
+HANGING: Final = (
+    *("Topic", "Partition", "ProducerId", "ProducerEpoch", "CoordinatorEpoch", "StartOffset"),
+    *("LastTimestamp", "Duration(min)"),
+)
+
+Topic = Annotated[str, typer.Option("--topic", help="The topic.")]
+Partition = Annotated[int, typer.Option("--partition", min=0, help="The partition.")]
+
+
+@app.command("list")
+def list_command(
+    bootstrap_server: Bootstrap = LOCAL,
+    duration_filter: Annotated[
+        int,
+        typer.Option(
+            "--duration-filter", help="Only transactions that run for longer, in ms; -1: all."
+        ),
+    ] = -1,
+    transactional_id_pattern: Annotated[
+        str | None,
+        typer.Option("--transactional-id-pattern", help="Only ids that the expression matches."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the transactional ids of all coordinators."""
+    with _connected(bootstrap_server) as client:
+        found = listed_transactions(
+            client, duration_ms=duration_filter, pattern=transactional_id_pattern
+        )
+    _show(LISTED, [asdict(each) for each in found], as_json)
+
+
+@app.command("describe")
+def describe_command(
+    transactional_id: Annotated[
+        str, typer.Option("--transactional-id", help="The transactional id.")
+    ],
+    bootstrap_server: Bootstrap = LOCAL,
+    as_json: AsJson = False,
+) -> None:
+    """Describe a transactional id: state, producer, and the partitions of its transaction.
+
+    Once a transaction is prepared, the partitions are those that have no marker yet.
+    """
+    with _connected(bootstrap_server) as client:
+        found = described_transaction(client, transactional_id)
+    row = asdict(found)
+    start_ms, partitions = found.current_transaction_start_time_ms, row.pop("topic_partitions")
+    row["transaction_duration_ms"] = None if start_ms is None else wall_ms() - start_ms
+    if as_json:
+        topics = [{"topic": each[0], "partition": each[1]} for each in partitions]
+        print_json({**row, "topic_partitions": topics})
+        return
+    row["topic_partitions"] = ",".join(map(str, found.topic_partitions))
+    _show(DESCRIBED, [row], as_json=False)
+
+
+@app.command("describe-producers")
+def describe_producers_command(
+    topic: Topic,
+    partition: Partition,
+    bootstrap_server: Bootstrap = LOCAL,
+    broker_id: Annotated[
+        int | None, typer.Option("--broker-id", help="A replica instead of the leader.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Describe the producers that a partition knows, with their open transactions."""
+    with _connected(bootstrap_server) as client:
+        found = active_producers(client, TopicPartition(topic, partition), broker_id)
+    _show(PRODUCERS, [asdict(each) for each in found], as_json)
+
+
+@app.command("abort")
+def abort_command(
+    topic: Topic,
+    partition: Partition,
+    bootstrap_server: Bootstrap = LOCAL,
+    start_offset: Annotated[
+        int | None, typer.Option("--start-offset", help="Where the transaction begins.")
+    ] = None,
+    producer_id: Annotated[
+        int | None, typer.Option("--producer-id", help="Instead of its offset: the producer.")
+    ] = None,
+    producer_epoch: Annotated[
+        int | None, typer.Option("--producer-epoch", help="With --producer-id.")
+    ] = None,
+    coordinator_epoch: Annotated[
+        int | None, typer.Option("--coordinator-epoch", help="With --producer-id.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Abort a hanging transaction on one partition, past its coordinator.
+
+    Never do so to a transaction that its coordinator still knows: `find-hanging` tells.
+    """
+    key = TopicPartition(topic, partition)
+    with _connected(bootstrap_server) as client:
+        if start_offset is not None:
+            entry = _opened_at(active_producers(client, key), key, start_offset)
+            names = entry.producer_id, entry.producer_epoch, entry.latest_coordinator_epoch
+        elif producer_id is None or producer_epoch is None or coordinator_epoch is None:
+            raise WrongInput(
+                "give --start-offset, or --producer-id, --producer-epoch and --coordinator-epoch"
+            )
+        else:
+            names = producer_id, producer_epoch, coordinator_epoch
+        abort(client, key, *names)
+    if as_json:
+        aborted = {"topic": topic, "partition": partition, "producer_id": names[0]}
+        print_json({**aborted, "producer_epoch": names[1]})
+    else:
+        print(f"{key}: aborted the transaction of producer {names[0]} in epoch {names[1]}")
+
+
+@app.command("find-hanging")
+def find_hanging_command(
+    bootstrap_server: Bootstrap = LOCAL,
+    broker_id: Annotated[
+        int | None, typer.Option("--broker-id", help="Only partitions with a replica there.")
+    ] = None,
+    max_transaction_timeout: Annotated[
+        int,
+        typer.Option(
+            "--max-transaction-timeout",
+            min=0,
+            help="Only producers that have been silent for as many minutes.",
+        ),
+    ] = 15,
+    topic: Annotated[str | None, typer.Option("--topic", help="Only this topic.")] = None,
+    partition: Annotated[
+        int | None, typer.Option("--partition", min=0, help="With --topic: only this partition.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find transactions that are open on a partition and that no coordinator will end."""
+    with _connected(bootstrap_server) as client:
+        if topic is None and broker_id is None:
+            raise WrongInput("give --topic or --broker-id, to bound the search")
+        if partition is not None and topic is None:
+            raise WrongInput("--partition needs --topic")
+        if topic is not None and partition is not None:
+            searched = [TopicPartition(topic, partition)]
+        else:
+            searched = searched_partitions(client, topic, broker_id)
+        now_ms = wall_ms()
+        silent_since_ms = now_ms - max_transaction_timeout * _MINUTE_MS
+        found = hanging_transactions(client, searched, broker_id, silent_since_ms)
+    rows = [
+        {
+            "topic": each.partition.topic,
+            "partition": each.partition.partition,
+            "producer_id": each.producer.producer_id,
+            "producer_epoch": each.producer.producer_epoch,
+            "coordinator_epoch": each.producer.latest_coordinator_epoch,
+            "start_offset": each.producer.current_transaction_start_offset,
+            "last_timestamp": each.producer.last_timestamp,
+            "duration_minutes": (now_ms - each.producer.last_timestamp) // _MINUTE_MS,
+        }
+        for each in found
+    ]
+    _show(HANGING, rows, as_json)
+
+
+@app.command("forceTerminateTransaction")
+def force_terminate_command(
+    transactional_id: Annotated[
+        str,
+        typer.Option("--transactional-id", "--transactionalId", help="The transactional id."),
+    ],
+    bootstrap_server: Bootstrap = LOCAL,
+    as_json: AsJson = False,
+) -> None:
+    """Abort the open transaction of a transactional id by fencing its producer."""
+    with _connected(bootstrap_server) as client:
+        fenced = force_terminate(client, transactional_id)
+    if as_json:
+        ids = {"producer_id": fenced.producer_id, "producer_epoch": fenced.producer_epoch}
+        print_json({"transactional_id": transactional_id, **ids})
+    else:
+        now = f"producer {fenced.producer_id} is now in epoch {fenced.producer_epoch}"
+        print(f"{transactional_id}: {now}")
+
+
+def _opened_at(
+    producers: Sequence[ProducerFacts], partition: TopicPartition, start_offset: int
+) -> ProducerFacts:
+    """Return the producer whose transaction begins at an offset. Errors: ClusterRefused."""
+    for each in producers:
+        if each.current_transaction_start_offset == start_offset:
+            return each
+    raise ClusterRefused(f"{partition}: no open transaction begins at offset {start_offset}")
+
+
+@contextmanager
+def _connected(addresses: str) -> Iterator[ClusterClient]:
+    """Connect; every problem ends the command with one line and the exit code of its kind."""
+    bootstrap = tuple(each.strip() for each in addresses.split(",") if each.strip())
+    settings = ClusterSettings(bootstrap or (LOCAL,), deadline_seconds=_DEADLINE_SECONDS)
+    try:
+        with ClusterClient(settings) as client:
+            client.any_broker()
+            yield client
+    except (AdminRefused, ClusterRefused) as refused:
+        raise _ended(refused, _REFUSED) from refused
+    except (BrokerConnectionError, UnencodableMessage, WrongInput) as problem:
+        raise _ended(problem, _COULD_NOT_RUN) from problem
+
+
+def _ended(problem: Exception, exit_code: int) -> typer.Exit:
+    sys.stderr.write(f"kraft-wire transactions: {problem}\n")
+    return typer.Exit(exit_code)
+
+
+def _show(columns: Sequence[str], rows: Sequence[Mapping[str, object]], as_json: bool) -> None:
+    """Print rows under Kafka's columns, or as JSON."""
+    if as_json:
+        print_json(rows)
+        return
+    table = new_table(*columns)
+    for row in rows:
+        table.add_row(*(_NONE if value is None else str(value) for value in row.values()))
+    print_table(table)
