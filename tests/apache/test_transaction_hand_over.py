@@ -19,6 +19,7 @@ from typing import TypeAlias
 
 import pytest
 
+from kraft_wire.audit.collector import plan_audit, run_audit
 from kraft_wire.cli.transactions.admin import (
     DescribedTransaction,
     active_producers,
@@ -266,7 +267,12 @@ def cut_state(data: Path, name: str) -> None:
 
 
 def check_files(data: Path) -> None:
-    """Apache's tool and our reader find the same in every transaction index and snapshot."""
+    """Apache's tool and our reader find the same in every transaction index and snapshot.
+
+    And the audit, which holds both to the bytes of the logs, finds nothing.
+    """
+    audited = run_audit(plan_audit([str(data)]), processes=1)
+    assert [each for each in audited.findings if each.severity != "info"] == []
     fs = OsFileSystem()
     logs = [path for path in data.glob(f"{TOPIC}-[01]/*.log")]
     states = list(data.glob("__transaction_state-*/*.log"))
@@ -297,7 +303,8 @@ def dumped(files: list[Path]) -> list[str]:
         return []
     done = run_tool("kafka-dump-log", ["--files", ",".join(map(str, files))])
     assert done.exit_code == 0, done.text
-    return done.stdout.split("Dumping ")[1:]
+    shown: list[str] = done.stdout.split("Dumping ")
+    return shown[1:]
 
 
 def numbers_of(each: ProducerState) -> tuple[int, ...]:
