@@ -5,11 +5,13 @@ the first answer; the other verbs are typer applications of their own.
 """
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
+from kraft_wire.cli.suggestions import unknown_name
 from kraft_wire.cli.system_refusals import system_refusal
 
 if TYPE_CHECKING:
@@ -35,6 +37,8 @@ COMMANDS: Final = {
         "kraft_wire.cli.topics.command",
         "list, create, describe, delete and configure topics",
     ),
+    "produce": ("kraft_wire.cli.produce.command", "write records to a topic"),
+    "consume": ("kraft_wire.cli.consume.command", "print records of topics"),
     "transactions": (
         "kraft_wire.cli.transactions.command",
         "list, describe and abort transactions, and find hanging ones",
@@ -52,6 +56,7 @@ COMMANDS: Final = {
 _COULD_NOT_RUN: Final = 2
 _NOBODY_READS: Final = 1
 _INTERRUPTED: Final = 130
+_UNKNOWN_COMMAND: Final = re.compile(r"No such command '([^']+)'")
 
 
 def main() -> None:
@@ -98,7 +103,7 @@ def _run_verb() -> None:
         sys.stdout.write(f"kraft-wire {version('kraft-wire')}\n")
         return
     if verb not in COMMANDS:
-        sys.stderr.write(f"kraft-wire: {verb!r} is no command (see --help)\n")
+        sys.stderr.write(f"kraft-wire: {unknown_name('command', verb, COMMANDS)} (see --help)\n")
         sys.exit(_COULD_NOT_RUN)
     if verb == "server":
         from kraft_wire.cli.server.command import run_server
@@ -129,6 +134,13 @@ def _refusal_text(error: Exception, verb: str) -> str:
         return f"{message}\n"
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else f"kraft-wire {verb}"
+    command = _UNKNOWN_COMMAND.match(message)
+    if command is not None and context is not None:
+        message = unknown_name("command", command[1], context.command.commands)
+    option = getattr(error, "option_name", None)
+    if option is not None and type(error).__name__ == "NoSuchOption" and context is not None:
+        known = [name for each in context.command.params for name in each.opts]
+        message = unknown_name("option", option, known)
     return f"{path}: {' '.join(message.split()).rstrip('.')} (see --help)\n"
 
 

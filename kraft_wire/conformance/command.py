@@ -4,6 +4,7 @@ Exit codes: 0 every row passed or is not supported, 1 a row failed, 2 the comman
 With `--compare` and `--replay`: 0 no field differs, 1 a field differs.
 """
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ import typer
 from kraft_wire.conformance.case import Case, Listener, all_cases
 from kraft_wire.conformance.connection import split_address
 from kraft_wire.conformance.differences import differences
+from kraft_wire.conformance.drawn.sequence import drawn_cases, seed_range
 from kraft_wire.conformance.profile import DEFAULT_PROFILE, UnknownProfile, read_profile
 from kraft_wire.conformance.recording import Recording, UnreadableRecording
 from kraft_wire.conformance.reports.comparison import comparison_json, comparison_text
@@ -34,12 +36,21 @@ _COULD_NOT_RUN: Final = 2
 _TIMEOUT_S: Final = 10.0
 
 Address = Annotated[
-    str | None, typer.Option("--bootstrap-server", metavar="HOST:PORT", help="Broker to judge.")
+    str | None,
+    typer.Option(
+        "--bootstrap-server",
+        "-b",
+        metavar="HOST:PORT",
+        help="Broker to judge (default: KRAFT_WIRE_BOOTSTRAP_SERVER, else 127.0.0.1:9092).",
+    ),
 ]
 ControllerAddress = Annotated[
     str | None,
     typer.Option(
-        "--bootstrap-controller", metavar="HOST:PORT", help="Active controller, for its RPCs."
+        "--bootstrap-controller",
+        "-c",
+        metavar="HOST:PORT",
+        help="Active controller, for its RPCs.",
     ),
 ]
 Only = Annotated[
@@ -78,6 +89,15 @@ Replay = Annotated[
         "--replay", metavar="F", help="Compare the broker with the one that F was recorded of."
     ),
 ]
+Random = Annotated[
+    str | None,
+    typer.Option(
+        "--random",
+        metavar="A:B",
+        help="With --compare: send sequences of drawn requests, one for each seed A to B-1.",
+    ),
+]
+Requests = Annotated[int, typer.Option("--requests", min=1, help="Requests of one drawn sequence.")]
 List = Annotated[bool, typer.Option("--list", help="List the rows and exit.")]
 
 
@@ -95,11 +115,16 @@ def conform(
     compare: Compare = None,
     record: Record = None,
     replay: Replay = None,
+    random: Random = None,
+    requests: Requests = 100,
     list_rows: List = False,
 ) -> None:
     """Judge any Kafka broker from the wire, and report what it does unlike Kafka."""
     cases = all_cases()
     try:
+        if random is not None:
+            _check_compares(compare)
+            cases = drawn_cases(seed_range(random), requests, read_profile(profile))
         recording = _recorded(compare, replay)
         profile = profile if recording is None else recording.profile
         rows = _rows(cases, profile, only or ())
@@ -141,6 +166,11 @@ class _Refused(Exception):
     """The command line asks for something that cannot be done; the text is one line."""
 
 
+def _check_compares(compare: tuple[str, str] | None) -> None:
+    if compare is None:
+        raise _Refused("--random needs --compare A B: only another broker tells what is right")
+
+
 def _recorded(compare: tuple[str, str] | None, replay: Path | None) -> Recording | None:
     if compare is not None and replay is not None:
         raise _Refused("--compare names two brokers, and --replay is one")
@@ -156,7 +186,7 @@ def _rows(cases: Sequence[Case], profile: str, only: Sequence[str]) -> list[Row]
 
 def _place(bootstrap_server: str | None, bootstrap_controller: str | None) -> str:
     if bootstrap_server is None and bootstrap_controller is None:
-        raise _Refused("give --bootstrap-server HOST:PORT, --bootstrap-controller, or both")
+        return os.environ.get("KRAFT_WIRE_BOOTSTRAP_SERVER") or "127.0.0.1:9092"
     controller = "" if bootstrap_controller is None else f",{bootstrap_controller}"
     return f"{bootstrap_server or ''}{controller}"
 

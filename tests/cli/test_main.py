@@ -52,9 +52,19 @@ def test_help_has_one_form_for_every_command(verb: list[str]) -> None:
     [
         (["dump"], "kraft-wire dump: Missing argument 'files' (see --help)"),
         (["wire", "decode", "x"], "kraft-wire wire decode: Got unexpected extra argument(s) (x)"),
-        (["topics", "nope"], "kraft-wire topics: No such command 'nope' (see --help)"),
+        (["tpics"], 'kraft-wire: unknown command "tpics"; did you mean "topics"? (see --help)'),
+        (["nope"], 'kraft-wire: unknown command "nope" (see --help)'),
+        (["topics", "lst"], 'kraft-wire topics: unknown command "lst"; did you mean "list"?'),
+        (["topics", "list", "--jsn"], 'kraft-wire topics list: unknown option "--jsn"; did you'),
+        (["server", "--lisen"], 'kraft-wire server: unknown option "--lisen"; did you mean "--l'),
+        (
+            ["server", "--override", "num.partition=3"],
+            'kraft-wire server: --override num.partition=3: unknown key "num.partition"; did you'
+            ' mean "num.partitions"?',
+        ),
+        (["cluster", "up", "--override", "a=1"], "kraft-wire cluster: --override a=1: unknown key"),
         (["sim", "--nodes", "x\ny"], "kraft-wire sim: Invalid value for '--nodes'"),
-        (["quorum", "--nope"], "kraft-wire quorum: No such option: --nope (see --help)"),
+        (["quorum", "--nope"], 'kraft-wire quorum: unknown option "--nope" (see --help)'),
     ],
 )
 def test_wrong_arguments_are_one_line(arguments: list[str], line: str) -> None:
@@ -62,6 +72,13 @@ def test_wrong_arguments_are_one_line(arguments: list[str], line: str) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     (said,) = done.stderr.splitlines()
     assert said.startswith(line)
+
+
+def test_module_is_the_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "kraft_wire", "--version"], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout[:11], done.stderr) == (0, "kraft-wire ", "")
 
 
 def test_group_of_commands_alone_shows_its_help() -> None:

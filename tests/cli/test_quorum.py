@@ -16,6 +16,7 @@ from kraft_wire.cli.quorum.admin import (
     OutcomeUnknown,
     QuorumAdmin,
     QuorumRefused,
+    read_entry,
 )
 from kraft_wire.cli.quorum.command import app
 from kraft_wire.cli.quorum.facts import QuorumFacts, ReplicaFacts
@@ -85,14 +86,39 @@ def test_ages_replace_times_where_a_time_of_day_is_given() -> None:
     assert "\t-1 " in text.splitlines()[2], "an observer that never caught up"
 
 
+@pytest.mark.parametrize(
+    ("options", "variables", "entry"),
+    [
+        ((None, None), {}, (False, "127.0.0.1:9092")),
+        ((None, None), {"_SERVER": "a:1,b:2"}, (False, "a:1,b:2")),
+        ((None, None), {"": "old:1"}, (False, "old:1")),
+        ((None, None), {"_CONTROLLER": "c:1"}, (True, "c:1")),
+        ((None, None), {"_CONTROLLER": "c:1", "_SERVER": "a:1"}, (False, "a:1")),
+        (("d:1", None), {"_SERVER": "a:1"}, (True, "d:1")),
+        ((None, "e:1"), {"_CONTROLLER": "c:1"}, (False, "e:1")),
+    ],
+)
+def test_option_is_taken_before_variable_and_variable_before_default(
+    options: tuple[str | None, str | None],
+    variables: dict[str, str],
+    entry: tuple[bool, str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for suffix in ("", "_SERVER", "_CONTROLLER"):
+        monkeypatch.delenv(f"KRAFT_WIRE_BOOTSTRAP{suffix}", raising=False)
+    for suffix, value in variables.items():
+        monkeypatch.setenv(f"KRAFT_WIRE_BOOTSTRAP{suffix}", value)
+    found = read_entry(*options)
+    assert (found.are_controllers, ",".join(found.addresses)) == entry
+
+
 # -- refusals --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
-        (("describe",), "exactly one of --bootstrap-controller and --bootstrap-server"),
-        (("describe", "-c", "h:1", "-b", "h:2"), "exactly one of --bootstrap-controller"),
+        (("describe", "-c", "h:1", "-b", "h:2"), "give one of --bootstrap-controller and"),
         (("describe", "-c", ","), "the list of addresses is empty"),
         (("describe", "-c", "localhost:70000"), "localhost:70000 is not an address"),
         (("describe", "-c", "h:1", "--status", "--replication"), "one of --status"),

@@ -164,7 +164,6 @@ def test_api_that_a_broker_does_not_offer_is_not_supported(server: ServerProcess
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ([], "give --bootstrap-server HOST:PORT"),
         (["--bootstrap-server", "nowhere"], "'nowhere' is not HOST:PORT"),
         (["--bootstrap-server", "127.0.0.1:1"], "cannot connect to 127.0.0.1:1"),
         (["--profile", "kafka"], "unknown profile 'kafka'; known: apache-3.9, apache-4.3, minimal"),

@@ -65,7 +65,7 @@ def test_a_wrong_value_is_refused_with_its_place(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--nonsense"], "--nonsense is no option"),
+        (["--nonsense"], 'unknown option "--nonsense"'),
         (["--data"], "--data needs a value"),
         (["--override", "num.partitions"], "is not KEY=VALUE"),
         (["one", "two"], "'two' is one file too many"),

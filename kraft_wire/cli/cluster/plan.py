@@ -10,6 +10,7 @@ from kraft_wire.cli.cluster.files import APACHE, CannotRun, ClusterFiles, Cluste
 from kraft_wire.cli.cluster.network import missing
 from kraft_wire.cli.cluster.setup import ClusterPlan, apache_jars, make_cluster
 from kraft_wire.cli.format.plan import FormatRefused, feature_levels, quorum_kind
+from kraft_wire.cli.known_keys import unknown_key
 
 __all__ = ["UpOptions", "found_or_made"]
 
@@ -125,4 +126,7 @@ def _override(text: str) -> tuple[str, str]:
     key = key.strip()
     if key in _KEYS_OF_EACH:
         raise CannotRun(f"--override {key}: each node has its own, which `up` chooses")
+    problem = unknown_key(key)
+    if problem is not None:
+        raise CannotRun(f"--override {text}: {problem}")
     return key, value.strip()

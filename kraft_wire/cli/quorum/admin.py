@@ -13,8 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from kraft_wire.cli.bootstrap import addresses_of, given_or_default
 from kraft_wire.cli.quorum.facts import QuorumFacts, facts_of
-from kraft_wire.client import BrokerConnection, BrokerConnectionError, split_address
+from kraft_wire.client import BrokerConnection, BrokerConnectionError
 from kraft_wire.model import Uuid
 from kraft_wire.wire.error_names import error_name
 from kraft_wire.wire.generated.add_raft_voter import (
@@ -97,19 +98,10 @@ class NewVoter:
 
 
 def read_entry(controllers: str | None, servers: str | None) -> EntryPoint:
-    """Read the two options, of which one must be given. Errors: BrokerConnectionError, one line."""
-    if (controllers is None) == (servers is None):
-        raise BrokerConnectionError(
-            "give exactly one of --bootstrap-controller and --bootstrap-server"
-        )
-    texts = [text.strip() for text in (controllers or servers or "").split(",") if text.strip()]
-    if not texts:
-        raise BrokerConnectionError(
-            "the list of addresses is empty: host:port[,host:port…] is wanted"
-        )
-    for text in texts:
-        split_address(text)
-    return EntryPoint(tuple(texts), are_controllers=controllers is not None)
+    """Read the two options; without either it is the default. Errors: BrokerConnectionError."""
+    controllers, servers = given_or_default(controllers, servers)
+    addresses = addresses_of(controllers or servers or "")
+    return EntryPoint(addresses, are_controllers=controllers is not None)
 
 
 class QuorumAdmin:

@@ -17,6 +17,8 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
+from kraft_wire.cli.bootstrap import Controllers, Servers
+from kraft_wire.cli.output import AsJson, complain, print_json
 from kraft_wire.cli.quorum.admin import (
     OutcomeUnknown,
     QuorumAdmin,
@@ -41,18 +43,9 @@ _SECONDS_A_DAY: Final = 86_400.0
 _WIDTH: Final = 10_000
 """A file or a pipe gets whole lines, however long."""
 
-Controllers = Annotated[
-    str | None,
-    typer.Option("--bootstrap-controller", "-c", help="Controllers, as host:port[,host:port…]."),
-]
-Servers = Annotated[
-    str | None,
-    typer.Option("--bootstrap-server", "-b", help="Brokers, as host:port[,host:port…]."),
-]
 Patience = Annotated[
     float, typer.Option("--timeout", min=0.0, help="Seconds to look for a leader.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
 
 
@@ -78,7 +71,7 @@ def describe_command(
             raise BadInput("--human-readable belongs to --replication")
         facts = _admin(bootstrap_controller, bootstrap_server, timeout).describe()
     if as_json:
-        _print_json(facts_json(facts))
+        print_json(facts_json(facts))
         return
     shown_at_ms = wall_ms() if human_readable else None
     parts = [] if replication else [status_text(facts)]
@@ -149,7 +142,7 @@ def add_voter_command(
     directory_id = uuid_to_text(new.directory_id)
     endpoints = [f"{name}://{host}:{port}" for name, host, port in new.listeners]
     if as_json:
-        _print_json(
+        print_json(
             {
                 "added": not dry_run,
                 "node_id": new.node_id,
@@ -190,7 +183,7 @@ def remove_voter_command(
             admin.remove_voter(controller_id, directory_id)
     shown = uuid_to_text(directory_id)
     if as_json:
-        _print_json({"removed": not dry_run, "node_id": controller_id, "directory_id": shown})
+        print_json({"removed": not dry_run, "node_id": controller_id, "directory_id": shown})
         return
     what = "DRY RUN of removing" if dry_run else "Removed"
     print(f"{what} KRaft controller {controller_id} with directory id {shown}")
@@ -207,7 +200,7 @@ def format_uuid_command(
     with _told():
         short, long = both_forms(identity)
     if as_json:
-        _print_json({"id": short, "uuid": long})
+        print_json({"id": short, "uuid": long})
     else:
         print(short)
 
@@ -218,10 +211,10 @@ def _told() -> Iterator[None]:
     try:
         yield
     except (QuorumRefused, OutcomeUnknown) as refused:
-        _complain(refused)
+        complain("quorum", refused)
         raise typer.Exit(_REFUSED) from refused
     except (BadInput, BrokerConnectionError, UnencodableMessage) as problem:
-        _complain(problem)
+        complain("quorum", problem)
         raise typer.Exit(_COULD_NOT_RUN) from problem
 
 
@@ -254,11 +247,3 @@ def _picture(facts: QuorumFacts | None, problem: str) -> RenderableType:
     if facts is None:
         return Group(Text(clock, style="dim"), Text(problem, style="bold red"))
     return Group(Text(clock, style="dim"), watch_table(facts, wall_ms()))
-
-
-def _print_json(value: object) -> None:
-    print(json.dumps(value, indent=2, ensure_ascii=False))
-
-
-def _complain(problem: object) -> None:
-    sys.stderr.write(f"kraft-wire quorum: {problem}\n")

@@ -12,8 +12,10 @@ from contextlib import suppress
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
+from kraft_wire.cli.known_keys import unknown_key
 from kraft_wire.cli.properties_file import UnreadableFile, read_properties
 from kraft_wire.cli.random_source import SystemRandomSource
+from kraft_wire.cli.suggestions import unknown_name
 from kraft_wire.frozen import slotted
 from kraft_wire.metadata.acl_rules import AUTHORIZER_KEY
 from kraft_wire.model import StorageError
@@ -164,7 +166,7 @@ def _parse(arguments: Sequence[str]) -> _Arguments:
             parsed.is_ephemeral = True
             continue
         if name not in _OPTIONS:
-            raise _UsageError(f"{name} is no option (see --help)")
+            raise _UsageError(f"{unknown_name('option', name, _OPTIONS)} (see --help)")
         if not equals:
             if not rest:
                 raise _UsageError(f"{name} needs a value")
@@ -188,6 +190,9 @@ def _take_option(parsed: _Arguments, name: str, value: str) -> None:
         key, equals, text = value.partition("=")
         if not equals:
             raise _UsageError(f"--override {value!r} is not KEY=VALUE")
+        problem = unknown_key(key.strip())
+        if problem is not None:
+            raise _UsageError(f"--override {value}: {problem}")
         parsed.overrides.append((key.strip(), Setting(text.strip(), "--override")))
 
 

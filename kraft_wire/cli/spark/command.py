@@ -15,6 +15,7 @@ from kraft_wire.cli.spark.doctor import examine, missing
 from kraft_wire.cli.spark.export import export
 from kraft_wire.cli.spark.ingest import ingest
 from kraft_wire.cli.spark.options import COULD_NOT_RUN, Jars
+from kraft_wire.cli.spark.sim import sim
 from kraft_wire.cli.spark.tables import tables
 
 __all__ = ["app"]
@@ -50,3 +51,4 @@ app.command("tables")(tables)
 app.command("audit")(audit)
 app.command("export")(export)
 app.command("ingest")(ingest)
+app.command("sim")(sim)

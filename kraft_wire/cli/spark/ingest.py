@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from kraft_wire.cli.bootstrap import LOCAL
 from kraft_wire.cli.spark.options import Conf, Jars, Master, print_rows, refusing, settings_of
 
 __all__ = ["ConnectorName", "SinkName", "ingest"]
@@ -25,14 +26,22 @@ class ConnectorName(StrEnum):
 
 
 def ingest(
-    bootstrap_servers: Annotated[
-        str, typer.Option("--bootstrap-servers", metavar="H:P,...", help="Where the cluster is.")
-    ],
     subscribe: Annotated[str, typer.Option(metavar="TOPIC,...", help="The topics.")],
     output: Annotated[str, typer.Option(help="The directory of the table.")],
     checkpoint: Annotated[
         str, typer.Option(help="The directory that says what was taken; it belongs to the output.")
     ],
+    bootstrap_servers: Annotated[
+        str,
+        typer.Option(
+            "--bootstrap-server",
+            "--bootstrap-servers",
+            "-b",
+            metavar="HOST:PORT,...",
+            help="Brokers to start from.",
+            envvar="KRAFT_WIRE_BOOTSTRAP_SERVER",
+        ),
+    ] = LOCAL,
     trigger: Annotated[
         str, typer.Option(metavar="available-now|INTERVAL", help="What is there, or for ever.")
     ] = "available-now",

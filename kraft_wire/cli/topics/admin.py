@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from kraft_wire.client import BrokerConnection, BrokerConnectionError
+from kraft_wire.client.refused import AdminRefused
 from kraft_wire.metadata.image import TOPIC_RESOURCE
 from kraft_wire.model import ZERO_UUID, Uuid, uuid_to_text
 from kraft_wire.settings.definition import ConfigSource
-from kraft_wire.wire.error_names import error_name
 from kraft_wire.wire.generated.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
@@ -30,7 +30,6 @@ from kraft_wire.wire.generated.describe_configs import (
     DescribeConfigsResource,
     DescribeConfigsResponse,
 )
-from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -63,16 +62,6 @@ _SET, _DELETE = 0, 1
 _TIMEOUT_MS = 30_000
 _NAMES_ONLY_BELOW = 6
 """DeleteTopics version since which topics are named one by one."""
-
-
-class AdminRefused(Exception):
-    """The broker said no; the text is one line."""
-
-    def __init__(self, what: str, error_code: int, message: str | None) -> None:
-        known = error_code in set(ErrorCode)
-        self.error = ErrorCode(error_code) if known else None
-        name = error_name(error_code)
-        super().__init__(f"{what}: {name}" + (f": {message}" if message else ""))
 
 
 @dataclass(frozen=True, slots=True)

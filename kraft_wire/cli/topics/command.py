@@ -9,6 +9,17 @@ from typing import Annotated
 
 import typer
 
+from kraft_wire.cli.bootstrap import LOCAL, Bootstrap
+from kraft_wire.cli.output import (
+    AsJson,
+    WrongInput,
+    complain,
+    connected,
+    new_table,
+    print_json,
+    print_table,
+    refusals,
+)
 from kraft_wire.cli.topics.admin import (
     AdminRefused,
     ConfigFacts,
@@ -19,20 +30,7 @@ from kraft_wire.cli.topics.admin import (
     describe_configs,
     topics,
 )
-from kraft_wire.cli.topics.output import (
-    LOCAL,
-    AsJson,
-    Bootstrap,
-    Name,
-    WrongInput,
-    complain,
-    connected,
-    new_table,
-    print_json,
-    print_table,
-    read,
-)
-from kraft_wire.cli.topics.replicas import assignment, describe_command, reassign_command
+from kraft_wire.cli.topics.replicas import Name, assignment, describe_command, reassign_command
 from kraft_wire.wire.generated.error_code import ErrorCode
 
 __all__ = ["app"]
@@ -49,7 +47,7 @@ def list_command(
     as_json: AsJson = False,
 ) -> None:
     """List the topics of a cluster."""
-    with connected(bootstrap_server) as connection:
+    with connected("topics", bootstrap_server) as connection:
         found = [topic for topic in topics(connection) if internal or not topic.internal]
     if as_json:
         print_json([asdict(topic) for topic in found])
@@ -84,12 +82,12 @@ def create_command(
     as_json: AsJson = False,
 ) -> None:
     """Create a topic."""
-    with read():
+    with refusals("topics"):
         values = _pairs(config or ())
         brokers = [assignment(text) for text in replicas or ()]
         if brokers and (partitions, replication_factor) != (-1, -1):
             raise WrongInput("--replicas says how many: leave the counts away")
-    with connected(bootstrap_server) as connection:
+    with connected("topics", bootstrap_server) as connection:
         try:
             topic = create_topic(connection, name, partitions, replication_factor, values, brokers)
         except AdminRefused as refused:
@@ -119,13 +117,13 @@ def delete_command(
     as_json: AsJson = False,
 ) -> None:
     """Delete topics."""
-    with connected(bootstrap_server) as connection:
+    with connected("topics", bootstrap_server) as connection:
         refused = delete_topics(connection, names)
         if if_exists:
             missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             refused = [each for each in refused if each.error is not missing]
         for each in refused[1:]:
-            complain(each)
+            complain("topics", each)
         if refused:
             raise refused[0]
     if as_json:
@@ -146,9 +144,9 @@ def configs_command(
     as_json: AsJson = False,
 ) -> None:
     """Show the settings of a topic, after changing them when asked to."""
-    with read():
+    with refusals("topics"):
         values = _pairs(config or ())
-    with connected(bootstrap_server) as connection:
+    with connected("topics", bootstrap_server) as connection:
         if values or remove:
             alter_configs(connection, name, values, remove or ())
         found = describe_configs(connection, name)

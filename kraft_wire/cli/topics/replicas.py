@@ -7,11 +7,9 @@ from typing import Annotated, Final
 import typer
 from rich.text import Text
 
-from kraft_wire.cli.topics.output import (
-    LOCAL,
+from kraft_wire.cli.bootstrap import LOCAL, Bootstrap
+from kraft_wire.cli.output import (
     AsJson,
-    Bootstrap,
-    Name,
     WrongInput,
     complain,
     connected,
@@ -19,7 +17,7 @@ from kraft_wire.cli.topics.output import (
     numbers,
     print_json,
     print_table,
-    read,
+    refusals,
 )
 from kraft_wire.cli.topics.partitions import (
     DescribedPartition,
@@ -29,8 +27,9 @@ from kraft_wire.cli.topics.partitions import (
 )
 from kraft_wire.node.config.sources import is_number_up_to
 
-__all__ = ["assignment", "describe_command", "reassign_command"]
+__all__ = ["Name", "assignment", "describe_command", "reassign_command"]
 
+Name = Annotated[str, typer.Argument(help="The topic.")]
 _ID_MAX: Final = (1 << 31) - 1
 
 
@@ -47,10 +46,10 @@ def describe_command(
     ELR are the eligible leader replicas (KIP-966), last ELR those that were known before the ISR
     and ELR became empty; `?` where the broker does not tell.
     """
-    with connected(bootstrap_server) as connection:
+    with connected("topics", bootstrap_server) as connection:
         found = described(connection, names or ())
     if any(each.adding is None for topic in found for each in topic.partitions):
-        complain("no controller says what is being reassigned")
+        complain("topics", "no controller says what is being reassigned")
     shown = [
         (topic, [each for each in topic.partitions if each.is_under_replicated])
         if under_replicated
@@ -82,12 +81,12 @@ def reassign_command(
     as_json: AsJson = False,
 ) -> None:
     """Move replicas of a topic's partitions to other brokers; `describe` shows how it goes on."""
-    with read():
+    with refusals("topics"):
         wanted = dict(_moves(to or (), cancel or ()))
-    with connected(bootstrap_server) as connection:
+    with connected("topics", bootstrap_server) as connection:
         refused = reassign(connection, name, wanted)
         for each in refused[1:]:
-            complain(each)
+            complain("topics", each)
         if refused:
             raise refused[0]
     if as_json:

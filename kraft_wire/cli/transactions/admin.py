@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from kraft_wire.cli.topics.admin import AdminRefused
 from kraft_wire.client.cluster import PASSING_ERRORS, ClusterClient, RetryDeadline
+from kraft_wire.client.refused import AdminRefused
 from kraft_wire.model import TopicPartition
 from kraft_wire.wire.generated.describe_producers import (
     DescribeProducersRequest,

@@ -4,20 +4,17 @@ Options and columns are those of kafka-transactions.sh, `--json` prints the same
 codes: 0 done, 1 the cluster refused, 2 could not run.
 """
 
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Annotated, Final
 
 import typer
 
-from kraft_wire.cli.topics.admin import AdminRefused
-from kraft_wire.cli.topics.output import (
-    LOCAL,
+from kraft_wire.cli.bootstrap import LOCAL, Bootstrap
+from kraft_wire.cli.output import (
     AsJson,
-    Bootstrap,
     WrongInput,
+    clustered,
     new_table,
     print_json,
     print_table,
@@ -31,19 +28,14 @@ from kraft_wire.cli.transactions.admin import (
     listed_transactions,
 )
 from kraft_wire.cli.transactions.hanging import hanging_transactions, searched_partitions
-from kraft_wire.client import BrokerConnectionError
-from kraft_wire.client.cluster import ClusterClient, ClusterRefused, ClusterSettings
+from kraft_wire.client.cluster import ClusterRefused
 from kraft_wire.model import TopicPartition
 from kraft_wire.server.clock import wall_ms
-from kraft_wire.wire.message import UnencodableMessage
 
 __all__ = ["app"]
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None)
 
-_REFUSED: Final = 1
-_COULD_NOT_RUN: Final = 2
-_DEADLINE_SECONDS: Final = 15.0
 _MINUTE_MS: Final = 60_000
 _NONE: Final = "None"
 """What kafka-transactions.sh prints for a value that is absent."""
@@ -83,7 +75,7 @@ def list_command(
     as_json: AsJson = False,
 ) -> None:
     """List the transactional ids of all coordinators."""
-    with _connected(bootstrap_server) as client:
+    with clustered("transactions", bootstrap_server, seconds=15.0) as client:
         found = listed_transactions(
             client, duration_ms=duration_filter, pattern=transactional_id_pattern
         )
@@ -102,7 +94,7 @@ def describe_command(
 
     Once a transaction is prepared, the partitions are those that have no marker yet.
     """
-    with _connected(bootstrap_server) as client:
+    with clustered("transactions", bootstrap_server, seconds=15.0) as client:
         found = described_transaction(client, transactional_id)
     row = asdict(found)
     start_ms, partitions = found.current_transaction_start_time_ms, row.pop("topic_partitions")
@@ -126,7 +118,7 @@ def describe_producers_command(
     as_json: AsJson = False,
 ) -> None:
     """Describe the producers that a partition knows, with their open transactions."""
-    with _connected(bootstrap_server) as client:
+    with clustered("transactions", bootstrap_server, seconds=15.0) as client:
         found = active_producers(client, TopicPartition(topic, partition), broker_id)
     _show(PRODUCERS, [asdict(each) for each in found], as_json)
 
@@ -155,7 +147,7 @@ def abort_command(
     Never do so to a transaction that its coordinator still knows: `find-hanging` tells.
     """
     key = TopicPartition(topic, partition)
-    with _connected(bootstrap_server) as client:
+    with clustered("transactions", bootstrap_server, seconds=15.0) as client:
         if start_offset is not None:
             entry = _opened_at(active_producers(client, key), key, start_offset)
             names = entry.producer_id, entry.producer_epoch, entry.latest_coordinator_epoch
@@ -194,7 +186,7 @@ def find_hanging_command(
     as_json: AsJson = False,
 ) -> None:
     """Find transactions that are open on a partition and that no coordinator will end."""
-    with _connected(bootstrap_server) as client:
+    with clustered("transactions", bootstrap_server, seconds=15.0) as client:
         if topic is None and broker_id is None:
             raise WrongInput("give --topic or --broker-id, to bound the search")
         if partition is not None and topic is None:
@@ -232,7 +224,7 @@ def force_terminate_command(
     as_json: AsJson = False,
 ) -> None:
     """Abort the open transaction of a transactional id by fencing its producer."""
-    with _connected(bootstrap_server) as client:
+    with clustered("transactions", bootstrap_server, seconds=15.0) as client:
         fenced = force_terminate(client, transactional_id)
     if as_json:
         ids = {"producer_id": fenced.producer_id, "producer_epoch": fenced.producer_epoch}
@@ -250,26 +242,6 @@ def _opened_at(
         if each.current_transaction_start_offset == start_offset:
             return each
     raise ClusterRefused(f"{partition}: no open transaction begins at offset {start_offset}")
-
-
-@contextmanager
-def _connected(addresses: str) -> Iterator[ClusterClient]:
-    """Connect; every problem ends the command with one line and the exit code of its kind."""
-    bootstrap = tuple(each.strip() for each in addresses.split(",") if each.strip())
-    settings = ClusterSettings(bootstrap or (LOCAL,), deadline_seconds=_DEADLINE_SECONDS)
-    try:
-        with ClusterClient(settings) as client:
-            client.any_broker()
-            yield client
-    except (AdminRefused, ClusterRefused) as refused:
-        raise _ended(refused, _REFUSED) from refused
-    except (BrokerConnectionError, UnencodableMessage, WrongInput) as problem:
-        raise _ended(problem, _COULD_NOT_RUN) from problem
-
-
-def _ended(problem: Exception, exit_code: int) -> typer.Exit:
-    sys.stderr.write(f"kraft-wire transactions: {problem}\n")
-    return typer.Exit(exit_code)
 
 
 def _show(columns: Sequence[str], rows: Sequence[Mapping[str, object]], as_json: bool) -> None:

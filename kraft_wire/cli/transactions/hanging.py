@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kraft_wire.cli.topics.admin import AdminRefused
 from kraft_wire.cli.transactions.admin import (
     ProducerFacts,
     active_producers,
@@ -16,6 +15,7 @@ from kraft_wire.cli.transactions.admin import (
     listed_transactions,
 )
 from kraft_wire.client.cluster import ClusterClient
+from kraft_wire.client.refused import AdminRefused
 from kraft_wire.model import TopicPartition
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.metadata import (

@@ -67,8 +67,7 @@ def open_log(
     segments = _existing_segments(fs, directory, config, wall_ms)
     spoilt_from = _first_spoilt(fs, directory)
     is_clean = is_clean and spoilt_from is None
-    is_new = not segments
-    if is_new:
+    if is_new := not segments:
         segments = [Segment.create(fs, directory, log_start_offset, config, wall_ms)]
     epochs = LeaderEpochs(fs, directory)
     epochs.load()
@@ -96,15 +95,15 @@ def open_log(
         space or DiskSpace(fs, directory),
         is_synced=is_clean and not is_new,
     )
-    log.recovery_point = end if is_clean else min(recovery_point, end)
-    _bound(log, log_start_offset, end)
+    _bound(log, log_start_offset, end, end if is_clean else min(recovery_point, end))
     if not is_clean:
         log.flush()
     return log
 
 
-def _bound(log: Log, start: Offset, end: Offset) -> None:
+def _bound(log: Log, start: Offset, end: Offset, recovery_point: Offset) -> None:
     """Give an opened log its bounds; one whose checkpoint starts it behind its end begins there."""
+    log.recovery_point = recovery_point
     log.log_end_offset = end
     if start > end:
         log.truncate_fully_and_start_at(start)

@@ -1,0 +1,1 @@
+"""`kraft-wire produce`: write records from standard input or the command line to a topic."""

@@ -1,0 +1,95 @@
+"""One record as a JSON object, the same in what `consume --json` prints and `produce --json` reads.
+
+Keys, values and header values are strings where they are UTF-8, else `{"base64": "..."}`, and null
+where they are null. Times are in milliseconds.
+"""
+
+import base64
+import binascii
+import json
+from typing import NamedTuple
+
+from kraft_wire.cli.output import WrongInput
+from kraft_wire.wire.records.record import Header, Record
+
+__all__ = ["InputRecord", "record_json", "record_of_json"]
+
+
+class InputRecord(NamedTuple):
+    """A record to write."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[Header, ...] = ()
+    partition: int | None = None
+    """None lets the partitioner choose."""
+    timestamp_ms: int | None = None
+    """None stands for now."""
+
+
+def record_json(topic: str, partition: int, record: Record) -> dict[str, object]:
+    """Return a record that was read."""
+    return {
+        "topic": topic,
+        "partition": partition,
+        "offset": record.offset,
+        "timestamp_ms": record.timestamp,
+        "key": _data_json(record.key),
+        "value": _data_json(record.value),
+        "headers": [{"name": name, "value": _data_json(data)} for name, data in record.headers],
+    }
+
+
+def record_of_json(line: bytes) -> InputRecord:
+    """Read an object with any of key, value, headers, partition and timestamp_ms.
+
+    Errors: WrongInput, one clause.
+    """
+    try:
+        found = json.loads(line)
+        if not isinstance(found, dict):
+            raise WrongInput("not a JSON object")
+        headers = tuple(
+            (str(each["name"]), _data(each.get("value"))) for each in found.get("headers") or ()
+        )
+        return InputRecord(
+            key=_data(found.get("key")),
+            value=_data(found.get("value")),
+            headers=headers,
+            partition=_number(found, "partition"),
+            timestamp_ms=_number(found, "timestamp_ms"),
+        )
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise WrongInput(f"not JSON: {error}") from error
+    except (KeyError, TypeError, AttributeError) as error:
+        raise WrongInput('headers must be a list of {"name": ..., "value": ...}') from error
+
+
+def _number(found: dict[str, object], name: str) -> int | None:
+    value = found.get(name)
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
+        raise WrongInput(f"{name} must be a number of 0 or more, not {json.dumps(value)}")
+    return value
+
+
+def _data_json(data: bytes | None) -> object:
+    if data is None:
+        return None
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(data).decode()}
+
+
+def _data(value: object) -> bytes | None:
+    """Read a string, null, `{"base64": ...}`, or any other JSON value as its text."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return value.encode(errors="surrogatepass")
+    if isinstance(value, dict) and set(value) == {"base64"}:
+        try:
+            return base64.b64decode(str(value["base64"]), validate=True)
+        except binascii.Error as error:
+            raise WrongInput(f"base64: {error}") from error
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
