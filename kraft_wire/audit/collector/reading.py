@@ -209,8 +209,8 @@ def read_transaction_files(fs: FileSystem, files: PartitionFiles) -> Transaction
         try:
             index.load(fs)
             indexes[segment.base_offset] = [
-                (pid, int(first), int(last), int(stable))
-                for pid, first, last, stable in index.entries
+                (producer_id, int(first), int(last), int(stable))
+                for producer_id, first, last, stable in index.entries
             ]
         except CorruptIndex as error:
             damage[name] = error.reason
