@@ -7,6 +7,7 @@ must be aborted, and those after which the producer is of no use any more.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Final
 
@@ -175,9 +176,9 @@ class TransactionalClient(BrokerClient):
             self.transactions.unexpected(node_id, request, error)
         return True
 
+    @abstractmethod
     def must_abort(self) -> None:
         """The transaction cannot be committed any more."""
-        raise NotImplementedError
 
     def restart(self) -> None:
         """Be of no use any more: another producer takes the place of this one, after a while."""
