@@ -26,7 +26,7 @@ from tests.server_process import ServerProcess
 
 __all__ = ["server"]
 
-SEEDS = range(40)
+SEEDS = range(24)
 REQUESTS = 120
 
 
@@ -35,7 +35,7 @@ def recorded(address: str, seeds: range, requests: int = REQUESTS) -> Recording:
     profile = read_profile(PROFILE)
     rows = rows_of(drawn_cases(seeds, requests, profile), profile)
     targets = {Listener.BROKER: learn_target(split_address(address), 10.0)}
-    outcomes = run_rows(rows, targets, parallel=4, keeps_exchanges=True)
+    outcomes = run_rows(rows, targets, keeps_exchanges=True)
     assert [each.name for each in outcomes if each.verdict != "passed"] == []
     return Recording.of(outcomes, address, PROFILE)
 
