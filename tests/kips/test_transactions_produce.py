@@ -121,7 +121,7 @@ def test_a_coordinator_that_cannot_be_reached_is_retried(broker: Transactional) 
     """TXN-PROD-07: no connection, no leader, a dead leader, no state topic."""
     sent = broker.send()
     assert len(broker.questions()) == 1
-    broker.requests.failed(broker.now_ms)
+    broker.requests.failed(broker.now_ms, 0)
     assert errors_of(sent) == [E.NOT_ENOUGH_REPLICAS]
     broker.brokers[2] = broker_image(2, fenced=True)
     broker.publish()
