@@ -55,7 +55,7 @@ def test_same_seed_is_answered_alike_twice_and_reaches_every_api(server: ServerP
     assert differences(first, second) == []
     exchanges = [each for row in first.rows for each in row.exchanges]
     assert len(exchanges) > 8 * REQUESTS * 0.9
-    assert len({each.api_key for each in exchanges}) == 22
+    assert len({each.api_key for each in exchanges}) == 26
     assert len({(each.api_key, each.version) for each in exchanges}) > 90
 
 

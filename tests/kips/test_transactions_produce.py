@@ -204,6 +204,7 @@ def test_an_epoch_below_the_partition_s_is_refused_before_any_question(
     refused = broker.send(epoch=2)
     assert errors_of(refused) == [E.INVALID_PRODUCER_EPOCH]
     assert broker.questions() == []
+    assert [each.log_start_offset for each in produced(refused)] == [-1], "as 4.3.1: no append"
 
 
 def test_a_marker_voids_the_answer_to_an_earlier_question(broker: Transactional) -> None:
