@@ -86,7 +86,7 @@ def sim(
     ] = None,
     focus: Annotated[
         str | None,
-        typer.Option(metavar="membership", help="Draw seeds about changes of the voter set."),
+        typer.Option(metavar="membership|transactions", help="Draw seeds about one of these."),
     ] = None,
     events: Annotated[int, typer.Option(min=1, help="Events under faults, of each seed.")] = 2_000,
     script: Annotated[
