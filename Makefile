@@ -9,7 +9,7 @@ READY := $(VENV)/.stamp
 # A worker takes whole files, because a module's fixtures are servers.
 PARALLEL := --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help install run test test-judged test-alone test-all test-pythons check coverage generate golden record-apache conformance-faults clients clients-cluster transactions streams bench instructions bench-quorum bench-cluster bench-spark fuzz attack mixed guests replicas dropin crash sim sim-clusters model mutants mutants-random spark spark-cluster spark-campaign apache-views ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
+.PHONY: help install run test test-judged test-alone test-all test-pythons check coverage generate golden record-apache conformance-faults clients clients-cluster transactions franz-suite streams histories bench instructions bench-quorum bench-cluster bench-spark fuzz attack mixed guests replicas dropin crash sim sim-clusters model mutants mutants-random spark spark-cluster spark-campaign apache-views ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
 .DEFAULT_GOAL := help
 
 help:  ## list the verbs
@@ -77,8 +77,14 @@ transactions: $(READY)  ## transactions of real clients: on one node, and on thr
 	$(BIN)/python -m tests.clients.transactions $(ARGS)
 	$(BIN)/python -m tests.clients.transactions --cluster $(ARGS)
 
+franz-suite: $(READY)  ## franz-go's own tests of exactly once, at their full size (ARGS="--records 500000 --cluster")
+	$(BIN)/python -m tests.clients.transactions.franz_suite $(ARGS)
+
 streams: $(READY)  ## Kafka Streams, exactly once, under kill -9 of brokers and of itself (ARGS="--make 4.3.1")
 	$(BIN)/python -m tests.streams $(ARGS)
+
+histories: $(READY)  ## what transactional clients see of three brokers under kills and pauses, judged (ARGS="--make 4.3.1")
+	$(BIN)/python -m tests.histories --faults 300 $(ARGS)
 
 bench: $(READY)  ## paired benchmarks against peers
 	$(BIN)/python -m benchmarks $(ARGS)

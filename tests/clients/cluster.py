@@ -144,6 +144,10 @@ class Cluster:
             self.brokers[node_id].start()
             self._until(_lacking)
 
+    def await_whole(self) -> None:
+        """Wait until every broker is there, and in every ISR."""
+        self._until(_lacking)
+
     def create_topic(self, name: str, partitions: int) -> None:
         """Create one with a replica on each broker."""
         wanted = [NewTopic(name, partitions, REPLICAS)]

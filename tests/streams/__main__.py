@@ -1,6 +1,6 @@
 """``make streams``: Kafka Streams with exactly_once_v2 under SIGKILL of brokers and of itself.
 
-``python -m tests.streams [--make ours|4.3.1] [--records N] [--brokers N] [--applications N]``.
+``python -m tests.streams [--make ours|4.3.1] [--records N] [--brokers N] [--applications N] …``.
 ``--make 4.3.1`` is the control: the same on Apache's own cluster. The full size is
 ``--records 1000000 --brokers 50 --applications 50``. Exit code 0 means that every count is exact.
 """
@@ -27,6 +27,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--brokers", type=int, default=10, help="kills of brokers")
     parser.add_argument("--applications", type=int, default=10, help="kills of the application")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--session-ms", default="3000", help="of a broker; 4.3.1's default is 9000")
     return parser.parse_args()
 
 
@@ -39,7 +40,8 @@ def main() -> int:
     """Run one campaign."""
     wanted = arguments()
     home = Path(tempfile.mkdtemp(prefix="kraft-wire-streams-"))
-    with Cluster(home, wanted.make, overrides=SETTINGS, say=say) as cluster:
+    settings = {**SETTINGS, "broker.session.timeout.ms": wanted.session_ms}
+    with Cluster(home, wanted.make, overrides=settings, say=say) as cluster:
         campaign = Campaign(cluster, home, records=wanted.records, seed=wanted.seed, say=say)
         outcome = campaign.run(wanted.brokers, wanted.applications)
     for line in outcome.wrong:

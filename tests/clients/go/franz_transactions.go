@@ -56,14 +56,19 @@ func (t *franzTransactor) begin() error {
 	return t.client.BeginTransaction()
 }
 
-func (t *franzTransactor) send(topic string, records []record) error {
+func (t *franzTransactor) send(topic string, records []record) ([]record, error) {
 	ctx, cancel := inTime()
 	defer cancel()
 	var wanted []*kgo.Record
 	for _, one := range records {
 		wanted = append(wanted, &kgo.Record{Topic: topic, Partition: int32(one.partition), Value: one.value})
 	}
-	return t.client.ProduceSync(ctx, wanted...).FirstErr()
+	err := t.client.ProduceSync(ctx, wanted...).FirstErr()
+	var placed []record
+	for _, one := range wanted {
+		placed = append(placed, fromFranz(one))
+	}
+	return placed, err
 }
 
 func (t *franzTransactor) poll(count int) ([]record, error) {

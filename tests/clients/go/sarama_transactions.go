@@ -70,14 +70,19 @@ func (t *saramaTransactor) rewind() error {
 
 func (t *saramaTransactor) begin() error { return t.producer.BeginTxn() }
 
-func (t *saramaTransactor) send(topic string, records []record) error {
+func (t *saramaTransactor) send(topic string, records []record) ([]record, error) {
 	var messages []*sarama.ProducerMessage
 	for _, one := range records {
 		messages = append(messages, &sarama.ProducerMessage{
 			Topic: topic, Partition: int32(one.partition), Value: sarama.ByteEncoder(one.value),
 		})
 	}
-	return t.producer.SendMessages(messages)
+	err := t.producer.SendMessages(messages)
+	placed := append([]record(nil), records...)
+	for n, message := range messages {
+		placed[n].offset = message.Offset
+	}
+	return placed, err
 }
 
 func (t *saramaTransactor) poll(count int) ([]record, error) {

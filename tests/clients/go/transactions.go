@@ -17,8 +17,8 @@ const (
 // transactor is a transactional producer, and the consumer whose offsets it commits, if it has a group.
 type transactor interface {
 	begin() error
-	send(topic string, records []record) error
-	poll(count int) ([]record, error) // records of the source that the transaction is to commit
+	send(topic string, records []record) ([]record, error) // with the offsets that they have
+	poll(count int) ([]record, error)                      // records of the source that the transaction is to commit
 	commit() error
 	abort() error // and go back to the group's offsets
 	close()
@@ -123,7 +123,7 @@ func (d driver) obey(command order) ([]record, error) {
 		for _, one := range command.Records {
 			records = append(records, record{partition: int(one[0].(float64)), value: []byte(one[1].(string))})
 		}
-		return nil, session.send(command.Topic, records)
+		return session.send(command.Topic, records)
 	case "poll":
 		return session.poll(command.Max)
 	case "commit":

@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -32,7 +33,7 @@ from tests.server_process import ServerProcess
 RESTART_EVERY_S = 10.0
 SESSIONS = {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
 FULL = Size(moved=300, large=12_000)
-FULL_ON_A_CLUSTER = Size(moved=1_000, large=6_000, rounds=3)
+FULL_ON_A_CLUSTER = Size(moved=500, large=6_000, rounds=2)
 
 
 def arguments() -> argparse.Namespace:
@@ -43,6 +44,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--cluster", action="store_true", help="three brokers, restarted in turn")
     parser.add_argument("--client", action="append", choices=CLIENTS)
     parser.add_argument("--scenario", action="append", choices=SCENARIOS)
+    parser.add_argument("--rounds", type=int, help="of all scenarios, one after the other")
     return parser.parse_args()
 
 
@@ -75,6 +77,7 @@ def main() -> int:
     home = Path(tempfile.mkdtemp(prefix="kraft-wire-transactions-"))
     began, load = time.monotonic(), os.getloadavg()[0]
     size = FULL_ON_A_CLUSTER if wanted.cluster else FULL
+    size = replace(size, rounds=wanted.rounds or size.rounds)
     with ground_of(wanted, home) as ground:
         table = run_all(ready, ground, wanted.scenario or tuple(SCENARIOS), size=size, say=say)
     for name, results in table.items():

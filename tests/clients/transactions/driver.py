@@ -9,7 +9,7 @@ transactional producer and, if it has a group, the consumer whose offsets its tr
 | ``open`` | ``id``, ``timeout_ms``, perhaps ``group`` and ``source`` | make and initialise |
 | ``begin`` | | begin a transaction |
 | ``poll`` | ``max`` | records of the source, whose offsets the transaction is to commit |
-| ``send`` | ``topic``, ``records``: [partition, value] | produce, until all is acknowledged |
+| ``send`` | ``topic``, ``records``: [partition, value] | produce; the answer has the offsets |
 | ``commit``, ``abort`` | | end it; an abort goes back to the group's offsets |
 | ``close`` | | drop producer and consumer, whatever is open |
 | ``read`` | ``topic``, ``partitions``, ``isolation``, ``count``, ``seconds``, ``quiet_ms`` | read |
@@ -70,9 +70,12 @@ class Session:
         """Begin a transaction."""
         self._do("begin")
 
-    def send(self, topic: str, records: Sequence[tuple[int, str]]) -> None:
-        """Produce values to partitions, and wait for the acknowledgements."""
-        self._do("send", topic=topic, records=records)
+    def send(self, topic: str, records: Sequence[tuple[int, str]]) -> list[Record]:
+        """Produce values to partitions, wait for the acknowledgements, and return the offsets.
+
+        A client that does not tell them (those of Node.js) returns nothing.
+        """
+        return self._do("send", topic=topic, records=records)
 
     def poll(self, count: int) -> list[Record]:
         """Records of the source."""

@@ -11,7 +11,7 @@ from tests.apache import jars
 from tests.apache.java_process import LEAN_FLAGS, compiled_classes
 from tests.clients.registry import Client, go_harness, node_harness
 
-__all__ = ["CLIENTS", "OLD_RELEASE"]
+__all__ = ["CANNOT_WHERE_BROKERS_RESTART", "CLIENTS", "OLD_RELEASE", "READ_BY"]
 
 OLD_RELEASE = "3.9.1"
 """Whose client knows nothing of transaction.version 2: it adds partitions before it produces."""
@@ -49,10 +49,18 @@ def node_driver(client: str) -> Callable[[], list[str]]:
     return command
 
 
+READ_BY = {"platformatic": "confluent-kafka"}
+"""1.35.0 hands out aborted records at READ_COMMITTED, from Apache's brokers too."""
 PLATFORMATIC_CANNOT = {
-    "abort": "1.35.0 hands out aborted records at READ_COMMITTED, from Apache's brokers too",
     "fence": "1.35.0 initialises an id as producer 0 of epoch 0, which Apache refuses too",
     "timeout": "as fence: an id that is known cannot be initialised again",
+}
+
+CANNOT_WHERE_BROKERS_RESTART = {
+    ("kafka-python", "move"): "3.0.12 may wait for ever for the offsets that it has sent to a "
+    "coordinator that moves, with Apache's brokers too",
+    ("platformatic", "move"): "1.35.0 throws where nobody can catch it when a coordinator is not "
+    "among the brokers that it knows",
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,11 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from tests.clients.registry import Client
 from tests.clients.running import DETAIL_MAX, Result
 from tests.clients.transactions.driver import ClientError, Driver, DriverFailed
+from tests.clients.transactions.registry import (
+    CANNOT_WHERE_BROKERS_RESTART,
+    CLIENTS,
+    READ_BY,
+)
 from tests.clients.transactions.scenarios import SCENARIOS, ScenarioFailed, World
 
 __all__ = ["NODE_SETTINGS", "Ground", "Size", "run_all"]
@@ -88,17 +94,26 @@ def _run_client(
     say: Callable[[str], None],
 ) -> dict[str, Result]:
     results: dict[str, Result] = {}
-    wanted = [name for name in scenarios if name not in client.not_applicable]
+    cannot = dict(client.not_applicable)
+    if ground.brokers_restart:
+        cannot |= {
+            name: reason
+            for (who, name), reason in CANNOT_WHERE_BROKERS_RESTART.items()
+            if who == client.name
+        }
+    wanted = [name for name in scenarios if name not in cannot]
     for name in scenarios:
-        if name not in wanted:
-            results[name] = Result("not applicable", client.not_applicable[name])
+        if name in cannot:
+            results[name] = Result("not applicable", cannot[name])
     for number in range(size.rounds):
-        with Driver(
-            client.command(), ground.bootstrap, ground.home / f"{client.name}.log"
-        ) as driver:
+        with ExitStack() as stack:
+            driver = stack.enter_context(_driver(client, ground))
+            reader = driver
+            if client.name in READ_BY:
+                reader = stack.enter_context(_driver(CLIENTS[READ_BY[client.name]], ground))
             for name in wanted:
                 began = time.monotonic()
-                world = World(driver, ground.create, f"{client.name}-{name}-{number}")
+                world = World(driver, ground.create, f"{client.name}-{name}-{number}", reader)
                 world.brokers_restart = ground.brokers_restart
                 world.moved, world.large = size.moved, size.large
                 detail = _problem(SCENARIOS[name], world)
@@ -106,7 +121,15 @@ def _run_client(
                 say(f"{world.name}: {detail or 'ok'} after {seconds} s")
                 if name not in results or results[name].green:
                     results[name] = Result("fail" if detail else "ok", detail, seconds)
+                if detail.startswith(DriverFailed.__name__):
+                    break  # what it answers now is late
+    for name in wanted:
+        results.setdefault(name, Result("fail", "not run: the driver had failed before"))
     return results
+
+
+def _driver(client: Client, ground: Ground) -> Driver:
+    return Driver(client.command(), ground.bootstrap, ground.home / f"{client.name}.log")
 
 
 def _problem(scenario: Callable[[World], None], world: World) -> str:

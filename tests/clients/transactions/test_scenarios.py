@@ -14,7 +14,8 @@ WANTED = ["a", "b", "c"]
 
 
 def world(*maybe: list[str]) -> World:
-    return World(cast(Driver, None), lambda topic, partitions: None, "w", maybe=list(maybe))
+    driver = cast(Driver, None)
+    return World(driver, lambda topic, partitions: None, "w", driver, maybe=list(maybe))
 
 
 def test_every_value_once_and_in_order_is_right() -> None:

@@ -81,7 +81,9 @@ public final class TransactionDriver {
         switch (command.get("do").asText()) {
             case "open" -> open(session, command);
             case "begin" -> session.producer.beginTransaction();
-            case "send" -> send(session, command);
+            case "send" -> {
+                return send(session, command);
+            }
             case "commit" -> commit(session);
             case "abort" -> abort(session);
             case "close" -> close(session);
@@ -125,15 +127,19 @@ public final class TransactionDriver {
         return new KafkaConsumer<>(settings, new StringDeserializer(), new StringDeserializer());
     }
 
-    private static void send(Session session, JsonNode command) throws Exception {
+    /** Return what was sent with the offsets that it has. */
+    private static List<List<Object>> send(Session session, JsonNode command) throws Exception {
         List<Future<RecordMetadata>> sent = new ArrayList<>();
         for (JsonNode record : command.get("records")) {
             sent.add(session.producer.send(new ProducerRecord<>(
                 command.get("topic").asText(), record.get(0).asInt(), null, record.get(1).asText())));
         }
-        for (Future<RecordMetadata> one : sent) {
-            one.get();
+        List<List<Object>> placed = new ArrayList<>();
+        for (int i = 0; i < sent.size(); i++) {
+            RecordMetadata one = sent.get(i).get();
+            placed.add(List.of(one.partition(), one.offset(), command.get("records").get(i).get(1).asText()));
         }
+        return placed;
     }
 
     private static void commit(Session session) {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
@@ -55,15 +54,18 @@ class _Session(Session):
     def begin(self) -> None:
         self._thread.wait(self._producer.begin_transaction())
 
-    def send(self, topic: str, records: list[tuple[int, str]]) -> None:
-        self._thread.wait(self._send(topic, records))
+    def send(self, topic: str, records: list[tuple[int, str]]) -> list[Message]:
+        return self._thread.wait(self._send(topic, records))
 
-    async def _send(self, topic: str, records: list[tuple[int, str]]) -> None:
+    async def _send(self, topic: str, records: list[tuple[int, str]]) -> list[Message]:
         sent = [
             await self._producer.send(topic, value.encode(), partition=partition)
             for partition, value in records
         ]
-        await asyncio.gather(*sent)
+        return [
+            (partition, (await each).offset, value)
+            for each, (partition, value) in zip(sent, records, strict=True)
+        ]
 
     def poll(self, count: int) -> list[Message]:
         return self._thread.wait(_messages(self._consumer, count, 1.0))

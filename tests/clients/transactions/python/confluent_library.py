@@ -55,12 +55,16 @@ class _Session(Session):
     def begin(self) -> None:
         self._producer.begin_transaction()
 
-    def send(self, topic: str, records: Sequence[tuple[int, str]]) -> None:
+    def send(self, topic: str, records: Sequence[tuple[int, str]]) -> list[Message]:
         failed: list[KafkaError] = []
+        placed: list[Message] = []
 
-        def delivered(error: KafkaError | None, _: object) -> None:
+        def delivered(error: KafkaError | None, message: Any) -> None:
             if error is not None:
                 failed.append(error)
+            else:
+                value = message.value().decode()
+                placed.append((message.partition(), message.offset(), value))
 
         for partition, value in records:
             self._producer.produce(topic, value, partition=partition, on_delivery=delivered)
@@ -68,6 +72,7 @@ class _Session(Session):
             raise TimeoutError("records are not delivered")
         if failed:
             raise KafkaException(failed[0])
+        return placed
 
     def poll(self, count: int) -> list[Message]:
         assert self._consumer is not None

@@ -44,11 +44,13 @@ class _Session(Session):
     def begin(self) -> None:
         self._producer.begin_transaction()
 
-    def send(self, topic: str, records: list[tuple[int, str]]) -> None:
+    def send(self, topic: str, records: list[tuple[int, str]]) -> list[Message]:
         sent = [self._producer.send(topic, value.encode(), partition=at) for at, value in records]
         self._producer.flush(OPERATION_S)
-        for each in sent:
-            each.get(OPERATION_S)
+        return [
+            (partition, each.get(OPERATION_S).offset, value)
+            for each, (partition, value) in zip(sent, records, strict=True)
+        ]
 
     def poll(self, count: int) -> list[Message]:
         return _messages(self._consumer, count, 2.0)

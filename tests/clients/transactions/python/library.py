@@ -34,8 +34,8 @@ class Session(ABC):
     def begin(self) -> None: ...
 
     @abstractmethod
-    def send(self, topic: str, records: list[tuple[int, str]]) -> None:
-        """Produce, and wait for the acknowledgements."""
+    def send(self, topic: str, records: list[tuple[int, str]]) -> list[Message]:
+        """Produce, wait for the acknowledgements, and tell the offsets."""
 
     @abstractmethod
     def poll(self, count: int) -> list[Message]:
@@ -96,14 +96,14 @@ class _Commands:
 
     def _do(self, verb: str, name: str, command: dict[str, Any]) -> list[Message]:
         session, moved = self._sessions[name], self._moved[name]
-        if verb == "begin":
-            session.begin()
-        elif verb == "send":
-            session.send(command["topic"], command["records"])
-        elif verb == "poll":
+        if verb == "send":
+            return session.send(command["topic"], command["records"])
+        if verb == "poll":
             found = session.poll(command["max"])
             moved.update({partition: offset + 1 for partition, offset, _ in found})
             return found
+        if verb == "begin":
+            session.begin()
         elif verb == "commit":
             session.commit(moved)
             moved.clear()
