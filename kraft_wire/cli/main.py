@@ -39,6 +39,7 @@ COMMANDS: Final = {
     ),
     "produce": ("kraft_wire.cli.produce.command", "write records to a topic"),
     "consume": ("kraft_wire.cli.consume.command", "print records of topics"),
+    "groups": ("kraft_wire.cli.groups.command", "list, describe, reset and delete groups"),
     "transactions": (
         "kraft_wire.cli.transactions.command",
         "list, describe and abort transactions, and find hanging ones",
