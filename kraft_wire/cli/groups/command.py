@@ -76,7 +76,7 @@ def describe_command(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show committed offsets, log ends and lag of each partition, and the members."""
+    """Show committed offsets, lag and members of groups."""
     described: list[tuple[GroupFacts, list[OffsetRow], str]] = []
     with clustered("groups", bootstrap_server) as cluster:
         for name in _names(cluster, groups, group, all_groups):
@@ -105,7 +105,7 @@ def reset_command(
         typer.Option("--topic", "-t", metavar="TOPIC[:0,1]", help="Topic, with partitions or all."),
     ] = None,
     all_topics: Annotated[
-        bool, typer.Option("--all-topics", help="Everything that has a committed offset.")
+        bool, typer.Option("--all-topics", help="All partitions with a committed offset.")
     ] = False,
     bootstrap_server: Bootstrap = LOCAL,
     to_earliest: Annotated[bool, typer.Option("--to-earliest", help="To the log's start.")] = False,
@@ -125,15 +125,17 @@ def reset_command(
     ] = None,
     by_duration: Annotated[
         str | None,
-        typer.Option("--by-duration", metavar="P1DT2H", help="To a time before now, ISO 8601."),
+        typer.Option("--by-duration", metavar="P1DT2H", help="Back from now by a duration."),
     ] = None,
     execute: Annotated[
         bool, typer.Option("--execute", help="Commit the new offsets (default: show them).")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show them (default).")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the new offsets (default).")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show the offsets that a group would get, and commit them with --execute."""
+    """Show the new offsets of a group; commit with --execute."""
     chosen = {
         "--to-earliest": to_earliest,
         "--to-latest": to_latest,
@@ -162,7 +164,7 @@ def delete_command(
     bootstrap_server: Bootstrap = LOCAL,
     as_json: AsJson = False,
 ) -> None:
-    """Delete groups that have no member, with their offsets."""
+    """Delete groups without members, and their offsets."""
     refused: list[AdminRefused] = []
     deleted: list[str] = []
     with clustered("groups", bootstrap_server) as cluster:
