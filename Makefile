@@ -9,7 +9,7 @@ READY := $(VENV)/.stamp
 # A worker takes whole files, because a module's fixtures are servers.
 PARALLEL := --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help install run test test-judged test-alone test-all test-pythons check coverage generate golden record-apache conformance-faults clients clients-cluster bench instructions bench-quorum bench-cluster bench-spark fuzz attack mixed guests replicas dropin crash sim sim-clusters model mutants mutants-random spark spark-cluster apache-views ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
+.PHONY: help install run test test-judged test-alone test-all test-pythons check coverage generate golden record-apache conformance-faults clients clients-cluster transactions franz-suite streams histories bench instructions bench-quorum bench-cluster bench-spark fuzz attack mixed guests replicas dropin crash sim sim-clusters model mutants mutants-random spark spark-cluster spark-campaign apache-views ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
 .DEFAULT_GOAL := help
 
 help:  ## list the verbs
@@ -73,6 +73,19 @@ clients: $(READY)  ## the table of scenarios and real clients
 clients-cluster: $(READY)  ## the same table against three brokers, one of which restarts every 20 s
 	$(BIN)/python -m tests.clients --cluster $(ARGS)
 
+transactions: $(READY)  ## transactions of real clients: on one node, and on three brokers that restart in turn
+	$(BIN)/python -m tests.clients.transactions $(ARGS)
+	$(BIN)/python -m tests.clients.transactions --cluster $(ARGS)
+
+franz-suite: $(READY)  ## franz-go's own tests of exactly once, at their full size (ARGS="--records 500000 --cluster")
+	$(BIN)/python -m tests.clients.transactions.franz_suite $(ARGS)
+
+streams: $(READY)  ## Kafka Streams, exactly once, under kill -9 of brokers and of itself (ARGS="--make 4.3.1")
+	$(BIN)/python -m tests.streams $(ARGS)
+
+histories: $(READY)  ## what transactional clients see of three brokers under kills and pauses, judged (ARGS="--make 4.3.1")
+	$(BIN)/python -m tests.histories --faults 300 $(ARGS)
+
 bench: $(READY)  ## paired benchmarks against peers
 	$(BIN)/python -m benchmarks $(ARGS)
 
@@ -129,6 +142,9 @@ spark: $(READY)  ## the pipeline on Spark, one shared session; without Java the 
 
 spark-cluster: $(READY)  ## the wheel on a standalone cluster, a master and two workers: audit, and ingest into Delta
 	$(BIN)/python -m pytest -q tests/spark/wheel_cluster.py $(ARGS)
+
+spark-campaign: $(READY)  ## seeds on a standalone cluster, a worker killed on the way (ARGS="--seeds 0:10000")
+	$(BIN)/python -m tests.spark.campaign_on_cluster $(ARGS)
 
 apache-views: $(READY)  ## every view of what three nodes of Apache's wrote, beside Apache's own classes and connector (ARGS=NODE_DIR…)
 	$(BIN)/python -m tests.spark.apache_views $(ARGS)

@@ -15,6 +15,7 @@ import typer
 from kraft_wire.conformance.case import Case, Listener, all_cases
 from kraft_wire.conformance.connection import split_address
 from kraft_wire.conformance.differences import differences
+from kraft_wire.conformance.drawn.sequence import drawn_cases, seed_range
 from kraft_wire.conformance.profile import DEFAULT_PROFILE, UnknownProfile, read_profile
 from kraft_wire.conformance.recording import Recording, UnreadableRecording
 from kraft_wire.conformance.reports.comparison import comparison_json, comparison_text
@@ -98,6 +99,17 @@ Replay = Annotated[
     Path | None,
     typer.Option("--replay", metavar="FILE", help="Compare the broker with a recorded one."),
 ]
+Random = Annotated[
+    str | None,
+    typer.Option(
+        "--random",
+        metavar="A:B",
+        help="With --compare: send random requests, one sequence per seed A to B-1.",
+    ),
+]
+Requests = Annotated[
+    int, typer.Option("--requests", min=1, metavar="N", help="Requests per sequence.")
+]
 List = Annotated[bool, typer.Option("--list", help="List the tests and exit.")]
 
 
@@ -115,11 +127,16 @@ def conform(
     compare: Compare = None,
     record: Record = None,
     replay: Replay = None,
+    random: Random = None,
+    requests: Requests = 100,
     list_rows: List = False,
 ) -> None:
     """Test a broker over the wire and report where it differs from Apache Kafka."""
     cases = all_cases()
     try:
+        if random is not None:
+            _check_compares(compare)
+            cases = drawn_cases(seed_range(random), requests, read_profile(profile))
         recording = _recorded(compare, replay)
         profile = profile if recording is None else recording.profile
         rows = _rows(cases, profile, only or ())
@@ -159,6 +176,11 @@ def conform(
 
 class _Refused(Exception):
     """The command line asks for something that cannot be done; the text is one line."""
+
+
+def _check_compares(compare: tuple[str, str] | None) -> None:
+    if compare is None:
+        raise _Refused("--random needs --compare A B: only another broker tells what is right")
 
 
 def _recorded(compare: tuple[str, str] | None, replay: Path | None) -> Recording | None:

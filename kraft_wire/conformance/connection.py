@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, TypeVar
 
-from kraft_wire.conformance.verdict import Exchange, Mismatch
+from kraft_wire.conformance.verdict import ConnectionClosed, Exchange, Mismatch
 from kraft_wire.wire.frame import FRAME_PREFIX_BYTES, FrameReader, MalformedFrame, frame_prefix
 from kraft_wire.wire.header import RequestHeader, encode_request_header, parse_response_header
 from kraft_wire.wire.message import MalformedMessage, Message
@@ -66,7 +66,7 @@ class Connection:
         received = None if frame is None else _framed(frame)
         self._keep(Exchange(header.api_key, header.api_version, _framed(payload), received))
         if frame is None:
-            raise Mismatch(f"a {response.NAME}", "the connection was closed")
+            raise ConnectionClosed(f"a {response.NAME}")
         return _decoded(frame, header, response)
 
     def header(

@@ -30,6 +30,10 @@ _ALIKE_EVERYWHERE: Final = (-1, 0, None, "", b"", bytes(16))
 _RECORDS: Final = ".records"
 """In a request they hold producer ids, which differ."""
 
+_SIZE, _CRC, _PRODUCER_ID = range(8, 12), range(17, 21), range(43, 51)
+"""Places in a record batch."""
+_NO_ID: Final = (1 << 64) - 1
+
 Fields = dict[str, object]
 
 
@@ -53,6 +57,16 @@ def _of_case(rule: str, case: str) -> set[str]:
     }
 
 
+def _orders_of_case(case: str) -> dict[str, str]:
+    """Return the lists whose order means nothing in a case, and the field that sorts each."""
+    return {
+        field: order
+        for pattern, orders in _RULES["sorted_by_case"].items()
+        if fnmatchcase(case, pattern)
+        for field, order in orders.items()
+    }
+
+
 class NormalForm:
     """Normalizes the exchanges of one row, in their order."""
 
@@ -62,6 +76,7 @@ class NormalForm:
         self._seen: dict[str, dict[object, int]] = {}
         """By kind: the ids that were seen, and their numbers."""
         self._sign = {*_RULES["sign"], *_of_case("sign_by_case", case)}
+        self._order = {**_RULES["sorted"], **_orders_of_case(case)}
         self._ignored = {"unknown_tagged_fields", *_of_case("ignored_by_case", case)}
 
     def of(self, exchange: Exchange) -> Fields:
@@ -114,9 +129,9 @@ class NormalForm:
                 yield prefix + name, self._value(name, value)
 
     def _list(self, values: list[object], name: str, path: str) -> Iterator[tuple[str, object]]:
-        key, order = _RULES["keyed"].get(name), _RULES["sorted"].get(name)
-        if order is not None and all(hasattr(each, order) for each in values):
-            values = sorted(values, key=lambda each: bytes(getattr(each, order)))
+        key, order = _RULES["keyed"].get(name), self._order.get(name)
+        if order is not None:
+            values = sorted(values, key=lambda each: self._place(each, order))
         if key is None or not all(isinstance(each, Struct) for each in values):
             yield f"{path}.length", len(values)
         for index, each in enumerate(values):
@@ -126,6 +141,15 @@ class NormalForm:
             label = index if key is None else self._value(key, getattr(each, key))
             yield f"{path}[{label}]", "(an element)"
             yield from self._fields(each, f"{path}[{label}].")
+
+    def _place(self, element: object, order: str) -> tuple[str, ...]:
+        """Return what sorts an element; equal elements keep their order."""
+        if not isinstance(element, Struct):
+            return (str(element),)
+        value = getattr(element, order, None)
+        if isinstance(value, int):
+            return (f"{value:+021d}",)
+        return (str(self._value(order, value)),)
 
     def _own_of(self, struct: Struct, field: str, values: list[Any]) -> list[Any]:
         """Return what a list of the whole cluster has of this row, or of what was asked for."""
@@ -140,6 +164,8 @@ class NormalForm:
     def _value(self, name: str, value: object) -> object:
         if isinstance(value, memoryview | bytearray):
             value = bytes(value)
+        if name == "records" and isinstance(value, bytes):
+            value = _without_producer_ids(value)
         if name in self._sign and isinstance(value, int | float):
             return (value > 0) - (value < 0)
         if name in _RULES["presence"] or (name in self._sign and value is not None):
@@ -151,3 +177,15 @@ class NormalForm:
         if isinstance(value, str):
             return _RUN.sub("conform", value)
         return _RUN_IN_BYTES.sub(b"conform", value) if isinstance(value, bytes) else value
+
+
+def _without_producer_ids(data: bytes) -> bytes:
+    """Return batches without what two brokers assign, and the checksum over it."""
+    found, at = bytearray(data), 0
+    while at + _PRODUCER_ID.stop <= len(data):
+        if int.from_bytes(data[at + _PRODUCER_ID.start : at + _PRODUCER_ID.stop], "big") != _NO_ID:
+            for each in (_CRC, _PRODUCER_ID):
+                found[at + each.start : at + each.stop] = bytes(len(each))
+        size = int.from_bytes(data[at + _SIZE.start : at + _SIZE.stop], "big", signed=True)
+        at += _SIZE.stop + max(size, 0)
+    return bytes(found)

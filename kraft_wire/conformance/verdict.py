@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-__all__ = ["Exchange", "Mismatch", "NotSupported", "Outcome", "Verdict"]
+__all__ = ["ConnectionClosed", "Exchange", "Mismatch", "NotSupported", "Outcome", "Verdict"]
 
 
 class Verdict(StrEnum):
@@ -29,6 +29,13 @@ class Mismatch(Exception):
         self.expected = expected
         self.seen = seen
         self.path = path
+
+
+class ConnectionClosed(Mismatch):
+    """The broker closed the connection where a response was expected."""
+
+    def __init__(self, expected: str) -> None:
+        super().__init__(expected, "the connection was closed")
 
 
 class NotSupported(Exception):

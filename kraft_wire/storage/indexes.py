@@ -250,12 +250,13 @@ class AbortedTransaction(NamedTuple):
 class TransactionIndex:
     """Aborted transactions whose marker lies in the segment; the file exists once there is one."""
 
-    __slots__ = ("entries", "path")
+    __slots__ = ("_saved", "entries", "path")
 
     def __init__(self, path: str) -> None:
         assert path.endswith(".txnindex") or ".txnindex." in path, path
         self.path = path
         self.entries: list[AbortedTransaction] = []
+        self._saved = 0
 
     def append(self, aborted: AbortedTransaction) -> None:
         """Add one; markers come in log order."""
@@ -268,11 +269,17 @@ class TransactionIndex:
         assert offset >= 0, offset
         while self.entries and self.entries[-1].last_offset >= offset:
             self.entries.pop()
+        self._saved = min(self._saved, len(self.entries))
+
+    def clear(self) -> None:
+        """Forget all entries."""
+        self.entries.clear()
+        self._saved = 0
 
     def load(self, fs: FileSystem) -> None:
         """Read the file if there is one; CorruptIndex when it is no list of growing entries."""
         assert self.path, "a path is needed"
-        self.entries = []
+        self.clear()
         if not fs.exists(self.path):
             return
         data = fs.read(self.path)
@@ -286,12 +293,17 @@ class TransactionIndex:
             self.entries.append(
                 AbortedTransaction(producer_id, Offset(first), Offset(last), Offset(stable))
             )
+        self._saved = len(self.entries)
 
     def save(self, fs: FileSystem, *, sync: bool = False) -> None:
-        """Write all entries; without any, no file is made and an old one is emptied."""
+        """Write what the file does not hold yet; without entries an old file is emptied, none made.
+
+        What is in the file is not written again: a crash could tear it, and nothing else has it.
+        """
         if not self.entries and not fs.exists(self.path):
             return
         pack = _TRANSACTION_ENTRY.pack
         content = b"".join(pack(_TRANSACTION_ENTRY_VERSION, *entry) for entry in self.entries)
         assert len(content) == _TRANSACTION_ENTRY.size * len(self.entries)
-        _save(fs, self.path, content, 0, sync)
+        _save(fs, self.path, content, _TRANSACTION_ENTRY.size * self._saved, sync)
+        self._saved = len(self.entries)

@@ -217,7 +217,7 @@ class SegmentIndexes:
         self.offsets.truncate_to(self.base_offset)
         self._times.truncate_to(self.base_offset)
         if not keeps_transactions:
-            self._transactions.entries.clear()
+            self._transactions.clear()
         self.max_timestamp = self.first_timestamp = _NO_TIMESTAMP
         self._offset_of_max_timestamp = self.base_offset
         self._bytes_since_entry = 0

@@ -60,31 +60,50 @@ def cache_directory() -> Path:
     return Path(named) if named else CHECKOUT / "var" / "apache"
 
 
+def streams_coordinates(release: str) -> list[tuple[str, str, str]]:
+    """The same for Kafka Streams, which has clients and a log binding but no server."""
+    logging = [each for each in coordinates(release) if "log4j" in each[0]]
+    return [("org.apache.kafka", "kafka-streams", release), *logging]
+
+
 def jar_directory(release: str = RELEASE) -> Path:
     """The folder with all jars of ``release``, brought there if it is not complete yet."""
-    directory = cache_directory() / release
+    return _complete(cache_directory() / release, coordinates(release))
+
+
+def _complete(directory: Path, wanted: list[tuple[str, str, str]]) -> Path:
     if (directory / COMPLETE).exists():
         return directory
     directory.mkdir(parents=True, exist_ok=True)
-    _bring(release, directory)
-    (directory / COMPLETE).write_text("\n".join(":".join(c) for c in coordinates(release)) + "\n")
+    _bring(wanted, directory)
+    (directory / COMPLETE).write_text("\n".join(":".join(c) for c in wanted) + "\n")
     return directory
 
 
 def classpath(release: str = RELEASE) -> str:
     """A Java class path with every jar of the release, and ours quiet log settings first."""
+    return _path(jar_directory(release))
+
+
+def streams_classpath(release: str = RELEASE) -> str:
+    """The same for Kafka Streams; the folder is ``streams-<release>``."""
+    folder = cache_directory() / f"streams-{release}"
+    return _path(_complete(folder, streams_coordinates(release)))
+
+
+def _path(directory: Path) -> str:
     settings = Path(__file__).parent / "java" / "resources"
-    return os.pathsep.join([str(settings), str(jar_directory(release) / "*")])
+    return os.pathsep.join([str(settings), str(directory / "*")])
 
 
-def _bring(release: str, directory: Path) -> None:
+def _bring(wanted: list[tuple[str, str, str]], directory: Path) -> None:
     maven = shutil.which("mvn")
     if maven is None:
         raise JarsMissing("mvn is missing: Apache Kafka's jars come through Maven")
     with tempfile.TemporaryDirectory(dir=directory.parent, prefix=".bring-") as scratch:
         jars = Path(scratch) / "jars"
         pom = Path(scratch) / "pom.xml"
-        lines = [_POM_DEPENDENCY.format(*c) for c in coordinates(release)]
+        lines = [_POM_DEPENDENCY.format(*c) for c in wanted]
         pom.write_text(_POM_HEAD + "".join(lines) + _POM_TAIL)
         command = [maven, "-q", "-B", "-f", str(pom), "dependency:copy-dependencies"]
         command += [f"-DoutputDirectory={jars}", "-DincludeScope=runtime"]
@@ -92,7 +111,9 @@ def _bring(release: str, directory: Path) -> None:
             command, capture_output=True, text=True, check=False, timeout=MAVEN_SECONDS_MAX
         )
         if done.returncode != 0:
-            raise JarsMissing(f"mvn failed for {release}: {(done.stdout + done.stderr)[-2000:]}")
+            raise JarsMissing(
+                f"mvn failed for {directory.name}: {(done.stdout + done.stderr)[-2000:]}"
+            )
         for jar in sorted(jars.glob("*.jar")):
             jar.replace(directory / jar.name)
 

@@ -43,7 +43,12 @@ class Outcome:
 
 def compiled_classes(release: str = jars.RELEASE) -> Path:
     """The folder with the class files of our Java sources, compiled if it is missing."""
-    sources = sorted(source for root in SOURCE_ROOTS for source in root.rglob("*.java"))
+    return compiled(SOURCE_ROOTS, jars.classpath(release), release)
+
+
+def compiled(roots: Sequence[Path], classpath: str, release: str) -> Path:
+    """The folder with the class files of all sources below some folders."""
+    sources = sorted(source for root in roots for source in root.rglob("*.java"))
     digest = hashlib.sha256(release.encode())
     for source in sources:
         digest.update(source.read_bytes())
@@ -53,7 +58,7 @@ def compiled_classes(release: str = jars.RELEASE) -> Path:
     directory.parent.mkdir(parents=True, exist_ok=True)
     scratch = tempfile.mkdtemp(dir=directory.parent, prefix=".compile-")
     command = ["javac", "-proc:none", "-Xlint:all,-processing,-classfile", "-Werror"]
-    command += ["-d", scratch, "-cp", jars.classpath(release), *map(str, sources)]
+    command += ["-d", scratch, "-cp", classpath, *map(str, sources)]
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, timeout=COMPILE_SECONDS_MAX
     )

@@ -137,3 +137,17 @@ def test_isolation_level_that_does_not_exist_refuses_the_request(
     assert len(response.responses) == topics
     codes = [each.error_code for topic in response.responses for each in topic.partitions]
     assert codes == [E.UNKNOWN_SERVER_ERROR] * topics
+
+
+@pytest.mark.parametrize("version", [6, 12, 13])
+def test_isolation_level_that_does_not_exist_fails_what_exists(
+    leading: Leading, version: int
+) -> None:
+    """4.3.1 reads the level behind the partitions that it does not know."""
+    missing = ask(leading, asked(9), version=version, isolation_level=2)
+    assert missing.error_code == E.NONE
+    assert [each.error_code for each in partitions(missing)] == [E.UNKNOWN_TOPIC_OR_PARTITION]
+    refused = ask(leading, asked(9), asked(2), version=version, isolation_level=2)
+    assert refused.error_code == (E.NONE if version < 7 else E.UNKNOWN_SERVER_ERROR)
+    if version < FIRST_BY_ID:
+        assert [each.error_code for each in partitions(refused)] == [E.UNKNOWN_SERVER_ERROR] * 2

@@ -114,7 +114,7 @@ def test_partition_that_is_named_twice_is_refused_once(leading: Leading) -> None
 @pytest.mark.parametrize(
     ("asked", "fields", "error"),
     [
-        ([at(-7, 9), at(-7, 9)], {"isolation_level": 2}, E.UNKNOWN_SERVER_ERROR),
+        ([at(-7, 9)], {"isolation_level": 2}, E.UNKNOWN_SERVER_ERROR),
         ([at(-7, 9), at(-7, 9)], {}, E.INVALID_REQUEST),
         ([at(-7, 9)], {}, E.UNSUPPORTED_VERSION),
         ([at(LATEST, 9, 1)], {}, E.UNKNOWN_TOPIC_OR_PARTITION),
@@ -136,3 +136,13 @@ def test_older_leader_epoch_is_fenced(leading: Leading) -> None:
     leading.change(leader_epoch=3)
     codes = [ask(leading, at(LATEST, 0, epoch))[0].error_code for epoch in (2, 3, 4)]
     assert codes == [E.FENCED_LEADER_EPOCH, E.NONE, E.UNKNOWN_LEADER_EPOCH]
+
+
+def test_isolation_level_that_does_not_exist_fails_all_that_is_asked(leading: Leading) -> None:
+    """4.3.1 answers each question, also two about one partition."""
+    found = ask(leading, at(LATEST), at(EARLIEST), at(LATEST, index=9), isolation_level=2)
+    assert [(each.partition_index, each.error_code) for each in found] == [
+        (0, E.UNKNOWN_SERVER_ERROR),
+        (0, E.UNKNOWN_SERVER_ERROR),
+        (9, E.UNKNOWN_SERVER_ERROR),
+    ]

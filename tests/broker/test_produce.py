@@ -116,3 +116,17 @@ def test_first_error_in_kafka_s_order_is_answered(
 def test_unknown_topic_id_is_refused_before_anything_else(leading: Leading) -> None:
     response = send(leading, data(9, b"\0" * 9), version=13, acks=2, topic_id=UNKNOWN_ID)
     assert [(index, code) for index, code, _ in answered(response)] == [(9, E.UNKNOWN_TOPIC_ID)]
+
+
+@pytest.mark.parametrize("index", [0, 9])
+@pytest.mark.parametrize("topic_id", [None, UNKNOWN_ID])
+def test_batch_without_a_size_fails_all_partitions_of_the_request(
+    leading: Leading, index: int, topic_id: Uuid | None
+) -> None:
+    """As 4.3.1 does, before it looks whether the partitions exist."""
+    corrupt = data(index, b"\0" * 61)
+    response = send(leading, data(1), corrupt, version=13, topic_id=topic_id)
+    assert answered(response) == [(1, E.CORRUPT_MESSAGE, -1), (index, E.CORRUPT_MESSAGE, -1)]
+    alone = send(leading, corrupt, version=13, topic_id=topic_id)
+    assert answered(alone) == [(index, E.CORRUPT_MESSAGE, -1)]
+    assert leading.broker.partitions[TOPIC, 1].log_end_offset == 0

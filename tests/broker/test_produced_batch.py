@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from kraft_wire.broker.producing.append_validation import AppendRejected
-from kraft_wire.broker.producing.produced_batch import produced_batch
+from kraft_wire.broker.producing.produced_batch import first_corruption, produced_batch
 from kraft_wire.wire.compression.codecs import Compression
 from kraft_wire.wire.generated.error_code import ErrorCode as E
 from kraft_wire.wire.records.batch_builder import build_batch
@@ -60,3 +60,29 @@ def test_cut_batch_behind_a_whole_one_counts_as_none(rest: bytes) -> None:
 @pytest.mark.parametrize(("data", "version"), [(ZSTD, 7), (BATCH, 3), (with_field(">h", 21, 6), 7)])
 def test_codecs_are_left_to_the_validation_from_version_7_on(data: bytes, version: int) -> None:
     assert bytes(produced_batch(data, version).view) == data
+
+
+CORRUPT = with_field(">i", 8, 13)
+TRANSACTIONAL = with_field(">h", 21, 16)
+
+
+@pytest.mark.parametrize(
+    ("records", "message"),
+    [
+        ([BATCH, CORRUPT], "size 13 is less"),
+        ([None, b"", BATCH[:60], with_field(">b", 16, 3)], "found in record: 3"),
+        ([BATCH, memoryview(BATCH + CORRUPT)], None),
+        ([TRANSACTIONAL, CORRUPT], None),
+        ([CORRUPT, TRANSACTIONAL], "size 13 is less"),
+        ([with_field(">i", 8, 48)], None),
+    ],
+)
+def test_request_is_corrupt_where_no_first_batch_can_be_read(
+    records: list[bytes | memoryview | None], message: str | None
+) -> None:
+    found = first_corruption(records)
+    assert (found is None) == (message is None)
+    if found is not None:
+        assert found.error is E.CORRUPT_MESSAGE
+        assert message is not None
+        assert message in (found.message or "")

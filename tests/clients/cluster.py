@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient, ClusterMetadata
+from confluent_kafka.admin import AdminClient, ClusterMetadata, NewTopic
 
 from tests.mixed.controller import Controller
 from tests.mixed.quorum import MixedQuorum
@@ -33,6 +33,7 @@ SETTINGS = {
     "default.replication.factor": str(REPLICAS),
     "num.partitions": "4",
     "offsets.topic.num.partitions": "6",
+    "transaction.state.log.num.partitions": "6",
     "offsets.topic.replication.factor": str(REPLICAS),
     "group.initial.rebalance.delay.ms": "0",
     "controller.quorum.fetch.timeout.ms": "10000",
@@ -134,6 +135,23 @@ class Cluster:
             self.slowest_restart_s = max(self.slowest_restart_s, time.monotonic() - began)
             took = f"{away - began:.1f} s, in every ISR {time.monotonic() - away:.1f} s later"
         self._say(f"broker {node_id}: stopped in {took}")
+
+    def kill_broker(self, node_id: int, away_s: float = 0.0) -> None:
+        """End it with SIGKILL and start it again, and wait until it is in every ISR."""
+        with self._lock:
+            self.brokers[node_id].kill()
+            time.sleep(away_s)
+            self.brokers[node_id].start()
+            self._until(_lacking)
+
+    def await_whole(self) -> None:
+        """Wait until every broker is there, and in every ISR."""
+        self._until(_lacking)
+
+    def create_topic(self, name: str, partitions: int) -> None:
+        """Create one with a replica on each broker."""
+        wanted = [NewTopic(name, partitions, REPLICAS)]
+        self._admin.create_topics(wanted)[name].result(PATIENCE_S)
 
     def delete_topics(self, prefix: str, *, but: str) -> None:
         """Delete the topics of a prefix but one: what nobody needs makes restarts slow."""

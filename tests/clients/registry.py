@@ -58,7 +58,8 @@ def go_harness(client: str) -> Callable[[], list[str]]:
 def node_harness() -> list[str]:
     """The Node.js program; its libraries are brought once."""
     folder = HERE / "node"
-    if not (folder / "node_modules" / "@platformatic" / "kafka").exists():
+    libraries = ("@platformatic/kafka", "kafkajs")
+    if not all((folder / "node_modules" / each).exists() for each in libraries):
         prepare(["npm", "ci", "--no-audit", "--no-fund"], folder)
     return ["node", str(folder / "harness.mjs")]
 

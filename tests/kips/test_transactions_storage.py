@@ -12,6 +12,7 @@ import pytest
 from kraft_wire.model import Offset
 from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.storage.cleaning.cleaner import compact
+from kraft_wire.storage.files import replace_file
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.storage.producers.producer_state import ProducerStates
@@ -137,6 +138,29 @@ def test_recovery_of_a_segment_knows_the_transactions_before_it() -> None:
     assert not fs.exists(f"{DIRECTORY}/{base:020}.txnindex"), "the crash comes before it is saved"
     again = open_at(fs, CONFIG, recovery_point=base)
     assert again.aborted_transactions(Offset(0), Offset(9)) == [(7, 0, 1, 2)]
+
+
+@pytest.mark.parametrize("is_clean", [True, False])
+@pytest.mark.parametrize("spoilt", [bytes(33), b"\xa5" * 34, struct.pack(">hqqqq", 0, 7, 0, 1, 2)])
+def test_a_transaction_index_that_cannot_be_right_is_rebuilt(spoilt: bytes, is_clean: bool) -> None:
+    """As in Kafka, the segment is recovered: the index has no checksum, and no other copy."""
+    fs = SimFileSystem()
+    log = open_at(fs, CONFIG)
+    data(log, 7)
+    mark(log, 7, abort=True)
+    log.roll(1)
+    data(log, 7)
+    mark(log, 7, abort=True)
+    log.roll(1)
+    log.flush()
+    log.close()
+    end = log.log_end_offset
+    right = fs.read(f"{DIRECTORY}/{2:020}.txnindex")
+    replace_file(fs, f"{DIRECTORY}/{2:020}.txnindex", spoilt)
+    again = open_at(fs, CONFIG, is_clean=is_clean, recovery_point=end)
+    assert again.aborted_transactions(Offset(0), end) == [(7, 0, 1, 2), (7, 2, 3, 4)]
+    assert fs.read(f"{DIRECTORY}/{2:020}.txnindex") == right
+    check(again)
 
 
 def test_followers_take_what_a_leader_wrote() -> None:

@@ -14,6 +14,7 @@ from kraft_wire.sim.crash.runs import LARGE_SECTOR_BYTES, Pass
 from kraft_wire.sim.crash.scenarios import SCENARIOS, Scenario
 from kraft_wire.sim.crash.states import Limits, many_subsets, plain_subsets
 from kraft_wire.sim.crash.stories import ELECTIONS, QUORUM_SCENARIOS
+from kraft_wire.sim.crash.transactions import TRANSACTION_SCENARIOS
 from kraft_wire.sim.disk.files import Atom, SimFileSystem
 
 FEW = Limits(exhaustive_atoms=4, random_subsets=12, states_max=120)
@@ -21,7 +22,9 @@ FEWER = Limits(exhaustive_atoms=2, random_subsets=2, states_max=60, recovery_eve
 ALONE = QUORUM_SCENARIOS[-1]
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+@pytest.mark.parametrize(
+    "scenario", [*SCENARIOS, *TRANSACTION_SCENARIOS], ids=lambda scenario: scenario.name
+)
 def test_no_crash_state_loses_what_was_acknowledged(scenario: Scenario) -> None:
     report = run_scenario(scenario, FEW)
     assert report.violations == 0, report.examples

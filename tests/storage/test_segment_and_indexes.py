@@ -161,6 +161,24 @@ def test_transaction_index_has_34_byte_entries_and_no_file_while_empty() -> None
     assert fs.read("d/x.txnindex") == b""
 
 
+def test_transaction_index_writes_no_entry_twice() -> None:
+    """What is durable stays so: a crash may tear what is written, and no other file has it."""
+    fs = disk()
+    index = TransactionIndex("d/x.txnindex")
+    index.append(AbortedTransaction(7, Offset(3), Offset(9), Offset(10)))
+    index.save(fs, sync=True)
+    changes = fs.changes_count
+    index.save(fs)
+    again = TransactionIndex("d/x.txnindex")
+    again.load(fs)
+    again.save(fs)
+    assert fs.changes_count == changes
+    again.append(AbortedTransaction(8, Offset(4), Offset(11), Offset(12)))
+    again.save(fs)
+    assert fs.changes_count > changes
+    assert len(fs.read("d/x.txnindex")) == 68
+
+
 @pytest.mark.parametrize(
     "content",
     [

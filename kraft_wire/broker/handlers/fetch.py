@@ -16,7 +16,9 @@ from typing import Final
 
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import PARKED, Parked, RequestContext
+from kraft_wire.broker.fetching.fetch_contexts import FetchContext
 from kraft_wire.broker.fetching.fetch_run import FetchRun
+from kraft_wire.broker.metadata.metadata_cache import no_replica_error
 from kraft_wire.broker.purgatory import DelayedFetch
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import (
@@ -32,6 +34,7 @@ _ISOLATION_LEVELS: Final = (0, 1)
 _RACK_AWARE: Final = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 _CONSUMER: Final = -1
 _UNKNOWN: Final = -1
+_UNKNOWN_PARTITION: Final = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 _NO_RECORDS: Final = b""
 _FIRST_SESSION_VERSION: Final = 7
 _FIRST_TOPIC_ID_VERSION: Final = 13
@@ -49,11 +52,9 @@ def handle(
     UNKNOWN_LEADER_EPOCH, NOT_LEADER_OR_FOLLOWER, UNKNOWN_LEADER_EPOCH (without an epoch
     NOT_LEADER_OR_FOLLOWER) of who is no replica, OFFSET_OUT_OF_RANGE, NOT_LEADER_OR_FOLLOWER of a
     broker that is not registered, or was before. A parked fetch is read again from the top when a
-    partition of it grows. UNKNOWN_SERVER_ERROR is what Kafka answers to an isolation level or a
-    size that does not exist.
+    partition of it grows. UNKNOWN_SERVER_ERROR is what Kafka answers to an isolation level that
+    does not exist, where a partition of the fetch does.
     """
-    if request.isolation_level not in _ISOLATION_LEVELS:
-        return _refused(request, context.api_version)
     replica_id, replica_epoch = _replica(request, context.api_version)
     is_follower = replica_id >= 0
     # Non-obvious 14: below version 7 the defaults of the fields mean "no session".
@@ -66,6 +67,8 @@ def handle(
     )
     if isinstance(begun, ErrorCode):
         return FetchResponse(error_code=begun)
+    if request.isolation_level not in _ISOLATION_LEVELS and _reads_any(broker, begun):
+        return _refused(request, context.api_version)
     run = FetchRun(broker, context, request, begun, replica_id, replica_epoch)
     if broker.settings.replica_selector_class == _RACK_AWARE and not is_follower:
         run.rack = request.rack_id
@@ -82,6 +85,15 @@ def handle(
         DelayedFetch(context.reply_to, deadline_ms, run.run_again, watched, is_follower, count)
     )
     return PARKED
+
+
+def _reads_any(broker: Broker, fetch: FetchContext) -> bool:
+    """Whether a partition of the fetch exists; of one that does not, Kafka reads no level."""
+    return any(
+        wanted.topic is not None
+        and no_replica_error(broker.image, wanted.topic, wanted.partition) is not _UNKNOWN_PARTITION
+        for wanted in fetch.partitions()
+    )
 
 
 def _refused(request: FetchRequest, version: int) -> FetchResponse:

@@ -69,6 +69,8 @@ def handle(
     UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH,
     NOT_LEADER_OR_FOLLOWER, OFFSET_NOT_AVAILABLE (below version 5 LEADER_NOT_AVAILABLE).
     """
+    if request.isolation_level not in _ISOLATION_LEVELS:
+        return _refused(request)
     asked: dict[str, dict[int, ListOffsetsPartition | None]] = {}
     for topic in request.topics:
         for partition in topic.partitions:
@@ -89,6 +91,22 @@ def handle(
     )
 
 
+def _refused(request: ListOffsetsRequest) -> ListOffsetsResponse:
+    """Refuse all that is asked, in its order: what Kafka does not know fails the whole request."""
+    error = ErrorCode.UNKNOWN_SERVER_ERROR
+    topics = [
+        ListOffsetsTopicResponse(
+            name=topic.name,
+            partitions=[
+                ListOffsetsPartitionResponse(partition_index=each.partition_index, error_code=error)
+                for each in topic.partitions
+            ],
+        )
+        for topic in request.topics
+    ]
+    return ListOffsetsResponse(topics=topics)
+
+
 def _answer(
     broker: Broker,
     context: RequestContext,
@@ -100,9 +118,7 @@ def _answer(
     """Answer for one partition; `asked` is None for one that is named twice."""
     found: _Found | None = _NOTHING
     error = ErrorCode.INVALID_REQUEST
-    if request.isolation_level not in _ISOLATION_LEVELS:
-        error = ErrorCode.UNKNOWN_SERVER_ERROR
-    elif asked is not None:
+    if asked is not None:
         partition = broker.partition(topic, index)
         error = _error(broker, context, request, topic, partition, asked)
         if partition is not None and error is ErrorCode.NONE:

@@ -24,7 +24,7 @@ from kraft_wire.broker.metadata.metadata_cache import (
 )
 from kraft_wire.broker.partition import AppendResult, Partition
 from kraft_wire.broker.producing.append_validation import AppendOrigin, AppendRejected
-from kraft_wire.broker.producing.produced_batch import produced_batch
+from kraft_wire.broker.producing.produced_batch import first_corruption, produced_batch
 from kraft_wire.broker.producing.producer_refusals import REFUSALS
 from kraft_wire.broker.purgatory import DelayedOperation
 from kraft_wire.model import Offset, TopicPartition, Uuid
@@ -62,7 +62,8 @@ def handle(
 ) -> ProduceResponse | Withheld:
     """Append each partition's batch and acknowledge as `acks` and the topic demand.
 
-    KIP-98 "Produce". Errors of all partitions: TRANSACTIONAL_ID_AUTHORIZATION_FAILED (no
+    KIP-98 "Produce". Errors of all partitions, first match wins: CORRUPT_MESSAGE (the first batch
+    of a partition has no size or format that exists), TRANSACTIONAL_ID_AUTHORIZATION_FAILED (no
     transactional id), INVALID_PRODUCER_ID_MAPPING (several producers). Errors per partition, first
     match wins: UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER (no replica
     here), those of a malformed batch, those of the verification, INVALID_REQUIRED_ACKS,
@@ -71,6 +72,11 @@ def handle(
     """
     topics = request.topic_data
     if len(topics) != 1 or len(topics[0].partition_data) != 1:
+        corrupt = first_corruption(
+            each.records for topic in topics for each in topic.partition_data
+        )
+        if corrupt is not None:
+            return _refused(request, topics, corrupt.error, corrupt.message)
         topics = _merged(topics)
         if request.transactional_id is None and _has_transactional(topics):
             return _refused(request, topics, _NO_TRANSACTIONAL_ID)
@@ -100,7 +106,7 @@ def _append_all(
             if partition is not None:
                 result = _append(broker, context, request, partition, data, verified)
             else:
-                result = AppendResult(_missing(broker, name, data.index))
+                result = _missing(broker, name, data)
             answer = _answer(data.index, result)
             if result.error is not _NO_ERROR:
                 failed = True
@@ -117,11 +123,14 @@ def _append_all(
     return _park(broker, context, request, response, waiting) if waiting else response
 
 
-def _missing(broker: Broker, name: str | None, index: int) -> ErrorCode:
+def _missing(broker: Broker, name: str | None, data: PartitionProduceData) -> AppendResult:
     """Return what to tell of a partition that is not here; of an unknown id there is no name."""
+    corrupt = first_corruption((data.records,))
+    if corrupt is not None:
+        return AppendResult(corrupt.error, error_message=corrupt.message)
     if name is None:
-        return ErrorCode.UNKNOWN_TOPIC_ID
-    return no_replica_error(broker.image, name, index)
+        return AppendResult(ErrorCode.UNKNOWN_TOPIC_ID)
+    return AppendResult(no_replica_error(broker.image, name, data.index))
 
 
 def _merged(topics: list[TopicProduceData]) -> list[TopicProduceData]:

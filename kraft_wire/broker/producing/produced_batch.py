@@ -4,8 +4,9 @@ KIP-98 (format 2), KIP-110 (zstd from version 7 on). Not here: what the batch sa
 (`append_validation`), and what the request says beside its records (`handlers/produce`).
 """
 
+from collections.abc import Iterable
 from struct import Struct
-from typing import Final
+from typing import Final, TypeAlias
 
 from kraft_wire.broker.producing.append_validation import AppendRejected
 from kraft_wire.model import FileSlice
@@ -17,11 +18,12 @@ from kraft_wire.wire.records.record_batch import (
     HEADER_BYTES,
     LOG_OVERHEAD_BYTES,
     MAGIC,
+    TRANSACTIONAL_BIT,
     RecordBatch,
     peek_header,
 )
 
-__all__ = ["produced_batch"]
+__all__ = ["first_corruption", "produced_batch"]
 
 _FIRST_ZSTD_VERSION: Final = 7
 _ZSTD: Final = Compression.ZSTD
@@ -32,19 +34,17 @@ _LENGTH_MIN: Final = 14
 _MAGIC_AT: Final = 16
 
 
-def produced_batch(
-    records: bytes | bytearray | memoryview | FileSlice | None, version: int
-) -> RecordBatch:
+_Records: TypeAlias = bytes | bytearray | memoryview | FileSlice | None
+
+
+def produced_batch(records: _Records, version: int) -> RecordBatch:
     """Return the batch in the records of a Produce request of a version.
 
     As in Kafka, a batch that is cut counts as none, and so does what follows a whole one. Errors
     (`AppendRejected`), first match wins: INVALID_RECORD for no batch or one of another format,
     CORRUPT_MESSAGE, UNSUPPORTED_COMPRESSION_TYPE, INVALID_RECORD for a second batch.
     """
-    view = records
-    if not isinstance(view, memoryview):
-        assert not isinstance(view, FileSlice), "decoded requests carry bytes"
-        view = memoryview(view or b"")
+    view = records if isinstance(records, memoryview) else _view(records)
     size_bytes = len(view)
     batch = RecordBatch(view) if size_bytes >= HEADER_BYTES else None
     is_all = batch is not None and batch.batch_length + LOG_OVERHEAD_BYTES == size_bytes
@@ -55,6 +55,30 @@ def produced_batch(
     if not is_all and _batch_size(view[len(batch.view) :]) is not None:
         raise AppendRejected(ErrorCode.INVALID_RECORD)
     return batch
+
+
+def first_corruption(of_partitions: Iterable[_Records]) -> AppendRejected | None:
+    """Return why a whole request is CORRUPT_MESSAGE, None where it is not.
+
+    4.3.1 looks for transactional records before anything else (`RequestUtils`), at the first batch
+    of each partition in turn, up to the first that is transactional. A batch whose size or format
+    cannot be fails the request there.
+    """
+    for records in of_partitions:
+        view = _view(records)
+        try:
+            size = _batch_size(view)
+        except AppendRejected as rejected:
+            return rejected
+        is_batch = size is not None and size >= HEADER_BYTES and view[_MAGIC_AT] == MAGIC
+        if is_batch and RecordBatch(view).attributes & TRANSACTIONAL_BIT:
+            return None
+    return None
+
+
+def _view(records: _Records) -> memoryview:
+    assert not isinstance(records, FileSlice), "decoded requests carry bytes"
+    return records if isinstance(records, memoryview) else memoryview(records or b"")
 
 
 def _refuse_codec(codec: int) -> None:

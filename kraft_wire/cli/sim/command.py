@@ -28,8 +28,9 @@ from rich.progress import (
 from rich.table import Table
 
 from kraft_wire.cli.sim.campaign_record import CampaignRecord, OtherCampaign
+from kraft_wire.cli.sim.seeds import CannotRun, check_focus, seed_range
+from kraft_wire.cli.sim.totals import counted, show_totals
 from kraft_wire.cli.system_refusals import system_refusal
-from kraft_wire.node.config.sources import is_number_up_to
 from kraft_wire.sim.judge.invariants import Canary, kinds_of
 from kraft_wire.sim.judge.judge import Signals
 from kraft_wire.sim.judge.model.invariant import EveryStepIsInModel
@@ -48,8 +49,6 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 _VIOLATION: Final = 1
 _COULD_NOT_RUN: Final = 2
-_SEED_MAX: Final = (1 << 63) - 1
-_SEEDS_MAX: Final = 10_000_000
 _LINE_EVERY_S: Final = 60
 """How often progress is told where no terminal shows it."""
 
@@ -70,10 +69,6 @@ class _Campaign:
     jobs: int
     record: Path | None
     focus: str | None
-
-
-class _CannotRun(Exception):
-    """Why the command cannot do its work, as one line."""
 
 
 SeedOption = Annotated[int | None, typer.Option(metavar="N", help="Run one seed.")]
@@ -139,10 +134,10 @@ def sim(
     """Run simulated clusters under faults and check invariants after every event."""
     errors = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
     try:
-        _check_focus(focus, brokers)
+        check_focus(focus, brokers)
         if seeds is not None:
             _check_no_run_of_one(seed, script, trace, html)
-            run, jobs = _range(seeds), jobs or os.cpu_count() or 1
+            run, jobs = seed_range(seeds), jobs or os.cpu_count() or 1
             many = _Campaign(run, events, nodes, brokers, canary, model, jobs, record, focus)
             is_good = _many(many, as_json)
         elif script is not None and script.suffix != ".json":
@@ -151,7 +146,7 @@ def sim(
             plan = _plan(script, seed, nodes, brokers, events, focus)
             kinds = kinds_of(canary=canary, model=model)
             is_good = _one(plan, kinds, trace, html, as_json, focus)
-    except (_CannotRun, OtherCampaign, OSError) as error:
+    except (CannotRun, OtherCampaign, OSError) as error:
         reason = system_refusal(error) if isinstance(error, OSError) else error
         errors.print(f"kraft-wire sim: {reason}", markup=False)
         raise typer.Exit(_COULD_NOT_RUN) from error
@@ -161,25 +156,7 @@ def sim(
 
 def _check_no_run_of_one(*options: int | Path | None) -> None:
     if any(each is not None for each in options):
-        raise _CannotRun("--seeds goes with none of --seed, --script, --trace and --html")
-
-
-def _check_focus(focus: str | None, brokers: int | None) -> None:
-    if focus not in (None, "membership"):
-        raise _CannotRun(f"--focus {focus}: only membership is known")
-    if focus is not None and brokers is not None:
-        raise _CannotRun("--focus goes without --brokers")
-
-
-def _range(text: str) -> range:
-    first, colon, last = text.partition(":")
-    is_range = colon and all(is_number_up_to(each, _SEED_MAX) for each in (first, last))
-    if not is_range or int(first) >= int(last):
-        raise _CannotRun(f"--seeds {text}: two numbers A:B with A < B are wanted")
-    found = range(int(first), int(last))
-    if len(found) > _SEEDS_MAX:
-        raise _CannotRun(f"--seeds {text}: at most {_SEEDS_MAX:,} seeds go into one campaign")
-    return found
+        raise CannotRun("--seeds goes with none of --seed, --script, --trace and --html")
 
 
 def _plan(
@@ -193,20 +170,20 @@ def _plan(
     if script is None:
         return drawn(seed or 0, nodes=nodes, brokers=brokers, events=events, focus=focus)
     if seed is not None:
-        raise _CannotRun("--script has a seed of its own")
+        raise CannotRun("--script has a seed of its own")
     try:
         return plan_from_json(_text_of(script))
     except ValueError as error:
-        raise _CannotRun(f"{script}: {error}") from error
+        raise CannotRun(f"{script}: {error}") from error
     except RecursionError as error:
-        raise _CannotRun(f"{script}: no plan: it is nested too deeply") from error
+        raise CannotRun(f"{script}: no plan: it is nested too deeply") from error
 
 
 def _text_of(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise _CannotRun(f"{path}: not a text file ({error.reason})") from error
+        raise CannotRun(f"{path}: not a text file ({error.reason})") from error
 
 
 # -- one run ---------------------------------------------------------------------------------------
@@ -250,16 +227,12 @@ def _show_run(result: Result) -> None:
     table.add_row("useful events", f"{result.useful_events:,}")
     table.add_row("virtual time", f"{result.virtual_us / 1e6:.3f} s")
     table.add_row("records committed", f"{result.committed:,}")
-    table.add_row("faults", _counted(result.faults))
-    table.add_row("operations", _counted(result.operations))
+    table.add_row("faults", counted(result.faults))
+    table.add_row("operations", counted(result.operations))
     table.add_row("invariants asked", f"{sum(result.looked.values()):,}")
     table.add_row("trace hash", result.trace_hash)
     table.add_row("verdict", "every invariant held" if result.failure is None else "VIOLATION")
     console.print(table)
-
-
-def _counted(counts: dict[str, int]) -> str:
-    return ", ".join(f"{name} {count}" for name, count in sorted(counts.items())) or "none"
 
 
 def _show_failure(plan: Plan, failure: Failure, kinds: _Kinds, focus: str | None) -> None:
@@ -314,7 +287,7 @@ def _many(campaign: _Campaign, as_json: bool) -> bool:
     if as_json:
         print(json.dumps(totals.to_json()))
     else:
-        _show_totals(totals)
+        show_totals(totals)
         if totals.failures:
             seed, failure = min(totals.failures, key=lambda one: (one[1].events, one[0]))
             plan = drawn(
@@ -327,7 +300,7 @@ def _many(campaign: _Campaign, as_json: bool) -> bool:
             kinds = kinds_of(canary=campaign.canary, model=campaign.model)
             _show_failure(plan, failure, kinds, campaign.focus)
     if is_stopped and not totals.failures:
-        raise _CannotRun(f"stopped after {totals.seeds:,} of {len(campaign.seeds):,} seeds")
+        raise CannotRun(f"stopped after {totals.seeds:,} of {len(campaign.seeds):,} seeds")
     return not totals.failures
 
 
@@ -389,40 +362,6 @@ def _progress(what: str, total: int | None) -> Iterator[tuple[Progress, TaskID]]
         yield progress, progress.add_task(what, total=total, note="")
 
 
-def _show_totals(totals: Totals) -> None:
-    console = Console(highlight=False)
-    head = Table("", "", show_header=False, box=None, pad_edge=False)
-    head.add_row("seeds", f"{totals.seeds:,}")
-    head.add_row("events", f"{totals.events:,}")
-    head.add_row("useful events", f"{totals.useful_events:,}")
-    head.add_row("trace hash", totals.trace_hash)
-    head.add_row("events a second and core", f"{totals.events_per_core_second:,.0f}")
-    head.add_row("virtual time", f"{totals.virtual_us / 3.6e9:,.1f} h")
-    head.add_row("records committed", f"{totals.committed:,}")
-    head.add_row("histories explained", f"{totals.registers:,}")
-    head.add_row("operations", _counted(totals.operations))
-    console.print(head)
-    _print_counts(console, "fault", totals.faults)
-    _print_counts(console, "invariant", totals.looked)
-    _print_counts(console, "reached", totals.coverage)
-    if totals.failures:
-        table = Table("seed", "invariant", "events", "what", title="violations")
-        for seed, failure in sorted(totals.failures, key=lambda one: one[0])[:50]:
-            table.add_row(str(seed), failure.invariant, str(failure.events), failure.text[:160])
-        console.print(table)
-    else:
-        console.print("\n0 violations")
-
-
-def _print_counts(console: Console, what: str, counts: dict[str, int]) -> None:
-    table = Table(what, "times", box=None, pad_edge=False, title_justify="left")
-    table.columns[1].justify = "right"
-    for name, count in sorted(counts.items()):
-        table.add_row(name, f"{count:,}")
-    console.print()
-    console.print(table)
-
-
 def _story(path: Path, trace: Path | None, html: Path | None) -> bool:
     """Play a story and print what happened."""
     keeps_trace = trace is not None or html is not None
@@ -432,5 +371,5 @@ def _story(path: Path, trace: Path | None, html: Path | None) -> bool:
         sys.stdout.write(story.text)
         _keep(story.world, story.result(), trace, html)
     except StoryError as error:
-        raise _CannotRun(f"{path}: {error}") from error
+        raise CannotRun(f"{path}: {error}") from error
     return story.is_right

@@ -15,6 +15,7 @@ from kraft_wire.cli.spark.doctor import examine, missing
 from kraft_wire.cli.spark.export import export
 from kraft_wire.cli.spark.ingest import ingest
 from kraft_wire.cli.spark.options import COULD_NOT_RUN, Jars
+from kraft_wire.cli.spark.sim import sim
 from kraft_wire.cli.spark.tables import tables
 
 __all__ = ["app"]
@@ -24,7 +25,7 @@ app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=N
 
 @app.callback()
 def spark() -> None:
-    """Logs, snapshots and topics as tables, on Spark."""
+    """Read logs, snapshots and topics as Spark tables."""
 
 
 @app.command()
@@ -53,3 +54,4 @@ app.command("tables")(tables)
 app.command("audit")(audit)
 app.command("export")(export)
 app.command("ingest")(ingest)
+app.command("sim")(sim)

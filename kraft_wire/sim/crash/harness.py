@@ -7,10 +7,11 @@ that was never written, and must come out the same a second time. A log that is 
 production's `repair`, as an operator would.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from kraft_wire.broker.producing.transaction_marker import TransactionMarker
 from kraft_wire.model import (
     Offset,
     StorageError,
@@ -76,6 +77,8 @@ class Harness:
         self.ledger = LogLedger()
         self.epoch = 0
         self.appended: dict[int, bytes] = {}
+        self._open_values: dict[int, dict[bytes, bytes]] = {}
+        """Values of open transactions, by producer id and key."""
         self.directory = self._open()
 
     def _open(self) -> LogDirectory:
@@ -95,7 +98,14 @@ class Harness:
         self.directory.create_log(PARTITION, TOPIC_ID, self.config, 1)
         self.ledger = replace(self.ledger, exists=True)
 
-    def append(self, sizes: list[int], *, producer_id: int = -1, key: bytes = b"k") -> None:
+    def append(
+        self,
+        sizes: list[int],
+        *,
+        producer_id: int = -1,
+        key: bytes = b"k",
+        is_transactional: bool = False,
+    ) -> None:
         """Append one batch per size, unsynced."""
         for size in sizes:
             offset = self.log.log_end_offset
@@ -107,11 +117,36 @@ class Harness:
                 producer_id=producer_id,
                 producer_epoch=0 if producer_id >= 0 else -1,
                 base_sequence=offset if producer_id >= 0 else -1,
+                is_transactional=is_transactional,
             )
-            readable = dict(self.ledger.readable_by_key)
-            readable[key] = (*readable.get(key, (b"",)), value)
-            self.ledger = replace(self.ledger, readable_by_key=readable)
+            if is_transactional:
+                self._open_values.setdefault(producer_id, {})[key] = value
+            else:
+                self._make_readable({key: value})
             self._append(bytes(data))
+
+    def end(self, producer_id: int, *, commit: bool) -> None:
+        """Append the marker that ends a producer's transaction, unsynced."""
+        values = self._open_values.pop(producer_id, {})
+        if commit:
+            self._make_readable(values)
+        data = TransactionMarker(producer_id, 0, commit, 3).batch(1000 + self.log.log_end_offset)
+        parse_batches(data)[0].assign(self.log.log_end_offset, self.epoch)
+        self._append(bytes(data))
+
+    def write(self, key: bytes, value: bytes | None) -> None:
+        """Append one record, unsynced."""
+        offset = self.log.log_end_offset
+        record = Record(key, value, timestamp=1000 + offset)
+        data = build_batch([record], base_offset=offset, partition_leader_epoch=self.epoch)
+        self._make_readable({key: value or b""})
+        self._append(bytes(data))
+
+    def _make_readable(self, values: Mapping[bytes, bytes]) -> None:
+        readable = dict(self.ledger.readable_by_key)
+        for key, value in values.items():
+            readable[key] = (*readable.get(key, (b"",)), value)
+        self.ledger = replace(self.ledger, readable_by_key=readable)
 
     def _append(self, data: bytes) -> None:
         batches = parse_batches(memoryview(data))
@@ -268,7 +303,7 @@ class LogScenario:
             if data not in ledger.allowed.get(offset, ()) and not self._is_keyed
         ]
         if self._is_keyed:
-            wrong += _judge_keys(found, ledger)
+            wrong += _judge_keys(_committed(log, found), ledger)
         elif log.log_start_offset > ledger.start_offset_max:
             wrong.append(f"the log starts at {log.log_start_offset}")
         else:
@@ -286,10 +321,12 @@ class LogScenario:
             wrong.append(f"acknowledged records are of topic {log.topic_id.hex()}")
         if log.log_start_offset == 0 and not self._is_keyed:
             expected = ProducerStates()
-            for batch, _ in found.values():
-                expected.update(batch)
+            aborted = [expected.update(batch) for batch, _ in found.values()]
             if expected.snapshot() != log.producer_states.snapshot():
                 wrong.append("the producer table is not the log's")
+            indexed = log.aborted_transactions(Offset(0), log.log_end_offset)
+            if indexed != [each for each in aborted if each is not None]:
+                wrong.append("the transaction index is not the log's")
         return wrong
 
 
@@ -309,10 +346,32 @@ def _read_all(log: Log) -> dict[int, tuple[RecordBatch, bytes]]:
     return found
 
 
-def _judge_keys(found: Mapping[int, tuple[RecordBatch, bytes]], ledger: LogLedger) -> list[str]:
+def _committed(log: Log, found: Mapping[int, tuple[RecordBatch, bytes]]) -> list[RecordBatch]:
+    """Return what a read_committed reader keeps, by the log's transaction index and table."""
+    spans = [
+        (each.producer_id, each.first_offset, each.last_offset)
+        for each in log.aborted_transactions(log.log_start_offset, log.log_end_offset)
+    ]
+    spans += [
+        (each.producer_id, each.transaction_first_offset, log.log_end_offset)
+        for each in log.producer_states.active_producers()
+        if each.transaction_first_offset is not None
+    ]
+    return [
+        batch
+        for batch, _ in found.values()
+        if not batch.is_control
+        and not any(
+            producer_id == batch.producer_id and first <= batch.base_offset <= last
+            for producer_id, first, last in spans
+        )
+    ]
+
+
+def _judge_keys(batches: Sequence[RecordBatch], ledger: LogLedger) -> list[str]:
     """Compaction: the newest acknowledged value of each key is what a reader ends up with."""
     latest: dict[bytes, bytes] = {}
-    for batch, _ in found.values():
+    for batch in batches:
         if not batch.crc_is_valid():
             return [f"offset {batch.base_offset} holds garbage"]
         for record in batch.iter_records():
@@ -334,6 +393,7 @@ def _digest(log: Log) -> object:
         contents,
         log.epochs.entries,
         log.producer_states.snapshot(),
+        log.aborted_transactions(log.log_start_offset, log.log_end_offset),
     )
 
 

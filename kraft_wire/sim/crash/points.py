@@ -26,10 +26,11 @@ from kraft_wire.sim.crash.runs import SAFEGUARDS, ScenarioReport, run_scenario
 from kraft_wire.sim.crash.scenarios import SCENARIOS as STORAGE_SCENARIOS
 from kraft_wire.sim.crash.states import Limits
 from kraft_wire.sim.crash.stories import QUORUM_SCENARIOS
+from kraft_wire.sim.crash.transactions import TRANSACTION_SCENARIOS
 
 __all__ = ["SAFEGUARDS", "SCENARIOS", "ScenarioReport", "main", "run_scenario"]
 
-SCENARIOS = [*STORAGE_SCENARIOS, *QUORUM_SCENARIOS]
+SCENARIOS = [*STORAGE_SCENARIOS, *TRANSACTION_SCENARIOS, *QUORUM_SCENARIOS]
 FULL = Limits(exhaustive_atoms=14, random_subsets=12_000, states_max=24_000)
 QUICK = Limits(exhaustive_atoms=8, random_subsets=128, states_max=1_500)
 FULL_QUORUM = Limits(exhaustive_atoms=10, random_subsets=512, states_max=95_000, recovery_every=4)

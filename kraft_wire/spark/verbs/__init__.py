@@ -1,1 +1,1 @@
-"""The verbs of `kraft-wire spark`: audit, export, ingest, tables."""
+"""The verbs of `kraft-wire spark`: audit, export, ingest, sim, tables."""

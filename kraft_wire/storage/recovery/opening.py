@@ -7,6 +7,8 @@ no valid batch follows and nothing that was known to be durable is lost; they ar
 result is flushed. Anything else is damage: `CorruptLog` names file and position, nothing is
 changed, and the log is not served, because cutting there could lose acknowledged records.
 
+A transaction index that cannot be right has its segment verified, and is rebuilt with it.
+
 Order: `open_log`, `finish_swaps`, `_Recovery`.
 """
 
@@ -14,6 +16,7 @@ from collections.abc import Callable, Sequence
 
 from kraft_wire.model import LeaderEpoch, Offset, TopicPartition, Uuid
 from kraft_wire.storage.files import FileSystem
+from kraft_wire.storage.indexes import CorruptIndex, TransactionIndex
 from kraft_wire.storage.leader_epochs import LeaderEpochs
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
@@ -32,6 +35,7 @@ CLEANED_SUFFIX = ".cleaned"
 SWAP_SUFFIX = ".swap"
 DELETED_SUFFIX = ".deleted"
 _TEMPORARY_SUFFIX = ".tmp"
+_TRANSACTION_SUFFIX = ".txnindex"
 _BEGINNING = Offset(0)
 
 
@@ -61,8 +65,9 @@ def open_log(
     fs.make_directory(directory)
     finish_swaps(fs, directory)
     segments = _existing_segments(fs, directory, config, wall_ms)
-    is_new = not segments
-    if is_new:
+    spoilt_from = _first_spoilt(fs, directory)
+    is_clean = is_clean and spoilt_from is None
+    if is_new := not segments:
         segments = [Segment.create(fs, directory, log_start_offset, config, wall_ms)]
     epochs = LeaderEpochs(fs, directory)
     epochs.load()
@@ -72,6 +77,7 @@ def open_log(
         segments,
         epochs,
         recovery_point,
+        recovery_point if spoilt_from is None else min(spoilt_from, recovery_point),
         is_contiguous=not (config.is_compacted or was_compacted),
     )
     end = recovery.clean_end() if is_clean else recovery.verified_end()
@@ -89,15 +95,15 @@ def open_log(
         space or DiskSpace(fs, directory),
         is_synced=is_clean and not is_new,
     )
-    log.recovery_point = end if is_clean else min(recovery_point, end)
-    _bound(log, log_start_offset, end)
+    _bound(log, log_start_offset, end, end if is_clean else min(recovery_point, end))
     if not is_clean:
         log.flush()
     return log
 
 
-def _bound(log: Log, start: Offset, end: Offset) -> None:
+def _bound(log: Log, start: Offset, end: Offset, recovery_point: Offset) -> None:
     """Give an opened log its bounds; one whose checkpoint starts it behind its end begins there."""
+    log.recovery_point = recovery_point
     log.log_end_offset = end
     if start > end:
         log.truncate_fully_and_start_at(start)
@@ -180,6 +186,24 @@ def _existing_segments(
     return [Segment.open_existing(fs, directory, Offset(base), config, wall_ms) for base in known]
 
 
+def _first_spoilt(fs: FileSystem, directory: str) -> Offset | None:
+    """Return the base of the first segment whose transaction index cannot be right.
+
+    It has no checksum, and only the log can rebuild it, with the producers before the segment: the
+    segment is recovered, as in Kafka.
+    """
+    for name in fs.names(directory):
+        if name.endswith(_TRANSACTION_SUFFIX) and _base_offset(name) >= 0:
+            index = TransactionIndex(f"{directory}/{name}")
+            try:
+                index.load(fs)
+            except CorruptIndex:
+                return Offset(_base_offset(name))
+            if index.entries and index.entries[0].last_offset < _base_offset(name):
+                return Offset(_base_offset(name))
+    return None
+
+
 def _read_anew(segments: Sequence[Segment]) -> None:
     """Have verification see what is on the disk, where a failed fsync may have left it.
 
@@ -205,6 +229,7 @@ class _Recovery:
         segments: list[Segment],
         epochs: LeaderEpochs,
         recovery_point: Offset,
+        verified_from: Offset,
         *,
         is_contiguous: bool,
     ) -> None:
@@ -214,6 +239,7 @@ class _Recovery:
         self._segments = segments
         self._epochs = epochs
         self._recovery_point = recovery_point
+        self._verified_from = verified_from
         start = segments[0].base_offset
         self._verifier = LogVerifier(start, epochs, is_contiguous=is_contiguous)
         self._latest_epoch = LeaderEpoch(-1)
@@ -235,7 +261,7 @@ class _Recovery:
         assert self._segments, self._directory
         first = 0
         for index, segment in enumerate(self._segments):
-            if segment.base_offset <= self._recovery_point:
+            if segment.base_offset <= self._verified_from:
                 first = index
         _read_anew(self._segments[first:])
         start = self._segments[first].base_offset

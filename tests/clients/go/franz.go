@@ -30,8 +30,10 @@ func inTime() (context.Context, context.CancelFunc) {
 }
 
 func (f *franz) client(options ...kgo.Opt) (*kgo.Client, error) {
-	return kgo.NewClient(append(options, kgo.SeedBrokers(strings.Split(f.bootstrap, ",")...))...)
+	return kgo.NewClient(append(options, kgo.SeedBrokers(f.seeds()...))...)
 }
+
+func (f *franz) seeds() []string { return strings.Split(f.bootstrap, ",") }
 
 func (f *franz) brokers() ([]string, error) {
 	ctx, cancel := inTime()

@@ -2,7 +2,11 @@
 //
 //	clients CLIENT BOOTSTRAP PREFIX SCENARIO...
 //
-// It prints one JSON line per scenario: {"scenario", "status", "detail", "seconds"}.
+// It prints one JSON line per scenario: {"scenario", "status", "detail", "seconds"}. With
+//
+//	clients CLIENT transactions BOOTSTRAP
+//
+// it does transactions as it is told on standard input.
 package main
 
 import (
@@ -40,6 +44,10 @@ func main() {
 	if len(os.Args) < 4 {
 		fmt.Fprintln(os.Stderr, "usage: clients CLIENT BOOTSTRAP PREFIX SCENARIO...")
 		os.Exit(2)
+	}
+	if os.Args[2] == "transactions" {
+		drive(libraries[os.Args[1]](os.Args[3]))
+		return
 	}
 	client := adapters[os.Args[1]](os.Args[2])
 	out := json.NewEncoder(os.Stdout)

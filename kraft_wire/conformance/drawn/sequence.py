@@ -1,0 +1,108 @@
+"""A case of drawn requests: the same seed sends every broker the same sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from kraft_wire.conformance.case import Case, Listener
+from kraft_wire.conformance.connection import Connection
+from kraft_wire.conformance.drawn import group_requests, record_requests, topic_requests
+from kraft_wire.conformance.drawn.scene import Scene
+from kraft_wire.conformance.profile import Profile
+from kraft_wire.conformance.subject import Subject
+from kraft_wire.conformance.verdict import ConnectionClosed
+from kraft_wire.wire.generated.registry import response_class
+from kraft_wire.wire.message import Message, UnencodableMessage
+
+__all__ = ["drawn_cases", "seed_range"]
+
+Draw = Callable[[Scene, int], Message]
+
+_REQUESTS: Final[Mapping[str, tuple[Draw, int]]] = {
+    "Produce": (record_requests.produce_records, 6),
+    "Fetch": (record_requests.fetch_records, 6),
+    "ListOffsets": (record_requests.list_offsets, 4),
+    "OffsetForLeaderEpoch": (record_requests.offset_for_leader_epoch, 2),
+    "DeleteRecords": (record_requests.delete_records, 1),
+    "DescribeProducers": (record_requests.describe_producers, 1),
+    "InitProducerId": (record_requests.init_producer_id, 1),
+    "OffsetCommit": (group_requests.offset_commit, 4),
+    "OffsetFetch": (group_requests.offset_fetch, 3),
+    "OffsetDelete": (group_requests.offset_delete, 1),
+    "DeleteGroups": (group_requests.delete_groups, 1),
+    "DescribeGroups": (group_requests.describe_groups, 1),
+    "FindCoordinator": (group_requests.find_coordinator, 1),
+    "Heartbeat": (group_requests.heartbeat, 1),
+    "SyncGroup": (group_requests.sync_group, 1),
+    "LeaveGroup": (group_requests.leave_group, 1),
+    "CreateTopics": (topic_requests.create_topics, 3),
+    "DeleteTopics": (topic_requests.delete_topics, 1),
+    "CreatePartitions": (topic_requests.create_partitions, 1),
+    "DescribeConfigs": (topic_requests.describe_configs, 1),
+    "IncrementalAlterConfigs": (topic_requests.incremental_alter_configs, 2),
+    "Metadata": (topic_requests.metadata, 2),
+}
+"""By API: what draws a request, and how often it is drawn beside the others."""
+
+
+def seed_range(text: str) -> range:
+    """Return the seeds of `A:B`, half-open; raises ValueError."""
+    first, _, last = text.partition(":")
+    are_numbers = first.isascii() and first.isdecimal() and last.isascii() and last.isdecimal()
+    if not are_numbers or int(first) >= int(last):
+        raise ValueError(f"--random {text}: give two numbers A:B with A < B")
+    return range(int(first), int(last))
+
+
+def drawn_cases(seeds: Iterable[int], requests: int, profile: Profile) -> list[Case]:
+    """Return a case for each seed."""
+    return [_drawn_case(seed, requests, profile) for seed in seeds]
+
+
+def _drawn_case(seed: int, requests: int, profile: Profile) -> Case:
+    """Return the case `drawn.SEED`: `requests` requests in versions that the profile's release has.
+
+    It passes where the broker answers all of them or closes the connection; what the answers say is
+    for a comparison.
+    """
+
+    def judge(broker: Subject, _version: int) -> None:
+        _send(broker, Scene(broker, seed), requests, profile)
+
+    return Case(
+        name=f"drawn.{seed}",
+        api="ApiVersions",
+        versions=(0, 0),
+        source="two brokers that are sent the same requests",
+        expectation=f"{requests} drawn requests are answered, or the connection is closed",
+        steps="",
+        listener=Listener.BROKER,
+        judge=judge,
+    )
+
+
+def _send(broker: Subject, scene: Scene, requests: int, profile: Profile) -> None:
+    connection = broker.connect()
+    served = profile.versions[Listener.BROKER]
+    apis = [api for api in _REQUESTS if api in served]
+    shares = [_REQUESTS[api][1] for api in apis]
+    for _ in range(requests):
+        (api,) = scene.random.choices(apis, shares)
+        version = scene.random.randint(*served[api])
+        request = _REQUESTS[api][0](scene, version)
+        if not _ask(connection, request, version):
+            connection = broker.connect()
+
+
+def _ask(connection: Connection, request: Message, version: int) -> bool:
+    """Send a request; return False where the broker closed the connection."""
+    try:
+        connection.encoded(request, version)
+    except UnencodableMessage:
+        return True  # nothing that can be said in this version
+    try:
+        connection.ask(request, version, response_class(request.API_KEY))
+    except ConnectionClosed:
+        return False
+    return True

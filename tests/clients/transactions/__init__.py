@@ -1,0 +1,1 @@
+"""Transactions of real clients: drivers in each client's language, scenarios once for all."""

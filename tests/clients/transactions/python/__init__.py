@@ -1,0 +1,1 @@
+"""Drivers of transactions for clients written in Python."""

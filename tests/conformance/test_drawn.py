@@ -1,0 +1,83 @@
+"""Drawn requests: the same for every broker, and answered by ours as by Apache Kafka."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from kraft_wire.conformance.case import Listener
+from kraft_wire.conformance.command import app
+from kraft_wire.conformance.connection import split_address
+from kraft_wire.conformance.differences import differences
+from kraft_wire.conformance.drawn.sequence import drawn_cases, seed_range
+from kraft_wire.conformance.profile import read_profile
+from kraft_wire.conformance.recording import Recording
+from kraft_wire.conformance.run import rows_of, run_rows
+from kraft_wire.conformance.target import learn_target
+from tests.apache.differential.side import Side, make_alike
+from tests.apache.differential.test_differential import SETTINGS
+from tests.apache.node import ApacheNode
+from tests.conformance.recording import PROFILE
+from tests.conformance.test_suite import server
+from tests.server_process import ServerProcess
+
+__all__ = ["server"]
+
+SEEDS = range(40)
+REQUESTS = 120
+
+
+def recorded(address: str, seeds: range, requests: int = REQUESTS) -> Recording:
+    """Send the sequences of the seeds and keep the exchanges."""
+    profile = read_profile(PROFILE)
+    rows = rows_of(drawn_cases(seeds, requests, profile), profile)
+    targets = {Listener.BROKER: learn_target(split_address(address), 10.0)}
+    outcomes = run_rows(rows, targets, parallel=4, keeps_exchanges=True)
+    assert [each.name for each in outcomes if each.verdict != "passed"] == []
+    return Recording.of(outcomes, address, PROFILE)
+
+
+@pytest.fixture
+def ours(tmp_path: Path) -> Iterator[str]:
+    """Our broker with the settings of `apache_node`; its ELR feature sets min.insync.replicas."""
+    with ServerProcess(tmp_path, overrides=SETTINGS) as process:
+        side = Side(process.bootstrap, "drawn")
+        make_alike(side)
+        side.close()
+        yield process.bootstrap
+
+
+def test_same_seed_is_answered_alike_twice_and_reaches_every_api(server: ServerProcess) -> None:
+    first, second = (recorded(server.bootstrap, range(8)) for _ in range(2))
+    assert differences(first, second) == []
+    exchanges = [each for row in first.rows for each in row.exchanges]
+    assert len(exchanges) > 8 * REQUESTS * 0.9
+    assert len({each.api_key for each in exchanges}) == 22
+    assert len({(each.api_key, each.version) for each in exchanges}) > 90
+
+
+@pytest.mark.java
+def test_apache_and_we_answer_drawn_requests_alike(ours: str, apache_node: ApacheNode) -> None:
+    found = differences(recorded(apache_node.bootstrap, SEEDS), recorded(ours, SEEDS))
+    assert [f"{each.path}: {each.left} | {each.right} ({each.rows[0]})" for each in found] == []
+
+
+def test_random_without_another_broker_is_refused() -> None:
+    result = CliRunner().invoke(app, ["--bootstrap-server", "127.0.0.1:1", "--random", "0:1"])
+    assert result.exit_code == 2
+    assert "--random needs --compare A B" in result.output
+
+
+def test_command_compares_two_brokers(server: ServerProcess) -> None:
+    places = [server.bootstrap, server.bootstrap]
+    result = CliRunner().invoke(app, ["--compare", *places, "--random", "3:5", "--requests", "20"])
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize("text", ["", "3", "3:", ":3", "3:3", "4:3", "a:b", "-1:3", "1:2:3"])
+def test_range_that_is_none_is_named(text: str) -> None:
+    with pytest.raises(ValueError, match="give two numbers A:B with A < B"):
+        seed_range(text)

@@ -1,0 +1,1 @@
+"""Histories: what real transactional producers and consumers saw, judged."""

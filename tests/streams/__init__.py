@@ -1,0 +1,1 @@
+"""Kafka Streams, exactly once, on clusters whose brokers are killed, and killed itself."""

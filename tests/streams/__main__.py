@@ -1,0 +1,62 @@
+"""``make streams``: Kafka Streams with exactly_once_v2 under SIGKILL of brokers and of itself.
+
+``python -m tests.streams [--make ours|4.3.1] [--records N] [--brokers N] [--applications N] …``.
+``--make 4.3.1`` is the control: the same on Apache's own cluster. The full size is
+``--records 1000000 --brokers 50 --applications 50``. Exit code 0 means that every count is exact.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.clients.cluster import Cluster
+from tests.mixed.controller import OURS
+from tests.streams.campaign import SETTINGS, Campaign
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m tests.streams", description=__doc__)
+    parser.add_argument("--make", default=OURS, help="ours, or a release of Apache Kafka")
+    parser.add_argument("--records", type=int, default=100_000)
+    parser.add_argument("--brokers", type=int, default=10, help="kills of brokers")
+    parser.add_argument("--applications", type=int, default=10, help="kills of the application")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--session-ms", default="3000", help="of a broker; 4.3.1's default is 9000")
+    return parser.parse_args()
+
+
+def say(line: str) -> None:
+    """Print a line with the time of day."""
+    print(time.strftime("%H:%M:%S ") + line, file=sys.stderr, flush=True)
+
+
+def main() -> int:
+    """Run one campaign."""
+    wanted = arguments()
+    home = Path(tempfile.mkdtemp(prefix="kraft-wire-streams-"))
+    settings = {**SETTINGS, "broker.session.timeout.ms": wanted.session_ms}
+    with Cluster(home, wanted.make, overrides=settings, say=say) as cluster:
+        campaign = Campaign(cluster, home, records=wanted.records, seed=wanted.seed, say=say)
+        outcome = campaign.run(wanted.brokers, wanted.applications)
+    for line in outcome.wrong:
+        print(line)
+    print(
+        f"{wanted.make}: {outcome.records} records, {outcome.broker_kills} kills of brokers and "
+        f"{outcome.application_kills} of the application, {len(outcome.wrong)} counts wrong, "
+        f"{outcome.seconds} s, slowest round {outcome.slowest_round_s} s"
+    )
+    if not outcome.is_green:
+        print(f"kept: {home}", file=sys.stderr)
+        return 1
+    shutil.rmtree(home)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

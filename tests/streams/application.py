@@ -1,0 +1,36 @@
+"""The counting application as a process, which may be killed and started again over its state."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.apache import jars
+from tests.apache.java_process import LEAN_FLAGS, compiled
+from tests.process import Process
+
+__all__ = ["STORE", "Application"]
+
+SOURCES = Path(__file__).parent / "java"
+STORE = "counts"
+HEAP_MB = 192
+
+
+class Application(Process):
+    """`judge.CountingStreams` from a source topic to a target topic."""
+
+    def __init__(
+        self, home: Path, bootstrap: str, name: str, source: str, target: str, replicas: int
+    ) -> None:
+        super().__init__(home / f"{name}.log")
+        state = home / f"{name}-state"
+        self.changelog = f"{name}-{STORE}-changelog"
+        self._arguments = [bootstrap, name, str(state), source, target, str(replicas)]
+
+    def command(self) -> Sequence[str]:
+        path = jars.streams_classpath()
+        classes = compiled((SOURCES,), path, jars.RELEASE)
+        flags = [*LEAN_FLAGS, f"-Xmx{HEAP_MB}m", "-Djudge.level=WARN"]
+        path = os.pathsep.join([str(classes), path])
+        return ["java", *flags, "-cp", path, "judge.CountingStreams", *self._arguments]
