@@ -21,10 +21,10 @@ from rich.progress import (
     TimeRemainingColumn,
     TransferSpeedColumn,
 )
-from rich.table import Table
 from rich.text import Text
 
 from kraft_wire.cli.node_dirs import NodeDirs, paths_of
+from kraft_wire.cli.output import counted, new_table, wide_console
 
 if TYPE_CHECKING:
     from kraft_wire.audit.collector import AuditResult
@@ -194,10 +194,10 @@ def print_json(result: "AuditResult") -> None:
 
 def print_table(result: "AuditResult", output: Path | None = None) -> None:
     """Print the findings and the summary for people."""
-    console = Console(highlight=False, emoji=False)
+    console = wide_console()
     findings = result.findings
     if findings:
-        table = Table("severity", "check", "node", "partition", "offset", "file", "detail")
+        table = new_table("severity", "check", "node", "partition", "offset", "file", "detail")
         for each in findings[:_ROWS_MAX]:
             place = each.file if each.position < 0 else f"{each.file} @{each.position}"
             offset = str(each.offset) if each.offset >= 0 else ""
@@ -208,7 +208,8 @@ def print_table(result: "AuditResult", output: Path | None = None) -> None:
         if len(findings) > _ROWS_MAX:
             console.print(f"… and {len(findings) - _ROWS_MAX} more: --json shows all")
     summary = result.summary()
-    numbers = (f"{summary[name]:,} {name}" for name in ("nodes", "partitions", "batches", "bytes"))
+    nouns = (("node", ""), ("partition", ""), ("batch", "batches"), ("byte", ""))
+    numbers = [counted(summary[many or f"{one}s"], one, many) for one, many in nouns]
     console.print(f"read {', '.join(numbers)}")
     verdict = Text(
         f"{summary['errors']} errors", style="bold red" if summary["errors"] else "green"

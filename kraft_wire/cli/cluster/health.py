@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kraft_wire.cli.bootstrap import addresses_of
+from kraft_wire.cli.output import counted
 from kraft_wire.cli.quorum.admin import EntryPoint, QuorumAdmin, QuorumRefused
 from kraft_wire.cli.quorum.facts import QuorumFacts
 from kraft_wire.cli.topics.partitions import described
@@ -60,11 +61,8 @@ def _quorum(addresses: str) -> Check:
     except (BrokerConnectionError, QuorumRefused, UnencodableMessage) as problem:
         return Check("quorum", False, str(problem))
     late = _behind(facts)
-    count = len(facts.voters)
-    detail = (
-        f"leader {facts.leader_id}, epoch {facts.leader_epoch}, {count} voter"
-        f"{'' if count == 1 else 's'}"
-    )
+    voters = counted(len(facts.voters), "voter")
+    detail = f"leader {facts.leader_id}, epoch {facts.leader_epoch}, {voters}"
     return Check("quorum", not late, "; ".join([detail, *late]))
 
 
@@ -101,5 +99,4 @@ def _partitions(cluster: ClusterClient) -> list[Check]:
 
 def _counted(total: int, what: str, names: list[str]) -> str:
     shown = ", ".join(names[:_NAMES_MAX]) + (", ..." if len(names) > _NAMES_MAX else "")
-    partitions = f"{total} partition{'' if total == 1 else 's'}"
-    return f"{partitions}, {len(names)} {what}" + (f": {shown}" if names else "")
+    return f"{counted(total, 'partition')}, {len(names)} {what}" + (f": {shown}" if names else "")

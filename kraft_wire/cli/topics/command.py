@@ -14,6 +14,7 @@ from kraft_wire.cli.output import (
     WrongInput,
     complain,
     connected,
+    counted,
     new_table,
     print_json,
     print_table,
@@ -179,7 +180,7 @@ def add_partitions_command(
         print_json({"name": name, "partitions_count": partitions, "executed": not dry_run})
     else:
         what = "dry run: would have" if dry_run else "has"
-        print(f"{name}: {what} {partitions} partition{'' if partitions == 1 else 's'}")
+        print(f"{name}: {what} {counted(partitions, 'partition')}")
 
 
 @app.command("alter")
