@@ -152,7 +152,9 @@ def conform(
     if is_comparison:
         rows = [row for row in rows if all(row.case.listener in each for each in brokers)]
     keeps_exchanges = is_comparison or record is not None
-    runs = [_run(rows, each, parallel, keeps_exchanges) for each in brokers]
+    # Coordinators batch the questions of concurrent producers, so drawn ones come one by one.
+    workers = parallel if random is None else 1
+    runs = [_run(rows, each, workers, keeps_exchanges) for each in brokers]
     recordings = [
         Recording.of(each, place, profile) for each, place in zip(runs, places, strict=True)
     ]

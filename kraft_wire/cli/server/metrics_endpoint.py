@@ -15,6 +15,7 @@ from prometheus_client.registry import Collector
 
 from kraft_wire.node.metrics.families import Family
 from kraft_wire.node.metrics.node_metrics import node_metrics
+from kraft_wire.server.clock import wall_ms
 from kraft_wire.server.host import Host
 
 __all__ = ["IdleShare", "serve_metrics"]
@@ -51,7 +52,7 @@ class _HostCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """Read the counters now."""
         host = self._host
-        yield from map(_metric, node_metrics(host.node))
+        yield from map(_metric, node_metrics(host.node, wall_ms()))
         reasons = host.log.rejections
         yield _metric(Family("kraft_wire_rejections", True, "Refused.", "reason", reasons))
         connections = {"": len(host.connections)}
