@@ -145,11 +145,6 @@ class Node:
         return self._quorum.raft
 
     @property
-    def wall_ms(self) -> int:
-        """The wall clock at the newest call; for readers: metrics."""
-        return self._wall_ms
-
-    @property
     def quorum(self) -> QuorumNode:
         """This node's share in the metadata; for readers: metrics."""
         return self._quorum
