@@ -29,7 +29,7 @@ def node_metrics(node: "Node", wall_ms: int) -> Iterator[Family]:
     if node.has_broker:
         yield from _broker_metrics(node.broker)
         yield from replication_metrics(node.broker)
-        yield from transaction_metrics(node.broker, node.wall_ms)
+        yield from transaction_metrics(node.broker, wall_ms)
 
 
 def _broker_metrics(broker: "Broker") -> Iterator[Family]:
