@@ -55,6 +55,7 @@ class Writer:
         if commit:
             self._producer.commit_transaction(SECONDS_MAX)
         else:
+            self._producer.flush(SECONDS_MAX)  # or the records would never be sent
             self._producer.abort_transaction(SECONDS_MAX)
 
 
@@ -123,7 +124,9 @@ def read_rate(bootstrap: str, seconds: float, isolation: str) -> float:
         while time.perf_counter() - begun < seconds:
             left = wanted
             while left:
-                left -= len(consumer.consume(min(left, 5_000), timeout=SECONDS_MAX))
+                found = consumer.consume(min(left, 5_000), timeout=SECONDS_MAX)
+                assert found, f"{left} records are missing"
+                left -= len(found)
             received += wanted
             for number in range(PARTITIONS):
                 consumer.seek(TopicPartition(FILLED, number, 0))
