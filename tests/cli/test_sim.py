@@ -59,6 +59,7 @@ def test_violation_is_shown_shrunk_and_can_be_replayed(
     assert "S00 Canary" in result.output
     (plan,) = tmp_path.glob("*.json")
     assert f"--script {plan.name} --canary" in result.output
+    assert "kraft-wire sim --seed 1 --events 300 --canary" in result.output
     again = RUNNER.invoke(app, ["--script", plan.name, "--canary", "--json"])
     assert again.exit_code == 1
     assert json.loads(again.output)["violations"][0]["invariant"] == "S00 Canary"
@@ -130,7 +131,7 @@ def test_file_that_is_missing_is_named_with_the_reason_alone(tmp_path: Path) -> 
         ("plan.json", b"{}", "no plan: it has no seed"),
         ("plan.json", b"[" * 100_000, "no plan: it is nested too deeply"),
         ("story.txt", b"", "the first command is `cluster`"),
-        ("story.txt", b"> nothing 1\n", "'nothing' is no command"),
+        ("story.txt", b"> nothing 1\n", "unknown command: nothing"),
         ("story.txt", b"> cluster brokers=5\n", "'cluster brokers=5': there is no 'brokers'"),
         (
             "story.txt",

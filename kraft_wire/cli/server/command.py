@@ -40,33 +40,34 @@ from kraft_wire.storage.os_files import OsFileSystem
 if TYPE_CHECKING:
     from kraft_wire.testing.observed_server import ObservedServer
 
-__all__ = ["USAGE", "run_server"]
+__all__ = ["OPTIONS", "USAGE", "run_server"]
 
 USAGE = """\
 Usage: kraft-wire server [OPTIONS] [server.properties]
 
-  Serve one Kafka node. Without a file: one on 127.0.0.1:9092 with its data
-  in ./kraft-wire-data.
+  Run a Kafka node. Without a file it listens on 127.0.0.1:9092 and keeps its
+  data in ./kraft-wire-data.
 
 Options:
   --override KEY=VALUE  Set a key of server.properties; may be repeated.
   --data DIR            Short for log.dirs.
-  --listen HOST:PORT    Listen there in plain text; port 0 takes a free one.
+  --listen HOST:PORT    Listen on this address; port 0: any free port.
   --ready-file PATH     Write JSON with pid, node_id, cluster_id, listeners and
-                        log_dirs there, once ready; remove it when stopped.
+                        log_dirs when ready; remove it when stopped.
 
 Options for tests (docs/TESTING.md, docs/FAULTS.md):
   --ephemeral           Keep all data in memory.
   --faults FILE         Inject the faults of a file of rules (YAML or JSON).
-  --control HOST:PORT   Take rules over HTTP there; port 0 takes a free one.
-  --trace FILE          Append each request with its response as a line of JSON.
+  --control HOST:PORT   Serve the HTTP API for rules; port 0: any free port.
+  --trace FILE          Append each request and response as a JSON line.
 
   --help                Show this message and exit.
 """
 
 _COULD_NOT_RUN = 2
 _FOR_TESTS = {"--faults": "faults_file", "--control": "control", "--trace": "trace_file"}
-_OPTIONS = ("--override", "--data", "--listen", "--ready-file", *_FOR_TESTS)
+_VALUED = ("--override", "--data", "--listen", "--ready-file", *_FOR_TESTS)
+OPTIONS = (*_VALUED, "--ephemeral", "--help")
 
 
 class _UsageError(Exception):
@@ -165,8 +166,8 @@ def _parse(arguments: Sequence[str]) -> _Arguments:
         if name == "--ephemeral" and not equals:
             parsed.is_ephemeral = True
             continue
-        if name not in _OPTIONS:
-            raise _UsageError(f"{unknown_name('option', name, _OPTIONS)} (see --help)")
+        if name not in _VALUED:
+            raise _UsageError(f"{unknown_name('option', name, OPTIONS)} (see --help)")
         if not equals:
             if not rest:
                 raise _UsageError(f"{name} needs a value")
