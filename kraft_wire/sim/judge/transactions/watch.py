@@ -51,6 +51,8 @@ class TransactionWatch:
         """Appended in this event."""
         self._decided: list[tuple[int, int, SeenBatch]] = []
         """Of `__transaction_state` in this event: who committed in which partition, and what."""
+        self._ends: list[tuple[int, str, BatchHead, int]] = []
+        """Committed markers of this event, and the epochs of the data that they end."""
         self._scans: dict[_Key, LogScan] = {}
         """Of what is committed."""
         self._replicas: dict[tuple[int, _Key], LogScan] = {}
@@ -118,6 +120,11 @@ class TransactionWatch:
                     self._judge_marker(watch, batch, head)
                 elif head.is_transactional:
                     self._judge_membership(watch, batch, head)
+        ends, self._ends = self._ends, []
+        for node_id, name, head, epoch in ends:
+            ended = self._verdict_of_marker(head)
+            is_above = ended is None or ended.is_legacy or head.epoch > epoch
+            self.check("T10 EpochsRise", is_above, node_id, name, head, "ends data of", epoch)
         completed, self.ids.completed = self.ids.completed, []
         for verdict in completed:
             self._judge_completed(machine.id, verdict)
@@ -166,9 +173,8 @@ class TransactionWatch:
         is_newer = head.coordinator_epoch >= coordinator_epoch
         self.check("T14 OneCoordinator", is_newer, node_id, *facts, "after", coordinator_epoch)
         self._marked[(truth.topic_id, truth.number), head.producer_id] = self.ids.event + 1
-        verdict = self._verdict_of_marker(head)
-        if own is not None and verdict is not None and not verdict.is_legacy:
-            self.check("T10 EpochsRise", head.epoch > own.epoch, node_id, *facts, own.epoch)
+        if own is not None:
+            self._ends.append((node_id, truth.name, head, own.epoch))
 
     def _judge_completed(self, node_id: int, verdict: TransactionVerdict) -> None:
         """T03: who completes a transaction has a committed marker on every partition of it."""
