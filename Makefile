@@ -134,8 +134,8 @@ model: $(READY)  ## every state of the quorum's model within its bounds, then ra
 mutants: $(READY)  ## deliberate bugs, every one of which some check must find
 	$(BIN)/python -m mutants $(if $(ONLY),--only $(ONLY)) $(ARGS)
 
-mutants-random: $(READY)  ## changes drawn at random, run against what covers them (SEED=S COUNT=N)
-	$(BIN)/python -m mutants.random --seed $(or $(SEED),1) --count $(or $(COUNT),400) $(ARGS)
+mutants-random: $(READY)  ## changes drawn at random, run against what covers them (SEED=S COUNT=N PACKAGES=P)
+	$(BIN)/python -m mutants.random --seed $(or $(SEED),1) --count $(or $(COUNT),400) $(if $(PACKAGES),--packages $(PACKAGES)) $(ARGS)
 
 spark: $(READY)  ## the pipeline on Spark, one shared session; without Java the tests say so
 	$(BIN)/python -m pytest -q tests/spark $(ARGS)

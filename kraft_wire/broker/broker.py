@@ -192,6 +192,11 @@ class Broker:
         return self._now_ms
 
     @property
+    def transactions_in_use(self) -> "TransactionCoordinator | None":
+        """The transaction coordinator, if anybody has needed it yet."""
+        return self._transactions
+
+    @property
     def transaction_verifier(self) -> "TransactionVerifier":
         """What asks transaction coordinators, made for the first transactional producer."""
         if self._transaction_verifier is None:

@@ -22,7 +22,7 @@ from mutants.catalogue import StaleMutant, load_all
 from mutants.random import coverage_map, fork_server, report
 from mutants.random.campaign import Bounds, Campaign, Outcome
 from mutants.random.candidates import Candidate, of_catalogue, of_drawn, source_of
-from mutants.random.drawing import all_mutants, draw, equivalents, package_of
+from mutants.random.drawing import all_mutants, draw, equivalents, is_within, package_of
 
 __all__ = ["main"]
 
@@ -62,7 +62,7 @@ def _options(arguments: Sequence[str] | None) -> Namespace:
     add = parser.add_argument
     add("--seed", type=int, default=1)
     add("--count", type=int, default=100)
-    add("--packages", default="", help="comma-separated; all but sim, which is a judge itself")
+    add("--packages", default="", help="as cli,broker/producing; all but sim, a judge itself")
     add("--judges", default="tests,sim", help="tests, sim or both")
     add("--catalogue", action="store_true", help="the mutants of the catalogue, not random ones")
     add("--only", action="append", default=[], metavar="ID", help="repeatable; prints the change")
@@ -89,7 +89,7 @@ def _chosen(options: Namespace) -> list[Candidate]:
     wanted = {one for each in options.only for one in each.split(",")}
     if options.catalogue:
         found = list(_catalogue())
-        found = [one for one in found if not packages or one.package in packages]
+        found = [one for one in found if all(is_within(path, packages) for path in one.sources)]
     else:
         paths = [one for one in coverage_map.product_files() if package_of(one) != "sim"]
         reasons = equivalents()

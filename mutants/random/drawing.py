@@ -10,14 +10,14 @@ import hashlib
 import math
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from mutants.random.operators import Edit, Source
 from mutants.random.places import Place, fields_beside, places
 
-__all__ = ["Drawn", "all_mutants", "draw", "equivalents", "package_of", "shares"]
+__all__ = ["Drawn", "all_mutants", "draw", "equivalents", "is_within", "package_of", "shares"]
 
 EQUIVALENT = Path(__file__).parent.parent / "equivalent.toml"
 
@@ -65,15 +65,21 @@ def package_of(path: str) -> str:
     return parts[1] if len(parts) > 2 else "model"
 
 
+def is_within(path: str, packages: Collection[str]) -> bool:
+    """Tell whether a file is in one of some packages or modules; without any every file is."""
+    beside = path.removeprefix("kraft_wire/").removesuffix(".py")
+    return not packages or any(f"{beside}/".startswith(f"{one}/") for one in packages)
+
+
 def all_mutants(sources: Mapping[str, str], packages: Iterable[str] = ()) -> list[Drawn]:
     """Return every change of some modules, given by path; of some packages, or of all."""
-    chosen = set(packages)
+    chosen = frozenset(packages)
     parsed = {path: Source(text) for path, text in sources.items()}
     fields = fields_beside(one.tree for one in parsed.values())
     return [
         one
         for path, source in parsed.items()
-        if not chosen or package_of(path) in chosen
+        if is_within(path, chosen)
         for one in _named(path, source, places(source, fields))
     ]
 

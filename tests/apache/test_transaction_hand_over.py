@@ -239,9 +239,11 @@ def write_dropped_markers(node: Node) -> int:
                     producer_epoch=each.producer_epoch,
                     transaction_result=is_commit,
                     topics=[topic],
+                    coordinator_epoch=max(each.latest_coordinator_epoch, 0),
                 )
                 request = WriteTxnMarkersRequest(markers=[marker])
-                client.leader_of(place).send(request, WriteTxnMarkersResponse)
+                answer = client.leader_of(place).send(request, WriteTxnMarkersResponse)
+                assert not answer.markers[0].topics[0].partitions[0].error_code, answer
                 dropped += 1
     return dropped
 

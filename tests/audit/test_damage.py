@@ -19,7 +19,9 @@ from kraft_wire.columnar.arrays import Bools
 from kraft_wire.model import Offset
 from kraft_wire.storage.leader_epochs import LeaderEpochs
 from kraft_wire.storage.os_files import OsFileSystem
+from kraft_wire.wire.records.batch_builder import build_batch
 from kraft_wire.wire.records.memory_records import iter_batches
+from kraft_wire.wire.records.record import Record
 from tests.audit.campaign import Campaign, Verdict
 from tests.audit.clean_set import write_clean_set
 from tests.audit.faults import FAULTS, METADATA, Replicas, damaged, forge_snapshot
@@ -168,3 +170,15 @@ def test_files_under_the_name_of_another_offset_are_one_fault(
     for path in (nodes[0] / "orders-0").glob(f"{base:020d}.*"):
         path.rename(path.with_name(f"{base + shift:020d}{path.suffix}"))
     assert audited(nodes) == [("gap", "1", "orders", 0)]
+
+
+def test_log_whose_policy_was_compact_may_have_gaps(nodes: list[Path]) -> None:
+    """A batch with fewer records than offsets says so, whatever the metadata say by now."""
+    for node in nodes:
+        shutil.rmtree(node / "orders-0")
+        (node / "orders-0").mkdir()
+        records = [Record(None, b"value", offset=offset) for offset in (1, 3)]
+        batch = build_batch(records, partition_leader_epoch=2)
+        last = build_batch([Record(None, b"")], base_offset=400, partition_leader_epoch=2)
+        (node / "orders-0" / f"{0:020d}.log").write_bytes(batch + last)
+    assert audited(nodes) == []

@@ -75,6 +75,13 @@ def test_batches_that_apache_wrote_are_shown_for_people(tmp_path: Path) -> None:
 def test_old_formats_and_odd_timestamps_are_shown_for_people(tmp_path: Path) -> None:
     path = segment(tmp_path, "topic", old_message(0, 1, 0, b"k", b"v", timestamp=-1))
     assert "format 1" in runner.invoke(app, ["--records", str(path)]).output
+    for stamp, shown in (
+        (0, "1970-01-01T00:00:00.000Z"),
+        (1_795_630_001_007, "2026-11-25T18:06:41.007Z"),
+        (1 << 62, f" {1 << 62}"),
+    ):
+        path = segment(tmp_path, "topic", old_message(0, 1, 0, b"k", b"v", timestamp=stamp))
+        assert shown in runner.invoke(app, ["--records", str(path)]).output
 
 
 def test_metadata_log_is_decoded(tmp_path: Path) -> None:

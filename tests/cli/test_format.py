@@ -1,5 +1,6 @@
 """`kraft-wire format` against Apache's own StorageTool: same arguments, same files."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -59,12 +60,13 @@ def ours(path: Path, *arguments: str) -> tuple[int, str]:
     return done.exit_code, done.output
 
 
-def theirs(path: Path, *arguments: str) -> None:
-    """Run Apache's command, which must succeed."""
+def theirs(path: Path, *arguments: str) -> str:
+    """Run Apache's command, which must succeed; return what it says."""
     done = run_java(
         "kafka.tools.StorageTool", ["format", "-t", CLUSTER_ID, "-c", str(path), *arguments]
     )
     assert done.exit_code == 0, done.text
+    return done.stdout
 
 
 def without_times(data: bytes) -> bytes:
@@ -89,57 +91,75 @@ def identity(directory: Path) -> dict[str, str]:
     return dict(line.split("=", 1) for line in lines if not line.startswith("#"))
 
 
-@pytest.mark.java
-@pytest.mark.parametrize(
-    ("quorum", "arguments"),
-    [
-        (STATIC, []),
-        (STATIC, ["--release-version", "4.0"]),
-        (STATIC, ["--release-version", "3.3-IV3"]),
-        (STATIC, ["--add-scram", f"SCRAM-SHA-256=[name=al,password=x,iterations=8192,{SALT}]"]),
-        (STATIC, ["--add-scram", f'SCRAM-SHA-512=[name=al,password="x y",{SALT}]']),
-        (DYNAMIC, ["--no-initial-controllers", "--feature", "kraft.version=1"]),
-        (
-            DYNAMIC,
-            [
-                "--initial-controllers",
-                "1@localhost:9093:ulKdNaW-TEGJrNOp2H6_aQ,2@h:9094:Jyno6mkdTyCZ1tsbAZSXBg",
-            ],
-        ),
-        (DYNAMIC, ["-I", "2@h:9094:Jyno6mkdTyCZ1tsbAZSXBg"]),
-        (f"{STATIC}\n{BROKER}", []),
-        (f"{DYNAMIC}\n{BROKER}", []),
-        (f"{DYNAMIC}\n{BROKER}", ["--no-initial-controllers"]),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "+".join(value[:2]) or "plain",
-)
-def test_directory_holds_what_apaches_tool_writes(
-    tmp_path: Path, quorum: str, arguments: Sequence[str]
-) -> None:
-    our_file = properties(tmp_path / "ours", quorum)
-    their_file = properties(tmp_path / "theirs", quorum)
-    exit_code, said = ours(our_file, *arguments)
-    assert exit_code == 0, said
-    theirs(their_file, *arguments, *WITHOUT)
+FORMATTED: dict[str, tuple[str, list[str]]] = {
+    "static": (STATIC, []),
+    "4.0": (STATIC, ["--release-version", "4.0"]),
+    "3.3-IV3": (STATIC, ["--release-version", "3.3-IV3"]),
+    "SHA-256": (
+        STATIC,
+        ["--add-scram", f"SCRAM-SHA-256=[name=al,password=x,iterations=8192,{SALT}]"],
+    ),
+    "SHA-512": (STATIC, ["--add-scram", f'SCRAM-SHA-512=[name=al,password="x y",{SALT}]']),
+    "kraft.version": (DYNAMIC, ["--no-initial-controllers", "--feature", "kraft.version=1"]),
+    "two voters": (
+        DYNAMIC,
+        [
+            "--initial-controllers",
+            "1@localhost:9093:ulKdNaW-TEGJrNOp2H6_aQ,2@h:9094:Jyno6mkdTyCZ1tsbAZSXBg",
+        ],
+    ),
+    "second of two voters": (
+        f"{DYNAMIC}\nnode.id=2",
+        ["-I", "1@h:9094:Jyno6mkdTyCZ1tsbAZSXBg,2@h:9094:ulKdNaW-TEGJrNOp2H6_aQ"],
+    ),
+    "no voter": (DYNAMIC, ["-I", "2@h:9094:Jyno6mkdTyCZ1tsbAZSXBg"]),
+    "broker of a static quorum": (f"{STATIC}\n{BROKER}", []),
+    "broker": (f"{DYNAMIC}\n{BROKER}", []),
+    "broker without voters": (f"{DYNAMIC}\n{BROKER}", ["--no-initial-controllers"]),
+}
+RECORDED = Path(__file__).parent / "observed" / "formatted.json"
+"""What Apache's tool leaves in these directories and says: python -m tests.cli.record_formatted."""
+
+
+def left_in(directory: Path, said: str, arguments: Sequence[str]) -> dict[str, object]:
+    """All files, without times and ids that are drawn, and the lines about the directories."""
+    found: dict[str, object] = {}
     for name in ("a", "b"):
-        our_files = {path.relative_to(tmp_path / "ours") for path in walk(our_file.parent / name)}
-        their_files = {
-            path.relative_to(tmp_path / "theirs") for path in walk(their_file.parent / name)
-        }
-        assert our_files == their_files
-        for relative in sorted(our_files):
-            mine, other = tmp_path / "ours" / relative, tmp_path / "theirs" / relative
-            if relative.suffix == ".checkpoint":
-                assert without_times(mine.read_bytes()) == without_times(other.read_bytes())
-        our_identity, their_identity = (
-            identity(our_file.parent / name),
-            identity(their_file.parent / name),
-        )
-        if "--initial-controllers" not in arguments:
-            del our_identity["directory.id"], their_identity["directory.id"]
-        elif name == "b":
-            continue
-        assert our_identity == their_identity
+        for path in sorted(walk(directory / name)):
+            relative = str(path.relative_to(directory))
+            if path.suffix == ".checkpoint":
+                found[relative] = without_times(path.read_bytes()).hex()
+            elif path.name == "meta.properties":
+                lines = identity(path.parent)
+                if lines["directory.id"] not in " ".join(arguments):
+                    del lines["directory.id"]
+                found[relative] = lines
+            else:
+                found[relative] = path.read_text()
+    told = [line.replace(f"{directory}/", "") for line in said.splitlines()]
+    return {**found, "said": sorted(line for line in told if line.startswith("Formatting"))}
+
+
+def formatted_by_apache(directory: Path, case: str) -> dict[str, object]:
+    quorum, arguments = FORMATTED[case]
+    file = properties(directory, quorum)
+    return left_in(directory, theirs(file, *arguments, *WITHOUT), arguments)
+
+
+@pytest.mark.parametrize("case", FORMATTED)
+def test_directory_holds_what_apaches_tool_writes(tmp_path: Path, case: str) -> None:
+    quorum, arguments = FORMATTED[case]
+    file = properties(tmp_path / "ours", quorum)
+    exit_code, said = ours(file, *arguments)
+    assert exit_code == 0, said
+    assert left_in(file.parent, said, arguments) == json.loads(RECORDED.read_text())[case]
+
+
+@pytest.mark.java
+@pytest.mark.parametrize("case", FORMATTED)
+def test_apaches_tool_writes_what_is_recorded(tmp_path: Path, case: str) -> None:
+    found = formatted_by_apache(tmp_path / "theirs", case)
+    assert found == json.loads(RECORDED.read_text())[case]
 
 
 def walk(directory: Path) -> list[Path]:

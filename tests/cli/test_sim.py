@@ -59,6 +59,7 @@ def test_violation_is_shown_shrunk_and_can_be_replayed(
     assert "S00 Canary" in result.output
     (plan,) = tmp_path.glob("*.json")
     assert f"--script {plan.name} --canary" in result.output
+    assert "kraft-wire sim --seed 1 --events 300 --canary" in result.output
     again = RUNNER.invoke(app, ["--script", plan.name, "--canary", "--json"])
     assert again.exit_code == 1
     assert json.loads(again.output)["violations"][0]["invariant"] == "S00 Canary"

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from kraft_wire.cli.topics import partitions as topic_partitions
 from kraft_wire.cli.topics.command import app
 from kraft_wire.client import BrokerConnection, BrokerConnectionError, split_address
+from kraft_wire.wire.generated.delete_topics import DeleteTopicsRequest
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.message import Message
 from tests.apache.node import ApacheNode
@@ -147,7 +148,7 @@ def test_topic_has_the_replicas_that_were_named(run: Topics) -> None:
 
 
 def test_refusal_of_the_broker_is_one_line_and_exit_code_1(run: Topics) -> None:
-    assert run("create", "once").exit_code == 0
+    assert run("create", "once").stdout.startswith("once: 1 partition")
     again = run("create", "once")
     assert again.exit_code == 1
     assert again.stderr == (
@@ -160,6 +161,21 @@ def test_refusal_of_the_broker_is_one_line_and_exit_code_1(run: Topics) -> None:
     assert "INVALID_TOPIC_EXCEPTION" in run("create", "a b").stderr
 
 
+@pytest.mark.parametrize("version", [5, 6])
+def test_topics_are_deleted_in_the_last_version_of_names_and_the_first_of_ids(
+    run: Topics, monkeypatch: pytest.MonkeyPatch, version: int
+) -> None:
+    versions = BrokerConnection.version_of
+
+    def older(self: BrokerConnection, request: Message) -> int:
+        return version if isinstance(request, DeleteTopicsRequest) else versions(self, request)
+
+    monkeypatch.setattr(BrokerConnection, "version_of", older)
+    assert run("create", f"named-{version}").exit_code == 0
+    assert run("delete", f"named-{version}").exit_code == 0
+    assert "UNKNOWN_TOPIC_OR_PARTITION" in run("delete", "missing").stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -170,6 +186,7 @@ def test_refusal_of_the_broker_is_one_line_and_exit_code_1(run: Topics) -> None:
         (["create", "a", "-p", "1", "--replicas", "1"], "--replicas says how many"),
         (["reassign", "a"], "nothing to do: give --to or --cancel"),
         (["reassign", "a", "--to", "1,2"], "'1,2' is not of the form 0=4,5,6"),
+        (["reassign", "a", "--to", "0=2147483648"], "'2147483648' is not of the form 4,5,6"),
         (["reassign", "a", "--to", "0="], "'' is not of the form 4,5,6"),
         (["reassign", "a", "--to", "0=1", "--cancel", "0"], "partition 0 is named twice"),
     ],

@@ -105,3 +105,17 @@ def test_a_name_that_no_host_can_have_is_one_clear_line(host: str) -> None:
     with pytest.raises(BrokerConnectionError, match=r"cannot connect to .*:9092'?: ") as refused:
         BrokerConnection(f"{host}:9092")
     assert "\n" not in str(refused.value)
+
+
+def test_small_requests_do_not_wait_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nagle's algorithm is off, as in Kafka's clients."""
+    connect, made = socket.create_connection, []
+
+    def connected(*arguments: object, **options: object) -> socket.socket:
+        made.append(connect(*arguments, **options))  # type: ignore[arg-type]  # passed on
+        return made[-1]
+
+    monkeypatch.setattr(socket, "create_connection", connected)
+    refusal, offer = versions(UNSUPPORTED_VERSION), versions(0, (METADATA, 0, 5))
+    with broker(refusal, offer) as (address, _), BrokerConnection(address):
+        assert made[0].getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

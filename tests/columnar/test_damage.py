@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import struct
+import zlib
 
 import pytest
 from hypothesis import example, given, settings
@@ -21,7 +22,7 @@ from kraft_wire.columnar import (
 from kraft_wire.wire.compression.codecs import Compression
 from kraft_wire.wire.records.batch_builder import build_batch
 from kraft_wire.wire.records.record import Record
-from tests.columnar.by_wire import PLACE, read_by_columns
+from tests.columnar.by_wire import PLACE, assert_read_alike, read_by_columns
 from tests.wire.odd_batches import old_message
 
 BATCHES = [
@@ -116,6 +117,17 @@ def test_old_messages_are_found_again_after_damage() -> None:
         old = [old_message(at, magic, 0, b"key", b"value" * at) for at in range(5)]
         bad = with_bytes(old[1], 8, b"\x7f\0\0\0")
         assert statuses(old[0] + bad + b"".join(old[2:])) == [OK, GARBAGE, OK, OK, OK]
+
+
+def test_old_message_whose_value_reaches_into_the_next_one_says_nothing_of_it() -> None:
+    for magic in (0, 1):
+        short = old_message(0, magic, 0, b"key", b"value")
+        at = len(short) - len(b"value") - 4
+        body = short[16:at] + struct.pack(">i", 30) + b"value"
+        short = short[:12] + struct.pack(">I", zlib.crc32(body)) + body
+        columns = batch_columns(window_of(short + old_message(1, magic, 0, b"k", b"v" * 40)))
+        assert columns.max_timestamp.tolist() == [-1, 77 if magic else -1]
+        assert_read_alike(short + old_message(1, magic, 0, b"k", b"v" * 40))
 
 
 def test_two_damaged_batches_next_to_each_other_are_found() -> None:

@@ -1,5 +1,6 @@
 """Two brokers compared: what they do differently is found, and nothing else is."""
 
+import json
 import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
@@ -68,11 +69,17 @@ def test_recording_has_every_row_of_its_profile() -> None:
     assert recorded == [each.name for each in rows_of(all_cases(), read_profile(PROFILE))]
 
 
-def test_compared_brokers_differ_in_the_field_that_one_changed(server: ServerProcess) -> None:
+def test_compared_brokers_differ_in_the_field_that_one_changed(
+    server: ServerProcess, tmp_path: Path
+) -> None:
     with Relay(server.bootstrap, another_offset) as relay:
         options = ["--compare", server.bootstrap, relay.address, "--only", CASE]
-        done = CliRunner().invoke(app, options)
+        done = CliRunner().invoke(app, [*options, "--json", str(tmp_path / "report")])
+    as_json = json.loads((tmp_path / "report").read_text())
     assert done.exit_code == 1
+    assert (as_json["left"], as_json["right"]) == (server.bootstrap, relay.address)
+    assert [each["left"] for each in as_json["differences"]] == ["passed", "3"]
+    assert [each["right"] for each in as_json["differences"]] == ["failed", "4"]
     assert done.output.splitlines() == [
         f"(verdict)  ({CASE})",
         f"  {server.bootstrap}: passed",

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import pytest
 from typer.testing import CliRunner
 
+from kraft_wire.client import BrokerConnection
 from kraft_wire.conformance.case import all_cases
 from kraft_wire.conformance.command import app
 from kraft_wire.conformance.profile import profile_names, read_profile
@@ -15,6 +16,7 @@ from kraft_wire.conformance.verdict import Outcome, Verdict
 from kraft_wire.wire.generated.create_topics import CreateTopicsResponse
 from kraft_wire.wire.generated.list_offsets import ListOffsetsResponse
 from kraft_wire.wire.generated.messages import MESSAGES
+from kraft_wire.wire.generated.metadata import MetadataRequest, MetadataResponse
 from kraft_wire.wire.header import encode_response_header
 from tests.conformance.broken_broker import Change, Relay
 from tests.conformance.judged_nodes import judged, targets
@@ -123,6 +125,14 @@ def refused_topics(api_key: int, version: int, response: bytes) -> bytes:
     message, _ = CreateTopicsResponse.decode(response, version, head)
     message.topics[0].error_code = 44
     return response[:head] + message.encode(version)
+
+
+def test_topics_of_cases_are_deleted(server: ServerProcess) -> None:
+    done = CliRunner().invoke(app, ["--bootstrap-server", server.bootstrap, "--only", CASE])
+    assert done.exit_code == 0
+    with BrokerConnection(server.bootstrap) as connection:
+        found = connection.send(MetadataRequest(topics=None), MetadataResponse)
+    assert [each.name for each in found.topics if not each.is_internal] == []
 
 
 def test_case_whose_preparation_is_refused_is_not_supported(server: ServerProcess) -> None:

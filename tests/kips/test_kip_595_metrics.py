@@ -169,6 +169,9 @@ def test_share_of_idle_time_is_of_the_last_minute() -> None:
     assert idle.read(110.0, 10.0) == 0.5
     assert idle.read(175.0, 10.0) == 1, "the first ten seconds are long over"
     assert idle.read(185.0, 30.0) == 0, "clocks of work may run ahead"
+    idle = IdleShare(100.0, 5.0)
+    assert idle.read(150.0, 30.0) == 0.5, "the first look counts from the start"
+    assert idle.read(175.0, 55.0) == 0, "what was before the minute's first look is left out"
 
 
 def test_share_of_idle_time_is_shown_in_the_quorums_group(tmp_path: Path) -> None:

@@ -586,6 +586,27 @@ def test_idle_ids_are_forgotten(markers: Markers) -> None:
     assert fresh.id != former
 
 
+def test_an_id_that_changes_is_not_forgotten_meanwhile(markers: Markers) -> None:
+    """TXN-STATE-07: the record of the change is not on the disk yet."""
+    node = Coordinating(
+        transactional_id_expiration_ms="50000",
+        transaction_remove_expired_transaction_cleanup_interval_ms="1000",
+        log_flush_interval_messages="1",
+    )
+    producer = node.producer("tid")
+    producer.init()
+    node.advance(49_000)
+    node.keeps_flushes_back = True
+    request = InitProducerIdRequest(transactional_id="tid", transaction_timeout_ms=TIMEOUT_MS)
+    reply = node.send(request, 5)
+    node.advance(3_000)
+    node.keeps_flushes_back = False
+    node.flush()
+    node.settle()
+    assert reply.error == E.NONE
+    assert node.states("tid") == ["Empty", "Empty"]
+
+
 # -- fencing ---------------------------------------------------------------------------------------
 
 

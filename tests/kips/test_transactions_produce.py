@@ -389,14 +389,12 @@ def test_one_question_for_each_transactional_id_at_a_time(broker: Transactional)
     assert errors_of(repeated) == [E.NONE]
 
 
-def test_partitions_of_others_and_unknown_ones_are_not_asked_about() -> None:
+@pytest.mark.parametrize("order", [(0, 1, 7), (7, 1, 0)])
+def test_partitions_of_others_and_unknown_ones_are_not_asked_about(order: tuple[int, ...]) -> None:
     """TXN-PROD-16: they are refused as in any request."""
     broker = Transactional(partition_image(0), partition_image(1, leader=2, replicas=(2, 1)))
-    sent = broker.send(0, 1, 7)
+    sent = broker.send(*order)
     (question,) = broker.answer()
     assert [each.partitions for each in question.topics] == [[0]]
-    assert errors_of(sent) == [
-        E.NONE,
-        E.NOT_LEADER_OR_FOLLOWER,
-        E.UNKNOWN_TOPIC_OR_PARTITION,
-    ]
+    wanted = {0: E.NONE, 1: E.NOT_LEADER_OR_FOLLOWER, 7: E.UNKNOWN_TOPIC_OR_PARTITION}
+    assert errors_of(sent) == [wanted[number] for number in order]

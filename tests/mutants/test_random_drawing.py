@@ -4,7 +4,7 @@ import pytest
 
 from mutants.random.candidates import source_of
 from mutants.random.coverage_map import product_files
-from mutants.random.drawing import Drawn, all_mutants, draw, equivalents, shares
+from mutants.random.drawing import Drawn, all_mutants, draw, equivalents, is_within, shares
 
 TREE = {
     "kraft_wire/raft/one.py": "def f(a, b):\n    if a < b:\n        a += 1\n    return a\n",
@@ -27,6 +27,14 @@ def test_a_line_is_drawn_once_and_packages_have_their_shares() -> None:
     assert len({(one.path, one.old) for one in drawn}) == len(drawn)
     assert {one.package for one in drawn} == {"raft", "wire"}
     assert {one.package for one in draw(TREE, 1, 6, ["wire"])} == {"wire"}
+
+
+def test_packages_may_be_named_to_the_module() -> None:
+    paths = ["broker/transactions/log.py", "broker/producing.py", "broker/produce.py", "cli/a.py"]
+    chosen = ["broker/transactions", "broker/producing", "cli"]
+    found = [one for one in paths if is_within(f"kraft_wire/{one}", chosen)]
+    assert found == [paths[0], paths[1], paths[3]]
+    assert is_within("kraft_wire/broker/produce.py", [])
 
 
 def test_lines_that_move_change_nothing() -> None:

@@ -2,6 +2,7 @@
 
 from kraft_wire.controller.refusal import BATCH_RECORDS_MAX
 from kraft_wire.metadata.image import NO_LEADER
+from kraft_wire.model import Offset
 from kraft_wire.wire.generated.broker_heartbeat import BrokerHeartbeatRequest
 from kraft_wire.wire.generated.create_topics import CreatableTopic, CreateTopicsRequest
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -49,3 +50,6 @@ def test_broker_of_many_partitions_is_fenced_and_leads_them_all_again() -> None:
     asked(heartbeat)
     assert leaders() == {BROKER}
     assert not node.raft.committed.image.brokers[BROKER].fenced
+    log = node.raft.quorum_log
+    sizes = [len(one.records) for one in log.batches(Offset(0), log.log_end_offset)]
+    assert max(sizes) == BATCH_RECORDS_MAX

@@ -12,6 +12,7 @@ from kraft_wire.node.outputs import Connect, Disconnect, Output
 from kraft_wire.raft.effects import SendRequest
 from kraft_wire.raft.events import RequestFailed, ResponseReceived
 from kraft_wire.raft.voters import Address
+from kraft_wire.settings.broker import BROKER_KEYS
 from kraft_wire.wire.generated.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kraft_wire.wire.generated.begin_quorum_epoch import BeginQuorumEpochRequest
 from kraft_wire.wire.generated.describe_quorum import DescribeQuorumRequest
@@ -312,6 +313,18 @@ def test_a_peer_that_never_answers_a_connection_is_given_up() -> None:
     assert world.channels.tick(500) == [RequestFailed(1)]
     assert world.outputs() == [Disconnect(opened.link_id)]
     assert world.reasons == ["setup_timeout"]
+
+
+def test_limits_of_time_are_those_of_kafkas_raft_client() -> None:
+    """The timeouts of setup and of idle links have no key of the quorum: Kafka's defaults hold."""
+    limits = ChannelLimits()
+    asked = {
+        "controller.quorum.request.timeout.ms": limits.request_timeout_ms,
+        "socket.connection.setup.timeout.ms": limits.setup_timeout_ms,
+        "connections.max.idle.ms": limits.idle_ms,
+        "controller.quorum.retry.backoff.ms": limits.backoff_ms,
+    }
+    assert asked == {name: BROKER_KEYS[name].default for name in asked}
 
 
 def test_an_unreachable_peer_rests_longer_each_time_and_fails_at_once_meanwhile() -> None:

@@ -16,6 +16,7 @@ from kraft_wire.raft.effects import (
     Effect,
     HighWatermarkAdvanced,
     InstallSnapshot,
+    LeaderChanged,
     LeadershipEstablished,
     PersistElectionState,
     Reply,
@@ -428,6 +429,24 @@ class Patience(Judge):
         # One period may pass before the one begins in which nobody is heard.
         bound_ms = majority_ms + 2 * quorum.config.timing.check_quorum_timeout_ms
         check(now_ms <= bound_ms, "L7 StaleLeaderResigns", host.id, at, majority_ms, now_ms)
+
+
+class NamedLeaders(Judge):
+    """S01: a host is told which leader its replica follows, at every start too."""
+
+    def __init__(self) -> None:
+        self.told: dict[tuple[int, int], tuple[int, int]] = {}
+        """By node and incarnation: leader and epoch."""
+
+    def effect(self, host: Host, effect: Effect) -> None:
+        if isinstance(effect, LeaderChanged):
+            self.told[host.id, host.incarnation] = (effect.leader_id, effect.leader_epoch)
+
+    def after(self, host: Host) -> None:
+        if host.replica is not None and isinstance(host.replica.quorum.role, Leader | Follower):
+            quorum, told = host.replica.quorum, self.told.get((host.id, host.incarnation))
+            known = (quorum.leader_id, quorum.epoch)
+            check(told == known, "S01 SingleLeaderPerEpoch told", host.id, told, known)
 
 
 class FetchTimeouts(Judge):

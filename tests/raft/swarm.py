@@ -21,7 +21,7 @@ from kraft_wire.wire.generated.add_raft_voter import AddRaftVoterRequest
 from kraft_wire.wire.generated.add_raft_voter import Listener as AddListener
 from kraft_wire.wire.generated.remove_raft_voter import RemoveRaftVoterRequest
 from tests.raft.cluster import CLUSTER_ID, LISTENER, Cluster, Host, Setup, address_of
-from tests.raft.invariants import Broken, FetchTimeouts, Ledger, Patience
+from tests.raft.invariants import Broken, FetchTimeouts, Ledger, NamedLeaders, Patience
 
 HEALED_MS = 60_000
 
@@ -139,7 +139,8 @@ class Day:
         self.cluster.links.lost, self.cluster.links.doubled = loss, doubled
         self.cluster.links.delay_ms = (1, delay_ms)
         self.ledger = Ledger(self.cluster)
-        self.cluster.judges += [self.ledger, Patience(self.cluster), FetchTimeouts()]
+        judges = [self.ledger, Patience(self.cluster), FetchTimeouts(), NamedLeaders()]
+        self.cluster.judges += judges
         self.random_source = random.Random(f"{seed}/day")
         self.wiped: dict[int, bool] = {}
 

@@ -7,12 +7,13 @@ from collections.abc import Callable
 import pytest
 
 from kraft_wire.raft import leading, polling, replica
+from kraft_wire.raft.effects import LeadershipEnded
 from kraft_wire.raft.events import ResignRequested
 from kraft_wire.raft.quorum import Quorum
 from kraft_wire.raft.roles import Follower, Leader, Resigned, Role
 from kraft_wire.raft.rpc import vote
 from tests.raft.cluster import Cluster, Setup
-from tests.raft.invariants import Broken, Ledger, Patience
+from tests.raft.invariants import Broken, Ledger, NamedLeaders, Patience
 from tests.raft.swarm import Day
 
 Patch = pytest.MonkeyPatch
@@ -46,6 +47,14 @@ def test_leader_that_resigns_is_no_violation() -> None:
     first = cluster.leader()
     cut_off_leader(cluster)
     assert cluster.leader() is not first
+
+
+def test_leader_that_the_host_is_not_told_is_seen(monkeypatch: Patch) -> None:
+    cluster = settled(1, 2, 3)
+    cluster.judges.append(NamedLeaders())
+    monkeypatch.setattr("kraft_wire.raft.quorum.LeaderChanged", lambda *_: LeadershipEnded(0))
+    with pytest.raises(Broken, match="S01 SingleLeaderPerEpoch told"):
+        cut_off_leader(cluster)
 
 
 def test_sole_voter_that_resigns_is_seen(monkeypatch: Patch) -> None:

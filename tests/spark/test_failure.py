@@ -11,6 +11,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from kraft_wire.spark import PipelineError, translated
+from kraft_wire.spark.failure import line_of
 from tests.spark.log_directories import WrittenLogs
 
 if TYPE_CHECKING:
@@ -86,6 +87,11 @@ def test_other_failures_become_one_line_too() -> None:
     trace = "Job aborted due to stage failure\n\tat org.apache.Foo\nTraceback (most recent"
     with pytest.raises(PipelineError, match=r"^Job aborted due to stage failure$"), translated():
         raise PySparkException(trace)
+
+
+def test_trace_without_a_line_of_its_own_is_its_first_line() -> None:
+    assert line_of(" \n\tat org.apache.Foo\n\tat org.apache.Bar") == "at org.apache.Foo"
+    assert line_of(" \n") == "Spark failed without a word"
 
 
 def test_gateways_own_line_is_not_what_went_wrong() -> None:

@@ -38,3 +38,13 @@ def test_stretches_are_the_files_end_to_end(
             assert [one.is_file_end for one in found[:-1]] == [False] * (len(found) - 1)
             assert all(one.is_file_end for one in found[-1:])
         assert by_segment == {}
+
+
+def test_segments_behind_the_first_are_cut_as_small_too(written: WrittenLogs) -> None:
+    fs, size_bytes = OsFileSystem(), 3_000
+    given = {"path": str(written.path), "maxPartitionBytes": str(size_bytes)}
+    options = parse_log_options({**given, "openCostInBytes": "1"})
+    pairs = [(one.files, OffsetRange(0, None)) for one in list_replicas(fs, options)]
+    tasks = plan_log_parts(fs, pairs, options, 2)
+    stretches = [one for task in tasks for part in task for one in part.stretches]
+    assert max(one.size_bytes for one in stretches) < 3 * size_bytes

@@ -168,6 +168,7 @@ def test_elections_name_old_and_new_leader_and_the_unclean_one(node: Path) -> No
         ("orders", 1, 1, -1, False),
         ("orders", 1, -1, 3, True),
     ]
+    assert rows[0]["offset"] == 0
 
 
 def test_time_is_an_end_like_an_offset(node: Path) -> None:

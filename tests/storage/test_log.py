@@ -116,6 +116,10 @@ def test_jitter_rolls_segments_early_each_at_its_own_time() -> None:
     assert min(lengths) > 40
     assert max(lengths) <= 101
     assert len(set(lengths)) > 5
+    log = open_at(SimFileSystem(), LogConfig(segment_ms=100, segment_jitter_ms=1 << 40))
+    for time_ms in range(300):
+        append(log, batch_bytes(log.log_end_offset, timestamp=time_ms))
+    assert len(log.segments) < 30, "no jitter is longer than a segment lasts"
 
 
 def test_segment_without_timestamps_rolls_by_the_wall_clock() -> None:
@@ -139,8 +143,13 @@ def test_segment_rolls_when_its_index_is_full_and_before_offsets_overflow() -> N
         assert {len(fs.read(f"{DIRECTORY}/{name}")) for name in sealed} == {12 * room - 12}
     log = open_at(SimFileSystem())
     fill(log, 1)
-    append(log, batch_bytes((1 << 31) + 5))
+    append(log, batch_bytes((1 << 31) + 5, timestamp=1000))
     assert [segment.base_offset for segment in log.segments] == [0, (1 << 31) + 5]
+    append(log, batch_bytes((1 << 31) + 6, timestamp=1000))
+    append(log, batch_bytes((1 << 32) + 4, timestamp=1000))
+    assert len(log.segments) == 2, "the last offset that four bytes say from there"
+    append(log, batch_bytes((1 << 32) + 5, timestamp=1000))
+    assert log.segments[-1].base_offset == (1 << 32) + 5
 
 
 def test_rolling_an_empty_log_in_place_does_nothing() -> None:

@@ -1,8 +1,18 @@
 """A topic's settings as text, read as Kafka's ConfigDef reads them."""
 
+from dataclasses import Field, fields
+
 import pytest
 
+from kraft_wire.settings.topic import TOPIC_KEYS
 from kraft_wire.storage.log_config import LogConfig
+
+
+@pytest.mark.parametrize("setting", [each for each in fields(LogConfig) if each.name != "texts"])
+def test_default_is_that_of_the_key(setting: Field[object]) -> None:
+    """The table of keys is compared with Apache's own."""
+    default = TOPIC_KEYS[setting.name.replace("_", ".")].default
+    assert setting.default == (tuple(default) if isinstance(default, list) else default)
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,7 @@ def test_equal_partitions_of_another_topic_stay() -> None:
 
 def test_session_that_names_nothing_is_hit_by_its_response() -> None:
     faults = rules()
-    rule = faults.inject_error("OFFSET_OUT_OF_RANGE", api="Fetch", topic="orders")
+    rule = faults.inject_error("OFFSET_OUT_OF_RANGE", api="Fetch", topic="orders", when=times(1))
     request = frame(FetchRequest(session_id=9, session_epoch=4), 12)
     treatment = faults.rules.on_request(1, request)
     assert treatment is not None
@@ -146,6 +146,11 @@ def test_session_that_names_nothing_is_hit_by_its_response() -> None:
     assert hit.responses[0].partitions[0].error_code == 1
     assert bytes(hit.responses[0].partitions[0].records) == b""
     assert rule.fired == 1
+
+
+def test_rule_about_an_api_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(ValueError, match="there is no API 'Fetched'"):
+        rules().disconnect(api="Fetched")
 
 
 def test_frame_that_no_rule_is_about_has_no_treatment() -> None:

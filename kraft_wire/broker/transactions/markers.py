@@ -154,6 +154,11 @@ class MarkerSender:
         destinations = self._destinations.values()
         return bool(self._resting) or any(each.queue or each.in_flight for each in destinations)
 
+    @property
+    def resting_count(self) -> int:
+        """Markers that wait for a leader, or for the end of a pause."""
+        return len(self._resting)
+
     def send(self, markers: TransactionMarkers, at: ClockReading) -> None:
         """Send the markers of a transaction; without partitions it is complete at once."""
         for partition in list(markers.unmarked):

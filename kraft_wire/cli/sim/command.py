@@ -82,7 +82,9 @@ BrokersOption = Annotated[
 ]
 FocusOption = Annotated[
     str | None,
-    typer.Option(metavar="membership", help="Concentrate on voter set changes."),
+    typer.Option(
+        metavar="membership|transactions", help="Concentrate on voter set changes or transactions."
+    ),
 ]
 EventsOption = Annotated[
     int, typer.Option(min=1, metavar="N", help="Number of events under faults per seed.")

@@ -10,6 +10,7 @@ from kraft_wire.node.metrics.families import Family
 from kraft_wire.node.metrics.metadata_metrics import metadata_metrics
 from kraft_wire.node.metrics.quorum_metrics import quorum_metrics
 from kraft_wire.node.metrics.replication_metrics import replication_metrics
+from kraft_wire.node.metrics.transaction_metrics import transaction_metrics
 from kraft_wire.node.requests.decoding import api_name
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def node_metrics(node: "Node", wall_ms: int) -> Iterator[Family]:
     if node.has_broker:
         yield from _broker_metrics(node.broker)
         yield from replication_metrics(node.broker)
+        yield from transaction_metrics(node.broker, wall_ms)
 
 
 def _broker_metrics(broker: "Broker") -> Iterator[Family]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -24,14 +24,21 @@ pytestmark = pytest.mark.java
 ATTEMPTS = 300
 
 
-@pytest.fixture
-def apache(apache_node: ApacheNode) -> Iterator[SocketDoor]:
-    with closing(SocketDoor(apache_node.bootstrap)) as door:
+@contextmanager
+def coordinating(bootstrap: str) -> Iterator[SocketDoor]:
+    """A door to a broker of Apache's whose coordinator serves, and the topic of the stories."""
+    with closing(SocketDoor(bootstrap)) as door:
         topic = CreatableTopic(name=TOPIC, num_partitions=4, replication_factor=1)
         created = door.send(CreateTopicsRequest(topics=[topic], timeout_ms=10_000), 7).response
         assert created.topics[0].error_code in (E.NONE, E.TOPIC_ALREADY_EXISTS)
         until(lambda: find_coordinator(door, "any").error_code == E.NONE)  # type: ignore[arg-type]  # sends alike
         until(lambda: Producer(door, "warm").init() == E.NONE)  # type: ignore[arg-type]  # as above
+        yield door
+
+
+@pytest.fixture
+def apache(apache_node: ApacheNode) -> Iterator[SocketDoor]:
+    with coordinating(apache_node.bootstrap) as door:
         yield door
 
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kraft_wire.broker.transactions.id_pattern import id_matcher
 
 PLACES = ("|", "^", "$", "")
 PIECES = ("a", "b", ".", "[ab]", "[^a]", "(a|b)", "(?:ab)", r"\d", r"\W", "[a-c-]", *PLACES)
-SIGNS = ("", "", "", "*", "+", "?", "{2}", "{1,2}", "{0,}", "*?")
+SIGNS = ("", "", "", "*", "+", "?", "{2}", "{1,2}", "{0,}", "{3,3}", "*?")
 TEXTS = st.text(alphabet="abc1-\n", max_size=6)
 
 
+@example([("a", "{2}")], "aaa")
+@example([("a", "{2}")], "aa")
+@example([("a", "{2}")], "a")
 @given(st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from(SIGNS)), max_size=6), TEXTS)
 def test_matches_are_those_of_python(pieces: list[tuple[str, str]], text: str) -> None:
     pattern = "".join(piece if piece in PLACES else piece + sign for piece, sign in pieces)
@@ -30,7 +33,23 @@ def test_matches_are_those_of_python(pieces: list[tuple[str, str]], text: str) -
 @pytest.mark.parametrize(
     "pattern",
     [
-        *("(", ")", "a)", "[", "[]", "a{", "a{2,1}", "a{1001}", "a{,2}", "*", "a**", "[b-a]"),
+        *(
+            "(",
+            ")",
+            "a)",
+            "[",
+            "[]",
+            "a{",
+            "a{2,1}",
+            "a{1001}",
+            "a{,2}",
+            "a{x}",
+            "a{1,x}",
+            "a{²}",
+            "*",
+            "a**",
+            "[b-a]",
+        ),
         *("(?i)a", "(?=a)", "\\", r"\1", r"\p{L}", "((a{100}){100}){100}", "(" * 60 + ")" * 60),
     ],
 )
