@@ -114,7 +114,7 @@ class InProcessNode:
                     replies.append(output)
                 elif isinstance(output, FlushLogs):
                     assert output.run() is None, output
-                    node.flushed(output.flush_id, self._now_ms)
+                    node.flushed(output.flush_id, self._now_ms, WALL_MS)
         return replies
 
 

@@ -74,7 +74,16 @@ class RawProducer:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections; what is open stays open."""
         self._client.close()
+
+    def move_to(self, bootstrap: str) -> None:
+        """Go on at another address, with the ids and sequences that it has."""
+        self._client.close()
+        self._client = ClusterClient(ClusterSettings((bootstrap,)))
 
     def init(self, timeout_ms: int = 60_000) -> RawProducer:
         """Take a producer id and an epoch."""

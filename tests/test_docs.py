@@ -6,6 +6,7 @@ import re
 import tomllib
 from dataclasses import fields
 from fnmatch import fnmatch
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +15,7 @@ from kraft_wire.apis.registry import served
 from kraft_wire.broker.settings import BrokerSettings, field_key
 from kraft_wire.settings.broker import BROKER_KEYS, DYNAMIC_BROKER_KEYS
 from kraft_wire.settings.topic import TOPIC_KEYS
-from tests import handler_heads
+from tests import handler_heads, references
 from tests.kips import traceability
 from tests.kips.traceability import Kip
 from tests.tidiness import CHECKOUT, Module
@@ -132,6 +133,20 @@ def test_non_obvious_entries_are_cited_where_the_code_depends_on_them() -> None:
         for number in re.findall(r"Non-obvious (\d+): \w", source.read_text())
     }
     assert cited == set(numbers)
+
+
+@pytest.mark.parametrize("path", references.PAGES, ids=lambda path: path.name)
+def test_reference_page_is_what_the_code_makes(path: Path) -> None:
+    written = path.read_text(encoding="utf-8")
+    assert written == references.PAGES[path](), "run python -m tests.references --write"
+
+
+def test_index_of_the_documents_names_every_page() -> None:
+    docs = CHECKOUT / "docs"
+    text = (docs / "README.md").read_text(encoding="utf-8")
+    pages = [*docs.glob("*.md"), *docs.glob("walkthroughs/*.md")]
+    names = [str(page.relative_to(docs)) for page in pages if page.name != "README.md"]
+    assert [name for name in sorted(names) if f"({name})" not in text] == []
 
 
 def test_contributing_names_every_verb_of_the_makefile() -> None:

@@ -21,6 +21,10 @@ DOORS = {
 }
 """What these modules import, and nobody else beside them may."""
 
+SINGLE_MODULES = (
+    *("kraft_wire/model.py", "kraft_wire/frozen.py", "kraft_wire/extras.py"),
+    "codegen/__init__.py",
+)
 PLANTED = {
     "layers": ("kraft_wire/wire/planted.py", "import kraft_wire.broker\n"),
     "layers, between siblings": ("kraft_wire/broker/planted.py", "import kraft_wire.storage\n"),
@@ -64,7 +68,7 @@ def skeleton(tmp_path: Path) -> Path:
         copy = tmp_path / real.relative_to(CHECKOUT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.touch()
-    for module in ("kraft_wire/model.py", "kraft_wire/frozen.py", "codegen/__init__.py"):
+    for module in SINGLE_MODULES:
         (tmp_path / module).parent.mkdir(exist_ok=True)
         (tmp_path / module).touch()
     for door, source in DOORS.items():

@@ -15,6 +15,7 @@ BYTES_MAX = 150_000
 OF_PROCESSES = {
     "a-broker-dies": ("Delivery failed", ["kcat", "slow", "alone"]),
     "a-reassignment": ("INVALID_REPLICA_ASSIGNMENT", ["kcat", "slow", "alone"]),
+    "a-torn-transaction": ("3 half", ["kcat", "client", "slow", "alone"]),
     "joining-apache": ("UNSUPPORTED_VERSION", ["kcat", "java", "slow", "alone"]),
 }
 """Pages that run a cluster: how they fail first, and the marks that they need."""

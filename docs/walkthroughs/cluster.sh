@@ -37,3 +37,31 @@ produce() {  # produce TOPIC: lines in, acknowledged by all that are in sync
 }
 
 consume() { kcat -C -b "$(servers)" -t "$1" -o beginning -e -q; }  # consume TOPIC: all of it
+
+in_transaction() {  # in_transaction ID LINE...: key:value lines in one transaction, which is committed
+  printf '%s\n' "${@:2}" | kcat -P -b "$(servers)" -t t -K: -X transactional.id="$1" 2>/dev/null
+}
+
+begin_transaction() {  # begin_transaction ID LINE...: the same, by a process that never commits
+  python - "$(servers)" "$@" >/dev/null 2>&1 <<'END' &
+import sys, time
+from confluent_kafka import Producer
+servers, name, *lines = sys.argv[1:]
+producer = Producer({"bootstrap.servers": servers, "transactional.id": name, "transaction.timeout.ms": 30_000})
+producer.init_transactions()
+producer.begin_transaction()
+for line in lines:
+    key, value = line.split(":")
+    producer.produce("t", value, key)
+producer.flush()
+time.sleep(200)
+END
+  echo $! >transaction.pid
+  disown
+}
+
+uncommitted() {  # uncommitted TOPIC: all of it, as a reader who asks for everything
+  kcat -C -b "$(servers)" -t "$1" -o beginning -e -q -X isolation.level=read_uncommitted
+}
+
+transactions() { kraft-wire transactions "$@" --bootstrap-server "$(servers | cut -d, -f1)"; }

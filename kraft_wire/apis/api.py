@@ -53,8 +53,6 @@ class Api(NamedTuple):
     """Who answers it on a controller's listener, where that is another one than `owner`."""
     is_forwardable: bool
     """Whether a broker may put it into an Envelope (KIP-590)."""
-    sets_timers: bool
-    """Whether a request may bring the node's next deadline nearer other than by parking."""
     advertised_min: int
     """Lowest version in ApiVersions on a broker's listener; refused below `versions`."""
     needs: tuple[Need, ...]

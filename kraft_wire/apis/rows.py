@@ -46,7 +46,6 @@ def _row(
     on_controllers: Owner | None = None,
     controller_needs: tuple[Need, ...] | None = None,
     forwardable: bool = False,
-    sets_timers: bool = True,
     advertised_min: int | None = None,
 ) -> Api:
     """Add what the schemas say of a request."""
@@ -62,7 +61,6 @@ def _row(
         owner,
         on_controllers,
         forwardable,
-        sets_timers,
         lowest if advertised_min is None else advertised_min,
         needs,
         controller_needs,
@@ -75,7 +73,6 @@ ROWS: Final[tuple[Api, ...]] = (
         _BROKER,
         need(_WRITE, _TRANSACTIONAL_ID, "transactional batches"),
         need(_WRITE, _TOPIC),
-        sets_timers=False,
         advertised_min=0,  # librdkafka up to 2.0 drops compression otherwise (KAFKA-18659)
     ),
     _row(
@@ -85,16 +82,14 @@ ROWS: Final[tuple[Api, ...]] = (
         need(_CLUSTER_ACTION, _CLUSTER, "a replica"),
         on_controllers=_RAFT,
         controller_needs=(_ACT,),
-        sets_timers=False,
     ),
-    _row("ListOffsets", _BROKER, _DESCRIBE_TOPIC, sets_timers=False),
+    _row("ListOffsets", _BROKER, _DESCRIBE_TOPIC),
     _row(
         "Metadata",
         _BROKER,
         _DESCRIBE_TOPIC,
         any_of((_CREATE, _CLUSTER), (_CREATE, _TOPIC), when="topics to be created"),
         _CLUSTER_OPERATIONS,
-        sets_timers=False,
     ),
     _row("OffsetCommit", _BROKER, _READ_GROUP, _READ_TOPIC),
     _row("OffsetFetch", _BROKER, _DESCRIBE_GROUP, _DESCRIBE_TOPIC),
@@ -112,7 +107,7 @@ ROWS: Final[tuple[Api, ...]] = (
     _row("DescribeGroups", _BROKER, _DESCRIBE_GROUP),
     _row("ListGroups", _BROKER, any_of((_DESCRIBE, _CLUSTER), (_DESCRIBE, _GROUP))),
     _row("SaslHandshake", None),
-    _row("ApiVersions", _BROKER, on_controllers=_NODE, sets_timers=False),
+    _row("ApiVersions", _BROKER, on_controllers=_NODE),
     _row(
         "CreateTopics",
         _CONTROLLER,

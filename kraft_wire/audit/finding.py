@@ -21,6 +21,8 @@ CHECKS: Final = (
     "snapshot",
     "index",
     "producer",
+    "marker",
+    "hanging",
 )
 """Every proposition that an audit decides."""
 

@@ -41,7 +41,10 @@ class Batches:
     producer_id: Int64s
     producer_epoch: Int64s
     base_sequence: Int64s
+    is_transactional: Bools
     is_control: Bools
+    control_type: Int64s
+    """Of markers and other control batches; -1 in what comes from a table, which does not tell."""
     status: Int64s
     """One `Status` a row."""
 
@@ -102,6 +105,11 @@ def batches_of(table: pa.Table) -> Batches:
         values: Int64s = column.to_numpy(zero_copy_only=False)
         return values
 
+    def flags(name: str) -> Bools:
+        column = table[name].fill_null(False).combine_chunks()
+        values: Bools = column.to_numpy(zero_copy_only=False).astype(np.bool_)
+        return values
+
     names = table["segment"].to_pylist()
     return Batches(
         segment=np.array([int(name.removesuffix(_LOG_SUFFIX)) for name in names], np.int64),
@@ -117,11 +125,9 @@ def batches_of(table: pa.Table) -> Batches:
         producer_id=numbers("producerId"),
         producer_epoch=numbers("producerEpoch"),
         base_sequence=numbers("baseSequence"),
-        is_control=table["isControl"]
-        .fill_null(False)
-        .combine_chunks()
-        .to_numpy(zero_copy_only=False)
-        .astype(np.bool_),
+        is_transactional=flags("isTransactional"),
+        is_control=flags("isControl"),
+        control_type=np.full(len(names), _UNKNOWN, np.int64),
         status=np.array([_STATUS[name] for name in table["status"].to_pylist()], np.int64),
     )
 
@@ -146,7 +152,9 @@ def batches_of_columns(columns: BatchColumns, segment: int) -> Batches:
         producer_id=known(columns.producer_id),
         producer_epoch=known(columns.producer_epoch),
         base_sequence=known(columns.base_sequence),
+        is_transactional=columns.is_transactional & columns.is_batch,
         is_control=columns.is_control & columns.is_batch,
+        control_type=columns.control_type,
         status=columns.status,
     )
 
@@ -161,5 +169,6 @@ def joined_batches(parts: Sequence[Batches]) -> Batches:
     if not parts:
         return batches_of(BATCHES.empty_table())
     columns = {each.name: joined(each.name) for each in fields(Batches)}
+    is_transactional: Bools = columns.pop("is_transactional").astype(np.bool_)
     is_control: Bools = columns.pop("is_control").astype(np.bool_)
-    return Batches(**columns, is_control=is_control)
+    return Batches(**columns, is_transactional=is_transactional, is_control=is_control)

@@ -129,7 +129,7 @@ class Broker:
         self._transactions: TransactionCoordinator | None = None
         self._transaction_verifier: TransactionVerifier | None = None
         self._now_ms = 0
-        self._awaited: dict[str, Callable[[Message], None]] = {}
+        self._awaited: dict[str, Callable[[Message, int], None]] = {}
         self._asked = 0
         self._unopened: dict[TopicPartition, StorageError] = {}
         """Partitions without a log, because the disk refused one or what it holds is damaged."""
@@ -192,6 +192,11 @@ class Broker:
         return self._now_ms
 
     @property
+    def transactions_in_use(self) -> "TransactionCoordinator | None":
+        """The transaction coordinator, if anybody has needed it yet."""
+        return self._transactions
+
+    @property
     def transaction_verifier(self) -> "TransactionVerifier":
         """What asks transaction coordinators, made for the first transactional producer."""
         if self._transaction_verifier is None:
@@ -226,18 +231,18 @@ class Broker:
         """Answer a parked request, or say that it gets no answer."""
         self.completions.append((reply_to, response))
 
-    def ask_controller(self, request: Message, answered: Callable[[Message], None]) -> None:
-        """Send a request of the broker's own; `answered` may run before this returns, or never."""
+    def ask_controller(self, request: Message, answered: Callable[[Message, int], None]) -> None:
+        """Send a request of the broker's own; `answered` runs after this has returned, or never."""
         self._asked += 1
         tag = f"broker-{self._asked}"
         self._awaited[tag] = answered
         self.controller.send(tag, request)
 
-    def controller_answered(self, tag: str, response: Message) -> None:
+    def controller_answered(self, tag: str, response: Message, now_ms: int) -> None:
         """Hand an answer of the controller to whoever asked."""
         answered = self._awaited.pop(tag, None)
         assert answered is not None, tag
-        answered(response)
+        answered(response, now_ms)
 
     def appended(self, partition: Partition) -> None:
         """Wake what waits for a partition's growth, or have it flushed first."""
@@ -273,7 +278,7 @@ class Broker:
         for name in delta.deleted.values():
             self._delete_topic(delta.before.topics_by_name[name])
         for name, numbers in delta.topics.items():
-            self._follow_topic(delta.after.topics_by_name[name], numbers)
+            self._follow_topic(delta.after.topics_by_name[name], numbers, now_ms, wall_ms)
         for name in delta.configured_topics:
             self._configure_topic(delta.after.topics_by_name[name])
         self.logs.settle()
@@ -289,7 +294,7 @@ class Broker:
         """Answer whoever's deadline has come."""
         self._now_ms = now_ms
         if self._unopened:
-            self._open_again()
+            self._open_again(now_ms, wall_ms)
         for follower in self.followers:
             follower.tick(now_ms, wall_ms)
         self.fetch_purgatory.run_woken(now_ms)
@@ -329,7 +334,9 @@ class Broker:
         self.fetch_purgatory.complete_all(now_ms)
         self.producer_ids.answer_waiting()
 
-    def _follow_topic(self, topic: TopicImage, changed: Sequence[int]) -> None:
+    def _follow_topic(
+        self, topic: TopicImage, changed: Sequence[int], now_ms: int, wall_ms: int
+    ) -> None:
         """Follow the partitions that have changed, and try those once more that are offline."""
         config = self.image.config(TOPIC_RESOURCE, topic.name)
         offline = self._offline.get(topic.name)
@@ -337,7 +344,7 @@ class Broker:
         for number in numbers:
             view = topic.partitions[number]
             if self.node_id in view.replicas:
-                self._follow_partition(topic, view, config)
+                self._follow_partition(topic, view, config, now_ms, wall_ms)
             else:
                 self._leave_partition(TopicPartition(topic.name, number))
 
@@ -348,12 +355,17 @@ class Broker:
                 self.logs.configure(TopicPartition(topic.name, number), config)
 
     def _follow_partition(
-        self, topic: TopicImage, view: PartitionImage, config: Mapping[str, str]
+        self,
+        topic: TopicImage,
+        view: PartitionImage,
+        config: Mapping[str, str],
+        now_ms: int,
+        wall_ms: int,
     ) -> None:
         name = TopicPartition(topic.name, view.partition)
         partition = self.partitions.get(name)
         if partition is None or name in self._unopened:
-            partition = self._open_partition(topic, name, config)
+            partition = self._open_partition(topic, name, config, wall_ms)
             if tuple(view.replicas) == (self.node_id,):
                 # Nobody else is needed to commit. Of others the checkpoint says what is.
                 partition.log.high_watermark = partition.log.log_end_offset
@@ -365,7 +377,7 @@ class Broker:
             partition.verifications = None  # another leader may have appended since
         partition.leader_epoch = LeaderEpoch(view.leader_epoch)
         partition.is_leader = view.leader == self.node_id
-        self._lead(partition, view)
+        self._lead(partition, view, now_ms)
         self.fetch_purgatory.wake(partition)
         if not partition.is_leader:
             self.produce_purgatory.check(partition)
@@ -375,15 +387,15 @@ class Broker:
             if self.fetchers is not None:
                 self.fetchers.forget(partition)
         else:
-            self._fetch(partition, view.leader)
+            self._fetch(partition, view.leader, now_ms)
 
-    def _lead(self, partition: Partition, view: PartitionImage) -> None:
+    def _lead(self, partition: Partition, view: PartitionImage, now_ms: int) -> None:
         """Lead a partition with its other replicas, or alone, or no more."""
         leads = partition.is_leader and not partition.offline
         if leads and len(view.replicas) > 1:
             if self.leading is None:
-                self.leading = self._new_leader_side()
-            self.leading.lead(partition, view, self._now_ms)
+                self.leading = self._new_leader_side(now_ms)
+            self.leading.lead(partition, view, now_ms)
             return
         if self.leading is not None:
             self.leading.resign(partition)
@@ -392,13 +404,13 @@ class Broker:
             self.produce_purgatory.check(partition)
             self.delete_records_purgatory.check(partition)
 
-    def _fetch(self, partition: Partition, leader_id: int) -> None:
+    def _fetch(self, partition: Partition, leader_id: int, now_ms: int) -> None:
         """Follow a partition; the first one brings in what only a follower needs."""
         if self.fetchers is None:
             self.fetchers = self._new_fetchers()
-        self.fetchers.follow(partition, leader_id, self._now_ms)
+        self.fetchers.follow(partition, leader_id, now_ms)
 
-    def _new_leader_side(self) -> "LeaderSide":
+    def _new_leader_side(self, now_ms: int) -> "LeaderSide":
         from kraft_wire.broker.replication.leader_side import LeaderEnvironment, LeaderSide
 
         env = LeaderEnvironment(
@@ -412,7 +424,7 @@ class Broker:
             produces=self.produce_purgatory,
             deletions=self.delete_records_purgatory,
         )
-        return LeaderSide(env, self._now_ms)
+        return LeaderSide(env, now_ms)
 
     def _new_fetchers(self) -> "ReplicaFetchers":
         from kraft_wire.broker.replication.fetchers import ReplicaFetchers
@@ -441,14 +453,14 @@ class Broker:
         return None if registered is None else registered.broker_epoch
 
     def _open_partition(
-        self, topic: TopicImage, name: TopicPartition, config: Mapping[str, str]
+        self, topic: TopicImage, name: TopicPartition, config: Mapping[str, str], wall_ms: int
     ) -> Partition:
         """Return the partition with its log, or offline where the disk gives none."""
         log: PartitionLog | None = None
         try:
             log = self.logs.get(name)
             if log is None:
-                log = self.logs.create(name, topic.topic_id, config)
+                log = self.logs.create(name, topic.topic_id, config, wall_ms)
             self._unopened.pop(name, None)
         except StorageError as error:
             log = OfflineLog(error)
@@ -462,7 +474,7 @@ class Broker:
             self._disk_failed(name, self._unopened[name])
         return partition
 
-    def _open_again(self) -> None:
+    def _open_again(self, now_ms: int, wall_ms: int) -> None:
         """Try the partitions whose log could not be made, now that the disk may have healed."""
         for name in list(self._unopened):
             topic = self.image.topic(name.topic)
@@ -471,7 +483,7 @@ class Broker:
                 del self._unopened[name]  # deleted meanwhile
             elif not self._is_refused_still(name):
                 config = self.image.config(TOPIC_RESOURCE, topic.name)
-                self._follow_partition(topic, view, config)
+                self._follow_partition(topic, view, config, now_ms, wall_ms)
         self.logs.settle()
 
     def _is_refused_still(self, name: TopicPartition) -> bool:

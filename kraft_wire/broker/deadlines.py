@@ -43,6 +43,11 @@ class Deadlines(Generic[_Item]):
             if self._waits(item):
                 yield item
 
+    def take_all(self) -> list[_Item]:
+        """Take out everything that waits, in the order in which it came."""
+        entries, self._entries = sorted(self._entries, key=lambda entry: entry[1]), []
+        return [item for _, _, item in entries if self._waits(item)]
+
     def next_ms(self) -> int | None:
         """Return the earliest deadline, None when nothing waits."""
         while self._entries:

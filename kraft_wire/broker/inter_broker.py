@@ -28,7 +28,7 @@ class BrokerRequests(Protocol):
         """Process the response to the request in flight."""
         ...
 
-    def failed(self, now_ms: int) -> None:
+    def failed(self, now_ms: int, wall_ms: int) -> None:
         """Note that the request in flight gets no response.
 
         The broker is not registered, not reachable, too slow, or serves no version of the request

@@ -4,9 +4,9 @@
 protocols. The metadata are no neighbour's: an image is read as it is (`metadata.image`).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from kraft_wire.frozen import frozen
 from kraft_wire.model import (
@@ -23,6 +23,7 @@ from kraft_wire.wire.records.record_batch import RecordBatch
 
 __all__ = [
     "AbortedTransactionView",
+    "AskController",
     "ControllerChannel",
     "LeaderEpochsView",
     "LogDirectoryUsage",
@@ -357,7 +358,7 @@ class LogStore(Protocol):
         ...
 
     def create(
-        self, partition: TopicPartition, topic_id: Uuid, config: Mapping[str, str]
+        self, partition: TopicPartition, topic_id: Uuid, config: Mapping[str, str], wall_ms: int
     ) -> PartitionLog:
         """Make a log in the emptiest directory; StorageError when none can take it.
 
@@ -398,15 +399,26 @@ class LogStore(Protocol):
         ...
 
 
+AskController: TypeAlias = Callable[[Message, Callable[[Message, int], None]], None]
+"""Sends a request of the broker's own to the active controller.
+
+The second argument is called later with the response and the monotonic time, or never.
+"""
+
+
 class ControllerChannel(Protocol):
     """The active controller: what it serves, and the broker's own requests to it.
 
-    Responses return through `Broker.controller_answered(tag, response)`, possibly before `send`
-    returns, possibly never: the sender keeps a deadline.
+    Requests leave when the call of the node ends, or with `ask_now`. Responses return through
+    `Broker.controller_answered` after that, possibly never: the sender keeps a deadline.
     """
 
     def send(self, tag: str, request: Message) -> None:
-        """Ask the active controller; the answer carries `tag`."""
+        """Have the active controller asked; the answer carries `tag`."""
+        ...
+
+    def ask_now(self, now_ms: int, wall_ms: int) -> None:
+        """Let what was sent leave at once, for a handler that tells what is known of the answer."""
         ...
 
     def controller_versions(self) -> Mapping[int, tuple[int, int]] | None:

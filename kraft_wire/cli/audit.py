@@ -21,10 +21,10 @@ from rich.progress import (
     TimeRemainingColumn,
     TransferSpeedColumn,
 )
-from rich.table import Table
 from rich.text import Text
 
 from kraft_wire.cli.node_dirs import NodeDirs, paths_of
+from kraft_wire.cli.output import counted, new_table, wide_console
 
 if TYPE_CHECKING:
     from kraft_wire.audit.collector import AuditResult
@@ -60,20 +60,26 @@ class FailOn(StrEnum):
 
 
 Checks = Annotated[
-    str | None, typer.Option(help="Comma list of propositions; all of them by default.")
+    str | None, typer.Option(metavar="CHECK,...", help="Comma-separated checks (default: all).")
 ]
 Acks = Annotated[
     Path | None,
-    typer.Option(help="JSON lines: topic, partition, offset, crc32 of acknowledged values."),
+    typer.Option(
+        metavar="FILE", help="Acknowledged values: JSON lines of topic, partition, offset, crc32."
+    ),
 ]
 HighWatermark = Annotated[
     Path | None,
-    typer.Option("--high-watermark", help="High watermarks: a checkpoint file or JSON."),
+    typer.Option(
+        "--high-watermark", metavar="FILE", help="High watermarks: a checkpoint file or JSON."
+    ),
 ]
-FailsOn = Annotated[FailOn, typer.Option("--fail-on", help="What makes the exit code 1.")]
-Output = Annotated[Path | None, typer.Option(help="Write findings.parquet and report.html there.")]
+FailsOn = Annotated[FailOn, typer.Option("--fail-on", help="Lowest severity for exit code 1.")]
+Output = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Write findings.parquet and report.html there.")
+]
 AsJson = Annotated[
-    bool, typer.Option("--json", help="Print one JSON object a finding, and a summary.")
+    bool, typer.Option("--json", help="Print one JSON object per finding, and a summary.")
 ]
 """The options of an audit, with Spark and without."""
 
@@ -86,10 +92,12 @@ def audit(
     high_watermark: HighWatermark = None,
     fail_on: FailsOn = FailOn.ERROR,
     output: Output = None,
-    processes: Annotated[int, typer.Option(min=0, help="Processes; 0 is one for each core.")] = 0,
+    processes: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Number of processes; 0: one per core.")
+    ] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Check every byte of the logs, and the replicas against each other."""
+    """Check log directories: damage, replicas that differ, losses."""
     errors = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
     try:
         result = _run(directories, checks, acks, high_watermark, output, processes, errors)
@@ -186,10 +194,10 @@ def print_json(result: "AuditResult") -> None:
 
 def print_table(result: "AuditResult", output: Path | None = None) -> None:
     """Print the findings and the summary for people."""
-    console = Console(highlight=False, emoji=False)
+    console = wide_console()
     findings = result.findings
     if findings:
-        table = Table("severity", "check", "node", "partition", "offset", "file", "detail")
+        table = new_table("severity", "check", "node", "partition", "offset", "file", "detail")
         for each in findings[:_ROWS_MAX]:
             place = each.file if each.position < 0 else f"{each.file} @{each.position}"
             offset = str(each.offset) if each.offset >= 0 else ""
@@ -200,7 +208,8 @@ def print_table(result: "AuditResult", output: Path | None = None) -> None:
         if len(findings) > _ROWS_MAX:
             console.print(f"… and {len(findings) - _ROWS_MAX} more: --json shows all")
     summary = result.summary()
-    numbers = (f"{summary[name]:,} {name}" for name in ("nodes", "partitions", "batches", "bytes"))
+    nouns = (("node", ""), ("partition", ""), ("batch", "batches"), ("byte", ""))
+    numbers = [counted(summary[many or f"{one}s"], one, many) for one, many in nouns]
     console.print(f"read {', '.join(numbers)}")
     verdict = Text(
         f"{summary['errors']} errors", style="bold red" if summary["errors"] else "green"

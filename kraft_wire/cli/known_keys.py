@@ -1,13 +1,13 @@
 """Checks a key that a command line sets: a typo there is an error, in a file it is a warning."""
 
 from kraft_wire.cli.suggestions import unknown_name
-from kraft_wire.settings.broker import BROKER_KEYS, is_listener_key
+from kraft_wire.settings.broker import BROKER_KEYS, DYNAMIC_BROKER_KEYS, is_listener_key
 
 __all__ = ["unknown_key"]
 
 
 def unknown_key(key: str) -> str | None:
-    """Return why a key of server.properties is refused; None for one that a node knows."""
-    if key in BROKER_KEYS or is_listener_key(key):
+    """Return why a key of a broker is refused; None for one that a node knows."""
+    if key in BROKER_KEYS or key in DYNAMIC_BROKER_KEYS or is_listener_key(key):
         return None
     return unknown_name("key", key, BROKER_KEYS)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
+from kraft_wire.cli.kafka_flags import translated
 from kraft_wire.cli.suggestions import unknown_name
 from kraft_wire.cli.system_refusals import system_refusal
 
@@ -20,38 +21,53 @@ if TYPE_CHECKING:
 __all__ = ["COMMANDS", "main"]
 
 COMMANDS: Final = {
-    "server": ("kraft_wire.cli.server.command", "serve one Kafka node"),
+    "server": ("kraft_wire.cli.server.command", "run a Kafka node: broker, controller or both"),
     "format": (
         "kraft_wire.cli.format.command",
-        "prepare log directories, as kafka-storage format does",
+        "format log directories, as kafka-storage format does",
     ),
-    "random-uuid": ("kraft_wire.cli.format.random_uuid", "draw an id for a cluster or a directory"),
+    "random-uuid": (
+        "kraft_wire.cli.format.random_uuid",
+        "generate an id for a cluster or a directory",
+    ),
     "quorum": ("kraft_wire.cli.quorum.command", "describe, watch and change the metadata quorum"),
-    "cluster": ("kraft_wire.cli.cluster.command", "run controllers and brokers on this machine"),
-    "conform": ("kraft_wire.conformance.command", "judge any Kafka broker from the wire"),
+    "cluster": (
+        "kraft_wire.cli.cluster.command",
+        "run a cluster on this machine, and check any cluster",
+    ),
+    "conform": (
+        "kraft_wire.conformance.command",
+        "test whether a broker behaves as Apache Kafka does",
+    ),
     "proxy": (
         "kraft_wire.testing.proxy.command",
-        "stand in front of a Kafka, with faults and a trace",
+        "relay clients to any Kafka, with faults and a trace",
     ),
     "topics": (
         "kraft_wire.cli.topics.command",
         "list, create, describe, delete and configure topics",
     ),
+    "configs": (
+        "kraft_wire.cli.configs.command",
+        "describe, change and explain settings",
+    ),
     "produce": ("kraft_wire.cli.produce.command", "write records to a topic"),
     "consume": ("kraft_wire.cli.consume.command", "print records of topics"),
+    "groups": ("kraft_wire.cli.groups.command", "list, describe, reset and delete groups"),
     "transactions": (
         "kraft_wire.cli.transactions.command",
         "list, describe and abort transactions, and find hanging ones",
     ),
     "wire": ("kraft_wire.cli.wire.command", "decode, encode and explain Kafka's messages"),
-    "dump": ("kraft_wire.cli.dump.command", "show the entries of a log directory's files"),
-    "repair": ("kraft_wire.cli.repair", "show and cut damage in a stopped node's log directory"),
-    "audit": ("kraft_wire.cli.audit", "check every byte of log directories, and the replicas"),
-    "spark": ("kraft_wire.cli.spark.command", "logs, snapshots and topics as tables, on Spark"),
+    "dump": ("kraft_wire.cli.dump.command", "print the files of a log directory"),
+    "repair": ("kraft_wire.cli.repair", "find and remove damage in a stopped node's log directory"),
+    "audit": ("kraft_wire.cli.audit", "check log directories for damage and lost records"),
+    "spark": ("kraft_wire.cli.spark.command", "read logs, snapshots and topics as Spark tables"),
     "sim": (
         "kraft_wire.cli.sim.command",
-        "simulate a metadata quorum under faults, and judge every event",
+        "simulate clusters under faults and check every event",
     ),
+    "completion": ("kraft_wire.cli.completion", "print a completion script for a shell"),
 }
 _COULD_NOT_RUN: Final = 2
 _NOBODY_READS: Final = 1
@@ -109,7 +125,7 @@ def _run_verb() -> None:
         from kraft_wire.cli.server.command import run_server
 
         sys.exit(run_server(arguments[1:]))
-    _run_typer(import_module(COMMANDS[verb][0]).app, verb, arguments[1:])
+    _run_typer(import_module(COMMANDS[verb][0]).app, verb, translated(verb, arguments[1:]))
 
 
 def _run_typer(app: "Typer", verb: str, arguments: Sequence[str]) -> None:
@@ -153,8 +169,7 @@ def _usage() -> str:
     return f"""\
 Usage: kraft-wire [OPTIONS] COMMAND [ARGS]...
 
-  Serve Apache Kafka's protocol, and look into its files. COMMAND --help says
-  more.
+  Run, use and inspect Apache Kafka clusters. COMMAND --help shows the options.
 
 Options:
   --version  Show the version and exit.

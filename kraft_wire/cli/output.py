@@ -27,12 +27,14 @@ __all__ = [
     "clustered",
     "complain",
     "connected",
+    "counted",
     "new_table",
     "numbers",
     "one_topic",
     "print_json",
     "print_table",
     "refusals",
+    "wide_console",
 ]
 
 _REFUSED: Final = 1
@@ -102,8 +104,18 @@ def new_table(*columns: str) -> Table:
 
 def print_table(table: Table) -> None:
     """Print a table."""
+    wide_console().print(table)
+
+
+def wide_console() -> Console:
+    """Return a console as wide as the terminal; a file or a pipe gets whole lines."""
     width = None if sys.stdout.isatty() else _WIDTH
-    Console(width=width, highlight=False).print(table)
+    return Console(width=width, highlight=False, emoji=False)
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """Return a number with its noun: `1 node`, `2 nodes`."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def print_json(value: object) -> None:

@@ -51,13 +51,15 @@ class _Finding:
 def repair(
     directory: Annotated[str, typer.Argument(metavar="DIR", help="One entry of log.dirs.")],
     partition: Annotated[
-        str | None, typer.Option(metavar="TOPIC-N", help="Look at this log only.")
+        str | None, typer.Option(metavar="TOPIC-N", help="Check this log only.")
     ] = None,
-    cut: Annotated[bool, typer.Option("--cut", help="Cut what is damaged, keep it aside.")] = False,
+    cut: Annotated[
+        bool, typer.Option("--cut", help="Remove damaged parts and keep a copy of them.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing (default).")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Verify every batch of every log; show what is refused, and with --cut make it usable."""
+    """Verify every batch of every log, and remove damage with --cut."""
     errors = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
     try:
         findings, checked = _repair(directory.rstrip("/") or "/", partition, cut and not dry_run)

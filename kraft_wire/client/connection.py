@@ -71,6 +71,11 @@ class BrokerConnection:
             self._socket.close()
             raise
 
+    @property
+    def address(self) -> str:
+        """The `host:port` that it is connected to."""
+        return self._address
+
     def send(self, request: Message, response: type[R], *, version: int | None = None) -> R:
         """Send a request and return its answer, in the highest common version if none is named."""
         assert not self._posted, "an answer is under way"

@@ -52,6 +52,20 @@ class GroupCoordinator:
             self._connection.close()
             self._connection = None
 
+    @property
+    def address(self) -> str:
+        """Where the coordinator is, once it was asked."""
+        return "" if self._connection is None else self._connection.address
+
+    def serves(self, request: Message) -> bool:
+        """Whether the coordinator that was asked last knows a request."""
+        assert self._connection is not None, "nothing was asked"
+        try:
+            self._connection.version_of(request)
+        except BrokerConnectionError:
+            return False
+        return True
+
     def send(
         self,
         request: Message,

@@ -5,6 +5,8 @@ A node never comes here: neither numpy nor pyarrow is needed to run one.
 
 from importlib.util import find_spec
 
+from kraft_wire.extras import install_command
+
 __all__ = ["MissingExtra", "require"]
 
 
@@ -16,9 +18,8 @@ def require(extra: str, *packages: str) -> None:
     """Raise MissingExtra, naming the packages, where one of them cannot be imported."""
     missing = [package for package in packages if not _is_installed(package)]
     if missing:
-        raise MissingExtra(
-            f"{' and '.join(missing)} not installed: pip install 'kraft-wire[{extra}]'"
-        )
+        remedy = install_command(extra, missing)
+        raise MissingExtra(f"{' and '.join(missing)} not installed: {remedy}")
 
 
 def _is_installed(package: str) -> bool:

@@ -41,7 +41,7 @@ Address = Annotated[
         "--bootstrap-server",
         "-b",
         metavar="HOST:PORT",
-        help="Broker to judge (default: KRAFT_WIRE_BOOTSTRAP_SERVER, else 127.0.0.1:9092).",
+        help="Broker to test (default: KRAFT_WIRE_BOOTSTRAP_SERVER, else 127.0.0.1:9092).",
     ),
 ]
 ControllerAddress = Annotated[
@@ -58,18 +58,30 @@ Only = Annotated[
     typer.Option(
         "--only",
         metavar="GLOB",
-        help="Run matching rows: produce, 'fetch.session*', produce.gzip/9; may be repeated.",
+        help="Run matching tests: produce, 'fetch.session*', produce.gzip/9; may be repeated.",
     ),
 ]
 ProfileName = Annotated[
-    str, typer.Option("--profile", help="Release to judge by: apache-4.3, apache-3.9 or minimal.")
+    str,
+    typer.Option(
+        "--profile", metavar="PROFILE", help="Expected behavior: apache-4.3, apache-3.9 or minimal."
+    ),
 ]
-Json = Annotated[Path | None, typer.Option("--json", help="Write the report as JSON.")]
-JUnit = Annotated[Path | None, typer.Option("--junit", help="Write the report as JUnit XML.")]
-Html = Annotated[Path | None, typer.Option("--html", help="Write the report as an HTML page.")]
-Parallel = Annotated[int, typer.Option("--parallel", min=1, help="Rows judged at a time.")]
+Json = Annotated[
+    Path | None, typer.Option("--json", metavar="FILE", help="Write the report as JSON.")
+]
+JUnit = Annotated[
+    Path | None, typer.Option("--junit", metavar="FILE", help="Write the report as JUnit XML.")
+]
+Html = Annotated[
+    Path | None, typer.Option("--html", metavar="FILE", help="Write the report as an HTML page.")
+]
+Parallel = Annotated[
+    int, typer.Option("--parallel", min=1, metavar="N", help="Number of parallel tests.")
+]
 Timeout = Annotated[
-    float, typer.Option("--timeout", min=0.1, help="Longest wait for a response, in seconds.")
+    float,
+    typer.Option("--timeout", min=0.1, metavar="SECONDS", help="Longest wait for a response."),
 ]
 Compare = Annotated[
     tuple[str, str] | None,
@@ -81,24 +93,24 @@ Compare = Annotated[
     ),
 ]
 Record = Annotated[
-    Path | None, typer.Option("--record", metavar="F", help="Keep all exchanges in a file.")
+    Path | None, typer.Option("--record", metavar="FILE", help="Record all requests and responses.")
 ]
 Replay = Annotated[
     Path | None,
-    typer.Option(
-        "--replay", metavar="F", help="Compare the broker with the one that F was recorded of."
-    ),
+    typer.Option("--replay", metavar="FILE", help="Compare the broker with a recorded one."),
 ]
 Random = Annotated[
     str | None,
     typer.Option(
         "--random",
         metavar="A:B",
-        help="With --compare: send sequences of drawn requests, one for each seed A to B-1.",
+        help="With --compare: send random requests, one sequence per seed A to B-1.",
     ),
 ]
-Requests = Annotated[int, typer.Option("--requests", min=1, help="Requests of one drawn sequence.")]
-List = Annotated[bool, typer.Option("--list", help="List the rows and exit.")]
+Requests = Annotated[
+    int, typer.Option("--requests", min=1, metavar="N", help="Requests per sequence.")
+]
+List = Annotated[bool, typer.Option("--list", help="List the tests and exit.")]
 
 
 @app.command()
@@ -119,7 +131,7 @@ def conform(
     requests: Requests = 100,
     list_rows: List = False,
 ) -> None:
-    """Judge any Kafka broker from the wire, and report what it does unlike Kafka."""
+    """Test a broker over the wire and report where it differs from Apache Kafka."""
     cases = all_cases()
     try:
         if random is not None:
@@ -140,7 +152,9 @@ def conform(
     if is_comparison:
         rows = [row for row in rows if all(row.case.listener in each for each in brokers)]
     keeps_exchanges = is_comparison or record is not None
-    runs = [_run(rows, each, parallel, keeps_exchanges) for each in brokers]
+    # Coordinators batch the questions of concurrent producers, so drawn ones come one by one.
+    workers = parallel if random is None else 1
+    runs = [_run(rows, each, workers, keeps_exchanges) for each in brokers]
     recordings = [
         Recording.of(each, place, profile) for each, place in zip(runs, places, strict=True)
     ]

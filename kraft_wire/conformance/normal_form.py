@@ -30,8 +30,10 @@ _ALIKE_EVERYWHERE: Final = (-1, 0, None, "", b"", bytes(16))
 _RECORDS: Final = ".records"
 """In a request they hold producer ids, which differ."""
 
-_SIZE, _CRC, _PRODUCER_ID = range(8, 12), range(17, 21), range(43, 51)
+_SIZE, _CRC, _TIMES, _PRODUCER_ID = range(8, 12), range(17, 21), range(27, 43), range(43, 51)
+_ATTRIBUTES_AT: Final = 22
 """Places in a record batch."""
+_CONTROL_BIT: Final = 0x20
 _NO_ID: Final = (1 << 64) - 1
 
 Fields = dict[str, object]
@@ -44,6 +46,9 @@ def _read_rules() -> dict[str, Any]:
 
 
 _RULES: Final = _read_rules()
+_CLOCK: Final = frozenset(_RULES["clock"])
+_CLOCK_MS_MIN: Final = 1_750_000_000_000
+"""Any broker's clock shows a later time; cases give their records earlier ones."""
 _KINDS: Final = {field: kind for kind, fields in _RULES["numbered"].items() for field in fields}
 
 
@@ -166,6 +171,8 @@ class NormalForm:
             value = bytes(value)
         if name == "records" and isinstance(value, bytes):
             value = _without_producer_ids(value)
+        if name in _CLOCK and isinstance(value, int) and value >= _CLOCK_MS_MIN:
+            return "(a time of the broker)"
         if name in self._sign and isinstance(value, int | float):
             return (value > 0) - (value < 0)
         if name in _RULES["presence"] or (name in self._sign and value is not None):
@@ -180,11 +187,12 @@ class NormalForm:
 
 
 def _without_producer_ids(data: bytes) -> bytes:
-    """Return batches without what two brokers assign, and the checksum over it."""
+    """Return batches without what brokers assign (producer ids, times of markers), and its CRC."""
     found, at = bytearray(data), 0
     while at + _PRODUCER_ID.stop <= len(data):
         if int.from_bytes(data[at + _PRODUCER_ID.start : at + _PRODUCER_ID.stop], "big") != _NO_ID:
-            for each in (_CRC, _PRODUCER_ID):
+            is_control = data[at + _ATTRIBUTES_AT] & _CONTROL_BIT
+            for each in (_CRC, _TIMES, _PRODUCER_ID) if is_control else (_CRC, _PRODUCER_ID):
                 found[at + each.start : at + each.stop] = bytes(len(each))
         size = int.from_bytes(data[at + _SIZE.start : at + _SIZE.stop], "big", signed=True)
         at += _SIZE.stop + max(size, 0)

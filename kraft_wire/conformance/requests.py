@@ -67,6 +67,7 @@ def batch(
     compression: Compression = Compression.NONE,
     producer: tuple[int, int] = (-1, -1),
     base_sequence: int = -1,
+    is_transactional: bool = False,
 ) -> bytes:
     """Return one batch with a record for each value."""
     records = [
@@ -81,6 +82,7 @@ def batch(
             producer_id=producer_id,
             producer_epoch=producer_epoch,
             base_sequence=base_sequence,
+            is_transactional=is_transactional,
         )
     )
 

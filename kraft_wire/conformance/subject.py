@@ -53,6 +53,7 @@ R = TypeVar("R", bound=Message)
 
 _PAUSE_S: Final = 0.01
 _GROUP_IDS_TRIED_MAX: Final = 256
+_OF_TRANSACTIONS: Final = 1
 _EARLIEST: Final = -2
 _ONE_GROUP_MAX: Final = 7
 """The last version of OffsetFetch that is about one group."""
@@ -194,9 +195,17 @@ class Subject:
                 return name
         raise NotSupported(f"the broker coordinates none of {_GROUP_IDS_TRIED_MAX} groups")
 
-    def _coordinator(self, group_id: str) -> int:
-        for _ in self.attempts(f"a coordinator of group {group_id}"):
-            request = FindCoordinatorRequest(key=group_id, coordinator_keys=[])
+    def transactional_id(self) -> str:
+        """Return a new transactional id that the broker under judgment coordinates."""
+        for _ in range(_GROUP_IDS_TRIED_MAX):
+            name = self.name("transactional-id")
+            if self._coordinator(name, _OF_TRANSACTIONS) in (self.target.node_id, -1):
+                return name
+        raise NotSupported(f"the broker coordinates none of {_GROUP_IDS_TRIED_MAX} producers")
+
+    def _coordinator(self, key: str, key_type: int = 0) -> int:
+        for _ in self.attempts(f"a coordinator of {key}"):
+            request = FindCoordinatorRequest(key=key, key_type=key_type, coordinator_keys=[])
             answer = self.prepare(request, FindCoordinatorResponse, until=3)
             if answer.error_code == ErrorCode.NONE:
                 return answer.node_id if self.target.node_id >= 0 else -1

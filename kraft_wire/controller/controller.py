@@ -37,6 +37,16 @@ class ControllerContext(Protocol):
     @property
     def api_version(self) -> int: ...
 
+    @property
+    def now_ms(self) -> int:
+        """When it is decided, on the monotonic clock."""
+        ...
+
+    @property
+    def wall_ms(self) -> int:
+        """The time of day then."""
+        ...
+
 
 @frozen
 class QuorumUpgrade:
@@ -94,8 +104,6 @@ class Controller:
         self._elections = PeriodicElections(settings)
         self.next_offset = 0
         """Where the next batch will stand; told by the host, who appends others than ours too."""
-        self.now_ms = 0
-        """When the request that is being decided came."""
         self._loader = MetadataLoader(image)
         self._idle_since_ms = 0
         self._file_settings = settings

@@ -1,7 +1,7 @@
 """Decide requests: the handler of the API runs, and its records are encoded for one batch.
 
-`decide` reads the controller's image and changes nothing but the time of the decision. The host
-appends the records, calls `Controller.appended`, and answers once they are committed.
+`decide` reads the controller's image and changes no metadata. The host appends the records, calls
+`Controller.appended`, and answers once they are committed.
 """
 
 from dataclasses import replace
@@ -17,11 +17,7 @@ __all__ = ["decide", "refuse"]
 
 
 def decide(
-    controller: Controller,
-    context: ControllerContext,
-    request: Message,
-    now_ms: int,
-    wall_ms: int,
+    controller: Controller, context: ControllerContext, request: Message
 ) -> ControllerResult:
     """Return what a request leads to; its API must be one of the controller's.
 
@@ -29,12 +25,11 @@ def decide(
     INVALID_REQUEST where a record cannot be encoded, RECORD_LIST_TOO_LARGE. No API reads the wall
     clock yet; delegation tokens need it.
     """
-    assert now_ms >= 0, now_ms
-    assert wall_ms >= 0, wall_ms
+    assert context.now_ms >= 0, context
+    assert context.wall_ms >= 0, context
     if not controller.is_active:
         words = "No controller appears to be active on this node."
         return ControllerResult(refuse(request, ErrorCode.NOT_CONTROLLER, words))
-    controller.now_ms = now_ms
     result = handler(request.API_KEY)(controller, context, request)
     assert len(result.records) <= BATCH_RECORDS_MAX or not result.is_atomic
     return _encoded(request, result) if result.records else result

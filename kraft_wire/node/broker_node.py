@@ -104,7 +104,6 @@ class BrokerNode:
     def publish(self, delta: MetadataDelta, now_ms: int, wall_ms: int) -> None:
         """Follow the way to a committed image; the first one opens the logs."""
         image = delta.after
-        self.store.wall_ms = wall_ms
         if delta.changes_settings_of(self._config.node_id):
             self.settings = layered(self._config.settings, image, self._config.node_id)
             self.broker.settings = BrokerSettings.of(self.settings)
@@ -119,16 +118,17 @@ class BrokerNode:
             assert self.broker.transactions is not None, "as are transactions"
 
     def tick(self, now_ms: int, wall_ms: int) -> None:
-        """Act on time."""
-        self.store.wall_ms = wall_ms
+        """Act on time; `maintain` must follow."""
         self.broker.tick(now_ms, wall_ms)
         for links in self.links:
-            links.wall_ms = wall_ms
-            links.tick(now_ms)
+            links.tick(now_ms, wall_ms)
+
+    def maintain(self, now_ms: int, wall_ms: int) -> None:
+        """Do what is due on the disks."""
         self.maintenance.tick(now_ms, wall_ms)
 
     def deadline_ms(self) -> int:
-        """Return when `tick` is needed next."""
+        """Return when `tick` and `maintain` are needed next."""
         deadline = self.broker.deadline_ms()
         for links in self.links:
             deadline = sooner(deadline, links.deadline_ms())
@@ -154,15 +154,14 @@ class BrokerNode:
         for client in self.broker.inter_broker_clients[len(self.links) :]:
             self.links.append(self._new_links(client))
         is_pumped = False
-        while not is_pumped or self._deliver_local(now_ms):
+        while not is_pumped or self._deliver_local(now_ms, wall_ms):
             for links in self.links:
-                links.wall_ms = wall_ms
-                links.pump(now_ms)
+                links.pump(now_ms, wall_ms)
             is_pumped = True
         for links in self.links:
             outputs += links.take_outputs()
 
-    def _deliver_local(self, now_ms: int) -> bool:
+    def _deliver_local(self, now_ms: int, wall_ms: int) -> bool:
         """Hand on responses to the broker's requests to itself; tell whether there were any."""
         broker = self.broker
         local = [each for each in broker.completions if each[0].connection_id < 0]
@@ -171,7 +170,9 @@ class BrokerNode:
         broker.completions = [each for each in broker.completions if each[0].connection_id >= 0]
         for reply_to, response in local:
             assert isinstance(response, Message), "no request between brokers goes unanswered"
-            is_taken = any(each.local_completed(reply_to, response, now_ms) for each in self.links)
+            is_taken = any(
+                each.local_completed(reply_to, response, now_ms, wall_ms) for each in self.links
+            )
             assert is_taken, (reply_to, response)
         return True
 

@@ -13,7 +13,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kraft_wire.apis.api import ListenerType, Owner
-from kraft_wire.apis.registry import APIS, owned, served
+from kraft_wire.apis.registry import owned, served
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import (
     NO_REPLY,
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Node"]
 
-_WITH_TIMERS: Final = frozenset(each.key for each in APIS.values() if each.sets_timers)
 _BROKERS: Final = frozenset(owned(Owner.BROKER, ListenerType.BROKER))
 """What the broker itself answers; the rest of its listeners' requests the controller decides."""
 
@@ -84,11 +83,12 @@ class Node:
         self.outputs: list[Output] = []
         self.random_source = random_source
         self.requests_by_api: defaultdict[int, int] = defaultdict(int)
-        self.timers_changed = True
-        """Whether `deadline_ms` may have come nearer since it was asked."""
         self.trailing_bytes_seen = 0
         """Requests that had bytes behind their body, which is tolerated."""
-        self._now_ms, self._wall_ms = now_ms, wall_ms
+        self._own_requests: list[tuple[str, Message]] = []
+        """What the broker asks of the controller, by tag; the pump carries it out."""
+        self._quorum_deadline_ms: int | None = None
+        """The quorum's share in `deadline_ms`, None where the pump has turned to it since."""
         self._parked: dict[int, _InFlight] = {}
         self._parked_max = config.settings.integer("purgatory.max.requests")
         self._flush_ids = count(1)
@@ -118,19 +118,23 @@ class Node:
             wall_ms=wall_ms,
         )
         links = LinkNeeds(lambda: self.broker_epoch, link_ids, limits)
-        self._broker = self._new_broker_node(fs, report, links) if config.is_broker else None
-        self._quorum.start(now_ms)
-        self._after()
+        self._broker = (
+            self._new_broker_node(fs, report, links, now_ms) if config.is_broker else None
+        )
+        self._quorum.start(now_ms, wall_ms)
+        self._pump(now_ms, wall_ms)
 
-    def _new_broker_node(self, fs: FileSystem, report: ReportEvent, links: LinkNeeds) -> BrokerNode:
+    def _new_broker_node(
+        self, fs: FileSystem, report: ReportEvent, links: LinkNeeds, now_ms: int
+    ) -> BrokerNode:
         return BrokerNode(
             fs,
             self.config,
             self._directories,
             self.random_source,
-            self,
+            _Channel(self),
             report,
-            self._now_ms,
+            now_ms,
             links,
             self._directory_failed,
         )
@@ -186,75 +190,85 @@ class Node:
 
     def receive(self, peer: Peer, frame: bytearray, now_ms: int, wall_ms: int) -> None:
         """Take one request; its answer, silence or the connection's end is among the outputs."""
-        self._now_ms, self._wall_ms = now_ms, wall_ms
         peer.requests_count += 1
-        decoder = self._decoder
-        if peer.listener in self._controller_listeners:
-            decoder = self.controller_apis.decoder
+        of_broker_alone = peer.listener not in self._controller_listeners
+        decoder = self._decoder if of_broker_alone else self.controller_apis.decoder
         decoded = decoder.decode(frame)
         if isinstance(decoded, tuple):
-            self._handle(peer, decoded, now_ms, wall_ms)
+            if of_broker_alone:
+                of_broker_alone = decoded[0].api_key in _BROKERS
+            self._handle(peer, decoded, of_broker_alone, now_ms, wall_ms)
         elif isinstance(decoded, Rejection):
             self.outputs.append(Close(peer.connection_id, decoded))
         else:
             self.outputs.append(reply_of_bytes(peer.connection_id, decoded))
-        self._after()
+        if of_broker_alone:
+            self._pump_broker(now_ms, wall_ms)
+        else:
+            self._pump(now_ms, wall_ms)
 
     def tick(self, now_ms: int, wall_ms: int) -> None:
         """Act on time; needed at `deadline_ms`, harmless earlier."""
-        self._now_ms, self._wall_ms = now_ms, wall_ms
-        self.timers_changed = True
         self._quorum.tick(now_ms, wall_ms)
         if self._broker is not None:
             self._broker.tick(now_ms, wall_ms)
-        self._after()
+            self._ask_controller(now_ms, wall_ms)
+            self._broker.maintain(now_ms, wall_ms)
+        self._pump(now_ms, wall_ms)
 
-    def deadline_ms(self) -> int | None:
-        """Return when `tick` is needed next; worth asking when `timers_changed`."""
-        self.timers_changed = False
-        deadline_ms = self._quorum.deadline_ms()
+    def deadline_ms(self) -> int:
+        """Return when `tick` is needed next; to be asked after every call."""
+        deadline_ms = self._quorum_deadline_ms
+        if deadline_ms is None:
+            deadline_ms = self._quorum_deadline_ms = self._quorum.deadline_ms()
         return deadline_ms if self._broker is None else min(deadline_ms, self._broker.deadline_ms())
 
-    def flushed(self, flush_id: int, now_ms: int) -> None:
+    def flushed(self, flush_id: int, now_ms: int, wall_ms: int) -> None:
         """Take note that a `FlushLogs` was carried out; of no interest after `stop`."""
         if self._is_stopped:
             return
-        self._now_ms = now_ms
-        self.timers_changed = True
-        if not self.raft.flushed(flush_id, now_ms):
+        of_broker_alone = not self.raft.flushed(flush_id, now_ms, wall_ms)
+        if of_broker_alone:
             assert self._broker is not None, flush_id
             self._broker.flushed(flush_id, now_ms)
-        self._after()
+        if of_broker_alone:
+            self._pump_broker(now_ms, wall_ms)
+        else:
+            self._pump(now_ms, wall_ms)
 
-    def link_up(self, link_id: int, now_ms: int) -> None:
+    def link_up(self, link_id: int, now_ms: int, wall_ms: int) -> None:
         """Take note that a `Connect` succeeded."""
-        self._now_ms = now_ms
-        self.timers_changed = True
-        self._links_of(link_id).link_up(link_id, now_ms)
-        self._after()
+        links, of_broker_alone = self._links_of(link_id)
+        links.link_up(link_id, now_ms, wall_ms)
+        if of_broker_alone:
+            self._pump_broker(now_ms, wall_ms)
+        else:
+            self._pump(now_ms, wall_ms)
 
     def link_frame(self, link_id: int, frame: Buffer, now_ms: int, wall_ms: int) -> None:
         """Take one whole frame of a link, without its length."""
-        self._now_ms = now_ms
-        self.raft.wall_ms = self._wall_ms = wall_ms
-        self.timers_changed = True
-        self._links_of(link_id).link_frame(link_id, frame, now_ms)
-        self._after()
+        links, of_broker_alone = self._links_of(link_id)
+        links.link_frame(link_id, frame, now_ms, wall_ms)
+        if of_broker_alone:
+            self._pump_broker(now_ms, wall_ms)
+        else:
+            self._pump(now_ms, wall_ms)
 
-    def link_down(self, link_id: int, now_ms: int) -> None:
+    def link_down(self, link_id: int, now_ms: int, wall_ms: int) -> None:
         """Take note that a link was refused, closed or broken."""
-        self._now_ms = now_ms
-        self.timers_changed = True
-        self._links_of(link_id).link_down(link_id, now_ms)
-        self._after()
+        links, of_broker_alone = self._links_of(link_id)
+        links.link_down(link_id, now_ms, wall_ms)
+        if of_broker_alone:
+            self._pump_broker(now_ms, wall_ms)
+        else:
+            self._pump(now_ms, wall_ms)
 
-    def _links_of(self, link_id: int) -> "RaftIo | Forwarder | BrokerLinks":
-        """Return whom a link belongs to: a client of the broker's, or the quorum."""
+    def _links_of(self, link_id: int) -> "tuple[RaftIo | Forwarder | BrokerLinks, bool]":
+        """Return the owner of a link, and whether that is one of the broker's clients."""
         for links in () if self._broker is None else self._broker.links:
             if links.owns(link_id):
-                links.wall_ms = self._wall_ms
-                return links
-        return self._quorum.links_of(link_id)
+                return links, True
+        return self._quorum.links_of(link_id), False
 
     def connection_closed(self, connection_id: int) -> None:
         """Forget a connection and what it was waiting for."""
@@ -265,37 +279,34 @@ class Node:
         if self._broker is not None:
             self.broker.connection_closed(connection_id)
 
-    def begin_stop(self, now_ms: int) -> None:
+    def begin_stop(self, now_ms: int, wall_ms: int) -> None:
         """Give up leadership and answer whoever waits; `StopProcess` says when that is over.
 
         Clients are served until `serves_clients` is false.
         """
-        self._now_ms = now_ms
-        self.timers_changed = True
         # Non-obvious 20: the stop has a time of its own, never an older one.
-        self._quorum.leave(now_ms)
-        self._after()
+        self._quorum.leave(now_ms, wall_ms)
+        self._pump(now_ms, wall_ms)
 
-    def stop(self) -> None:
+    def stop(self, now_ms: int, wall_ms: int) -> None:
         """Flush and close everything, leaving the mark of a clean stop."""
-        self._quorum.stop()
+        self._quorum.stop(now_ms, wall_ms)
         self._is_stopped = True
         for directory in self._directories:
             directory.close(broker_epoch=self.broker_epoch)
 
     # -- what the quorum wants of the rest -------------------------------------------------------
 
-    def _publish(self, delta: MetadataDelta) -> None:
+    def _publish(self, delta: MetadataDelta, now_ms: int, wall_ms: int) -> None:
         """Show a committed image to the broker, and changed limits to the host."""
-        self.timers_changed = True
         if delta.changes_settings_of(self.config.node_id):
             self._change_limits(delta.after)
         if self._broker is not None:
-            self._broker.publish(delta, self._now_ms, self._wall_ms)
+            self._broker.publish(delta, now_ms, wall_ms)
 
-    def _retire(self) -> None:
+    def _retire(self, now_ms: int) -> None:
         """Others lead what this broker led, or nobody does."""
-        self.broker.stop(self._now_ms)
+        self.broker.stop(now_ms)
 
     def _change_limits(self, image: MetadataImage) -> None:
         settings = layered(self.config.settings, image, self.config.node_id)
@@ -306,13 +317,12 @@ class Node:
 
     def _directory_failed(self, directory: LogDirectory) -> None:
         """Leave the node to its host without the metadata log, tell the controller of others."""
-        self.timers_changed = True
-        meta, now_ms = directory.meta, self._now_ms
+        meta = directory.meta
         assert meta is not None, "opened directories are formatted"
         if directory is self._directories[0]:
             self._last_error = directory.offline
         elif meta.directory_id is not None:
-            self._quorum.directory_failed(meta.directory_id, now_ms)
+            self._quorum.directory_failed(meta.directory_id)
 
     def _disk_full(self, error: DiskFull) -> None:
         first = self._directories[0]
@@ -323,7 +333,9 @@ class Node:
 
     # -- requests --------------------------------------------------------------------------------
 
-    def _handle(self, peer: Peer, decoded: Decoded, now_ms: int, wall_ms: int) -> None:
+    def _handle(
+        self, peer: Peer, decoded: Decoded, of_broker_alone: bool, now_ms: int, wall_ms: int
+    ) -> None:
         header, request, trailing_bytes = decoded
         api_key, connection_id = header.api_key, peer.connection_id
         if trailing_bytes:
@@ -341,10 +353,11 @@ class Node:
             peer.listener,
             ANONYMOUS,
         )
-        if api_key in _WITH_TIMERS:
-            self.timers_changed = True
         try:
-            answer = self._route(context, api_key, request)
+            if of_broker_alone:
+                answer = handler(api_key)(self.broker, context, request)
+            else:
+                answer = self._ask_apis(context, request)
         except UnencodableMessage as problem:  # before anything was written
             self.outputs.append(Close(connection_id, unencodable(header, problem)))
             return
@@ -357,74 +370,87 @@ class Node:
 
     def _park(self, context: RequestContext, header: RequestHeader) -> None:
         """Remember a request that is answered later, unless there are too many of them."""
-        self.timers_changed = True
         self._parked[context.connection_id] = _InFlight(context.request_number, header)
         if len(self._parked) > self._parked_max:
             refusal = refused(header, "too_many_parked_requests")
             self.outputs.append(Close(context.connection_id, refusal))
 
-    def _route(self, context: RequestContext, api_key: int, request: Message) -> Message | Withheld:
+    def _ask_apis(self, context: RequestContext, request: Message) -> Message | Withheld:
         if context.listener in self._controller_listeners:
             return self.controller_apis.handle(context, request)
-        if api_key in _BROKERS:
-            assert self._broker is not None, api_key
-            return handler(api_key)(self._broker.broker, context, request)
         return self.controller_apis.handle_client(context, request)
 
-    def send(self, tag: str, request: Message) -> None:
-        """Carry a request of the broker's own to the controller (`broker.ControllerChannel`)."""
-        self.timers_changed = True
-        answer = self.controller_apis.ask(tag, request, self._now_ms, self._wall_ms)
-        if isinstance(answer, Message):
-            self.broker.controller_answered(tag, answer)
+    def _ask_controller(self, now_ms: int, wall_ms: int) -> None:
+        """Carry out what the broker asks, and what it asks on hearing the answers."""
+        while self._own_requests:
+            asked, self._own_requests = self._own_requests, []
+            for tag, request in asked:
+                answer = self._quorum.ask(tag, request, now_ms, wall_ms)
+                if isinstance(answer, Message):
+                    self.broker.controller_answered(tag, answer, now_ms)
 
-    def controller_versions(self) -> "PeerVersions | None":
-        """Tell what the active controller elsewhere serves (`broker.ControllerChannel`)."""
-        apis = self._quorum.controller_apis_or_none
-        return None if apis is None else apis.active_versions
+    # -- the pump --------------------------------------------------------------------------------
 
-    # -- answers ---------------------------------------------------------------------------------
-
-    def _after(self) -> None:
-        """End a call: obey the quorum, run woken fetches, order flushes, encode late answers."""
+    def _pump(self, now_ms: int, wall_ms: int) -> None:
+        """End a call: follow the quorum, run woken fetches, order flushes, encode late answers."""
         quorum, broker = self._quorum, self._broker
-        was_touched = quorum.raft.is_touched
-        if was_touched:
-            quorum.apply_quorum_events(self._now_ms)
-        if broker is not None:
-            broker.after(self.outputs, self._flush_ids, self._now_ms, self._wall_ms)
-        if was_touched:
-            self._answer_waiting()
-            while (
-                quorum.raft.quorum_events
-            ):  # who writes too late has resigned, and knows it at once
-                quorum.apply_quorum_events(self._now_ms)
-                self._answer_waiting()
-            if broker is not None:  # the controller's answers may bring more to do
-                broker.after(self.outputs, self._flush_ids, self._now_ms, self._wall_ms)
+        self._follow_quorum(now_ms, wall_ms)
+        # A controller that writes too late has resigned, and knows it at once.
+        while self._own_requests or quorum.has_news():
+            self._follow_quorum(now_ms, wall_ms)
         if broker is not None and broker.broker.completions:
-            completions, broker.broker.completions = broker.broker.completions, []
-            for reply_to, response in completions:
-                self._complete(reply_to, response)
-        if was_touched or quorum.raft.is_touched:
-            self.outputs += quorum.take_outputs(self._flush_ids)
+            self._complete_all(broker.broker)
+        self.outputs += quorum.take_outputs(self._flush_ids)
+        self._quorum_deadline_ms = None
         if self._last_error is not None:
             raise self._last_error
 
-    def _answer_waiting(self) -> None:
+    def _follow_quorum(self, now_ms: int, wall_ms: int) -> None:
+        """Follow what the quorum decided, and answer what waited for it."""
+        broker = self._broker
+        self._ask_controller(now_ms, wall_ms)
+        self._quorum.apply_quorum_events(now_ms, wall_ms)
+        if broker is not None:
+            broker.after(self.outputs, self._flush_ids, now_ms, wall_ms)
+        self._answer_waiting(now_ms, wall_ms)
+        if broker is not None:  # the controller's answers may bring more to do
+            broker.after(self.outputs, self._flush_ids, now_ms, wall_ms)
+
+    def _pump_broker(self, now_ms: int, wall_ms: int) -> None:
+        """End a call that is about the broker alone: the same, without the quorum.
+
+        It may have reached the quorum nevertheless: the broker asks the controller, a log directory
+        failed, or the replica counts a step.
+        """
+        broker = self._broker
+        assert broker is not None, "a node without a broker has no such calls"
+        broker.after(self.outputs, self._flush_ids, now_ms, wall_ms)
+        if self._own_requests or self._quorum.has_news() or self._last_error is not None:
+            self._pump(now_ms, wall_ms)
+        elif broker.broker.completions:
+            self._complete_all(broker.broker)
+
+    # -- answers ---------------------------------------------------------------------------------
+
+    def _answer_waiting(self, now_ms: int, wall_ms: int) -> None:
         """Encode the answers of the controller to requests that were parked."""
         apis = self._quorum.controller_apis_or_none
         if apis is None:
             return
-        apis.answer_waiting(self._now_ms, self._wall_ms)
+        apis.answer_waiting(now_ms, wall_ms)
         for to, answer in apis.take_answers():
             if isinstance(to, str):
                 assert answer is not None, to
-                self.broker.controller_answered(to, answer)
+                self.broker.controller_answered(to, answer, now_ms)
             elif answer is None:
                 self.outputs.append(Close(to.connection_id, None))
             else:
                 self._complete(to, answer)
+
+    def _complete_all(self, broker: Broker) -> None:
+        completions, broker.completions = broker.completions, []
+        for reply_to, response in completions:
+            self._complete(reply_to, response)
 
     def _complete(self, reply_to: ReplyTo, response: Message | Silence) -> None:
         """Answer a parked request, unless its connection is gone."""
@@ -441,6 +467,26 @@ class Node:
     def _be_silent(self, connection_id: int, answer: Silence) -> None:
         is_no_reply = answer is NO_REPLY
         self.outputs.append(NoReply(connection_id) if is_no_reply else Close(connection_id, None))
+
+
+class _Channel:
+    """The broker's way to the controller (`broker.ControllerChannel`)."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+
+    def send(self, tag: str, request: Message) -> None:
+        """Queue a request; nothing is answered before this returns."""
+        self._node._own_requests.append((tag, request))
+
+    def ask_now(self, now_ms: int, wall_ms: int) -> None:
+        """Carry out what is queued."""
+        self._node._ask_controller(now_ms, wall_ms)
+
+    def controller_versions(self) -> "PeerVersions | None":
+        """Tell what the active controller elsewhere serves."""
+        apis = self._node.quorum.controller_apis_or_none
+        return None if apis is None else apis.active_versions
 
 
 def _decode_limits(config: NodeConfig) -> DecodeLimits:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from kraft_wire.broker.context import Parked
 from kraft_wire.controller.controller import Controller
 from kraft_wire.metadata.delta import MetadataDelta
 from kraft_wire.metadata.features import supported_features
@@ -53,7 +54,7 @@ from kraft_wire.raft.events import ShutdownRequested
 from kraft_wire.raft.roles import Follower, Leader
 from kraft_wire.storage.directory.log_directory import LogDirectory
 from kraft_wire.storage.files import FileSystem
-from kraft_wire.wire.message import DecodeLimits
+from kraft_wire.wire.message import DecodeLimits, Message
 
 if TYPE_CHECKING:
     from kraft_wire.node.controller.apis import ControllerApis
@@ -75,8 +76,8 @@ class QuorumNode:
         directories: Sequence[LogDirectory],
         random_source: RandomSource,
         *,
-        publish: Callable[[MetadataDelta], None],
-        retired: Callable[[], None],
+        publish: Callable[[MetadataDelta, int, int], None],
+        retired: Callable[[int], None],
         disk_full: Callable[[DiskFull], None],
         link_ids: Iterator[int],
         report: ReportEvent,
@@ -93,7 +94,6 @@ class QuorumNode:
         self.raft = open_quorum(
             fs, directories, config, random_source, link_ids, report, decode_limits, wall_ms
         )
-        self.raft.wall_ms = wall_ms
         self.host = ControllerHost(
             Controller(
                 node_id=config.node_id,
@@ -108,6 +108,7 @@ class QuorumNode:
             disk_full=disk_full,
         )
         self.registration = _registration(config, directories, random_uuid(random_source))
+        self._failed_directories: list[Uuid] = []
         self.local_broker = self._new_local_broker(config, random_source, report, retired)
         """The life of the broker, of a node that is one."""
         self.has_static_voters = bool(config.voters)
@@ -125,8 +126,8 @@ class QuorumNode:
         self._decode_limits = decode_limits
         self._apis: ControllerApis | None = None
         self._outputs: list[Output] = []
-        self._now_ms, self._is_leaving = now_ms, False
-        self._has_announced = False
+        self._asked_count, self._followed_count = 0, -1
+        self._is_leaving = self._has_announced = False
         """Whether the host knows that clients may be served."""
 
     def _new_local_broker(
@@ -134,14 +135,14 @@ class QuorumNode:
         config: NodeConfig,
         random_source: RandomSource,
         report: ReportEvent,
-        retired: Callable[[], None],
+        retired: Callable[[int], None],
     ) -> LocalBroker | None:
         if not config.is_broker:
             return None
 
-        def leave() -> None:
-            retired()
-            self._resign()
+        def leave(now_ms: int, wall_ms: int) -> None:
+            retired(now_ms)
+            self._resign(now_ms, wall_ms)
 
         return LocalBroker(
             BrokerLifecycle(
@@ -152,15 +153,16 @@ class QuorumNode:
             apis=lambda: self.apis,
             apply_quorum_events=self._apply_all,
             retired=leave,
+            failed_directories=self._failed_directories,
         )
 
-    def start(self, now_ms: int) -> None:
+    def start(self, now_ms: int, wall_ms: int) -> None:
         """Begin as a replica. Alone this node leads, and its broker runs when this returns."""
 
         def join() -> None:
-            self.raft.start(now_ms)
-            self._apply_all()
-            self._poll_local_broker()
+            self.raft.start(now_ms, wall_ms)
+            self._apply_all(now_ms, wall_ms)
+            self._poll_local_broker(now_ms, wall_ms)
 
         if self.local_broker is not None:
             self.local_broker.lifecycle.start(now_ms)
@@ -168,7 +170,7 @@ class QuorumNode:
                 self.local_broker.lifecycle.logs_opened(now_ms)
         start_quorum(self.raft, self._directories, join)
         self._is_starting = False
-        self._publish()
+        self._publish(now_ms, wall_ms)
 
     @property
     def broker_epoch(self) -> int:
@@ -182,11 +184,7 @@ class QuorumNode:
 
     @property
     def apis(self) -> "ControllerApis":
-        """The controller's listeners and the way to the active controller, made when needed.
-
-        Whoever asks for them may leave a question, an answer or bytes for a peer.
-        """
-        self.raft.is_touched = True
+        """The controller's listeners and the way to the active controller, made when needed."""
         if self._apis is None:
             from kraft_wire.node.controller.apis import ControllerApis
 
@@ -205,20 +203,28 @@ class QuorumNode:
         """The same where they were needed, else nobody can be waiting there."""
         return self._apis
 
-    def directory_failed(self, directory_id: Uuid, now_ms: int) -> None:
+    def has_news(self) -> bool:
+        """Tell whether something happened that `apply_quorum_events` has not followed yet."""
+        if self._failed_directories:
+            return True
+        return self.raft.steps_count + self._asked_count != self._followed_count
+
+    def ask(self, tag: str, request: Message, now_ms: int, wall_ms: int) -> Message | Parked:
+        """Ask the active controller on the broker's behalf; it may answer at once."""
+        self._asked_count += 1
+        return self.apis.ask(tag, request, now_ms, wall_ms)
+
+    def directory_failed(self, directory_id: Uuid) -> None:
         """Have the controller told of a log directory of the broker's that failed."""
         assert self.local_broker is not None, "only a broker has more than one"
-        self.raft.is_touched = True
-        self.local_broker.lifecycle.directory_failed(directory_id, now_ms)
+        self._failed_directories.append(directory_id)
 
     # -- time, links and flushes -----------------------------------------------------------------
 
     def tick(self, now_ms: int, wall_ms: int) -> None:
         """Act on time."""
-        self._now_ms = now_ms
-        self.raft.wall_ms = wall_ms
-        self.raft.tick(now_ms)
-        self.host.tick(now_ms)
+        self.raft.tick(now_ms, wall_ms)
+        self.host.tick(now_ms, wall_ms)
         if self.local_broker is not None:
             self.local_broker.lifecycle.tick(now_ms)
         if self._apis is not None:
@@ -237,7 +243,6 @@ class QuorumNode:
 
     def links_of(self, link_id: int) -> "RaftIo | Forwarder":
         """Return whom a link belongs to."""
-        self.raft.is_touched = True
         owner = None if self._apis is None else self._apis.owner_of(link_id)
         return self.raft if owner is None else owner
 
@@ -258,53 +263,49 @@ class QuorumNode:
 
     # -- the quorum's news -----------------------------------------------------------------------
 
-    def apply_quorum_events(self, now_ms: int) -> None:
-        """Follow what the quorum decided since the last time.
-
-        What touches it from here on is looked at once more after the next call.
-        """
-        self.raft.is_touched = False
-        self._now_ms = now_ms
+    def apply_quorum_events(self, now_ms: int, wall_ms: int) -> None:
+        """Follow what the quorum decided since the last time, and what comes of it."""
         try:
-            self._apply_all()
+            self._apply_all(now_ms, wall_ms)
             if not self._is_caught_up:
                 # A snapshot may have brought all of it before the leader said how much that is.
-                self._publish()
-            self._poll_local_broker()
+                self._publish(now_ms, wall_ms)
+            self._poll_local_broker(now_ms, wall_ms)
         except MetadataFault as fault:
             self._outputs.append(StopProcess(f"the committed metadata cannot be replayed: {fault}"))
+        self._followed_count = self.raft.steps_count + self._asked_count
 
-    def _apply_all(self) -> None:
+    def _apply_all(self, now_ms: int, wall_ms: int) -> None:
         while self.raft.quorum_events:
             quorum_events, self.raft.quorum_events = self.raft.quorum_events, []
             for each in quorum_events:
-                self._apply(each)
+                self._apply(each, now_ms, wall_ms)
 
-    def _apply(self, quorum_events: QuorumEvent) -> None:
+    def _apply(self, quorum_events: QuorumEvent, now_ms: int, wall_ms: int) -> None:
         match quorum_events:
             case HighWatermarkAdvanced(high_watermark):
-                self._advance(high_watermark)
+                self._advance(high_watermark, now_ms, wall_ms)
             case LeadershipEstablished():
-                self.host.leadership_established(quorum_events, self._now_ms)
+                self.host.leadership_established(quorum_events, now_ms, wall_ms)
             case LeadershipEnded():
                 self.host.leadership_ended()
             case LeaderChanged(leader_id, leader_epoch):
                 self._count_leader(leader_id, leader_epoch)
-                self._register_controller()
+                self._register_controller(now_ms)
                 if self._apis is not None:
-                    self._apis.controller_changed(self._now_ms)
+                    self._apis.controller_changed(now_ms)
             case ShutdownCompleted():
                 self._outputs.append(StopProcess(None))
 
-    def _advance(self, high_watermark: Offset) -> None:
+    def _advance(self, high_watermark: Offset, now_ms: int, wall_ms: int) -> None:
         """Replay what became committed, and let readers and the controller follow."""
         committed = self.raft.committed
         loads_before = committed.loads_count
         if committed.advance(high_watermark):
-            self._publish()
+            self._publish(now_ms, wall_ms)
         if committed.loads_count > loads_before:
-            self.upkeep.snapshot_loaded(self._now_ms)
-        self.host.committed(self._now_ms)
+            self.upkeep.snapshot_loaded(now_ms)
+        self.host.committed(now_ms, wall_ms)
 
     def _count_leader(self, leader_id: ReplicaId, leader_epoch: LeaderEpoch) -> None:
         """Count a leader once, however often it is found again."""
@@ -312,25 +313,25 @@ class QuorumNode:
             self._leader_epoch = leader_epoch
             self.leaders_count += 1
 
-    def _publish(self) -> None:
+    def _publish(self, now_ms: int, wall_ms: int) -> None:
         """Publish the committed image, once it lacks nothing and the start is over."""
         self._is_caught_up = self._is_caught_up or self._reaches_leader()
         if not self._is_caught_up or self._is_starting:
             return
-        self._register_controller()
+        self._register_controller(now_ms)
         image, own = self.raft.committed.image, self.local_broker
         if own is None or own.sees_own_registration or self.registration.is_registered(image):
-            self._publish_delta(self.raft.committed.take_delta())
+            self._publish_delta(self.raft.committed.take_delta(), now_ms, wall_ms)
             if own is not None:
-                own.published(image, self._now_ms)
+                own.published(image, now_ms)
 
-    def _poll_local_broker(self) -> None:
+    def _poll_local_broker(self, now_ms: int, wall_ms: int) -> None:
         """Let the broker and its controller talk."""
         if self.local_broker is not None:
-            self._outputs += self.local_broker.poll(self._now_ms)
-            self._apply_all()  # who need not serve any more has resigned
+            self._outputs += self.local_broker.poll(now_ms, wall_ms)
+            self._apply_all(now_ms, wall_ms)  # who need not serve any more has resigned
             # and the answer that it waited for is NOT_CONTROLLER
-            self.local_broker.take_responses()
+            self.local_broker.take_responses(now_ms)
 
     def _reaches_leader(self) -> bool:
         """Tell whether everything is replayed of which the leader says that it is committed."""
@@ -341,43 +342,41 @@ class QuorumNode:
             known = role.leader_high_watermark if isinstance(role, Follower) else None
         return known is not None and self.raft.committed.next_offset >= known
 
-    def _register_controller(self) -> None:
+    def _register_controller(self, now_ms: int) -> None:
         """Let the active controller know of this one; of itself it writes the record at once."""
         leader_id = self.raft.replica.quorum.leader_id
         if self._is_leaving or leader_id in (NO_REPLICA, self._config.node_id):
             return
         image = self.raft.committed.image
         if self._config.controller_listeners and not self.registration.is_known_in(image):
-            self.apis.register(self.registration.controller_record(), self._now_ms)
+            self.apis.register(self.registration.controller_record(), now_ms)
 
     # -- the end ---------------------------------------------------------------------------------
 
-    def leave(self, now_ms: int) -> None:
+    def leave(self, now_ms: int, wall_ms: int) -> None:
         """Begin the farewell, once; `StopProcess` says when it is over."""
-        self._now_ms = now_ms
-        self.raft.is_touched = True
         if self._is_leaving:
             return
         self._is_leaving = True
         if self.local_broker is None:
-            self._resign()
+            self._resign(now_ms, wall_ms)
         else:
             self.local_broker.lifecycle.begin_stop(now_ms)
 
-    def _resign(self) -> None:
-        self.raft.take(ShutdownRequested(_SHUTDOWN_MS), self._now_ms)
+    def _resign(self, now_ms: int, wall_ms: int) -> None:
+        self.raft.take(ShutdownRequested(_SHUTDOWN_MS), now_ms, wall_ms)
 
-    def stop(self) -> None:
+    def stop(self, now_ms: int, wall_ms: int) -> None:
         """Flush and close the metadata log.
 
         Where a quorum of one has not said farewell yet it does so now; nobody else is waited for.
         """
         with suppress(StorageError):  # on a full disk it looks like a crash to the next start
             self.raft.disk.flushes_inline = self.raft.replica.quorum.is_only_voter
-            self.leave(self._now_ms)
-            self.raft.flush_now(self._now_ms)
-            self._apply_all()
-            self._poll_local_broker()
+            self.leave(now_ms, wall_ms)
+            self.raft.flush_now(now_ms, wall_ms)
+            self._apply_all(now_ms, wall_ms)
+            self._poll_local_broker(now_ms, wall_ms)
         self.raft.log.close()
 
 

@@ -218,13 +218,12 @@ class Host:
             for connection in dirty:
                 connection.is_dirty = False
                 connection.settle()
-        if self.node.timers_changed:
-            self._arm_timer()
+        self._arm_timer()
 
     def _arm_timer(self) -> None:
         """Wake up when the node asks for it; an earlier wake-up that is no longer needed stays."""
         deadline = self.node.deadline_ms()
-        if deadline is not None and (self._timer is None or deadline < self._timer_ms):
+        if self._timer is None or deadline < self._timer_ms:
             if self._timer is not None:
                 self._timer.cancel()
             delay_ms = max(0, deadline - self.now_ms())
@@ -244,7 +243,7 @@ class Host:
         if failure is not None:
             self._stop_at_once(str(failure))
             return
-        self.node.flushed(flush_id, self.now_ms())
+        self.node.flushed(flush_id, self.now_ms(), self.wall_ms())
         self.settle_all()
 
     # -- time limits -----------------------------------------------------------------------------

@@ -71,7 +71,7 @@ class _Link(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)  # uvloop's is one by its methods only
         if self.link_id in self.links.by_id:
-            self.links.node.link_up(self.link_id, self.links.now_ms())
+            self.links.node.link_up(self.link_id, self.links.now_ms(), self.links.wall_ms())
             self.links.settle()
         else:
             self.transport.abort()
@@ -91,7 +91,7 @@ class _Link(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         if self.links.by_id.pop(self.link_id, None) is not None:
             self.abort()
-            self.links.node.link_down(self.link_id, self.links.now_ms())
+            self.links.node.link_down(self.link_id, self.links.now_ms(), self.links.wall_ms())
             self.links.settle()
 
     def send(self, output: SendBytes) -> None:

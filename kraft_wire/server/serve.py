@@ -80,7 +80,7 @@ class Serving:
     # -- stopping --------------------------------------------------------------------------------
 
     def _stop(self) -> None:
-        self._node.begin_stop(self.host.now_ms())
+        self._node.begin_stop(self.host.now_ms(), self.host.wall_ms())
         self._leave()
 
     def _leave(self) -> None:
@@ -104,6 +104,6 @@ class Serving:
         for connection in list(self.host.connections.values()):
             self.host.drop(connection)
         self.host.stop()
-        self._node.stop()
+        self._node.stop(self.host.now_ms(), self.host.wall_ms())
         self._process.log.event("stopped", clean=True)
         self.loop.call_later(0, self.loop.stop)  # once connections being opened are given up

@@ -18,9 +18,12 @@ from kraft_wire.sim.clients.keyed_clients import KeyedProducer, UpkeepConsumer
 from kraft_wire.sim.clients.link import ClientLink
 from kraft_wire.sim.clients.members import GroupMember
 from kraft_wire.sim.clients.producers import Producer
+from kraft_wire.sim.clients.stable_consumers import StableConsumer
 from kraft_wire.sim.clients.stale_members import StaleMember
+from kraft_wire.sim.clients.transactors import AgedTransactor, Transactor
 from kraft_wire.sim.judge.data_judge import DataJudge
 from kraft_wire.sim.judge.partition_truth import PartitionTruth
+from kraft_wire.sim.judge.transactions.history import TransactionHistory
 from kraft_wire.sim.machine_state import MachineState, running
 from kraft_wire.sim.scheduler import stream
 from kraft_wire.sim.setup import BROKER_PORT
@@ -94,16 +97,48 @@ class Cluster:
         self.stale_members = [
             StaleMember(context, 98 + at, self.members) for at in range(setup.stale_members)
         ]
+        self.transactors: list[Transactor] = []
+        self.transactions: TransactionHistory | None = None
+        if judge.transactions is not None:
+            self.transactions = TransactionHistory(judge.transactions)
+            self._add_transactors(self.transactions)
         self.reader = GroupMember(context, 60, self.topics[0])
         self.reader.is_last = True
         self._generations: list[int] = []
         self._generations_since_us = 0
 
+    def _add_transactors(self, history: TransactionHistory) -> None:
+        """Make the transactional producers, every second of them a loop, and their readers."""
+        setup, context = self.stage.setup.data, self.context
+        for at in range(setup.transactors):
+            topics = (self.topics[0], self.topics[-1])
+            for twin in range(2 if at < setup.twins else 1):
+                number = 110 + 10 * twin + at
+                name = f"transactor-{at}"
+                client = Transactor(context, history, number, topics, name, is_looping=at % 2 == 0)
+                self.transactors.append(client)
+        for at, topic in enumerate(filter(is_compacted, self.upkeep_topics)):
+            client = Transactor(
+                context,
+                history,
+                114 + at,
+                (topic, topic),
+                f"keyed-{at}",
+                is_looping=False,
+                keys=setup.keys,
+            )
+            self.transactors.append(client)
+        self.transactors.append(AgedTransactor(context, history, 119, self.topics[0]))
+        for at in range(setup.stable_readers):
+            topic = self.topics[at % len(self.topics)]
+            self.consumers.append(StableConsumer(context, history, 130 + at, topic))
+
     @property
     def clients(self) -> list[BrokerClient]:
         """All clients of brokers but the last reader."""
         groups = [*self.members, *self.stale_members]
-        return [*self.producers, *self.consumers, *groups, *self.askers, *self.careless]
+        others = [*self.askers, *self.careless, *self.transactors]
+        return [*self.producers, *self.consumers, *groups, *others]
 
     def start(self) -> None:
         """Start the operator and all clients."""
@@ -158,6 +193,8 @@ class Cluster:
         """Write nothing new from here on."""
         for producer in self.producers:
             producer.is_done = True
+        for transactor in self.transactors:
+            transactor.is_done = True
         for member in self.members:
             member.is_resting = True
 
@@ -170,9 +207,16 @@ class Cluster:
         missing = self._missing_topics()
         if missing:
             return f"topics {missing} are not there"
-        for producer in self.producers:
-            if not producer.is_over:
-                return f"producer {producer.number} waits"
+        writers: list[Producer | Transactor] = [*self.producers, *self.transactors]
+        for writer in writers:
+            if not writer.is_over:
+                return f"producer {writer.number} waits"
+        transactions = self.judge.transactions
+        if transactions is not None and (why := transactions.why_open()) is not None:
+            return why
+        return self._why_readers_wait()
+
+    def _why_readers_wait(self) -> str | None:
         for consumer in self.consumers:
             if not consumer.has_read_all:
                 return f"consumer {consumer.number} has not read everything"

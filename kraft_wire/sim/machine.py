@@ -251,21 +251,23 @@ class Machine(MachineState):
 
     # -- turns -----------------------------------------------------------------------------------
 
-    def turn(self, name: str, call: Callable[..., None], *arguments: Any, times: int = 1) -> None:
+    def turn(
+        self, name: str, call: Callable[..., None], *arguments: Any, gives_time: bool = True
+    ) -> None:
         """Make one call to the node, carry out what it wants, and have it all judged.
 
-        `times`: how many clocks the call wants behind its arguments, monotonic first, then wall.
+        `gives_time`: whether it wants both clocks behind its arguments, monotonic first, then wall.
         """
         stage, node = self.stage, self.node
         assert node is not None, self.id
         if self.is_paused:
-            self._held.append((self._resumed, (name, call, arguments, times)))
+            self._held.append((self._resumed, (name, call, arguments, gives_time)))
             return
         now_us = stage.scheduler.now_us
         self.is_between_outputs = False
         clocks = (self.clock.now_ms(now_us), self.clock.wall_ms(now_us))
         try:
-            call(*arguments, *clocks[:times])
+            call(*arguments, *(clocks if gives_time else ()))
             self._carry_out(node)
         except ProcessDied:
             self._die_of_armed_fault()
@@ -280,10 +282,10 @@ class Machine(MachineState):
         self.observer.after_turn(self, name)
 
     def _resumed(
-        self, name: str, call: Callable[..., None], arguments: tuple[Any, ...], times: int
+        self, name: str, call: Callable[..., None], arguments: tuple[Any, ...], gives_time: bool
     ) -> None:
         if self.node is not None:
-            self.turn(name, call, *arguments, times=times)
+            self.turn(name, call, *arguments, gives_time=gives_time)
 
     def pause(self) -> None:
         """Stop the process without ending it, as SIGSTOP does."""
@@ -306,19 +308,13 @@ class Machine(MachineState):
         if self.node is not None:
             self.heard_us = self.disturbed_us = self.stage.now_us
             self._wake_us = None
-            self.node.timers_changed = True
             self._arm(self.node)
 
     # -- time ------------------------------------------------------------------------------------
 
     def _arm(self, node: Node) -> None:
         """Have the node woken at its deadline."""
-        if not node.timers_changed and self._wake_us is not None:
-            return
-        deadline_ms = node.deadline_ms()
-        if deadline_ms is None:
-            return
-        at_us = max(self.clock.true_us(deadline_ms), self.stage.now_us)
+        at_us = max(self.clock.true_us(node.deadline_ms()), self.stage.now_us)
         if self._wake_us is None or at_us < self._wake_us:
             self._wake_us = at_us
             self.stage.scheduler.at(at_us + self.stage.late_us(), self._wake, self.life, at_us)
@@ -331,9 +327,7 @@ class Machine(MachineState):
             return  # `resume` arms again
         self._wake_us = None
         now_ms = self.now_ms
-        deadline_ms = node.deadline_ms()
-        if deadline_ms is None or deadline_ms > now_ms:
-            node.timers_changed = True
+        if node.deadline_ms() > now_ms:
             self._arm(node)
             return
         before, count = self._ticks
@@ -341,7 +335,7 @@ class Machine(MachineState):
         # The slower a clock, the more work and so the more snapshots come in one of its ms.
         if self._ticks[1] > _TICKS_PER_MS_MAX * 1_000 // min(self.clock.rate_permille, 1_000):
             raise SpinningNode(f"node {self.id} wants {self._ticks[1]} ticks at {now_ms} ms")
-        self.turn("tick", node.tick, times=2)
+        self.turn("tick", node.tick)
 
     # -- outputs ---------------------------------------------------------------------------------
 
@@ -383,7 +377,7 @@ class Machine(MachineState):
     def _stop_process(self, node: Node, output: StopProcess) -> None:
         if output.reason is not None:
             raise NodeBroke(f"node {self.id} stops itself: {output.reason}")
-        node.stop()
+        node.stop(self.now_ms, self.wall_ms)
         self._died(loses_power=False)
 
     def _flush(self, life: int, order: FlushLogs) -> None:

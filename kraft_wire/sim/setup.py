@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from kraft_wire.metadata.features import METADATA_VERSION
+from kraft_wire.metadata.features import METADATA_VERSION, TRANSACTION_VERSION
 from kraft_wire.model import Uuid, uuid_to_text
 from kraft_wire.node.config.node_config import NodeConfig, load_config, settings_of_file
 from kraft_wire.node.disks.checkpoint_files import FormattedVoter, quorum_checkpoint_bytes
@@ -178,6 +178,8 @@ def node_config(setup: Setup, node_id: int) -> NodeConfig:
 def format_disk(fs: FileSystem, setup: Setup, node_id: int, generation: int, wall_ms: int) -> None:
     """Do what `kraft-wire format` does; a disk that replaces a lost one knows no voters."""
     levels = {METADATA_VERSION: setup.metadata_version} if setup.metadata_version else {}
+    if setup.data.transactors:
+        levels[TRANSACTION_VERSION] = setup.data.transaction_version
     fs.make_directory(ROOT)
     if setup.is_dynamic and node_id in setup.voters and generation == 0:
         fs.make_directory(METADATA_DIRECTORY)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from kraft_wire.broker.metadata.metadata_cache import OFFSETS_TOPIC
+from kraft_wire.broker.metadata.metadata_cache import OFFSETS_TOPIC, TRANSACTION_TOPIC
 from kraft_wire.sim.workload import Workload
 
 __all__ = [
@@ -55,7 +55,7 @@ def rules_of(topic: str, data: Workload) -> LogRules | None:
     """Return the rules of a topic, None for one whose log is never cleaned."""
     if not data.upkeep:
         return None
-    if topic == OFFSETS_TOPIC:
+    if topic in (OFFSETS_TOPIC, TRANSACTION_TOPIC):
         return LogRules(is_compacted=True)
     if topic not in KINDS:
         return None

@@ -161,7 +161,9 @@ class Wires:
             if machine.links.pop(connection.link_id, None) is not None:
                 self._link_down(machine.life, connection.link_id)
         elif machine.served.pop(connection.number, None) is not None and machine.node is not None:
-            self._turn("closed", machine.node.connection_closed, connection.number, times=0)
+            self._turn(
+                "closed", machine.node.connection_closed, connection.number, gives_time=False
+            )
 
     # -- turns of the node -----------------------------------------------------------------------
 
@@ -175,7 +177,7 @@ class Wires:
         if machine.node is None or connection.link_id not in self._machine.links:
             return
         self._traffic.arrived(connection, frame, is_request=False)
-        self._turn("link_frame", machine.node.link_frame, connection.link_id, frame, times=2)
+        self._turn("link_frame", machine.node.link_frame, connection.link_id, frame)
 
     def _next_request(self, connection: SimConnection, served: _Served) -> None:
         machine = self._machine
@@ -190,7 +192,7 @@ class Wires:
             elif place <= HOSTILE_CLIENTS:  # it may repeat what any peer said
                 machine.heard_us = self._stage.now_us
             self._traffic.arrived(connection, frame, is_request=True)
-            self._turn("receive", machine.node.receive, served.peer, frame, times=2)
+            self._turn("receive", machine.node.receive, served.peer, frame)
 
     def _answered(self, connection_id: int) -> None:
         connection = self._machine.served.get(connection_id)

@@ -7,8 +7,13 @@ session ends within seconds, a replica lags after one, an operator's topic has a
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
-__all__ = ["Workload"]
+__all__ = ["AGED_EPOCH", "AGED_ID", "Workload"]
+
+AGED_ID: Final = "aged"
+"""A transactional id whose producer's epochs are almost used up when it is first used."""
+AGED_EPOCH: Final = 32_765
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +69,19 @@ class Workload:
     """Clients that speak as members of generations that are over."""
     askers: int = 0
     """Clients that ask for offsets by time and by leader epoch."""
+    transactors: int = 0
+    """Producers with transactional ids."""
+    twins: int = 0
+    """How many of the ids have a second producer, so that each fences the other."""
+    stable_readers: int = 0
+    """Consumers that read committed records only."""
+    transaction_version: int = 2
+    """Level of the feature that the cluster is formatted with."""
+    transaction_partitions: int = 1
+    """Of `__transaction_state`."""
+    transaction_timeout_ms: int = 2_000
+    id_expiration_ms: int = 604_800_000
+    """`transactional.id.expiration.ms`."""
 
     def settings(self, brokers_count: int) -> dict[str, object]:
         """Return what stands in the `server.properties` of brokers and controllers.
@@ -91,4 +109,16 @@ class Workload:
         }
         if self.flushes:
             found["log.flush.interval.messages"] = 1
+        if self.transactors:
+            found |= self._transaction_settings(brokers_count)
         return found
+
+    def _transaction_settings(self, brokers_count: int) -> dict[str, object]:
+        return {
+            "transaction.abort.timed.out.transaction.cleanup.interval.ms": 500,
+            "transaction.remove.expired.transaction.cleanup.interval.ms": 1_000,
+            "transaction.state.log.min.isr": self.min_isr,
+            "transaction.state.log.num.partitions": self.transaction_partitions,
+            "transaction.state.log.replication.factor": min(self.replicas, brokers_count),
+            "transactional.id.expiration.ms": self.id_expiration_ms,
+        }

@@ -3,6 +3,8 @@
 from importlib.util import find_spec
 from typing import Final
 
+from kraft_wire.extras import install_command
+
 __all__ = ["PACKAGES"]
 
 PACKAGES: Final = ("pyspark", "pandas", "numpy", "pyarrow")
@@ -13,7 +15,8 @@ def _require(packages: tuple[str, ...]) -> None:
     """Raise ImportError, naming what is missing and the line that installs it."""
     missing = [package for package in packages if not _is_installed(package)]
     if missing:
-        raise ImportError(f"{' and '.join(missing)} not installed: pip install 'kraft-wire[spark]'")
+        remedy = install_command("spark", missing)
+        raise ImportError(f"{' and '.join(missing)} not installed: {remedy}")
 
 
 def _is_installed(package: str) -> bool:

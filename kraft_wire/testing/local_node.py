@@ -174,7 +174,7 @@ class LocalNode:
         host = self.host
         if host is None:
             return
-        host.node.begin_stop(host.now_ms())
+        host.node.begin_stop(host.now_ms(), host.wall_ms())
         host.settle_all()
         until = self._around.loop.time() + 2.0
         while not host.node_has_left and self._around.loop.time() < until:
@@ -182,7 +182,7 @@ class LocalNode:
         if self.host is host:
             self._refuse_connections()
             self._leave(host)
-            host.node.stop()
+            host.node.stop(host.now_ms(), host.wall_ms())
 
     def kill(self) -> None:
         """End at once, as SIGKILL does: nothing is flushed, and clients lose their connections."""

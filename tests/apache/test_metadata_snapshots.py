@@ -45,8 +45,8 @@ def data(tmp_path: Path) -> Path:
     raft = door.node.raft
     assert raft.log.log_start_offset > 0
     assert len(raft.quorum_log.snapshots.ids) <= 2
-    door.node.begin_stop(door.now_ms)
-    door.node.stop()
+    door.node.begin_stop(door.now_ms, door.wall_ms)
+    door.stop()
     export(fs, DIRECTORY, tmp_path / "data")
     return tmp_path / "data"
 

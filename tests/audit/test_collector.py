@@ -339,7 +339,7 @@ def test_loss_in_a_directory_without_identity_is_an_error(nodes: list[Path]) -> 
 
 def test_checks_are_chosen_by_name() -> None:
     assert checks_of("index, crc") == ("crc", "index")
-    assert len(checks_of(None)) == 10
+    assert len(checks_of(None)) == 12
     with pytest.raises(CannotAudit, match="the checks are crc, gap"):
         checks_of("crc,luck")
 

@@ -96,7 +96,7 @@ class NumbersLogs:
         return self.logs.get(partition)
 
     def create(
-        self, partition: TopicPartition, topic_id: Uuid, config: Mapping[str, str]
+        self, partition: TopicPartition, topic_id: Uuid, config: Mapping[str, str], wall_ms: int
     ) -> NumbersLog:
         return self.logs.setdefault(partition, NumbersLog(config))
 
@@ -128,7 +128,10 @@ class Controller:
         self.asked.append((tag, request))
         if self.answer_at_once is not None:
             assert self.broker is not None
-            self.broker.controller_answered(tag, self.answer_at_once(request))
+            self.broker.controller_answered(tag, self.answer_at_once(request), self.broker.now_ms)
+
+    def ask_now(self, now_ms: int, wall_ms: int) -> None:
+        """What was sent has been answered or kept."""
 
     def controller_versions(self) -> None:
         """The controller is on this node."""

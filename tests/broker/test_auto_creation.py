@@ -60,7 +60,7 @@ def answer(broker: Broker, number: int, error: ErrorCode) -> None:
     channel: Any = broker.controller
     tag, request = channel.asked[number]
     results = [CreatableTopicResult(name=each.name, error_code=error) for each in request.topics]
-    broker.controller_answered(tag, CreateTopicsResponse(topics=results))
+    broker.controller_answered(tag, CreateTopicsResponse(topics=results), broker.now_ms)
 
 
 # -- how often ---------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ def test_an_answer_that_cannot_be_right_costs_the_broker_nothing(
     ask(broker, "new")
     channel: Any = broker.controller
     tag, _ = channel.asked[0]
-    broker.controller_answered(tag, CreateTopicsResponse(topics=topics))
+    broker.controller_answered(tag, CreateTopicsResponse(topics=topics), broker.now_ms)
     channel.broker = broker
     channel.answer_at_once = lambda request: CreateTopicsResponse(topics=topics)
     assert ask(broker, "new")[0] in {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1, 4_711}

@@ -102,7 +102,9 @@ def test_first_producers_wait_for_the_controllers_block(
     """COORDINATOR_LOAD_IN_PROGRESS would have librdkafka warn on every fresh node."""
     first, second = park(broker, 1), park(broker, 2, now_ms=1)
     assert (len(controller.asked), completed(broker)) == (1, [])
-    broker.controller_answered(controller.asked[0][0], Blocks()(controller.asked[0][1]))
+    broker.controller_answered(
+        controller.asked[0][0], Blocks()(controller.asked[0][1]), broker.now_ms
+    )
     assert completed(broker) == [(first, (0, 0, 0)), (second, (0, 1, 0))]
     assert init(broker, 2) == (ErrorCode.NONE, 2, 0)
 
@@ -124,7 +126,9 @@ def test_more_waiting_producers_than_a_block_has_ids_come_again(
 ) -> None:
     for connection_id in range(BLOCK + 1):
         park(broker, connection_id)
-    broker.controller_answered(controller.asked[0][0], Blocks()(controller.asked[0][1]))
+    broker.controller_answered(
+        controller.asked[0][0], Blocks()(controller.asked[0][1]), broker.now_ms
+    )
     *given, last = completed(broker)
     assert [answer for _, answer in given] == [(0, number, 0) for number in range(BLOCK)]
     assert last[1] == (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, -1, -1)
@@ -134,7 +138,9 @@ def test_closed_connection_takes_no_id(broker: Broker, controller: Controller) -
     park(broker, 1)
     staying = park(broker, 2)
     broker.connection_closed(1)
-    broker.controller_answered(controller.asked[0][0], Blocks()(controller.asked[0][1]))
+    broker.controller_answered(
+        controller.asked[0][0], Blocks()(controller.asked[0][1]), broker.now_ms
+    )
     assert completed(broker) == [(staying, (0, 0, 0))]
 
 
@@ -159,7 +165,7 @@ def test_late_second_answer_does_not_replace_a_block(
     other = park(broker, 2, ANSWER_AWAITED_MS)
     blocks = Blocks()
     for tag, request in controller.asked:
-        broker.controller_answered(tag, blocks(request))
+        broker.controller_answered(tag, blocks(request), broker.now_ms)
     assert completed(broker) == [(asker, (0, 0, 0)), (other, (0, 1, 0))]
     assert init(broker, ANSWER_AWAITED_MS) == (ErrorCode.NONE, 2, 0)
 
@@ -183,7 +189,7 @@ def test_a_block_that_no_producer_can_use_is_none(
 ) -> None:
     asker = park(broker)
     block = AllocateProducerIdsResponse(producer_id_start=start, producer_id_len=count)
-    broker.controller_answered(controller.asked[0][0], block)
+    broker.controller_answered(controller.asked[0][0], block, broker.now_ms)
     assert completed(broker) == [(asker, (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, -1, -1))]
 
 

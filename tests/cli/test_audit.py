@@ -117,8 +117,9 @@ def test_missing_extra_is_one_line_that_says_what_to_install(nodes: list[Path]) 
     done = run(nodes[0], code=hide)
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
+    pip = f"{sys.executable} -m pip install"
     assert line == (
-        "kraft-wire audit: numpy and pyarrow not installed: pip install 'kraft-wire[columnar]'"
+        f"kraft-wire audit: numpy and pyarrow not installed: {pip} 'numpy>=2' 'pyarrow>=18'"
     )
 
 

@@ -60,6 +60,29 @@ def topics(cluster: ClusterCommand, *arguments: str) -> str:
     return said
 
 
+def health(cluster: ClusterCommand, server: int = 0) -> tuple[int, dict[str, bool]]:
+    """The exit code of `health`, and its checks."""
+    servers = told(cluster)["bootstrap_servers"].split(",")
+    done = kraft_wire("cluster", "health", "--json", "-b", servers[server])
+    said = json.loads(done.stdout)
+    assert said["healthy"] is (done.returncode == 0), done
+    return done.returncode, {each["check"]: each["ok"] for each in said["checks"]}
+
+
+@pytest.mark.slow
+def test_health_is_lost_with_a_broker_and_found_again(cluster: ClusterCommand) -> None:
+    well = dict.fromkeys(("brokers", "quorum", "leaders", "replicas"), True)
+    made = topics(cluster, "create", "h", "--replicas", "2,3,4")
+    assert made.startswith("h: 1 partition,"), made
+    cluster.until(lambda: health(cluster) == (0, well))
+    cluster.did("kill", "4")
+    cluster.until(lambda: health(cluster) == (1, {**well, "replicas": False}))
+    cluster.did("start", "4")
+    cluster.until(lambda: health(cluster) == (0, well))
+    topics(cluster, "delete", "h")
+    cluster.until(lambda: figures(cluster) == (3, 0, 0))
+
+
 @pytest.mark.slow
 def test_brokers_stand_beside_the_controller_with_what_they_lead(cluster: ClusterCommand) -> None:
     nodes = told(cluster)["nodes"]
@@ -99,7 +122,7 @@ def test_killed_broker_leaves_partitions_to_others_until_it_is_back(
 def test_wiped_broker_copies_its_replicas_anew(cluster: ClusterCommand) -> None:
     done = cluster.run("wipe", "3")
     assert done.returncode == 0, done
-    assert "to let it copy its replicas anew:  kraft-wire cluster start 3" in done.stdout
+    assert "to copy its replicas again:  kraft-wire cluster start 3" in done.stdout
     assert not list(cluster.directory.glob("node-3/t-*"))
     cluster.until(lambda: figures(cluster) == (3, 3, 0))
     cluster.did("start", "3")

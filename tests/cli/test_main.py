@@ -50,7 +50,7 @@ def test_help_has_one_form_for_every_command(verb: list[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["dump"], "kraft-wire dump: Missing argument 'files' (see --help)"),
+        (["dump"], "kraft-wire dump: Missing argument 'FILE' (see --help)"),
         (["wire", "decode", "x"], "kraft-wire wire decode: Got unexpected extra argument(s) (x)"),
         (["tpics"], 'kraft-wire: unknown command "tpics"; did you mean "topics"? (see --help)'),
         (["nope"], 'kraft-wire: unknown command "nope" (see --help)'),
@@ -79,6 +79,37 @@ def test_module_is_the_command() -> None:
         [sys.executable, "-m", "kraft_wire", "--version"], capture_output=True, text=True
     )
     assert (done.returncode, done.stdout[:11], done.stderr) == (0, "kraft-wire ", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (["gro"], ["groups"]),
+        (["groups", ""], ["delete", "describe", "list", "reset-offsets"]),
+        (["groups", "reset-offsets", "--to-"], ["current", "datetime", "earliest", "latest"]),
+        (["consume", "--isolation", ""], ["read_committed", "read_uncommitted"]),
+        (["server", "--lis"], ["--listen"]),
+        (["consume", "t"], []),
+        (["nope", ""], []),
+    ],
+)
+def test_shell_is_told_what_may_follow(words: list[str], found: list[str]) -> None:
+    command = [PROGRAM, "completion", "--words", "--", *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    shown = [line.removeprefix("--to-") for line in done.stdout.splitlines()]
+    assert [each for each in shown if each != "offset"] == found
+
+
+def test_bash_completes_with_the_script() -> None:
+    script = f"""
+    PATH={Path(PROGRAM).parent}:$PATH
+    source <(kraft-wire completion bash)
+    COMP_WORDS=(kraft-wire topics add-p); COMP_CWORD=2
+    _kraft_wire
+    echo "${{COMPREPLY[@]}}"
+    """
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("add-partitions\n", "")
 
 
 def test_group_of_commands_alone_shows_its_help() -> None:

@@ -35,6 +35,8 @@ class Context:
     """What a handler is told of a request."""
 
     api_version: int
+    now_ms: int = 0
+    wall_ms: int = 0
 
 
 class OneNodeCluster:
@@ -75,7 +77,7 @@ class OneNodeCluster:
 
     def ask(self, request: Message, version: int, now_ms: int = 0) -> Message:
         """Return the answer to a request, after its records are committed."""
-        result = decide(self.controller, Context(version), request, now_ms, 0)
+        result = decide(self.controller, Context(version, now_ms), request)
         self.commit(result.records)
         if result.appended is not None:
             result.appended(self.loader.last_offset)

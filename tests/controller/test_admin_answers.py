@@ -124,6 +124,6 @@ def test_result_without_records_is_due_at_once() -> None:
         {"topics": [], "timeoutMs": 1, "validateOnly": False},
         7,
     )
-    result = decide(cluster.controller, Context(7), request, 0, 0)
+    result = decide(cluster.controller, Context(7), request)
     assert isinstance(result, ControllerResult)
     assert result.records == []

@@ -65,6 +65,6 @@ def test_not_a_number_is_no_quota() -> None:
 def test_result_carries_the_records_as_they_are_appended() -> None:
     cluster = OneNodeCluster()
     request = AlterClientQuotasRequest(entries=[quota("a"), quota("b")])
-    result = decide(cluster.controller, Context(1), request, 0, 0)
+    result = decide(cluster.controller, Context(1), request)
     assert len(result.values) == len(result.records) == 2
     assert result.values[0][:3] == bytes([1, 14, 0])

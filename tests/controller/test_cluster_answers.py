@@ -66,7 +66,7 @@ def answered(cluster: OneNodeCluster, step: Step) -> dict[str, Any]:
         response = handler(request.API_KEY)(broker, Context(step.version), request)
     else:
         context = Context(step.version)
-        result = decide(cluster.controller, context, request, 0, 0)
+        result = decide(cluster.controller, context, request)
         if result.quorum_upgrade is not None and not result.quorum_upgrade.validate_only:
             cluster.controller.kraft_version = result.quorum_upgrade.level
         cluster.commit(result.records)

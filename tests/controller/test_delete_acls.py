@@ -28,6 +28,6 @@ def test_more_entries_than_one_change_may_remove_are_refused() -> None:
     cluster.controller.become_active(
         image, leader_epoch=2, in_transaction=False, bootstrap=(), now_ms=0
     )
-    result = decide(cluster.controller, Context(3), DeleteAclsRequest(filters=[every]), 0, 0)
+    result = decide(cluster.controller, Context(3), DeleteAclsRequest(filters=[every]))
     assert result.records == ()
     assert result.response.filter_results[0].error_code == ErrorCode.INVALID_REQUEST

@@ -124,9 +124,9 @@ def test_explicit_min_insync_replicas_is_the_nodes_own() -> None:
 def test_second_request_is_decided_against_what_the_first_appended() -> None:
     cluster = OneNodeCluster()
     each = cluster.controller
-    first = decide(each, Context(7), create("a"), 0, 0)
+    first = decide(each, Context(7), create("a"))
     each.appended(first.records, each.image.offset + 1, 0)
-    again = decide(each, Context(7), create("a"), 0, 0)
+    again = decide(each, Context(7), create("a"))
     assert isinstance(again.response, CreateTopicsResponse)
     assert again.response.topics[0].error_code == ErrorCode.TOPIC_ALREADY_EXISTS
     assert cluster.loader.image.topic("a") is None, "nothing of it is committed"
@@ -135,9 +135,9 @@ def test_second_request_is_decided_against_what_the_first_appended() -> None:
 def test_commit_of_what_was_appended_changes_nothing_for_the_active_controller() -> None:
     cluster = OneNodeCluster()
     each = cluster.controller
-    first = decide(each, Context(7), create("a"), 0, 0)
+    first = decide(each, Context(7), create("a"))
     each.appended(first.records, each.image.offset + 1, 0)
-    second = decide(each, Context(7), create("b"), 0, 0)
+    second = decide(each, Context(7), create("b"))
     each.appended(second.records, each.image.offset + 1, 0)
     speculative = each.image
     each.publish(cluster.loader.image)
@@ -173,7 +173,7 @@ def test_inactive_controller_refuses_every_api_in_its_own_shape(
     for version in range(versions[0], versions[1] + 1):
         request = _filled(table.struct, request_class(api_key))
         assert isinstance(request, Message)
-        result = decide(controller(), Context(version), request, 0, 0)
+        result = decide(controller(), Context(version), request)
         assert result.records == ()
         answer, shown = result.response, 1
         if api_key in TOLD_TWICE:  # of each partition, and of the whole where a version has room

@@ -137,7 +137,7 @@ def test_requests_of_any_content_are_answered_and_leave_a_log_that_replays(seed:
             )
             assert isinstance(handler(api_key)(broker, Context(version), request), Message)
         else:
-            result = decide(cluster.controller, Context(version), request, 0, 0)
+            result = decide(cluster.controller, Context(version), request)
             assert result.values == tuple(encode_record(each) for each in result.records)
             cluster.commit(result.records)
     assert len(cluster.committed) > 20, "too many were refused to prove anything"

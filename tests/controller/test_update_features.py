@@ -61,7 +61,7 @@ def test_level_of_the_quorum_is_asked_for_and_its_refusal_answered() -> None:
     words = "Local controller 1 does not support this feature."
     assert words in (raised(cluster, "kraft.version", 1).error_message or "")
     cluster.controller.kraft_version = 0
-    result = decide(cluster.controller, Context(2), request, 0, 0)
+    result = decide(cluster.controller, Context(2), request)
     assert result.quorum_upgrade is not None
     assert (result.quorum_upgrade.level, result.quorum_upgrade.validate_only) == (1, True)
     refused = quorum_refused(request, ErrorCode.INVALID_UPDATE_VERSION)

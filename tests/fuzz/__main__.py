@@ -87,7 +87,7 @@ def main() -> int:
     try:
         import atheris  # noqa: F401  # the fuzzer itself runs in a child
     except ImportError:
-        print("atheris is missing: pip install 'kraft-wire[fuzz]'", file=sys.stderr)
+        print("atheris is missing: make install", file=sys.stderr)
         return 2
     names = [arguments.target] if arguments.target else list(TARGETS)
     results = list(outcomes(names, arguments.seconds))

@@ -14,6 +14,7 @@ are known to their transactions, and readers tell offsets.
 | duplicate | a value at two places |
 | inconsistent-offsets | two values at one offset |
 | moved-twice | an input whose offset two committed transactions of a group have passed |
+| unmoved | an input that a group has passed by without any transaction's having moved it |
 | nonmonotonic-send | a producer's records of a partition in another order |
 | nonmonotonic-poll | a consumer's position that goes back without a reason |
 | poll-skip | a consumer that passes over a value that is there |
@@ -88,7 +89,7 @@ def _precommitted_reads(facts: _Facts) -> Iterator[str]:
         for poll in polls:
             for seen in poll.records:
                 writer = facts.writer.get(seen.value)
-                if writer and (poll.at < writer.ending_at or not writer.ending_at):
+                if writer and writer.outcome is not Outcome.ABORTED and poll.at < writer.ending_at:
                     yield f"{name} sees {seen.value} before {writer.name} is committed"
 
 
@@ -186,6 +187,21 @@ def _moved_twice(facts: _Facts) -> Iterator[str]:
             yield f"{value} by {names}"
 
 
+def _unmoved(facts: _Facts) -> Iterator[str]:
+    """Whatever became of a transaction of unknown outcome, it may have moved its inputs."""
+    passed: dict[str, int] = {}
+    moved: set[str] = set()
+    for each in facts.history.transactions:
+        if each.outcome is not Outcome.ABORTED:
+            moved |= {seen.value for seen in each.moved}
+        if each.outcome is Outcome.COMMITTED:
+            for seen in each.moved:
+                passed[seen.partition] = max(seen.offset, passed.get(seen.partition, -1))
+    for seen in facts.history.final:
+        if seen.offset < passed.get(seen.partition, -1) and seen.value not in moved:
+            yield f"{seen.value} at {seen.offset} of {seen.partition}"
+
+
 def _nonmonotonic_sends(facts: _Facts) -> Iterator[str]:
     last: dict[tuple[str, str], tuple[int, str]] = {}
     for each in facts.history.transactions:
@@ -239,6 +255,7 @@ _CHECKS: dict[str, Callable[[_Facts], Iterator[str]]] = {
     "duplicate": _duplicates,
     "inconsistent-offsets": _inconsistent_offsets,
     "moved-twice": _moved_twice,
+    "unmoved": _unmoved,
     "nonmonotonic-send": _nonmonotonic_sends,
     "nonmonotonic-poll": _nonmonotonic_polls,
     "poll-skip": _poll_skips,

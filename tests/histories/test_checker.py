@@ -53,7 +53,7 @@ def circular_flow(history: History) -> None:
 def lost_write(history: History) -> None:
     history.final.remove(Seen(A, 1, "p2"))
     history.polls["r"].pop(1)
-    of(history, "m/2").moved.clear()
+    of(history, "m/2").moved[:] = []
 
 
 def unseen(history: History) -> None:
@@ -74,6 +74,10 @@ def inconsistent_offsets(history: History) -> None:
 
 def moved_twice(history: History) -> None:
     of(history, "m/2").moved.append(Seen(A, 0, "p1"))
+
+
+def unmoved(history: History) -> None:
+    of(history, "m/1").moved.clear()
 
 
 def nonmonotonic_send(history: History) -> None:
@@ -98,6 +102,7 @@ PLANTED: dict[str, Callable[[History], None]] = {
     "duplicate": duplicate,
     "inconsistent-offsets": inconsistent_offsets,
     "moved-twice": moved_twice,
+    "unmoved": unmoved,
     "nonmonotonic-send": nonmonotonic_send,
     "nonmonotonic-poll": nonmonotonic_poll,
     "poll-skip": poll_skip,

@@ -59,7 +59,9 @@ class Workload:
                 settings: dict[str, str] = {}
                 if work == self._move:
                     settings = {"group": "movers", "source": SOURCE}
-                work(driver.session(name, timeout_ms=TIMEOUT_MS, **settings), name)
+                session = Session(driver, name, id=name, timeout_ms=TIMEOUT_MS, **settings)
+                self._again(session.open)
+                work(session, name)
 
         self._threads.append(threading.Thread(target=self._guarded, args=(run, name)))
 
@@ -106,7 +108,7 @@ class Workload:
             values = [f"{name}.{number}.{each}" for each in range(count)]
             self._transaction(session, Transaction(name, number), SOURCE, values)
             if self._random.random() < TWINS:
-                self._again(session, session.open)
+                self._again(session.open)
 
     def _move(self, session: Session, name: str) -> None:
         number = 0
@@ -136,7 +138,7 @@ class Workload:
             offsets = {value: offset for _, offset, value in placed}
             work.sent = [Sent(s.partition, s.value, offsets.get(s.value)) for s in work.sent]
             if aborts:
-                session.abort()
+                session.abort(with_offsets=True)
                 work.outcome = Outcome.ABORTED
             else:
                 work.ending_at = time.monotonic()
@@ -154,9 +156,9 @@ class Workload:
                 return session.abort()
             except ClientError:
                 pass
-        self._again(session, session.open)
+        self._again(session.open)
 
-    def _again(self, session: Session, step: Callable[[], None]) -> None:
+    def _again(self, step: Callable[[], None]) -> None:
         deadline = time.monotonic() + RECOVERY_S
         while True:
             try:

@@ -290,7 +290,7 @@ def test_a_lost_answer_ends_the_session() -> None:
     """227-EPOCH-05: whether the leader counted the request is not known."""
     follower = in_session(A, B)
     follower.request()
-    follower.fetcher.failed(follower.now_ms)
+    follower.fetcher.failed(follower.now_ms, 0)
     assert follower.asks_nothing()
     follower.now_ms += BACKOFF_MS
     request = follower.request()

@@ -137,7 +137,8 @@ def test_node_shows_them_under_kafkas_group() -> None:
     committed(quorum, 1_000)
     leader = quorum.elect()
     for node_id, member in quorum.members.items():
-        shown = {family.name: family.values for family in node_metrics(member.running)}
+        metrics = node_metrics(member.running, quorum.clocks[1])
+        shown = {family.name: family.values for family in metrics}
         group = "kafka_server_raft_metrics_"
         assert shown[f"{group}current_leader"] == {"": leader}
         state = "leader" if node_id == leader else "follower"
@@ -154,7 +155,8 @@ def test_measures_of_single_requests_are_shown_with_all_requests() -> None:
     """595-MET-10: rates and times by peer and kind were never shipped in this group."""
     quorum = NodeQuorum()
     node_id = quorum.elect()
-    shown = {family.name for family in node_metrics(quorum.members[node_id].running)}
+    metrics = node_metrics(quorum.members[node_id].running, quorum.clocks[1])
+    shown = {family.name for family in metrics}
     drafts = ("per_sec", "channel_size", "queue", "handle_time", "total_time", "boot")
     assert not [name for name in shown if "raft" in name and any(part in name for part in drafts)]
     assert "kafka_network_requestmetrics_requests" in shown

@@ -17,7 +17,8 @@ LOADED = "kafka_server_metadataloader_handleloadsnapshotcount"
 
 def shown(quorum: NodeQuorum, node_id: int) -> dict[str, Mapping[str, float]]:
     running = quorum.members[node_id].running
-    return {family.name: family.values for family in node_metrics(running)}
+    wall_ms = quorum.clocks[1]
+    return {family.name: family.values for family in node_metrics(running, wall_ms)}
 
 
 def test_size_and_age_of_the_newest_own_snapshot_are_shown() -> None:

@@ -123,7 +123,9 @@ def test_a_refused_complete_record_is_written_again() -> None:
     assert scripted.last.error is E.NONE
     entry = scripted.shard.ids["tid"]
     assert (entry.metadata.state, entry.pending) == (PREPARED, TransactionState.COMPLETE_COMMIT)
-    due_ms = scripted.shard.deadline_ms()
+    scripted.shard.tick(scripted.at)  # too early
+    assert entry.pending is TransactionState.COMPLETE_COMMIT
+    due_ms = scripted.shard.timers.deadline_ms()
     assert due_ms is not None
     assert due_ms > 0
     scripted.now_ms = due_ms

@@ -121,7 +121,7 @@ def test_a_coordinator_that_cannot_be_reached_is_retried(broker: Transactional) 
     """TXN-PROD-07: no connection, no leader, a dead leader, no state topic."""
     sent = broker.send()
     assert len(broker.questions()) == 1
-    broker.requests.failed(broker.now_ms)
+    broker.requests.failed(broker.now_ms, 0)
     assert errors_of(sent) == [E.NOT_ENOUGH_REPLICAS]
     broker.brokers[2] = broker_image(2, fenced=True)
     broker.publish()
@@ -201,8 +201,10 @@ def test_an_epoch_below_the_partition_s_is_refused_before_any_question(
 ) -> None:
     """TXN-PROD-10, TXN-FENCE-01, TXN-MARK-06: a marker of an unknown producer sets the epoch."""
     broker.mark(epoch=3, is_commit=False)
-    assert errors_of(broker.send(epoch=2)) == [E.INVALID_PRODUCER_EPOCH]
+    refused = broker.send(epoch=2)
+    assert errors_of(refused) == [E.INVALID_PRODUCER_EPOCH]
     assert broker.questions() == []
+    assert [each.log_start_offset for each in produced(refused)] == [-1], "as 4.3.1: no append"
 
 
 def test_a_marker_voids_the_answer_to_an_earlier_question(broker: Transactional) -> None:

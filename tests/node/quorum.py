@@ -247,10 +247,10 @@ class NodeQuorum:
     def stop(self, node_id: int) -> None:
         """Stop gracefully: wait for the node to say that it is done, then close it."""
         member = self.members[node_id]
-        member.running.begin_stop(self.now_ms)
+        member.running.begin_stop(*self.clocks)
         self.drain(node_id)
         self.until(lambda: member.is_done)
-        member.running.stop()
+        member.running.stop(*self.clocks)
         member.node = None
         self._break_links(node_id)
 
@@ -272,26 +272,32 @@ class NodeQuorum:
                 other.node.connection_closed(connection_id)
                 self.drain(target)
             if member.node is not None:
-                self._do(source, lambda node, link_id=link_id: node.link_down(link_id, self.now_ms))  # type: ignore[misc]  # a default binds it
+                self._do(
+                    source, lambda node, link_id=link_id: node.link_down(link_id, *self.clocks)
+                )  # type: ignore[misc]  # a default binds it
                 self.drain(source)
 
     # -- time ------------------------------------------------------------------------------------
+
+    @property
+    def clocks(self) -> tuple[int, int]:
+        """What a node is told: the time, and the time of day."""
+        return self.now_ms, WALL_MS + self.now_ms
 
     def advance(self, ms: int) -> None:
         """Let time pass; every node acts when it wants to."""
         end_ms = self.now_ms + ms
         while True:
             due = [
-                (max(self.now_ms, deadline_ms), member)
+                (max(self.now_ms, member.node.deadline_ms()), member)
                 for member in self.members.values()
                 if member.node is not None
-                and (deadline_ms := member.node.deadline_ms()) is not None
             ]
             at_ms, member = min(due, key=lambda each: each[0], default=(end_ms + 1, None))
             if member is None or at_ms > end_ms:
                 break
             self.now_ms = at_ms
-            self._do(member.node_id, lambda node: node.tick(self.now_ms, WALL_MS + self.now_ms))
+            self._do(member.node_id, lambda node: node.tick(*self.clocks))
             self.drain(member.node_id)
         self.now_ms = end_ms
 
@@ -399,7 +405,7 @@ class NodeQuorum:
 
     def _flushed(self, node: Node, order: FlushLogs) -> None:
         assert order.run() is None
-        node.flushed(order.flush_id, self.now_ms)
+        node.flushed(order.flush_id, *self.clocks)
 
     def _carry_out(self, member: Member, output: Output) -> list[int]:
         """Do one thing; return the nodes that something happened to."""
@@ -432,13 +438,13 @@ class NodeQuorum:
         listener, target = "PLAINTEXT" if port >= 10_000 else "CONTROLLER", port % 1_000
         other = self.members.get(target)
         if other is None or other.node is None or {node_id, target} & self.cut:
-            self._do(node_id, lambda node: node.link_down(link_id, self.now_ms))
+            self._do(node_id, lambda node: node.link_down(link_id, *self.clocks))
             return
         self._opened += 1
         self._links[node_id, link_id] = (target, self._opened)
         self._sources[target, self._opened] = (node_id, link_id)
         self._peers[target, self._opened] = Peer(self._opened, HOST, 1, listener)
-        self._do(node_id, lambda node: node.link_up(link_id, self.now_ms))
+        self._do(node_id, lambda node: node.link_up(link_id, *self.clocks))
 
     def _send(self, node_id: int, link_id: int, data: bytes) -> list[int]:
         if (node_id, link_id) not in self._links:
@@ -453,8 +459,7 @@ class NodeQuorum:
         return [target]
 
     def _receive(self, node_id: int, peer: Peer, frame: bytearray) -> None:
-        wall_ms = WALL_MS + self.now_ms
-        self._do(node_id, lambda node: node.receive(peer, frame, self.now_ms, wall_ms))
+        self._do(node_id, lambda node: node.receive(peer, frame, *self.clocks))
 
     def _disconnect(self, node_id: int, link_id: int) -> list[int]:
         if (node_id, link_id) not in self._links:
@@ -480,14 +485,13 @@ class NodeQuorum:
         return [source[0]]
 
     def _link_frame(self, node_id: int, link_id: int, frame: bytearray) -> None:
-        wall_ms = WALL_MS + self.now_ms
-        self._do(node_id, lambda node: node.link_frame(link_id, frame, self.now_ms, wall_ms))
+        self._do(node_id, lambda node: node.link_frame(link_id, frame, *self.clocks))
 
     def _close(self, node_id: int, connection_id: int) -> list[int]:
         source = self._sources.get((node_id, connection_id))
         assert source is not None, "a test's own request was refused"
         self._forget(*source)
-        self._do(source[0], lambda node: node.link_down(source[1], self.now_ms))
+        self._do(source[0], lambda node: node.link_down(source[1], *self.clocks))
         return [source[0]]
 
     def _forget(self, node_id: int, link_id: int) -> None:

@@ -52,7 +52,7 @@ class Side:
         )
 
     def pump(self) -> list[Any]:
-        self.links.pump(self.now_ms)
+        self.links.pump(self.now_ms, 0)
         return self.links.take_outputs()
 
     def requests(self) -> list[Any]:
@@ -63,11 +63,11 @@ class Side:
             first, outputs = outputs[0], outputs[1:]
             if isinstance(first, Connect):
                 self.link = first.link_id
-                self.links.link_up(self.link, self.now_ms)
+                self.links.link_up(self.link, self.now_ms, 0)
             elif isinstance(first, SendBytes):
                 ((header, request),) = requests_of([first])
                 if isinstance(request, ApiVersionsRequest):
-                    self.links.link_frame(self.link, answer(header, offer(self.versions)), 5_000)
+                    self.links.link_frame(self.link, answer(header, offer(self.versions)), 5_000, 0)
                 else:
                     self.header = header
                     found.append(request)
@@ -75,7 +75,7 @@ class Side:
         return found
 
     def answer(self, response: FetchResponse) -> None:
-        self.links.link_frame(self.link, answer(self.header, response), self.now_ms)
+        self.links.link_frame(self.link, answer(self.header, response), self.now_ms, 0)
 
 
 def test_a_fetch_goes_to_the_listener_that_brokers_use() -> None:
@@ -106,7 +106,7 @@ def test_a_leader_without_that_listener_is_looked_for_after_a_rest() -> None:
 def test_a_link_that_is_refused_costs_a_rest() -> None:
     side = Side()
     (connect,) = side.pump()
-    side.links.link_down(connect.link_id, side.now_ms)
+    side.links.link_down(connect.link_id, side.now_ms, 0)
     assert side.pump() == []
     assert side.links.deadline_ms() == side.now_ms + BACKOFF_MS
     side.now_ms += BACKOFF_MS
@@ -118,7 +118,7 @@ def test_an_answer_that_does_not_come_ends_the_link() -> None:
     side.requests()
     assert side.links.deadline_ms() == 5_000 + 30_000
     side.now_ms = 35_000
-    side.links.tick(side.now_ms)
+    side.links.tick(side.now_ms, 0)
     assert side.lines == ["peer_link_closed"]
     side.now_ms += BACKOFF_MS
     (request,) = side.requests()

@@ -39,7 +39,7 @@ class Broker:
     ids: tuple[Uuid, ...] = (FIRST, SECOND)
     now_ms: int = 1_000
     requests: list[AssignReplicasToDirsRequest] = field(default_factory=list)
-    answer: Callable[[Message], None] = print
+    answered: Callable[[Message, int], None] = print
     image: MetadataImage = EMPTY_IMAGE
 
     def __post_init__(self) -> None:
@@ -49,11 +49,14 @@ class Broker:
         ]
         self.assignments = DirectoryAssignments(1, self.directories, lambda: EPOCH, self.ask)
 
-    def ask(self, request: Message, answered: Callable[[Message], None]) -> None:
+    def ask(self, request: Message, answered: Callable[[Message, int], None]) -> None:
         assert isinstance(request, AssignReplicasToDirsRequest)
         assert (request.broker_id, request.broker_epoch) == (1, EPOCH)
         self.requests.append(request)
-        self.answer = answered
+        self.answered = answered
+
+    def answer(self, response: Message) -> None:
+        self.answered(response, self.now_ms)
 
     def put(self, directory: int, topic: str, *numbers: int) -> None:
         for number in numbers:

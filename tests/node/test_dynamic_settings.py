@@ -62,7 +62,7 @@ def test_changed_limits_hold_after_a_restart() -> None:
     fs = SimFileSystem()
     first = NodeDoor(fs)
     alter(first, "", "max.connections", "5")
-    first.node.stop()
+    first.stop()
     (limits,) = NodeDoor(fs, now_ms=first.now_ms).limits
     assert limits == ServerLimits(connections_max=5)
 

@@ -69,9 +69,9 @@ class World:
         (opened,) = self.forwarder.take_outputs()
         assert isinstance(opened, Connect), opened
         self.link = opened.link_id
-        self.forwarder.link_up(self.link, now_ms)
+        self.forwarder.link_up(self.link, now_ms, 0)
         ((header, _),) = requests_of(self.forwarder.take_outputs())
-        self.forwarder.link_frame(self.link, answer(header, offer(RELEASES[RELEASE])), now_ms)
+        self.forwarder.link_frame(self.link, answer(header, offer(RELEASES[RELEASE])), now_ms, 0)
         return self.forwarder.take_outputs()
 
     def asked(self, now_ms: int = 0) -> tuple[RequestHeader, EnvelopeRequest]:
@@ -80,7 +80,7 @@ class World:
         return one_envelope(self.connected(now_ms))
 
     def answered(self, header: RequestHeader, response: Message, now_ms: int = 1) -> None:
-        self.forwarder.link_frame(self.link, answer(header, response), now_ms)
+        self.forwarder.link_frame(self.link, answer(header, response), now_ms, 0)
 
 
 def one_envelope(outputs: list[Output]) -> tuple[RequestHeader, EnvelopeRequest]:
@@ -155,7 +155,7 @@ def test_a_question_is_given_up_after_a_minute() -> None:
 def test_a_lost_link_makes_it_ask_again() -> None:
     world = World()
     world.asked()
-    world.forwarder.link_down(world.link, 10)
+    world.forwarder.link_down(world.link, 10, 0)
     world.forwarder.tick(110)
     one_envelope(world.connected(111))
 

@@ -26,8 +26,8 @@ def test_stopped_broker_is_fenced_leads_nothing_and_leads_again_after_a_start() 
     door = NodeDoor(fs)
     door.prepare("t", 3)
     epoch = door.node.broker.partitions["t", 0].leader_epoch
-    door.node.begin_stop(door.now_ms)
-    door.node.stop()
+    door.node.begin_stop(door.now_ms, door.wall_ms)
+    door.stop()
     directory = LogDirectory.open(fs, DIRECTORY)
     assert directory.was_clean
     image = image_of_all(fs, directory)
@@ -49,9 +49,9 @@ def test_stop_after_the_replica_has_seen_a_later_time_than_the_controller_says_f
     """A peer's request steps the replica only; the farewell is appended at the stop's own time."""
     door = NodeDoor(SimFileSystem())
     later_ms = door.now_ms + 1_000
-    door.node.raft.take(TimerFired(), later_ms)
-    door.node.begin_stop(later_ms)
-    door.node.stop()
+    door.node.raft.take(TimerFired(), later_ms, door.wall_ms)
+    door.node.begin_stop(later_ms, door.wall_ms)
+    door.node.stop(later_ms, door.wall_ms)
     assert door.node.raft.committed.image.brokers[1].fenced
 
 
@@ -60,13 +60,13 @@ def test_a_lone_node_that_stops_is_done_within_the_calls_that_its_flushes_take()
     door = NodeDoor(SimFileSystem())
     door.prepare("t", 3)
     left: list[object] = []
-    door.node.begin_stop(door.now_ms)
+    door.node.begin_stop(door.now_ms, door.wall_ms)
     for _ in range(10):
         outputs, door.node.outputs = door.node.outputs, []
         left += [each for each in outputs if isinstance(each, StopProcess)]
         for order in outputs:
             if isinstance(order, FlushLogs):
                 assert order.run() is None
-                door.node.flushed(order.flush_id, door.now_ms)
+                door.node.flushed(order.flush_id, door.now_ms, door.wall_ms)
     assert left == [StopProcess(None)]
     assert not door.node.serves_clients

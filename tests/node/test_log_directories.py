@@ -75,11 +75,19 @@ def leaders(quorum: NodeQuorum, name: str) -> list[int]:
     return [each.leader for each in partitions(quorum, name)]
 
 
-def fail_second(quorum: NodeQuorum, name: str) -> None:
-    """Let the second directory fail, at a partition of a topic that is there."""
+def fail_second(quorum: NodeQuorum, name: str, *, is_alone: bool = False) -> None:
+    """Let the second directory fail, at a partition of a topic that is there.
+
+    `is_alone`: the controller dies first.
+    """
     number = actual(quorum, name).index(SECOND)
-    partition = quorum.members[OURS].running.broker.partitions[name, number]
+    node = quorum.members[OURS].running
+    partition = node.broker.partitions[name, number]
+    if is_alone:
+        quorum.kill(1)
     partition.failed(StorageError("write", f"{OTHER}/{name}-{number}", "input/output error"))
+    node.tick(*quorum.clocks)  # a disk fails within a call
+    quorum.drain(OURS)
 
 
 def test_controller_learns_where_a_broker_of_two_directories_puts_its_replicas() -> None:
@@ -166,8 +174,7 @@ def test_broker_stops_that_cannot_tell_of_a_failed_directory_in_time() -> None:
     member = quorum.members[OURS]
     member.may_give_up = True
     began_ms = quorum.now_ms
-    fail_second(quorum, "t")
-    quorum.kill(1)  # nobody has looked at what the node has to say
+    fail_second(quorum, "t", is_alone=True)
     quorum.until(lambda: member.is_done)
     assert quorum.now_ms - began_ms == 5_000
     assert member.gave_up is not None

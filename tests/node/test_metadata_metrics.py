@@ -33,7 +33,8 @@ CLASSES = {
 
 def shown(quorum: NodeQuorum, node_id: int) -> dict[str, Mapping[str, float]]:
     running = quorum.members[node_id].running
-    return {family.name: family.values for family in node_metrics(running)}
+    wall_ms = quorum.clocks[1]
+    return {family.name: family.values for family in node_metrics(running, wall_ms)}
 
 
 def numbers(quorum: NodeQuorum, node_id: int, *names: str) -> list[float]:
@@ -114,7 +115,7 @@ def test_brokers_topics_and_partitions_are_counted_by_their_state(
 def test_quorum_metrics_of_apache_are_no_counters() -> None:
     """Each is a gauge or an average, and may fall."""
     quorum = NodeQuorum()
-    families = node_metrics(quorum.members[quorum.elect()].running)
+    families = node_metrics(quorum.members[quorum.elect()].running, 0)
     counters = {each.name: each.is_counter for each in families if each.name.startswith(RAFT)}
     assert len(counters) > 5
     assert not any(counters.values())

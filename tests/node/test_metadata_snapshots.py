@@ -143,9 +143,9 @@ def test_a_snapshot_of_much_is_written_in_steps(monkeypatch: pytest.MonkeyPatch)
     batches_of_ticks: list[int] = []
     went_on, append = MetadataUpkeep._go_on, SnapshotWriter.append
 
-    def counted(upkeep: MetadataUpkeep, now_ms: int) -> None:
+    def counted(upkeep: MetadataUpkeep, now_ms: int, wall_ms: int) -> None:
         batches_of_ticks.append(0)
-        went_on(upkeep, now_ms)
+        went_on(upkeep, now_ms, wall_ms)
 
     def appended(writer: SnapshotWriter, data: bytes) -> None:
         batches_of_ticks[-1] += 1

@@ -79,7 +79,7 @@ def append(door: NodeDoor, records: list[Message]) -> int:
     raft = door.node.raft
     values = tuple(encode_record(VersionedRecord(record)) for record in records)
     write = PendingAppend(values, records)
-    raft.write(write, raft.replica.quorum.epoch, door.now_ms)
+    raft.write(write, raft.replica.quorum.epoch, door.now_ms, door.wall_ms)
     assert write.next_offset is not None
     door.node.tick(door.now_ms, door.wall_ms)
     door._drain()

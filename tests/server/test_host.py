@@ -17,7 +17,6 @@ class Sleeper:
     def __init__(self, after_ms: int) -> None:
         self.config = SimpleNamespace(limits=ServerLimits())
         self.outputs: list[Any] = []
-        self.timers_changed = True
         self.due_ms = now_ms() + after_ms
         self.woken = asyncio.Event()
 
@@ -25,7 +24,7 @@ class Sleeper:
         return self.due_ms
 
     def tick(self, at_ms: int, wall_ms: int) -> None:
-        self.timers_changed = False
+        self.due_ms = at_ms + 3_600_000
         self.woken.set()
 
 

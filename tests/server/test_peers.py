@@ -29,13 +29,13 @@ class Listening:
     def _settle(self) -> None:
         self.settled += 1
 
-    def link_up(self, link_id: int, now_ms: int) -> None:
+    def link_up(self, link_id: int, now_ms: int, wall_ms: int) -> None:
         self.heard.append(("up", link_id))
 
     def link_frame(self, link_id: int, frame: bytes, now_ms: int, wall_ms: int) -> None:
         self.heard.append(("frame", link_id, frame))
 
-    def link_down(self, link_id: int, now_ms: int) -> None:
+    def link_down(self, link_id: int, now_ms: int, wall_ms: int) -> None:
         self.heard.append(("down", link_id))
 
     def order(self, output: Connect | SendBytes | Disconnect) -> None:

@@ -60,9 +60,7 @@ class Timer:
 @pytest.mark.parametrize(
     ("deadlines", "delays", "cancelled"),
     [
-        ([None], [], 0),
         ([NOW_MS + 250], [0.25], 0),
-        ([NOW_MS + 250, None], [0.25], 0),
         ([NOW_MS + 250, NOW_MS + 250], [0.25], 0),
         ([NOW_MS + 250, NOW_MS + 400], [0.25], 0),
         ([NOW_MS + 250, NOW_MS + 249], [0.25, 0.249], 1),
@@ -70,7 +68,7 @@ class Timer:
     ],
 )
 def test_host_wakes_up_at_the_soonest_deadline_that_its_node_has(
-    deadlines: list[int | None],
+    deadlines: list[int],
     delays: list[float],
     cancelled: int,
     monkeypatch: pytest.MonkeyPatch,
@@ -78,9 +76,7 @@ def test_host_wakes_up_at_the_soonest_deadline_that_its_node_has(
     monkeypatch.setattr(host_module, "now_ms", lambda: NOW_MS)
     timer = Timer()
     limits = ServerLimits()
-    node = SimpleNamespace(
-        config=SimpleNamespace(limits=limits), deadline_ms=lambda: None, timers_changed=True
-    )
+    node = SimpleNamespace(config=SimpleNamespace(limits=limits), deadline_ms=lambda: NOW_MS)
     host = Host(
         cast(Any, node),
         cast(asyncio.AbstractEventLoop, timer),

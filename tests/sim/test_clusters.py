@@ -1,13 +1,17 @@
 """Seeds of whole clusters: brokers, partitions and clients under faults, every event judged.
 
 `cluster_seeds.txt` holds the seeds that once failed, each with its story; they run first, as they
-were drawn before there was upkeep. Those of `cluster_upkeep_seeds.txt` are drawn with it.
+were drawn before there was upkeep. Those of `cluster_upkeep_seeds.txt` are drawn with it, and those
+of `cluster_transaction_seeds.txt` with transactions besides.
 """
+
+from dataclasses import replace
 
 import pytest
 
 from kraft_wire.sim.judge.invariants import SAFETY, Canary
 from kraft_wire.sim.plans.cluster_plan import drawn_cluster_plan
+from kraft_wire.sim.plans.metadata_upkeep_plan import with_metadata_upkeep
 from kraft_wire.sim.plans.plan import Plan, plan_from_json, plan_to_json
 from kraft_wire.sim.runs.campaign import drawn
 from kraft_wire.sim.runs.page import page_of
@@ -29,8 +33,23 @@ def test_seed_that_once_failed_holds_every_invariant(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", kept_seeds(__file__, "cluster_upkeep_seeds.txt"))
 def test_seed_with_upkeep_that_once_failed_holds_every_invariant(seed: int) -> None:
-    plan = drawn(seed, events=4_000, nodes=None, brokers=0)
+    plan = with_metadata_upkeep(drawn_cluster_plan(seed, events=4_000))
     assert run_plan(plan).failure is None
+
+
+@pytest.mark.parametrize("seed", kept_seeds(__file__, "cluster_transaction_seeds.txt"))
+def test_seed_with_transactions_that_once_failed_holds_every_invariant(seed: int) -> None:
+    plan = drawn(seed, events=2_000, nodes=None, brokers=0, focus="transactions")
+    assert run_plan(plan).failure is None
+
+
+@pytest.mark.parametrize("seeds", BATCHES, ids=lambda batch: f"{batch[0]}-{batch[-1]}")
+def test_fresh_seeds_with_transactions_hold_every_invariant_and_settle(seeds: range) -> None:
+    for seed in seeds:
+        plan = drawn(seed, events=EVENTS, nodes=None, brokers=0, focus="transactions")
+        result = run_plan(plan)
+        assert result.failure is None
+        assert result.marks["cluster settled"] == 1
 
 
 @pytest.mark.parametrize("seeds", BATCHES, ids=lambda batch: f"{batch[0]}-{batch[-1]}")
@@ -86,7 +105,8 @@ def test_page_shows_brokers_and_their_frames() -> None:
 
 def test_workload_reaches_what_it_is_there_for() -> None:
     """The known misses of good simulators were in what they asked for, not in how they judged."""
-    result = run_plan(CALM)
+    data = replace(CALM.setup.data, transactors=2, twins=1, stable_readers=1)
+    result = run_plan(replace(CALM, setup=replace(CALM.setup, data=data), events=3_000))
     assert result.failure is None
     reached = result.marks + result.operations
     for name in (
@@ -95,5 +115,10 @@ def test_workload_reaches_what_it_is_there_for() -> None:
         "offset committed",
         "generation joined",
         "cluster settled",
+        "transaction told True",
+        "transaction told False",
+        "transactor fenced",
+        "aborted batch read and left out",
+        "last stable offset held back",
     ):
         assert reached[name] > 0, name

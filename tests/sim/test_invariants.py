@@ -502,11 +502,7 @@ def test_producer_id_given_twice_is_found(world: World) -> None:
 def test_node_that_wants_to_be_woken_at_once_for_ever_is_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def deadline_ms(self: Node) -> int:
-        self.timers_changed = False
-        return 0
-
-    monkeypatch.setattr(Node, "deadline_ms", deadline_ms)
+    monkeypatch.setattr(Node, "deadline_ms", lambda self: 0)
     failure = run_plan(Plan(seed=1, setup=Setup(), events=500)).failure
     assert failure is not None
     assert failure.invariant == "S24 NoBusyLoop"

@@ -6,12 +6,14 @@ import pytest
 
 from kraft_wire.sim.plans.cluster_plan import drawn_cluster_plan
 from kraft_wire.sim.plans.plan import Fault, Plan
-from kraft_wire.sim.runs.rare_states import RARE_STATES
+from kraft_wire.sim.runs.campaign import drawn
+from kraft_wire.sim.runs.rare_states import RARE_STATES, RARE_TRANSACTION_STATES
 from kraft_wire.sim.runs.run import run_plan
 from kraft_wire.sim.setup import Setup
 from kraft_wire.sim.workload import Workload
 
 SEEDS = (42, 90, 91, 101, 106)
+TRANSACTION_SEEDS = (3, 5)
 ELSEWHERE = {
     "aborted record removed",
     "log start at an epoch's end",
@@ -38,6 +40,17 @@ def test_a_few_seeds_reach_the_rare_states() -> None:
         reached += result.marks
     missing = {name for name in RARE_STATES if not reached[name]}
     assert missing <= ELSEWHERE
+
+
+def test_two_seeds_reach_the_rare_states_of_transactions() -> None:
+    reached: Counter[str] = Counter()
+    for seed in TRANSACTION_SEEDS:
+        plan = drawn(seed, events=2_000, nodes=None, brokers=0, focus="transactions")
+        result = run_plan(plan)
+        assert result.failure is None
+        reached += result.marks
+    missing = {name for name in RARE_TRANSACTION_STATES if not reached[name]}
+    assert missing <= {"late marker of the older protocol"}  # not by any seed below 40
 
 
 @pytest.mark.parametrize("amount", [3, 4], ids=("compact", "append-time"))

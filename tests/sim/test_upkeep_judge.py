@@ -223,6 +223,18 @@ def the_last_of_a_producer_is_lost() -> None:
     stage.compacts(0)
 
 
+def a_marker_is_lost_before_its_data() -> None:
+    stage = Stage("compact")
+    sent: dict[str, Any] = {"producer_id": 5, "producer_epoch": 0, "is_transactional": True}
+    data = batch(0, (b"b", b"1"), base_sequence=0, **sent)
+    commit = Record(key=bytes([0, 0, 0, 1]), value=bytes(6), timestamp=0)
+    more: dict[str, Any] = {"partition_leader_epoch": 0, "is_control": True, "delete_horizon_ms": 0}
+    marker = build_batch([commit], base_offset=1, **more, **sent)
+    stage.segment(0, data, bytes(marker))
+    stage.segment(2, batch(2, (b"c", b"3")))
+    stage.compacts(0, data)
+
+
 def a_tombstone_is_lost_at_once() -> None:
     with_tombstone().compacts(0)
 
@@ -380,6 +392,7 @@ PLANTED: list[tuple[str, Callable[[], None]]] = [
     ("S50 CompactionKeeps", the_last_offset_is_lost),
     ("S50 CompactionKeeps", the_leader_epoch_changed),
     ("S50 CompactionKeeps", the_last_of_a_producer_is_lost),
+    ("S50 CompactionKeeps", a_marker_is_lost_before_its_data),
     ("S50 CompactionKeeps", a_tombstone_is_lost_at_once),
     ("S50 CompactionKeeps", a_tombstone_is_lost_before_its_horizon),
     ("S50 CompactionKeeps", a_tombstone_has_no_horizon),

@@ -210,6 +210,19 @@ def test_aborted_records_go_and_markers_follow_after_the_horizon() -> None:
     assert [parsed(data).base_offset for data in contents(log) if parsed(data).is_control] == []
 
 
+def test_marker_of_a_commit_stays_as_long_as_its_data() -> None:
+    """Without it the transaction would be open again after the next start."""
+    fs = SimFileSystem()
+    log = open_at(fs, CONFIG)
+    append(log, batch_bytes(0, key=b"a", producer_id=8, sequence=0, transactional=True))
+    append(log, marker_bytes(1, producer_id=8, abort=False))
+    log.update_high_watermark(Offset(2))
+    close_segment(log)
+    for wall_ms in (5000, 9000, 13_000):
+        compact(fs, log, Offset(0), wall_ms)
+    assert [parsed(data).is_control for data in contents(log)] == [False, True]
+
+
 def test_marker_that_alone_remembers_a_producers_epoch_is_emptied_not_dropped() -> None:
     fs = SimFileSystem()
     log = open_at(fs, CONFIG)

@@ -18,6 +18,7 @@ from kraft_wire.audit.layout import Layout
 from kraft_wire.audit.ledger import Acknowledged, wanted_offsets
 from kraft_wire.audit.partition_audit import METADATA_TOPIC
 from kraft_wire.audit.replica import Batches, Replica, batches_of_columns, joined_batches
+from kraft_wire.audit.transaction_checks import IndexEntry, ProducerEntry, TransactionFiles
 from kraft_wire.columnar import (
     PartitionFiles,
     SegmentFile,
@@ -27,13 +28,27 @@ from kraft_wire.columnar import (
 )
 from kraft_wire.columnar.arrays import Int64s
 from kraft_wire.columnar.segments import NO_OFFSET
+from kraft_wire.model import Offset
 from kraft_wire.storage.directory.checkpoint_text import CorruptCheckpoint
 from kraft_wire.storage.files import FileSystem, MissingFile
+from kraft_wire.storage.indexes import CorruptIndex, TransactionIndex
 from kraft_wire.storage.leader_epochs import FILE_NAME as EPOCHS_FILE
 from kraft_wire.storage.leader_epochs import LeaderEpochs
+from kraft_wire.storage.producers.producer_state import (
+    CorruptSnapshot,
+    ProducerState,
+    ProducerStates,
+)
+from kraft_wire.storage.producers.snapshots import snapshot_offsets
 from kraft_wire.storage.segment import LOG_SUFFIX
 
-__all__ = ["read_acknowledged", "read_indexes", "read_replica", "read_segment"]
+__all__ = [
+    "read_acknowledged",
+    "read_indexes",
+    "read_replica",
+    "read_segment",
+    "read_transaction_files",
+]
 
 _CHUNK_BYTES: Final = 3 << 16
 """A multiple of both entry sizes: most of a preallocated index is zeros that are not read."""
@@ -181,6 +196,47 @@ def read_indexes(
         times["relative_offset"].astype(np.int64),
         (odd_offsets, odd_times),
     )
+
+
+def read_transaction_files(fs: FileSystem, files: PartitionFiles) -> TransactionFiles:
+    """Return the transaction indexes and producer snapshots of a replica."""
+    indexes: dict[int, list[IndexEntry]] = {}
+    snapshots: dict[int, list[ProducerEntry]] = {}
+    damage: dict[str, str] = {}
+    for segment in files.segments:
+        name = segment.file.replace(LOG_SUFFIX, ".txnindex")
+        index = TransactionIndex(f"{files.directory}/{name}")
+        try:
+            index.load(fs)
+            indexes[segment.base_offset] = [
+                (producer_id, int(first), int(last), int(stable))
+                for producer_id, first, last, stable in index.entries
+            ]
+        except CorruptIndex as error:
+            damage[name] = error.reason
+        except MissingFile:
+            continue
+    for offset in _snapshot_offsets(fs, files.directory):
+        name = f"{offset:020d}.snapshot"
+        table = ProducerStates()
+        try:
+            table.load_snapshot(fs.read(f"{files.directory}/{name}"), offset)
+            snapshots[offset] = [_producer_entry(each) for each in table.active_producers()]
+        except CorruptSnapshot as error:
+            damage[name] = str(error)
+        except MissingFile:
+            continue
+    return TransactionFiles(indexes, snapshots, damage)
+
+
+def _snapshot_offsets(fs: FileSystem, directory: str) -> list[Offset]:
+    return snapshot_offsets(fs, directory) if fs.exists(directory) else []
+
+
+def _producer_entry(each: ProducerState) -> ProducerEntry:
+    first = each.transaction_first_offset
+    numbers = each.producer_id, each.producer_epoch, each.last_sequence, int(each.last_offset)
+    return (*numbers, NO_OFFSET if first is None else int(first))
 
 
 def _size_bytes(fs: FileSystem, path: str) -> int:

@@ -8,6 +8,7 @@ memory stays bounded. A small audit stays in this process.
 import multiprocessing
 import os
 import signal
+import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
@@ -37,6 +38,7 @@ from kraft_wire.audit.collector.tasks import (
     run_snapshots,
     run_tasks,
 )
+from kraft_wire.audit.collector.transaction_states import hanging_findings
 from kraft_wire.audit.finding import CHECKS, NO_OFFSET, Finding
 from kraft_wire.audit.ledger import Acknowledged
 from kraft_wire.audit.partition_audit import METADATA_TOPIC
@@ -79,6 +81,16 @@ class AuditPlan:
             for each in chosen
             if each.check == "acknowledged" or (each.topic, each.partition) not in reported
         ]
+
+    def hanging_findings(
+        self, outcome: TaskResult, checks: Collection[str], wall_ms: int | None = None
+    ) -> list[Finding]:
+        """Judge what is open at the ends of all logs; the clock decides what is overdue."""
+        if "hanging" not in checks:
+            return []
+        now_ms = int(time.time() * 1000) if wall_ms is None else wall_ms
+        sources = [task.source for task in self.tasks]
+        return [*hanging_findings(OsFileSystem(), sources, outcome.open_transactions, now_ms)]
 
     @property
     def size_bytes(self) -> int:
@@ -201,6 +213,7 @@ def run_audit(
     except BrokenExecutor as error:
         raise CannotAudit("a worker process ended without an answer: is memory short?") from error
     outcome.findings += plan.known_findings(checks)
+    outcome.findings += plan.hanging_findings(outcome, checks)
     nodes = sorted({each.node for task in plan.tasks for each in task.source.replicas})
     return AuditResult(outcome, nodes, len(plan.tasks))
 

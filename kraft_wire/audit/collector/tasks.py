@@ -14,6 +14,7 @@ from kraft_wire.audit.collector.reading import (
     read_indexes,
     read_replica,
     read_segment,
+    read_transaction_files,
 )
 from kraft_wire.audit.collector.sources import PartitionReplicas
 from kraft_wire.audit.fault import Fault, explains
@@ -23,6 +24,7 @@ from kraft_wire.audit.layout import Layout
 from kraft_wire.audit.ledger import Acknowledged, check_acknowledged
 from kraft_wire.audit.partition_audit import PartitionFacts, PartitionJudgement, judge_partition
 from kraft_wire.audit.replica import Batches
+from kraft_wire.audit.transaction_checks import OpenTransaction, check_transactions
 from kraft_wire.columnar import PartitionFiles, SegmentFile
 from kraft_wire.model import uuid_to_text
 from kraft_wire.storage.directory.checkpoint_text import CorruptCheckpoint
@@ -85,6 +87,7 @@ class TaskResult:
     extents: list[Extent] = field(default_factory=list)
     batches: int = 0
     size_bytes: int = 0
+    open_transactions: list[OpenTransaction] = field(default_factory=list)
 
     def add(self, other: "TaskResult") -> None:
         """Take another outcome in."""
@@ -92,6 +95,7 @@ class TaskResult:
         self.extents += other.extents
         self.batches += other.batches
         self.size_bytes += other.size_bytes
+        self.open_transactions += other.open_transactions
 
 
 def run_tasks(
@@ -144,6 +148,12 @@ def judge_task(
         for own, layout in zip(files, judgement.layouts, strict=True):
             findings += _index_findings(fs, own, layout, faults)
     outcome = TaskResult([each for each in findings if each.check in checks])
+    odd = {node for each in findings if each.severity == "error" for node in each.nodes}
+    for own, layout in zip(files, judgement.layouts, strict=True):
+        if own.node not in odd:  # damage moves transactions, and is told already
+            told, opened = check_transactions(layout, read_transaction_files(fs, own), checks)
+            outcome.findings += told
+            outcome.open_transactions += opened
     for own, layout in zip(files, judgement.layouts, strict=True):
         batches = layout.replica.batches
         outcome.batches += int(batches.is_batch.sum())

@@ -19,10 +19,11 @@ from kraft_wire.broker.coordination.commit_waits import CommitWaits
 from kraft_wire.broker.coordination.log import CoordinatorLog
 from kraft_wire.broker.coordination.shard import CoordinatorShard
 from kraft_wire.broker.coordination.shard_log import ShardLog
+from kraft_wire.broker.coordination.timers import ShardTimers
 from kraft_wire.broker.coordination.topic import CoordinatorTopic, key_partition
 from kraft_wire.metadata.delta import MetadataDelta
 from kraft_wire.metadata.image import TopicImage
-from kraft_wire.model import Uuid
+from kraft_wire.model import Uuid, sooner
 from kraft_wire.wire.generated.error_code import ErrorCode
 
 __all__ = ["CoordinatorRuntime"]
@@ -70,6 +71,7 @@ class CoordinatorRuntime(Generic[_Shard]):
         self._new_shard = new_shard
         self._partition_count: int | None = None
         self._shards: dict[int, _Shard] = {}
+        self._timers = ShardTimers()
         self._loading: dict[int, _Loading[_Shard]] = {}
         self._led: dict[int, tuple[Uuid, int]] = {}
         """Topic id and leader epoch of each partition that is loaded or loading."""
@@ -181,6 +183,7 @@ class CoordinatorRuntime(Generic[_Shard]):
             loading.shard.resign()
         shard = self._shards.pop(partition, None)
         if shard is not None:
+            self._timers.remove(shard.timers)
             shard.resign()
 
     # -- time ------------------------------------------------------------------------------------
@@ -199,14 +202,17 @@ class CoordinatorRuntime(Generic[_Shard]):
 
     def deadline_ms(self) -> int | None:
         """Return when `tick` is needed next."""
-        deadlines = [shard.deadline_ms() for shard in self._shards.values()]
-        deadlines += [each.read_on_ms for each in self._loading.values() if not each.awaits_commit]
+        deadline_ms = self._timers.deadline_ms()
+        for each in self._loading.values():
+            if not each.awaits_commit:
+                deadline_ms = sooner(deadline_ms, each.read_on_ms)
         if self._deleted:
-            deadlines.append(self._deleted_ms)
+            deadline_ms = sooner(deadline_ms, self._deleted_ms)
         if self._shards:
             clean_up_ms = self._clean_up_ms
-            deadlines.append(self._served_ms if clean_up_ms is None else clean_up_ms)
-        return min((at for at in deadlines if at is not None), default=None)
+            due_ms = self._served_ms if clean_up_ms is None else clean_up_ms
+            deadline_ms = sooner(deadline_ms, due_ms)
+        return deadline_ms
 
     def _clean_up(self, at: ClockReading) -> None:
         """Have every shard remove what has expired, once an interval."""
@@ -270,3 +276,4 @@ class CoordinatorRuntime(Generic[_Shard]):
         if not self._shards:
             self._served_ms = now_ms
         self._shards[partition] = shard
+        self._timers.add(shard.timers)

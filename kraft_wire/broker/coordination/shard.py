@@ -1,9 +1,10 @@
 """What one kind of coordinator implements: the state of one partition, driven by the runtime."""
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 from kraft_wire.broker.coordination.clock_reading import ClockReading
+from kraft_wire.broker.coordination.timers import Timers
 from kraft_wire.model import Uuid
 from kraft_wire.wire.records.memory_records import AnyBatch
 
@@ -23,6 +24,11 @@ class CoordinatorShard(Protocol):
         """Reason to number of records that `replay` could not read and left in the log."""
         ...
 
+    @property
+    def timers(self) -> Timers[Any]:
+        """The only deadlines of the shard; those that have passed are acted on by `tick`."""
+        ...
+
     def replay(self, batch: AnyBatch) -> None:
         """Take a batch of the log into the state; control batches end transactions."""
         ...
@@ -36,10 +42,6 @@ class CoordinatorShard(Protocol):
 
     def tick(self, at: ClockReading) -> None:
         """Act on every deadline that has passed."""
-        ...
-
-    def deadline_ms(self) -> int | None:
-        """Return when `tick` is needed next, None for never."""
         ...
 
     def topics_deleted(self, topics: Mapping[Uuid, str], at: ClockReading) -> None:

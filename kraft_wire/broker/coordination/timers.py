@@ -3,12 +3,15 @@
 A member's deadline moves with every heartbeat. Moving one later only writes the table; the heap
 entry stays and is pushed again when it comes up early. So the heap grows with the number of keys,
 not with the number of heartbeats.
+
+The runtime is asked for its deadline after every call of the node. `ShardTimers` knows it without
+asking each shard: a deadline comes nearer in `Timers._push` only, which reports it.
 """
 
 from heapq import heappop, heappush
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
-__all__ = ["TimerKey", "Timers"]
+__all__ = ["ShardTimers", "TimerKey", "Timers"]
 
 
 class TimerKey(Protocol):
@@ -26,9 +29,11 @@ _Key = TypeVar("_Key", bound=TimerKey)
 class Timers(Generic[_Key]):
     """The timers of one shard, in milliseconds of the monotonic clock."""
 
-    __slots__ = ("_deadlines", "_heap", "_of_owner", "_sequence")
+    __slots__ = ("_deadlines", "_heap", "_of_owner", "_sequence", "all_timers")
 
     def __init__(self) -> None:
+        self.all_timers: ShardTimers | None = None
+        """Where a nearer deadline is reported, while the shard is served."""
         self._deadlines: dict[_Key, int] = {}
         self._of_owner: dict[str, dict[_Key, None]] = {}
         # The sequence number keeps timers of equal deadline in the order in which they were set.
@@ -88,6 +93,8 @@ class Timers(Generic[_Key]):
     def _push(self, timer: _Key, deadline_ms: int) -> None:
         self._sequence += 1
         heappush(self._heap, (deadline_ms, self._sequence, timer))
+        if self.all_timers is not None:
+            self.all_timers.note(self, self._heap[0][0])
 
     def _shrink(self) -> None:
         if len(self._heap) <= 64 + 4 * len(self._deadlines):
@@ -95,3 +102,49 @@ class Timers(Generic[_Key]):
         self._heap = []
         for timer, deadline_ms in self._deadlines.items():
             self._push(timer, deadline_ms)
+
+
+class ShardTimers:
+    """The earliest deadline among the timers of all shards that are served."""
+
+    __slots__ = ("_deadline_ms", "_first", "_members")
+
+    def __init__(self) -> None:
+        self._members: dict[Timers[Any], None] = {}
+        self._first: Timers[Any] | None = None
+        """Whose deadline was the earliest; None while no timer is set."""
+        self._deadline_ms: int | None = None
+        """Never later than the deadline of any member."""
+
+    def add(self, timers: Timers[Any]) -> None:
+        """Count the timers of a shard that is served from now on."""
+        self._members[timers] = None
+        timers.all_timers = self
+        deadline_ms = timers.deadline_ms()
+        if deadline_ms is not None:
+            self.note(timers, deadline_ms)
+
+    def remove(self, timers: Timers[Any]) -> None:
+        """Leave out the timers of a shard that is served no more."""
+        del self._members[timers]
+        timers.all_timers = None
+        if timers is self._first:
+            self._compare_all()
+
+    def note(self, timers: Timers[Any], deadline_ms: int) -> None:
+        """Take the deadline of a member, which has come nearer."""
+        if self._deadline_ms is None or deadline_ms < self._deadline_ms:
+            self._first, self._deadline_ms = timers, deadline_ms
+
+    def deadline_ms(self) -> int | None:
+        """Return the earliest deadline of all members, None for never."""
+        if self._first is not None and self._first.deadline_ms() != self._deadline_ms:
+            self._compare_all()  # it was moved away, or is over
+        return self._deadline_ms
+
+    def _compare_all(self) -> None:
+        self._first = self._deadline_ms = None
+        for timers in self._members:
+            deadline_ms = timers.deadline_ms()
+            if deadline_ms is not None:
+                self.note(timers, deadline_ms)

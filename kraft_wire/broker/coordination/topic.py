@@ -9,6 +9,7 @@ from struct import iter_unpack
 from typing import Final
 
 from kraft_wire.broker.metadata.topic_creation import creatable_topic
+from kraft_wire.broker.ports import AskController
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.frozen import frozen
 from kraft_wire.wire.generated.create_topics import CreateTopicsRequest, CreateTopicsResponse
@@ -58,9 +59,7 @@ class CoordinatorTopicCreation:
 
     __slots__ = ("_ask", "_asked_until_ms", "_topic", "failure")
 
-    def __init__(
-        self, topic: str, ask: Callable[[Message, Callable[[Message], None]], None]
-    ) -> None:
+    def __init__(self, topic: str, ask: AskController) -> None:
         """Take what sends a request to the controller and calls back with the answer."""
         self._topic = topic
         self._ask = ask
@@ -77,7 +76,7 @@ class CoordinatorTopicCreation:
         request = CreateTopicsRequest(topics=[topic], timeout_ms=_CREATION_TIMEOUT_MS)
         self._ask(request, self._answered)
 
-    def _answered(self, response: Message) -> None:
+    def _answered(self, response: Message, now_ms: int) -> None:
         """Allow the next request; created or not is seen in the metadata."""
         assert isinstance(response, CreateTopicsResponse), response
         self._asked_until_ms = None

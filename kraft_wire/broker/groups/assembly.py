@@ -11,6 +11,7 @@ from kraft_wire.broker.groups.coordinator import GroupCoordinator
 from kraft_wire.broker.groups.environment import GroupEnvironment
 from kraft_wire.broker.metadata.metadata_cache import OFFSETS_TOPIC
 from kraft_wire.broker.partition import Partition
+from kraft_wire.broker.ports import AskController
 from kraft_wire.broker.purgatory import DelayedOperationPurgatory
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.model import Offset, RandomSource
@@ -40,7 +41,7 @@ def group_coordinator(
     flushed: Callable[[Mapping[tuple[str, int], Offset], int], None],
     operations: DelayedOperationPurgatory,
     complete: Callable[[ReplyTo, Message], None],
-    ask_controller: Callable[[Message, Callable[[Message], None]], None],
+    ask_controller: AskController,
     now_ms: Callable[[], int],
 ) -> GroupCoordinator:
     """Return a coordinator over the partitions of `__consumer_offsets` that a broker leads.

@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 
 from kraft_wire.broker.coordination.clock_reading import ClockReading
+from kraft_wire.broker.coordination.timers import Timers
 from kraft_wire.broker.groups.classic.rebalance import group_loaded, tick
+from kraft_wire.broker.groups.classic.timers import Timer
 from kraft_wire.broker.groups.offsets.expiry import delete_offsets_of_topics, expire_offsets
 from kraft_wire.broker.groups.replay import CoordinatorReplay
 from kraft_wire.broker.groups.shard import GroupShard
@@ -30,6 +32,11 @@ class GroupPartition:
         """Reason to number of records that could not be read."""
         return self._replay.ignored
 
+    @property
+    def timers(self) -> Timers[Timer]:
+        """The deadlines of members and rebalances."""
+        return self.shard.timers
+
     def replay(self, batch: AnyBatch) -> None:
         """Take a batch of the log into the shard."""
         self._replay.batch(batch)
@@ -42,10 +49,6 @@ class GroupPartition:
     def tick(self, at: ClockReading) -> None:
         """Act on the deadlines of members and rebalances."""
         tick(self.shard, at)
-
-    def deadline_ms(self) -> int | None:
-        """Return when `tick` is needed next."""
-        return self.shard.timers.deadline_ms()
 
     def topics_deleted(self, topics: Mapping[Uuid, str], at: ClockReading) -> None:
         """Remove the offsets of topics that are gone."""

@@ -2,7 +2,8 @@
 
 Behaviour:   up to v3 a client adds partitions to its transaction; from v4 on a broker adds or
              verifies partitions of several transactions, each with a verdict of its own · one
-             partition that does not exist fails its transaction, and nothing of it is added
+             partition that does not exist fails its transaction, and nothing of it is added · a
+             partition that is named twice is answered twice where all have one error, as Kafka does
 Versions:    v2 PRODUCER_FENCED (KIP-588) · v4 several transactions, VerifyOnly (KIP-890) · v5
              TRANSACTION_ABORTABLE, which v4 is sent as well
 Left out:    the right ClusterAction of v4 and later, which no authorizer enforces yet
@@ -23,7 +24,6 @@ from kraft_wire.wire.generated.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
     AddPartitionsToTxnResult,
-    AddPartitionsToTxnTopic,
     AddPartitionsToTxnTopicResult,
     AddPartitionsToTxnTransaction,
 )
@@ -37,7 +37,8 @@ __all__ = ["handle"]
 _BROKERS_FROM: Final = 4
 _FENCED_ERROR_FROM: Final = 2
 
-_Errors = Mapping[TopicPartition, ErrorCode]
+_Results = list[AddPartitionsToTxnTopicResult]
+"""What is answered about one transaction."""
 
 
 def handle(
@@ -81,21 +82,20 @@ class _Answers:
         self._is_client = context.api_version < _BROKERS_FROM
         self._transactions = transactions
         self._deferred = deferred
-        self._errors: dict[int, _Errors] = {}
+        self._results: dict[int, _Results] = {}
         if not transactions:
             deferred.send(AddPartitionsToTxnResponse())
 
-    def take(self, number: int, errors: _Errors) -> None:
+    def take(self, number: int, results: _Results) -> None:
         """Take the results of one transaction."""
-        self._errors[number] = errors
-        if len(self._errors) == len(self._transactions):
+        self._results[number] = results
+        if len(self._results) == len(self._transactions):
             self._deferred.send(self._response())
 
     def _response(self) -> AddPartitionsToTxnResponse:
         results = [
             AddPartitionsToTxnResult(
-                transactional_id=transaction.transactional_id,
-                topic_results=_topic_results(transaction.topics, self._errors[number]),
+                transactional_id=transaction.transactional_id, topic_results=self._results[number]
             )
             for number, transaction in enumerate(self._transactions)
         ]
@@ -133,7 +133,7 @@ class _Question:
         refused = self._refused()
         if refused:
             rest = dict.fromkeys(partitions, ErrorCode.OPERATION_NOT_ATTEMPTED)
-            self._answers.take(self._number, {**rest, **refused})
+            self._answers.take(self._number, _results_of({**rest, **refused}))
             return
         name = transaction.transactional_id
         shard = self._broker.transactions.shard_of(name) if name else ErrorCode.INVALID_REQUEST
@@ -142,7 +142,7 @@ class _Question:
             self._answer_all(shard)
         elif transaction.verify_only:
             errors = verify_partitions(shard, name, producer, partitions)
-            self._answers.take(self._number, errors)
+            self._answers.take(self._number, _results_of(errors))
         else:
             version = V2 if self._context.api_version >= _BROKERS_FROM else 0
             at = arrival_of(self._context)
@@ -165,22 +165,29 @@ class _Question:
     def _answer_all(self, error: ErrorCode) -> None:
         if error is ErrorCode.PRODUCER_FENCED and self._context.api_version < _FENCED_ERROR_FROM:
             error = ErrorCode.INVALID_PRODUCER_EPOCH
-        self._answers.take(self._number, dict.fromkeys(self._partitions, error))
+        topics = self._transaction.topics
+        results = [_topic_result(topic.name, topic.partitions, error) for topic in topics]
+        self._answers.take(self._number, results)
 
 
-def _topic_results(
-    topics: Sequence[AddPartitionsToTxnTopic], errors: _Errors
-) -> list[AddPartitionsToTxnTopicResult]:
-    return [
-        AddPartitionsToTxnTopicResult(
-            name=topic.name,
-            results_by_partition=[
-                AddPartitionsToTxnPartitionResult(
-                    partition_index=partition,
-                    partition_error_code=errors[TopicPartition(topic.name, partition)],
-                )
-                for partition in topic.partitions
-            ],
+def _results_of(errors: Mapping[TopicPartition, ErrorCode]) -> _Results:
+    """Return what a table of partitions says, every topic and partition once."""
+    topics: dict[str, AddPartitionsToTxnTopicResult] = {}
+    for (topic, partition), error in errors.items():
+        (result,) = _topic_result(topic, [partition], error).results_by_partition
+        topics.setdefault(topic, _topic_result(topic, [], error)).results_by_partition.append(
+            result
         )
-        for topic in topics
-    ]
+    return list(topics.values())
+
+
+def _topic_result(
+    topic: str, partitions: Sequence[int], error: ErrorCode
+) -> AddPartitionsToTxnTopicResult:
+    return AddPartitionsToTxnTopicResult(
+        name=topic,
+        results_by_partition=[
+            AddPartitionsToTxnPartitionResult(partition_index=each, partition_error_code=error)
+            for each in partitions
+        ],
+    )

@@ -89,6 +89,7 @@ def _find(broker: "Broker", context: RequestContext, key_type: int, key: str) ->
     topic = broker.image.topic(name)
     if topic is None:
         coordinator.topic_creation.request(broker.settings, context.now_ms)
+        broker.controller.ask_now(context.now_ms, context.wall_ms)
         topic = broker.image.topic(name)
     if topic is None:
         reason = coordinator.topic_creation.failure

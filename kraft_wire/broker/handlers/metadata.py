@@ -189,7 +189,9 @@ def _errors_of_missing(
     }
     if request.allow_auto_topic_creation and broker.settings.auto_create_topics_enable:
         valid = [name for name in missing if name not in errors]
-        errors.update(broker.topic_creation.request(valid, broker.settings, context.now_ms))
+        refused = broker.topic_creation.request(valid, broker.settings, context.now_ms)
+        broker.controller.ask_now(context.now_ms, context.wall_ms)
+        errors.update(refused)
     return errors
 
 

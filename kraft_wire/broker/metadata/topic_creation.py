@@ -15,6 +15,7 @@ from kraft_wire.broker.metadata.metadata_cache import (
     SHARE_STATE_TOPIC,
     TRANSACTION_TOPIC,
 )
+from kraft_wire.broker.ports import AskController
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.wire.generated.create_topics import (
     CreatableTopic,
@@ -41,9 +42,7 @@ class TopicCreation:
 
     __slots__ = ("_ask_controller", "_in_flight")
 
-    def __init__(
-        self, ask_controller: Callable[[Message, Callable[[Message], None]], None]
-    ) -> None:
+    def __init__(self, ask_controller: AskController) -> None:
         """`ask_controller` sends a request and calls back with the response, or never."""
         self._ask_controller = ask_controller
         self._in_flight: dict[str, int] = {}
@@ -52,7 +51,7 @@ class TopicCreation:
     def request(
         self, names: Sequence[str], settings: BrokerSettings, now_ms: int
     ) -> dict[str, int]:
-        """Ask for topics with the broker's defaults; return the errors that are known by now.
+        """Ask for topics with the broker's defaults; return the errors, once they are known.
 
         A controller of a later release may have codes that this one does not know.
         """
@@ -63,7 +62,7 @@ class TopicCreation:
         wanted = [name for name in names if name not in in_flight][:room]
         in_flight.update(dict.fromkeys(wanted, until_ms))
 
-        def answered(response: Message) -> None:
+        def answered(response: Message, now_ms: int) -> None:
             assert isinstance(response, CreateTopicsResponse), response
             for name in wanted:
                 if in_flight.get(name) == until_ms:

@@ -9,6 +9,7 @@ used.
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from kraft_wire.broker.ports import AskController
 from kraft_wire.wire.generated.allocate_producer_ids import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
@@ -49,7 +50,7 @@ class ProducerIds:
         self,
         node_id: int,
         registered_epoch: Callable[[], int | None],
-        ask_controller: Callable[[Message, Callable[[Message], None]], None],
+        ask_controller: AskController,
         complete: "Callable[[ReplyTo, Message], None]",
     ) -> None:
         """Start without any: the first request asks for a block.
@@ -141,7 +142,7 @@ class ProducerIds:
         request = AllocateProducerIdsRequest(broker_id=self._node_id, broker_epoch=broker_epoch)
         self._ask_controller(request, self._answered)
 
-    def _answered(self, response: Message) -> None:
+    def _answered(self, response: Message, now_ms: int) -> None:
         assert isinstance(response, AllocateProducerIdsResponse), response
         self._asked_at_ms = None
         start = response.producer_id_start

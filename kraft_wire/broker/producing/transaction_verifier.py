@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from kraft_wire.broker.coordination.topic import key_partition
+from kraft_wire.broker.deadlines import Deadlines
 from kraft_wire.broker.inter_broker import InterBrokerClient
 from kraft_wire.broker.metadata.metadata_cache import TRANSACTION_TOPIC
 from kraft_wire.frozen import frozen
@@ -102,14 +103,11 @@ class _Coordinator:
     """The questions to one broker: a `BrokerRequests`."""
 
     def __init__(self) -> None:
-        self._wall_ms = 0
-        """Wall time of the last question or response."""
         self._waiting: dict[str, _Waiting] = {}
         self._in_flight: dict[str, _Waiting] = {}
 
     def ask(self, waiting: _Waiting, now_ms: int, wall_ms: int) -> None:
         """Put a question in line; of two of one id the one with the newer epoch stays."""
-        self._wall_ms = wall_ms
         transactional_id = waiting.question.transactional_id
         other = self._waiting.get(transactional_id)
         if other is None:
@@ -136,7 +134,6 @@ class _Coordinator:
     def answered(self, response: Message, now_ms: int, wall_ms: int) -> None:
         """Hand the errors of each partition to who asked."""
         assert isinstance(response, AddPartitionsToTxnResponse), response
-        self._wall_ms = wall_ms
         top_level = ErrorCode(response.error_code)
         top_level = _TOP_LEVEL_ERRORS.get(top_level, top_level)
         found: dict[str, dict[TopicPartition, ErrorCode]] = {}
@@ -161,11 +158,11 @@ class _Coordinator:
                 wall_ms,
             )
 
-    def failed(self, now_ms: int) -> None:
+    def failed(self, now_ms: int, wall_ms: int) -> None:
         """Fail what was asked; nothing is asked again here, as clients retry."""
         in_flight, self._in_flight = self._in_flight, {}
         for waiting in in_flight.values():
-            waiting.fail(ErrorCode.NETWORK_EXCEPTION, now_ms, self._wall_ms)
+            waiting.fail(ErrorCode.NETWORK_EXCEPTION, now_ms, wall_ms)
 
     def deadline_ms(self) -> int | None:
         """Return None: nothing depends on time here."""
@@ -179,8 +176,8 @@ class TransactionVerifier:
         self._node_id = node_id
         self._image = image
         self._coordinators: dict[int, _Coordinator] = {}
-        self._retries: list[tuple[int, Callable[[int, int], None]]] = []
-        """When to run what waits for a pause; few, in no order."""
+        self._retries: Deadlines[Callable[[int, int], None]] = Deadlines(lambda retry: True)
+        """When to run what waits for a pause."""
 
     def client(self, request_timeout_ms: int) -> InterBrokerClient:
         """Return what sends the questions."""
@@ -210,7 +207,7 @@ class TransactionVerifier:
 
     def retry_at(self, due_ms: int, retry: Callable[[int, int], None]) -> None:
         """Call `retry` with both times once the monotonic time is there."""
-        self._retries.append((due_ms, retry))
+        self._retries.add(due_ms, retry, len(self._retries) + 1)
 
     # -- a `MetadataFollower` --------------------------------------------------------------------
 
@@ -222,14 +219,12 @@ class TransactionVerifier:
 
     def tick(self, now_ms: int, wall_ms: int) -> None:
         """Run the retries that are due."""
-        due = [retry for due_ms, retry in self._retries if due_ms <= now_ms]
-        self._retries = [each for each in self._retries if each[0] > now_ms]
-        for retry in due:
+        for retry in list(self._retries.due(now_ms)):
             retry(now_ms, wall_ms)
 
     def deadline_ms(self) -> int | None:
         """Return when `tick` is needed next."""
-        return min((due_ms for due_ms, _ in self._retries), default=None)
+        return self._retries.next_ms()
 
     def _coordinator_of(self, transactional_id: str) -> int | None:
         """Return the broker that leads the id's partition and is alive."""

@@ -116,6 +116,7 @@ class TransactionalProduce:
 
     def _attempt(self, context: RequestContext) -> ProduceResponse | Withheld:
         verified: dict[tuple[str, int], Verification | AppendResult] = {}
+        asked: list[TopicPartition] = []
         settings = self._broker.settings
         is_enabled = settings.transaction_partition_verification_enable
         if not is_enabled and not self._is_implicit:
@@ -132,15 +133,20 @@ class TransactionalProduce:
             )
             if isinstance(begun, Verification):
                 verified[name] = begun
-        if not verified:
+                asked.append(name)
+            elif begun is not None:
+                verified[name] = AppendResult(begun)
+        if not asked:
             return self._append(context, verified)
-        self._ask(context, verified)
+        self._ask(context, asked, verified)
         return PARKED
 
     def _ask(
-        self, context: RequestContext, verified: dict[tuple[str, int], Verification | AppendResult]
+        self,
+        context: RequestContext,
+        asked: Sequence[TopicPartition],
+        verified: dict[tuple[str, int], Verification | AppendResult],
     ) -> None:
-        asked = [name for name in self._batches if name in verified]
         batch = self._batches[asked[0]]
         question = TransactionQuestion(
             self._transactional_id,

@@ -202,7 +202,7 @@ class Fetcher:
 
     # -- answers ---------------------------------------------------------------------------------
 
-    def failed(self, now_ms: int) -> None:
+    def failed(self, now_ms: int, wall_ms: int) -> None:
         """Take note that the request got no answer: everything rests, and the session is over."""
         self._asked = None
         self._session.start_over()

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from kraft_wire.broker.partition import Partition
+from kraft_wire.broker.ports import AskController
 from kraft_wire.broker.replication.leadership import IsrChange
 from kraft_wire.frozen import slotted
 from kraft_wire.model import Uuid
@@ -47,13 +48,13 @@ class IsrChanges:
         self,
         node_id: int,
         broker_epoch: Callable[[], int],
-        ask: Callable[[Message, Callable[[Message], None]], None],
-        changed: Callable[[Partition, tuple[int, ...]], None],
+        ask: AskController,
+        changed: Callable[[Partition, tuple[int, ...], int], None],
     ) -> None:
         """`ask` carries a request to the controller.
 
         `changed` is told of each answer that ends a change or leaves it to the metadata, with the
-        ISR from before.
+        ISR from before and the time.
         """
         self._node_id = node_id
         self._broker_epoch = broker_epoch
@@ -62,7 +63,6 @@ class IsrChanges:
         self._waiting: dict[tuple[Uuid, int], tuple[Partition, IsrChange]] = {}
         self._under_way: _Request | None = None
         self._not_before_ms = 0
-        self._now_ms = 0
 
     def submit(self, partition: Partition, change: IsrChange) -> None:
         """Ask for a change with the next request."""
@@ -70,9 +70,8 @@ class IsrChanges:
 
     def send(self, now_ms: int) -> None:
         """Ask for what waits, unless an answer is still to come or the last one was no use."""
-        self._now_ms = now_ms
         if self._under_way is not None and self._under_way.until_ms <= now_ms:
-            self._take_back(self._under_way)
+            self._take_back(self._under_way, now_ms)
         if self._under_way is not None or now_ms < self._not_before_ms:
             return
         changes, self._waiting = self._waiting, {}
@@ -82,7 +81,7 @@ class IsrChanges:
         request = _Request(changes, now_ms + _ANSWER_WITHIN_MS)
         self._under_way = request
         message = _message(self._node_id, self._broker_epoch(), changes)
-        self._ask(message, lambda response: self._answered(request, response))
+        self._ask(message, lambda response, then: self._answered(request, response, then))
 
     def deadline_ms(self) -> int | None:
         """Return when `send` is needed next."""
@@ -90,23 +89,27 @@ class IsrChanges:
             return self._under_way.until_ms
         return self._not_before_ms if self._waiting else None
 
-    def _answered(self, request: _Request, response: Message) -> None:
+    def _answered(self, request: _Request, response: Message, now_ms: int) -> None:
         if self._under_way is not request:
             return
         assert isinstance(response, AlterPartitionResponse), response
         if response.error_code != ErrorCode.NONE:
-            self._take_back(request)
+            self._take_back(request, now_ms)
             return
         self._under_way = None
         for topic in response.topics:
             for answer in topic.partitions:
-                self._take(request, (topic.topic_id, answer.partition_index), answer)
+                self._take(request, (topic.topic_id, answer.partition_index), answer, now_ms)
         if request.changes:  # nothing was said of them
-            self._take_back(request)
-        self.send(self._now_ms)
+            self._take_back(request, now_ms)
+        self.send(now_ms)
 
     def _take(
-        self, request: _Request, key: tuple[Uuid, int], answer: ResponsePartitionData
+        self,
+        request: _Request,
+        key: tuple[Uuid, int],
+        answer: ResponsePartitionData,
+        now_ms: int,
     ) -> None:
         partition, change = request.changes.pop(key, (None, None))
         if partition is None or change is None:
@@ -116,16 +119,18 @@ class IsrChanges:
             return  # overtaken
         before = leadership.isr
         if leadership.answered(change, answer):
-            self._wait_again({key: (partition, change)})
+            self._wait_again({key: (partition, change)}, now_ms)
         else:
-            self._changed(partition, before)
+            self._changed(partition, before, now_ms)
 
-    def _take_back(self, request: _Request) -> None:
+    def _take_back(self, request: _Request, now_ms: int) -> None:
         self._under_way = None
-        self._wait_again(request.changes)
+        self._wait_again(request.changes, now_ms)
 
-    def _wait_again(self, changes: dict[tuple[Uuid, int], tuple[Partition, IsrChange]]) -> None:
-        self._not_before_ms = self._now_ms + _AGAIN_AFTER_MS
+    def _wait_again(
+        self, changes: dict[tuple[Uuid, int], tuple[Partition, IsrChange]], now_ms: int
+    ) -> None:
+        self._not_before_ms = now_ms + _AGAIN_AFTER_MS
         for key, each in changes.items():
             self._waiting.setdefault(key, each)
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from kraft_wire.broker.fetching.fetch_session import WantedPartition
 from kraft_wire.broker.partition import Partition
+from kraft_wire.broker.ports import AskController
 from kraft_wire.broker.purgatory import DelayedOperationPurgatory, FetchPurgatory
 from kraft_wire.broker.replication.isr_changes import IsrChanges
 from kraft_wire.broker.replication.leadership import Leadership
@@ -21,7 +22,6 @@ from kraft_wire.frozen import frozen
 from kraft_wire.metadata.image import MetadataImage, PartitionImage
 from kraft_wire.model import TopicPartition, sooner
 from kraft_wire.wire.generated.error_code import ErrorCode
-from kraft_wire.wire.message import Message
 
 __all__ = ["LeaderEnvironment", "LeaderSide"]
 
@@ -36,7 +36,7 @@ class LeaderEnvironment:
     """Read at each use: a dynamic change replaces the settings as a whole."""
     broker_epoch: Callable[[], int]
     """Epoch of this incarnation, -1 while it is not registered."""
-    ask_controller: Callable[[Message, Callable[[Message], None]], None]
+    ask_controller: AskController
     order_flush: Callable[[Partition], None]
     """Has the partition's log flushed soon."""
     fetches: FetchPurgatory
@@ -60,7 +60,6 @@ class LeaderSide:
         """ISRs that the controller has changed as this broker wished."""
         self._env = env
         self._led: dict[TopicPartition, Partition] = {}
-        self._now_ms = now_ms
         self._next_check_ms = now_ms + self._check_interval_ms
 
     @property
@@ -71,7 +70,6 @@ class LeaderSide:
 
     def lead(self, partition: Partition, view: PartitionImage, now_ms: int) -> None:
         """Lead a partition as the metadata say; the log has its leader epoch already."""
-        self._now_ms = max(self._now_ms, now_ms)
         leadership = partition.leadership
         if leadership is None:
             leadership = partition.leadership = Leadership(
@@ -121,7 +119,6 @@ class LeaderSide:
 
     def advance(self, partition: Partition, now_ms: int) -> None:
         """Commit what may be committed now, and tell who waits."""
-        self._now_ms = max(self._now_ms, now_ms)
         partition.advance_high_watermark(now_ms)
         self.tell(partition)
 
@@ -173,7 +170,6 @@ class LeaderSide:
 
     def tick(self, now_ms: int) -> None:
         """Leave out of the ISRs who has lagged for too long."""
-        self._now_ms = max(self._now_ms, now_ms)
         if self._led and self._next_check_ms <= now_ms:
             self._next_check_ms = now_ms + self._check_interval_ms
             for partition in self._led.values():
@@ -195,13 +191,13 @@ class LeaderSide:
         if change is not None:
             self.isr_changes.submit(partition, change)
 
-    def _isr_changed(self, partition: Partition, before: tuple[int, ...]) -> None:
+    def _isr_changed(self, partition: Partition, before: tuple[int, ...], now_ms: int) -> None:
         """Commit what the new ISR, as the controller answered, has."""
         leadership = partition.leadership
         assert leadership is not None, partition.topic_partition
         self._count(before, leadership.isr)
-        self.advance(partition, self._now_ms)
-        self._env.fetches.run_woken(self._now_ms)
+        self.advance(partition, now_ms)
+        self._env.fetches.run_woken(now_ms)
 
     def _count(self, before: tuple[int, ...], after: tuple[int, ...]) -> None:
         self.shrinks_count += len(after) < len(before)

@@ -9,6 +9,7 @@ from kraft_wire.broker.coordination.topic import CoordinatorTopic, CoordinatorTo
 from kraft_wire.broker.inter_broker import InterBrokerClient
 from kraft_wire.broker.metadata.metadata_cache import TRANSACTION_TOPIC
 from kraft_wire.broker.partition import Partition
+from kraft_wire.broker.ports import AskController
 from kraft_wire.broker.purgatory import DelayedOperationPurgatory
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.broker.transactions.coordinator import TransactionCoordinator
@@ -33,7 +34,7 @@ def transaction_coordinator(
     flushed: Callable[[Mapping[tuple[str, int], Offset], int], None],
     operations: DelayedOperationPurgatory,
     complete: Callable[[ReplyTo, Message], None],
-    ask_controller: Callable[[Message, Callable[[Message], None]], None],
+    ask_controller: AskController,
     take_producer_id: Callable[[int], int | None],
     inter_broker_clients: list[InterBrokerClient],
     now_ms: Callable[[], int],

@@ -1,5 +1,6 @@
 """The transaction coordinator: the runtime over `__transaction_state`, and the marker sender."""
 
+from collections import Counter
 from collections.abc import Callable
 
 from kraft_wire.broker.context import ReplyTo
@@ -52,6 +53,13 @@ class TransactionCoordinator:
         Errors: COORDINATOR_LOAD_IN_PROGRESS, NOT_COORDINATOR.
         """
         return self.runtime.shard_of(transactional_id)
+
+    def ids_by_state(self) -> dict[str, int]:
+        """Count the ids of the partitions that are served."""
+        shards = self.runtime.shards()
+        if isinstance(shards, ErrorCode):
+            return {}
+        return dict(Counter(e.metadata.state.value for s in shards for e in s.ids.values()))
 
     def follow(self, topic: TopicImage | None, now_ms: int) -> None:
         """Load the partitions that this broker leads, when the coordinator is first needed."""

@@ -12,9 +12,10 @@ from functools import partial
 from typing import Final
 
 from kraft_wire.broker.coordination.clock_reading import ClockReading
+from kraft_wire.broker.deadlines import Deadlines
 from kraft_wire.frozen import slotted
 from kraft_wire.metadata.image import MetadataImage
-from kraft_wire.model import NO_REPLICA, ReportEvent, TopicPartition, sooner
+from kraft_wire.model import NO_REPLICA, ReportEvent, TopicPartition
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.write_txn_markers import (
     WritableTxnMarker,
@@ -109,7 +110,7 @@ class _Destination:
             error = results.get((marker.markers.producer_id, marker.partition))
             self.sender.answered(marker, error, at)
 
-    def failed(self, now_ms: int) -> None:
+    def failed(self, now_ms: int, wall_ms: int) -> None:
         """Send the markers again after a pause, to the leaders of that time."""
         batch, self.in_flight = self.in_flight or [], None
         for marker in batch:
@@ -139,7 +140,7 @@ class MarkerSender:
         self._image = image
         self._report = report
         self._destinations: dict[int, _Destination] = {}
-        self._resting: list[tuple[int, _Marker]] = []
+        self._resting: Deadlines[_Marker] = Deadlines(lambda marker: True)
         """Markers that are sent again, and when."""
 
     @property
@@ -153,6 +154,11 @@ class MarkerSender:
         destinations = self._destinations.values()
         return bool(self._resting) or any(each.queue or each.in_flight for each in destinations)
 
+    @property
+    def resting_count(self) -> int:
+        """Markers that wait for a leader, or for the end of a pause."""
+        return len(self._resting)
+
     def send(self, markers: TransactionMarkers, at: ClockReading) -> None:
         """Send the markers of a transaction; without partitions it is complete at once."""
         for partition in list(markers.unmarked):
@@ -162,8 +168,7 @@ class MarkerSender:
 
     def metadata_changed(self, at: ClockReading) -> None:
         """Look for the leaders of all markers that wait, because the metadata have changed."""
-        waiting = [marker for _, marker in self._resting]
-        self._resting = []
+        waiting = self._resting.take_all()
         for broker_id, destination in self._destinations.items():
             waiting += destination.queue
             destination.queue = []
@@ -172,17 +177,11 @@ class MarkerSender:
 
     def tick(self, at: ClockReading) -> None:
         """Send again what has paused."""
-        due = [marker for due_ms, marker in self._resting if due_ms <= at.now_ms]
-        if due:
-            self._resting = [each for each in self._resting if each[0] > at.now_ms]
-            self._route_all(due, at)
+        self._route_all(list(self._resting.due(at.now_ms)), at)
 
     def deadline_ms(self) -> int | None:
         """Return when `tick` is needed next."""
-        deadline_ms = None
-        for due_ms, _ in self._resting:
-            deadline_ms = sooner(deadline_ms, due_ms)
-        return deadline_ms
+        return self._resting.next_ms()
 
     def answered(self, marker: _Marker, error: int | None, at: ClockReading) -> None:
         """Take the result of one partition; None where the response has none."""
@@ -199,7 +198,7 @@ class MarkerSender:
         """Have a marker rest, the longer the more often it was sent."""
         pause_ms = min(_RETRY_MS << min(marker.tries, 16), _RETRY_MAX_MS)
         marker.tries += 1
-        self._resting.append((now_ms + pause_ms, marker))
+        self._resting.add(now_ms + pause_ms, marker, len(self._resting) + 1)
 
     def _route_all(self, waiting: list[_Marker], at: ClockReading) -> None:
         for marker in waiting:

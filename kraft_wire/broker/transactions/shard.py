@@ -7,11 +7,12 @@ time changes in `expiry`.
 """
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from kraft_wire.broker.coordination.clock_reading import ClockReading
 from kraft_wire.broker.coordination.commit_waits import CommitCallback
 from kraft_wire.broker.coordination.shard_log import ShardLog
+from kraft_wire.broker.coordination.timers import Timers
 from kraft_wire.broker.transactions.environment import TransactionEnvironment
 from kraft_wire.broker.transactions.expiry import abort_timed_out, remove_expired
 from kraft_wire.broker.transactions.markers import TransactionMarkers
@@ -20,7 +21,7 @@ from kraft_wire.broker.transactions.replay import Replay
 from kraft_wire.broker.transactions.states import PREPARED, TransactionEvent, TransactionState
 from kraft_wire.broker.transactions.transactional_id import TransactionalId, TransactionMetadata
 from kraft_wire.broker.transactions.transition import next_metadata
-from kraft_wire.model import Uuid, sooner
+from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.records.memory_records import AnyBatch
 
@@ -29,10 +30,20 @@ __all__ = ["TransactionShard"]
 _COMPLETION_RETRY_MS: Final = 100
 
 
+class _Timer(NamedTuple):
+    """The name of a deadline: the scan of open transactions, or an id's Complete record."""
+
+    owner_id: str
+    is_scan: bool = False
+
+
+_SCAN: Final = _Timer("", is_scan=True)
+
+
 class TransactionShard:
     """A `CoordinatorShard` of transactional ids."""
 
-    __slots__ = ("_replay", "_retries", "_scan_ms", "env", "ids", "is_released", "log", "ongoing")
+    __slots__ = ("_replay", "_scan_ms", "env", "ids", "is_released", "log", "ongoing", "timers")
 
     def __init__(self, log: ShardLog, env: TransactionEnvironment) -> None:
         self.log = log
@@ -42,11 +53,10 @@ class TransactionShard:
         """Ids with an open transaction, which may time out."""
         self.is_released = False
         """Whether another coordinator has the ids now."""
+        self.timers: Timers[_Timer] = Timers()
         self._replay = Replay(self.ids)
         self._scan_ms = 0
-        """When transactions are next compared with their timeouts."""
-        self._retries: dict[str, int] = {}
-        """Ids whose Complete record was refused, and when to write it again."""
+        """When open transactions are next compared with their timeouts."""
 
     # -- writing ---------------------------------------------------------------------------------
 
@@ -109,8 +119,11 @@ class TransactionShard:
         """Note whether an id has an open transaction."""
         if entry.metadata.state is TransactionState.ONGOING:
             self.ongoing[entry.name] = None
+            self.timers.schedule(_SCAN, self._scan_ms)
         else:
             self.ongoing.pop(entry.name, None)
+            if not self.ongoing:
+                self.timers.cancel(_SCAN)
 
     # -- completion ------------------------------------------------------------------------------
 
@@ -147,7 +160,8 @@ class TransactionShard:
         def answer(error: ErrorCode, then: ClockReading) -> None:
             if entry.pending is None and error is not ErrorCode.NONE:
                 entry.pending = target.state
-                self._retries[entry.name] = then.now_ms + _COMPLETION_RETRY_MS
+                retry_ms = then.now_ms + _COMPLETION_RETRY_MS
+                self.timers.schedule(_Timer(entry.name), retry_ms)
 
         self.write(entry, target, at, answer)
 
@@ -171,21 +185,18 @@ class TransactionShard:
 
     def tick(self, at: ClockReading) -> None:
         """Abort transactions that timed out; write refused Complete records again."""
-        if self.ongoing and self._scan_ms <= at.now_ms:
-            settings = self.env.settings()
-            interval_ms = settings.transaction_abort_timed_out_transaction_cleanup_interval_ms
-            self._scan_ms = at.now_ms + interval_ms
-            abort_timed_out(self, at)
-        for name in [name for name, due_ms in self._retries.items() if due_ms <= at.now_ms]:
-            del self._retries[name]
-            self._complete(self.ids[name], at)
+        while (timer := self.timers.pop_due(at.now_ms)) is not None:
+            if timer.is_scan:
+                self._scan(at)
+            else:
+                self._complete(self.ids[timer.owner_id], at)
 
-    def deadline_ms(self) -> int | None:
-        """Return when `tick` is needed next."""
-        deadline_ms = self._scan_ms if self.ongoing else None
-        for due_ms in self._retries.values():
-            deadline_ms = sooner(deadline_ms, due_ms)
-        return deadline_ms
+    def _scan(self, at: ClockReading) -> None:
+        settings = self.env.settings()
+        interval_ms = settings.transaction_abort_timed_out_transaction_cleanup_interval_ms
+        self._scan_ms = at.now_ms + interval_ms
+        self.timers.schedule(_SCAN, self._scan_ms)
+        abort_timed_out(self, at)
 
     def topics_deleted(self, topics: Mapping[Uuid, str], at: ClockReading) -> None:
         """Do nothing: the sender of markers leaves out partitions that are gone."""

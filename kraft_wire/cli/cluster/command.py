@@ -10,14 +10,18 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import Final
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
+from kraft_wire.cli.bootstrap import LOCAL, Bootstrap
 from kraft_wire.cli.cluster import options
 from kraft_wire.cli.cluster.cuts import cut_off, healed
 from kraft_wire.cli.cluster.files import BROKER, CannotRun, ClusterFiles
+from kraft_wire.cli.cluster.health import checks_of
 from kraft_wire.cli.cluster.nodes import (
     WrongState,
     asked,
@@ -32,6 +36,7 @@ from kraft_wire.cli.cluster.plan import UpOptions, found_or_made
 from kraft_wire.cli.cluster.setup import reformat
 from kraft_wire.cli.cluster.up import run_up
 from kraft_wire.cli.cluster.view import cluster_json, cluster_table
+from kraft_wire.cli.output import clustered, new_table, print_json, print_table
 from kraft_wire.cli.system_refusals import system_refusal
 from kraft_wire.model import uuid_to_text
 from kraft_wire.server.clock import wall_ms
@@ -59,9 +64,10 @@ def up_command(
     netns: options.Netns = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Run a cluster until Ctrl-C, which stops brokers, then controllers; what is there is kept.
+    """Run a cluster until Ctrl-C.
 
-    A node that ends stays down until `kraft-wire cluster start NODE`, or the next `up`.
+    Ctrl-C stops the brokers, then the controllers, and keeps their data. Nodes that exit are not
+    restarted: use `kraft-wire cluster start NODE`, or `up` again.
     """
     wanted = UpOptions(
         controllers=controllers,
@@ -84,7 +90,7 @@ def up_command(
 def status_command(
     directory: options.Directory = options.HERE, as_json: options.AsJson = False
 ) -> None:
-    """Show the nodes once."""
+    """Show the state of all nodes."""
     with _told():
         _, state = opened(directory)
         facts = asked(state)
@@ -95,9 +101,30 @@ def status_command(
         Console(width=width, highlight=False).print(cluster_table(state, facts, wall_ms()))
 
 
+@app.command("health")
+def health_command(bootstrap_server: Bootstrap = LOCAL, as_json: options.AsJson = False) -> None:
+    """Check the health of any cluster.
+
+    Checks brokers, quorum, leaders and replicas. Exit code 1: a check failed.
+    """
+    with clustered("cluster", bootstrap_server) as cluster:
+        checks = checks_of(cluster, bootstrap_server)
+    is_healthy = all(each.ok for each in checks)
+    if as_json:
+        print_json({"healthy": is_healthy, "checks": [asdict(each) for each in checks]})
+    else:
+        table = new_table("check", "state", "detail")
+        for each in checks:
+            state = Text("ok", style="green") if each.ok else Text("failed", style="bold red")
+            table.add_row(each.check, state, each.detail)
+        print_table(table)
+    if not is_healthy:
+        raise typer.Exit(_WRONG_STATE)
+
+
 @app.command("start")
 def start_command(node: options.Node, directory: options.Directory = options.HERE) -> None:
-    """Start a node that is down."""
+    """Start a stopped node."""
     with _told():
         files, state = opened(directory)
         chosen = chosen_node(state, node)
@@ -109,7 +136,7 @@ def start_command(node: options.Node, directory: options.Directory = options.HER
 
 @app.command("stop")
 def stop_command(node: options.Node, directory: options.Directory = options.HERE) -> None:
-    """Stop a node gracefully (SIGTERM); it stays down until `start`."""
+    """Stop a node gracefully (SIGTERM)."""
     with _told():
         files, chosen = signalled(directory, node, signal.SIGTERM, signal.SIGCONT)
         until_gone(files, chosen)
@@ -118,7 +145,7 @@ def stop_command(node: options.Node, directory: options.Directory = options.HERE
 
 @app.command("restart")
 def restart_command(node: options.Node, directory: options.Directory = options.HERE) -> None:
-    """Stop a node gracefully and start it again."""
+    """Restart a node gracefully."""
     with _told():
         files, chosen = signalled(directory, node, signal.SIGTERM, signal.SIGCONT)
         until_gone(files, chosen)
@@ -128,7 +155,7 @@ def restart_command(node: options.Node, directory: options.Directory = options.H
 
 @app.command("kill")
 def kill_command(node: options.Node, directory: options.Directory = options.HERE) -> None:
-    """Kill a node (SIGKILL), as a crash would; it stays down until `start`."""
+    """Kill a node (SIGKILL)."""
     with _told():
         files, chosen = signalled(directory, node, signal.SIGKILL)
         until_gone(files, chosen)
@@ -137,7 +164,10 @@ def kill_command(node: options.Node, directory: options.Directory = options.HERE
 
 @app.command("pause")
 def pause_command(node: options.Node, directory: options.Directory = options.HERE) -> None:
-    """Pause a node (SIGSTOP): its connections stay open, and it neither answers nor notices."""
+    """Pause a node (SIGSTOP).
+
+    Its connections stay open, and it does not answer.
+    """
     with _told():
         _, chosen = signalled(directory, node, signal.SIGSTOP)
     print(f"node {chosen.node_id}: paused")
@@ -145,7 +175,7 @@ def pause_command(node: options.Node, directory: options.Directory = options.HER
 
 @app.command("resume")
 def resume_command(node: options.Node, directory: options.Directory = options.HERE) -> None:
-    """Let a paused node go on (SIGCONT)."""
+    """Resume a paused node (SIGCONT)."""
     with _told():
         _, chosen = signalled(directory, node, signal.SIGCONT)
     print(f"node {chosen.node_id}: resumed")
@@ -153,12 +183,11 @@ def resume_command(node: options.Node, directory: options.Directory = options.HE
 
 @app.command("wipe")
 def wipe_command(node: options.Node, directory: options.Directory = options.HERE) -> None:
-    """Kill a node and replace its disk by an empty one; it stays down until `start`.
+    """Kill a node and format an empty disk for it.
 
-    A broker copies its replicas anew from those that lead. A controller's new disk has a new
-    directory id, of which the quorum knows nothing: started again, it follows as an observer.
-    `kraft-wire quorum remove-voter` takes the vote of the lost disk away, `add-voter` gives one to
-    the new.
+    When it starts again, a broker copies its replicas from their leaders. A controller has a new
+    directory id and follows as an observer: remove the voter of the old directory with
+    `kraft-wire quorum remove-voter`, and add the new one with `add-voter`.
     """
     with _told():
         files, state = opened(directory)
@@ -170,10 +199,10 @@ def wipe_command(node: options.Node, directory: options.Directory = options.HERE
     print(f"node {chosen.node_id}: wiped; its new directory id is {uuid_to_text(directory_id)}")
     start = f"kraft-wire cluster start {chosen.node_id}"
     if chosen.role == BROKER:
-        print(f"to let it copy its replicas anew:  {start}")
+        print(f"to copy its replicas again:  {start}")
         return
     print(
-        f"to let it vote again:  {start},  kraft-wire quorum remove-voter -i {chosen.node_id},  "
+        f"to make it vote again:  {start},  kraft-wire quorum remove-voter -i {chosen.node_id},  "
         f"add-voter --config {files.properties(chosen.node_id)}"
     )
 
@@ -185,9 +214,10 @@ def partition_command(
     others: options.Others = None,
     only: options.Only = "",
 ) -> None:
-    """Cut a node off from others, until `heal`; clients on this machine still reach it.
+    """Cut a node off from other nodes until `heal`.
 
-    Packets get lost, and nobody is told. Only where `up --netns` gave each node its own network.
+    Clients on this machine still reach it. Packets are dropped silently. Requires a cluster
+    started with `up --netns`.
     """
     with _told():
         files, state = opened(directory)
@@ -203,7 +233,7 @@ def heal_command(
     node: options.NodeOrAll = None,
     directory: options.Directory = options.HERE,
 ) -> None:
-    """Let every node reach every other again, or one node all others."""
+    """Reconnect all nodes, or one node, after `partition`."""
     with _told():
         files, state = opened(directory)
         cuts = healed(files, state, None if node is None else chosen_node(state, node))

@@ -27,21 +27,37 @@ HERE: Final = Path("kraft-wire-cluster")
 _NODES_MAX: Final = 9
 
 Directory = Annotated[
-    Path, typer.Option("--dir", "-d", help="Where the cluster's directories and logs are.")
+    Path, typer.Option("--dir", "-d", metavar="DIR", help="Directory of the cluster.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Node = Annotated[str, typer.Argument(help="A node's id, or `leader`: the active controller.")]
-NodeOrAll = Annotated[str | None, typer.Argument(help="A node; all if unsaid.")]
+Node = Annotated[
+    str, typer.Argument(metavar="NODE", help="Id of a node, or `leader`: the active controller.")
+]
+NodeOrAll = Annotated[
+    str | None, typer.Argument(metavar="NODE", help="Id of a node (default: all).")
+]
 
 Controllers = Annotated[
     int | None,
     typer.Option(
-        "--controllers", "-c", min=1, max=_NODES_MAX, help="Of a new cluster; 3 if unsaid."
+        "--controllers",
+        "-c",
+        min=1,
+        max=_NODES_MAX,
+        metavar="N",
+        help="Number of controllers (default: 3).",
     ),
 ]
 Brokers = Annotated[
     int | None,
-    typer.Option("--brokers", "-b", min=0, max=_NODES_MAX, help="Beside them; 0 if unsaid."),
+    typer.Option(
+        "--brokers",
+        "-b",
+        min=0,
+        max=_NODES_MAX,
+        metavar="N",
+        help="Number of brokers (default: 0).",
+    ),
 ]
 ApacheControllers = Annotated[
     int | None,
@@ -49,31 +65,57 @@ ApacheControllers = Annotated[
         "--apache-controllers",
         "--apache",
         min=0,
-        help="How many of the controllers are Apache Kafka's (needs Java).",
+        metavar="N",
+        help="Number of controllers that run Apache Kafka; needs Java (default: 0).",
     ),
 ]
 ApacheBrokers = Annotated[
-    int | None, typer.Option("--apache-brokers", min=0, help="How many of the brokers are.")
+    int | None,
+    typer.Option(
+        "--apache-brokers",
+        min=0,
+        metavar="N",
+        help="Number of brokers that run Apache Kafka (default: 0).",
+    ),
 ]
 Jars = Annotated[
     str | None,
-    typer.Option("--apache-jars", help="Folder of its jars, else KRAFT_WIRE_APACHE_JARS."),
+    typer.Option(
+        "--apache-jars",
+        metavar="DIR",
+        help="Apache Kafka's jars (default: KRAFT_WIRE_APACHE_JARS).",
+    ),
 ]
 Overrides = Annotated[
     list[str] | None,
-    typer.Option("--override", help="A key of server.properties for all of a new cluster."),
+    typer.Option(
+        "--override",
+        metavar="KEY=VALUE",
+        help="Set a key of server.properties on all nodes of a new cluster.",
+    ),
 ]
 Features = Annotated[
     list[str] | None,
-    typer.Option("--feature", "-f", help="A level that a new cluster begins with, name=level."),
+    typer.Option("--feature", "-f", metavar="NAME=LEVEL", help="Feature level of a new cluster."),
 ]
 Netns = Annotated[
     bool,
-    typer.Option("--netns", help="Each node in a network of its own, for `partition` (root)."),
+    typer.Option(
+        "--netns", help="Run each node in its own network namespace, for `partition` (root)."
+    ),
 ]
 
 Others = Annotated[
     list[str] | None,
-    typer.Option("--from", help="The other side, may be repeated; all nodes if unsaid."),
+    typer.Option(
+        "--from", metavar="NODE", help="Nodes to cut off from; may be repeated (default: all)."
+    ),
 ]
-Only = Annotated[str, typer.Option("--only", help="One direction: `out` of the node, or `in`.")]
+Only = Annotated[
+    str,
+    typer.Option(
+        "--only",
+        metavar="out|in",
+        help="Drop packets in one direction only: `out` of the node, or `in`.",
+    ),
+]

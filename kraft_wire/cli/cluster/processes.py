@@ -1,8 +1,8 @@
 """The processes of a cluster: started, watched and stopped by `cluster up`, their parent.
 
-A node that ends stays down, whoever ended it, until it is asked for: what was killed on purpose
-must not come back by itself. Children have a session of their own, so that Ctrl-C reaches them only
-as the SIGTERM that their parent sends. Nobody else's process is ever signalled.
+Nodes that exit are not restarted until a command asks for it: a node that was killed on purpose
+must stay down. Children have their own session, so that Ctrl-C reaches them only as the SIGTERM of
+their parent. No other process is ever signalled.
 """
 
 import os

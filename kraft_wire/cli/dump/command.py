@@ -34,15 +34,17 @@ _LATEST_CALENDAR_MS: Final = 253_402_300_799_999  # the end of year 9999
 
 @app.command()
 def dump(
-    files: Annotated[list[Path], typer.Argument(help="Files of a log directory.", exists=True)],
-    records: Annotated[bool, typer.Option("--records", help="Also show the records.")] = False,
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE", help="Files of a log directory.", exists=True)
+    ],
+    records: Annotated[bool, typer.Option("--records", help="Print the records too.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON lines.")] = False,
     records_as: Annotated[
         str | None,
-        typer.Option("--as", help=f"How to read the records: {', '.join(READERS)}."),
+        typer.Option("--as", metavar="KIND", help=f"Kind of records: {', '.join(READERS)}."),
     ] = None,
 ) -> None:
-    """Show .log, .checkpoint, .index, .timeindex, .txnindex, .snapshot and the small files."""
+    """Print .log, .checkpoint, .index, .timeindex, .txnindex, .snapshot and the small files."""
     if records_as is not None and records_as not in READERS:
         raise typer.BadParameter(f"--as is one of {', '.join(READERS)}")
     formats: list[tuple[Path, FileFormat]] = []

@@ -81,41 +81,72 @@ class _Plan:
     metadata_directory_id: Uuid
 
 
+ClusterIdOption = Annotated[
+    str, typer.Option("--cluster-id", "-t", metavar="UUID", help="Id of the cluster.")
+]
+ConfigOption = Annotated[
+    str, typer.Option("--config", "-c", metavar="FILE", help="The node's server.properties.")
+]
+StandaloneOption = Annotated[
+    bool,
+    typer.Option(
+        "--standalone", "-s", help="Start a dynamic quorum with this node as its only voter."
+    ),
+]
+NoInitialControllersOption = Annotated[
+    bool,
+    typer.Option(
+        "--no-initial-controllers",
+        "-N",
+        help="Format without voters, to join a dynamic quorum later.",
+    ),
+]
+InitialControllersOption = Annotated[
+    str | None,
+    typer.Option(
+        "--initial-controllers",
+        "-I",
+        metavar="VOTERS",
+        help="Start a dynamic quorum of id@host:port:directoryId,... (the same on all nodes).",
+    ),
+]
+ReleaseVersionOption = Annotated[
+    str | None,
+    typer.Option(
+        "--release-version",
+        "-r",
+        metavar="X.Y",
+        help="Use the metadata.version of this release.",
+    ),
+]
+FeatureOption = Annotated[
+    list[str] | None,
+    typer.Option("--feature", "-f", metavar="NAME=LEVEL", help="Feature level."),
+]
+IgnoreFormattedOption = Annotated[
+    bool, typer.Option("--ignore-formatted", "-g", help="Skip directories that are formatted.")
+]
+AddScramOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--add-scram", "-S", metavar="SCRAM", help="SCRAM-SHA-256=[name=...,password=...]"
+    ),
+]
+
+
 @app.command()
 def format_command(
-    cluster_id: Annotated[str, typer.Option("--cluster-id", "-t", help="Id of the cluster.")],
-    config: Annotated[str, typer.Option("--config", "-c", help="The node's server.properties.")],
-    standalone: Annotated[
-        bool, typer.Option("--standalone", "-s", help="Begin a dynamic quorum of this node.")
-    ] = False,
-    no_initial_controllers: Annotated[
-        bool,
-        typer.Option("--no-initial-controllers", "-N", help="Join a dynamic quorum later."),
-    ] = False,
-    initial_controllers: Annotated[
-        str | None,
-        typer.Option(
-            "--initial-controllers",
-            "-I",
-            help="Begin a dynamic quorum of id@host:port:directoryId,… (the same on all nodes).",
-        ),
-    ] = None,
-    release_version: Annotated[
-        str | None,
-        typer.Option("--release-version", "-r", help="Release whose metadata.version is used."),
-    ] = None,
-    feature: Annotated[
-        list[str] | None, typer.Option("--feature", "-f", help="A feature's level, feature=level.")
-    ] = None,
-    ignore_formatted: Annotated[
-        bool, typer.Option("--ignore-formatted", "-g", help="Leave formatted directories alone.")
-    ] = False,
-    add_scram: Annotated[
-        list[str] | None,
-        typer.Option("--add-scram", "-S", help="SCRAM-SHA-256=[name=…,password=…]"),
-    ] = None,
+    cluster_id: ClusterIdOption,
+    config: ConfigOption,
+    standalone: StandaloneOption = False,
+    no_initial_controllers: NoInitialControllersOption = False,
+    initial_controllers: InitialControllersOption = None,
+    release_version: ReleaseVersionOption = None,
+    feature: FeatureOption = None,
+    ignore_formatted: IgnoreFormattedOption = False,
+    add_scram: AddScramOption = None,
 ) -> None:
-    """Prepare the log directories of a node for a cluster."""
+    """Format the log directories of a node for a cluster."""
     try:
         node = load_config(read_properties(config), os.environ, file_name=config)
         voters = None if initial_controllers is None else parse_voters(initial_controllers)

@@ -1,8 +1,8 @@
-"""Asks a metadata quorum, finding whoever leads it: what the `quorum` verbs need, as plain values.
+"""Sends requests to the leader of a metadata quorum: what the `quorum` verbs need, as plain values.
 
-Any controller or broker will do as a beginning. A controller that does not lead refuses; then it is
-asked for the others (DescribeCluster), and they are asked in turn until one leads or patience ends,
-so an election in the middle costs time and no error. KIP-595 (DescribeQuorum), KIP-853
+Any controller or broker serves as a start. A controller that is not the leader refuses; it is asked
+for the others (DescribeCluster), which are tried in turn until one leads or the timeout expires. An
+election costs time and causes no error. KIP-595 (DescribeQuorum), KIP-853
 (AddRaftVoter, RemoveRaftVoter), KIP-919 (asking controllers directly).
 
 Not here: how answers are shown (`quorum_views`).
@@ -105,7 +105,7 @@ def read_entry(controllers: str | None, servers: str | None) -> EntryPoint:
 
 
 class QuorumAdmin:
-    """Asks one quorum, beginning each time with whoever led it the last time."""
+    """Sends requests to one quorum, first to its last known leader."""
 
     def __init__(
         self, entry: EntryPoint, *, patience_s: float = 10.0, connection_s: float = 3.0
@@ -118,11 +118,11 @@ class QuorumAdmin:
         self._learnt: tuple[str, ...] = ()
 
     def describe(self) -> QuorumFacts:
-        """Return what the leader says of its quorum."""
+        """Return the quorum as its leader describes it."""
         return self._at_leader(self._describe)
 
     def add_voter(self, voter: NewVoter) -> None:
-        """Let a controller that has caught up vote; answered when the change is committed."""
+        """Add a voter that has caught up; returns when the change is committed."""
         request = AddRaftVoterRequest(
             cluster_id=None,
             timeout_ms=_CHANGE_TIMEOUT_MS,
@@ -137,7 +137,7 @@ class QuorumAdmin:
         self._at_leader(lambda each: self._change(each, request, AddRaftVoterResponse, what))
 
     def remove_voter(self, node_id: int, directory_id: Uuid) -> None:
-        """Take the vote of a controller away."""
+        """Remove a voter."""
         request = RemoveRaftVoterRequest(
             cluster_id=None, voter_id=node_id, voter_directory_id=directory_id
         )
@@ -147,7 +147,7 @@ class QuorumAdmin:
     # -- finding the leader ----------------------------------------------------------------------
 
     def _at_leader(self, ask: Callable[[BrokerConnection], R]) -> R:
-        """Ask whoever leads. Errors: BrokerConnectionError where nobody is found in time,
+        """Send a request to the leader. Errors: BrokerConnectionError where none is found in time,
         QuorumRefused.
         """
         deadline = time.monotonic() + self._patience_s
@@ -172,7 +172,7 @@ class QuorumAdmin:
             time.sleep(_PAUSE_SECONDS)
 
     def _asked(self, connection: BrokerConnection, ask: Callable[[BrokerConnection], R]) -> R:
-        """Ask one of them; one that does not lead is asked who else there is."""
+        """Send a request to one node; learn the others from one that does not lead."""
         try:
             return ask(connection)
         except _LeadsNot:
@@ -180,12 +180,12 @@ class QuorumAdmin:
             raise
 
     def _candidates(self) -> list[str]:
-        """Return whom to ask, in this order."""
+        """Return the addresses to try, in order."""
         leader = [] if self._leader is None else [self._leader]
         return list(dict.fromkeys([*leader, *self._learnt, *self._entry.addresses]))
 
     def _learn(self, connection: BrokerConnection) -> None:
-        """Remember the others, the one that is said to lead first."""
+        """Remember the other nodes, the reported leader first."""
         try:
             answer = self._described_cluster(connection)
         except (BrokerConnectionError, UnencodableMessage, QuorumRefused):

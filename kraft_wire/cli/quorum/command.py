@@ -44,26 +44,29 @@ _WIDTH: Final = 10_000
 """A file or a pipe gets whole lines, however long."""
 
 Patience = Annotated[
-    float, typer.Option("--timeout", min=0.0, help="Seconds to look for a leader.")
+    float,
+    typer.Option("--timeout", min=0.0, metavar="SECONDS", help="How long to look for the leader."),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the change without making it.")]
 
 
 @app.command("describe")
 def describe_command(
     bootstrap_controller: Controllers = None,
     bootstrap_server: Servers = None,
-    status: Annotated[bool, typer.Option("--status", help="Leader, epoch, voters, lag.")] = False,
+    status: Annotated[
+        bool, typer.Option("--status", help="Show leader, epoch, voters and lag only.")
+    ] = False,
     replication: Annotated[
-        bool, typer.Option("--replication", help="Each replica: how far, and how long ago.")
+        bool, typer.Option("--replication", help="Show the replicas only: log end, lag, times.")
     ] = False,
     human_readable: Annotated[
-        bool, typer.Option("--human-readable", help="With --replication: times as ages.")
+        bool, typer.Option("--human-readable", help="With --replication: show times as ages.")
     ] = False,
     timeout: Patience = 10.0,
     as_json: AsJson = False,
 ) -> None:
-    """Describe the quorum, line by line as kafka-metadata-quorum does; --json gives all of it."""
+    """Describe the quorum in the format of kafka-metadata-quorum."""
     with _told():
         if status and replication:
             raise BadInput("give one of --status and --replication, or neither for both")
@@ -86,15 +89,27 @@ def watch_command(
     interval: Annotated[
         float,
         typer.Option(
-            "--interval", "-n", min=0.05, max=_SECONDS_A_DAY, help="Seconds between two looks."
+            "--interval",
+            "-n",
+            min=0.05,
+            max=_SECONDS_A_DAY,
+            metavar="SECONDS",
+            help="Time between updates.",
         ),
     ] = 1.0,
     count: Annotated[
-        int, typer.Option("--count", min=0, help="Looks to take; 0 goes on until Ctrl-C.")
+        int,
+        typer.Option(
+            "--count",
+            min=0,
+            metavar="N",
+            help="Number of updates (default: until Ctrl-C).",
+            show_default=False,
+        ),
     ] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Show the quorum again and again, elections included; --json prints a line per look."""
+    """Watch the quorum; --json prints one line per update."""
     with _told():
         admin = _admin(bootstrap_controller, bootstrap_server, 0.0, connection_s=1.0)
     looks = _looks(admin, interval, count)
@@ -121,19 +136,27 @@ def add_voter_command(
     bootstrap_server: Servers = None,
     config: Annotated[
         str | None,
-        typer.Option("--config", help="The new voter's server.properties, its directory beside."),
+        typer.Option(
+            "--config", metavar="FILE", help="The new voter's server.properties, on its machine."
+        ),
     ] = None,
     voter: Annotated[
-        str | None, typer.Option("--voter", help="The new voter, as id@host:port:directoryId.")
+        str | None,
+        typer.Option(
+            "--voter", metavar="VOTER", help="The new voter, as id@host:port:directoryId."
+        ),
     ] = None,
     listener: Annotated[
-        str, typer.Option("--listener", help="With --voter: the name of its listener.")
+        str, typer.Option("--listener", metavar="NAME", help="With --voter: name of its listener.")
     ] = "CONTROLLER",
     timeout: Patience = 10.0,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Let a controller that follows already vote as well; done when the change is committed."""
+    """Add a voter: a controller that follows as an observer.
+
+    Returns when the change is committed.
+    """
     with _told():
         new = voter_of(config, voter, listener)
         admin = _admin(bootstrap_controller, bootstrap_server, timeout)
@@ -161,21 +184,30 @@ def add_voter_command(
 @app.command("remove-voter")
 def remove_voter_command(
     controller_id: Annotated[
-        int, typer.Option("--controller-id", "-i", min=0, help="Whose vote is taken away.")
+        int,
+        typer.Option(
+            "--controller-id", "-i", min=0, metavar="ID", help="Id of the voter to remove."
+        ),
     ],
     bootstrap_controller: Controllers = None,
     bootstrap_server: Servers = None,
     controller_directory_id: Annotated[
         str | None,
         typer.Option(
-            "--controller-directory-id", "-d", help="Its directory; may be left out if it is clear."
+            "--controller-directory-id",
+            "-d",
+            metavar="UUID",
+            help="Its directory (default: its only one).",
         ),
     ] = None,
     timeout: Patience = 10.0,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Take the vote of a controller away, also of one that is lost; it may follow as before."""
+    """Remove a voter, even if it is unreachable.
+
+    A controller that runs becomes an observer.
+    """
     with _told():
         admin = _admin(bootstrap_controller, bootstrap_server, timeout)
         directory_id = removed_voter(admin, controller_id, controller_directory_id)
@@ -192,11 +224,12 @@ def remove_voter_command(
 @app.command("format-uuid")
 def format_uuid_command(
     identity: Annotated[
-        str | None, typer.Argument(help="22 characters or hexadecimal; none draws a new id.")
+        str | None,
+        typer.Argument(metavar="UUID", help="22 characters or hexadecimal (default: a new id)."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print the id of a cluster or a directory in Kafka's form of 22 characters."""
+    """Print an id in Kafka's form of 22 characters."""
     with _told():
         short, long = both_forms(identity)
     if as_json:

@@ -71,46 +71,69 @@ class _Campaign:
     focus: str | None
 
 
+SeedOption = Annotated[int | None, typer.Option(metavar="N", help="Run one seed.")]
+SeedsOption = Annotated[str | None, typer.Option(metavar="A:B", help="Run seeds A to B-1.")]
+NodesOption = Annotated[
+    int | None, typer.Option(min=1, max=7, metavar="N", help="Number of voters.")
+]
+BrokersOption = Annotated[
+    int | None,
+    typer.Option(min=0, max=9, metavar="N", help="Add N brokers; 0: a number drawn from the seed."),
+]
+FocusOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="membership|transactions", help="Concentrate on voter set changes or transactions."
+    ),
+]
+EventsOption = Annotated[
+    int, typer.Option(min=1, metavar="N", help="Number of events under faults per seed.")
+]
+ScriptOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Run a scenario (.txt) or the plan of a failure (.json)."),
+]
+TraceOption = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write the events of one run as JSON lines.")
+]
+HtmlOption = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write an HTML page of one run.")
+]
+JobsOption = Annotated[
+    int, typer.Option(min=0, metavar="N", help="Number of processes; 0: one per core.")
+]
+RecordOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Record results, and skip seeds already recorded."),
+]
+CanaryOption = Annotated[
+    bool, typer.Option("--canary", help="Add a false invariant, which must be reported.")
+]
+ModelOption = Annotated[
+    bool,
+    typer.Option("--model", help="Check every seed against the model (default: every third)."),
+]
+AsJsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
 @app.command()
 def sim(
-    seed: Annotated[int | None, typer.Option(help="Live through one seed.")] = None,
-    seeds: Annotated[
-        str | None, typer.Option(metavar="A:B", help="Live through seeds A to B-1.")
-    ] = None,
-    nodes: Annotated[int | None, typer.Option(min=1, max=7, help="Voters of each cluster.")] = None,
-    brokers: Annotated[
-        int | None,
-        typer.Option(
-            min=0, max=9, help="Whole clusters with N brokers; 0: the seed says how many."
-        ),
-    ] = None,
-    focus: Annotated[
-        str | None,
-        typer.Option(metavar="membership", help="Draw seeds about changes of the voter set."),
-    ] = None,
-    events: Annotated[int, typer.Option(min=1, help="Events under faults, of each seed.")] = 2_000,
-    script: Annotated[
-        Path | None, typer.Option(help="A story (.txt), or the plan of a failure (.json).")
-    ] = None,
-    trace: Annotated[
-        Path | None, typer.Option(help="Write what happened, as JSON lines; of one run.")
-    ] = None,
-    html: Annotated[Path | None, typer.Option(help="Write a page that shows one run.")] = None,
-    jobs: Annotated[int, typer.Option(min=0, help="Processes; 0 is one for each core.")] = 0,
-    record: Annotated[
-        Path | None,
-        typer.Option(help="Keep each seed's result there, and go on from what is kept."),
-    ] = None,
-    canary: Annotated[
-        bool, typer.Option("--canary", help="Judge a false invariant too: it must be caught.")
-    ] = False,
-    model: Annotated[
-        bool,
-        typer.Option("--model", help="Check every seed against the model [default: every third]."),
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    seed: SeedOption = None,
+    seeds: SeedsOption = None,
+    nodes: NodesOption = None,
+    brokers: BrokersOption = None,
+    focus: FocusOption = None,
+    events: EventsOption = 2_000,
+    script: ScriptOption = None,
+    trace: TraceOption = None,
+    html: HtmlOption = None,
+    jobs: JobsOption = 0,
+    record: RecordOption = None,
+    canary: CanaryOption = False,
+    model: ModelOption = False,
+    as_json: AsJsonOption = False,
 ) -> None:
-    """Run simulated clusters under faults, judge every event, and show what broke."""
+    """Run simulated clusters under faults and check invariants after every event."""
     errors = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
     try:
         check_focus(focus, brokers)

@@ -15,11 +15,13 @@ class CannotRun(Exception):
 
 
 def check_focus(focus: str | None, brokers: int | None) -> None:
-    """Raise CannotRun for an unknown --focus, or one beside --brokers."""
-    if focus not in (None, "membership"):
-        raise CannotRun(f"--focus {focus}: only membership is known")
-    if focus is not None and brokers is not None:
-        raise CannotRun("--focus goes without --brokers")
+    """Raise CannotRun for an unknown --focus, or one that does not go with --brokers as it is."""
+    if focus not in (None, "membership", "transactions"):
+        raise CannotRun(f"--focus {focus}: only membership and transactions are known")
+    if focus == "membership" and brokers is not None:
+        raise CannotRun("--focus membership goes without --brokers")
+    if focus == "transactions" and brokers is None:
+        raise CannotRun("--focus transactions needs --brokers")
 
 
 def seed_range(text: str) -> range:

@@ -3,6 +3,7 @@
 from rich.console import Console
 from rich.table import Table
 
+from kraft_wire.cli.output import wide_console
 from kraft_wire.sim.runs.campaign import Totals
 
 __all__ = ["counted", "show_totals"]
@@ -15,7 +16,7 @@ def counted(counts: dict[str, int]) -> str:
 
 def show_totals(totals: Totals) -> None:
     """Print sums, counts by fault, invariant and mark, and the violations."""
-    console = Console(highlight=False)
+    console = wide_console()
     head = Table("", "", show_header=False, box=None, pad_edge=False)
     head.add_row("seeds", f"{totals.seeds:,}")
     head.add_row("events", f"{totals.events:,}")

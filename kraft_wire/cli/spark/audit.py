@@ -32,7 +32,7 @@ def audit(
     conf: Conf = None,
     jars: Jars = None,
 ) -> None:
-    """Check every byte of the logs, and the replicas against each other."""
+    """Check log directories: damage, replicas that differ, losses."""
     with refusing(jars) as jar_files:
         from kraft_wire.spark.session import running
         from kraft_wire.spark.verbs.audit import prepare_audit, run_prepared

@@ -25,15 +25,18 @@ app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=N
 
 @app.callback()
 def spark() -> None:
-    """Logs, snapshots and topics as tables, on Spark."""
+    """Read logs, snapshots and topics as Spark tables."""
 
 
 @app.command()
 def doctor(
     jars: Jars = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Only what is missing.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show failed checks only.")] = False,
 ) -> None:
-    """Say what of Java, pyspark and the rest is missing, and the line that repairs it."""
+    """Check Java, pyspark and the rest.
+
+    Prints what is missing, and the command that installs it.
+    """
     checks = examine([each for each in (jars or "").split(",") if each])
     if not quiet:
         table = Table("", "what", "found", box=None)

@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final, NamedTuple
 
+from kraft_wire.extras import install_command
+
 __all__ = ["Check", "examine", "missing", "needed"]
 
-_EXTRA: Final = "pip install 'kraft-wire[spark]'"
 _JAVA_LEAST: Final = 17
 _JAVA_SECONDS_MAX: Final = 30
 _JAVA_VERSION: Final = re.compile(r'version "(\d+)(?:\.(\d+))?')
@@ -90,7 +91,7 @@ def _package(name: str, version_of: Callable[[str], str] = version) -> Check:
     try:
         found = version_of(name)
     except PackageNotFoundError:
-        return Check(name, "not installed", False, _EXTRA)
+        return Check(name, "not installed", False, install_command("spark", [name]))
     numbers = tuple(int(part) for part in re.findall(r"\d+", found)[:2])
     is_well = numbers >= least and (below is None or numbers < below)
     text = ".".join(map(str, least))

@@ -27,20 +27,22 @@ class WriterName(StrEnum):
 
 def export(
     node_dirs: NodeDirs,
-    output: Annotated[str, typer.Option(help="A new directory for the Parquet files.")],
+    output: Annotated[
+        str, typer.Option(metavar="DIR", help="New directory for the Parquet files.")
+    ],
     writer: Annotated[
-        WriterName, typer.Option(help="Arrow inside the tasks, or Spark's own writer.")
+        WriterName, typer.Option(help="Arrow in the tasks, or Spark's own writer.")
     ] = WriterName.ARROW,
     option: Annotated[
         list[str] | None,
         typer.Option(
             "--option",
             metavar="KEY=VALUE",
-            help="An option of the format kraftlog: topics, startingOffsets, view; repeatable.",
+            help="Option of the format kraftlog: topics, startingOffsets, view; may be repeated.",
         ),
     ] = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace the directory if it is there.")
+        bool, typer.Option("--overwrite", help="Replace an existing directory.")
     ] = False,
     master: Master = "local[*]",
     conf: Conf = None,

@@ -25,39 +25,53 @@ class ConnectorName(StrEnum):
     KAFKA = "kafka"
 
 
+SubscribeOption = Annotated[str, typer.Option(metavar="TOPIC,...", help="Topics to ingest.")]
+OutputOption = Annotated[str, typer.Option(metavar="DIR", help="Directory of the table.")]
+CheckpointOption = Annotated[
+    str, typer.Option(metavar="DIR", help="Directory of the progress; use one per output.")
+]
+BootstrapServersOption = Annotated[
+    str,
+    typer.Option(
+        "--bootstrap-server",
+        "--bootstrap-servers",
+        "-b",
+        metavar="HOST:PORT,...",
+        help="Brokers to start from.",
+        envvar="KRAFT_WIRE_BOOTSTRAP_SERVER",
+    ),
+]
+TriggerOption = Annotated[
+    str,
+    typer.Option(metavar="available-now|INTERVAL", help="Read what is there now, or continuously."),
+]
+SinkOption = Annotated[SinkName, typer.Option(help="Table format; delta needs its jars.")]
+ConnectorOption = Annotated[
+    ConnectorName, typer.Option(help="Built-in source, or Spark's own with its jars.")
+]
+OptionOption = Annotated[
+    list[str] | None,
+    typer.Option("--option", metavar="KEY=VALUE", help="Option of the source; may be repeated."),
+]
+
+
 def ingest(
-    subscribe: Annotated[str, typer.Option(metavar="TOPIC,...", help="The topics.")],
-    output: Annotated[str, typer.Option(help="The directory of the table.")],
-    checkpoint: Annotated[
-        str, typer.Option(help="The directory that says what was taken; it belongs to the output.")
-    ],
-    bootstrap_servers: Annotated[
-        str,
-        typer.Option(
-            "--bootstrap-server",
-            "--bootstrap-servers",
-            "-b",
-            metavar="HOST:PORT,...",
-            help="Brokers to start from.",
-            envvar="KRAFT_WIRE_BOOTSTRAP_SERVER",
-        ),
-    ] = LOCAL,
-    trigger: Annotated[
-        str, typer.Option(metavar="available-now|INTERVAL", help="What is there, or for ever.")
-    ] = "available-now",
-    sink: Annotated[SinkName, typer.Option(help="Delta needs its jars.")] = SinkName.PARQUET,
-    connector: Annotated[
-        ConnectorName, typer.Option(help="Our format, or Spark's own where its jars are given.")
-    ] = ConnectorName.KRAFTWIRE,
-    option: Annotated[
-        list[str] | None,
-        typer.Option("--option", metavar="KEY=VALUE", help="An option of the source; repeatable."),
-    ] = None,
+    subscribe: SubscribeOption,
+    output: OutputOption,
+    checkpoint: CheckpointOption,
+    bootstrap_servers: BootstrapServersOption = LOCAL,
+    trigger: TriggerOption = "available-now",
+    sink: SinkOption = SinkName.PARQUET,
+    connector: ConnectorOption = ConnectorName.KRAFTWIRE,
+    option: OptionOption = None,
     master: Master = "local[*]",
     conf: Conf = None,
     jars: Jars = None,
 ) -> None:
-    """Take topics into a table, every record once; start it again to go on."""
+    """Ingest topics into a table, each record once.
+
+    Run it again to continue.
+    """
     with refusing(jars) as jar_files:
         from kraft_wire.spark.session import running
         from kraft_wire.spark.verbs.ingest import Ingest, delta_settings

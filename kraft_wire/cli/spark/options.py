@@ -25,10 +25,10 @@ Master = Annotated[
 ]
 Conf = Annotated[
     list[str] | None,
-    typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark; may be repeated."),
+    typer.Option("--conf", metavar="KEY=VALUE", help="Spark setting; may be repeated."),
 ]
 Jars = Annotated[
-    str | None, typer.Option("--jars", metavar="FILES", help="Jars for Spark, with commas between.")
+    str | None, typer.Option("--jars", metavar="FILES", help="Comma-separated jars for Spark.")
 ]
 
 

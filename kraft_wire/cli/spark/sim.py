@@ -21,41 +21,45 @@ _VIOLATION = 1
 
 _Brokers = Annotated[
     int | None,
-    typer.Option(min=0, max=9, help="Whole clusters with N brokers; 0: drawn by the seed."),
+    typer.Option(min=0, max=9, metavar="N", help="Add N brokers; 0: a number drawn from the seed."),
 ]
 _Focus = Annotated[
     str | None,
-    typer.Option(metavar="membership", help="Draw seeds about changes of the voter set."),
+    typer.Option(metavar="membership", help="Concentrate on voter set changes."),
 ]
 _Model = Annotated[
     bool, typer.Option("--model", help="Check every seed against the model of the quorum.")
 ]
 _Canary = Annotated[
-    bool, typer.Option("--canary", help="Judge a false invariant too: it must be caught.")
+    bool, typer.Option("--canary", help="Add a false invariant, which must be reported.")
 ]
 _CrashPoints = Annotated[
-    bool, typer.Option("--crash-points", help="Draw crash states with each seed instead.")
+    bool, typer.Option("--crash-points", help="Check crash points drawn from each seed instead.")
 ]
 _RandomConformance = Annotated[
     tuple[str, str] | None,
     typer.Option(
         "--random-conformance",
         metavar="A B",
-        help="Send drawn requests to two brokers instead, HOST:PORT each, and compare.",
+        help="Compare two brokers, HOST:PORT each, with random requests instead.",
     ),
 ]
 _Output = Annotated[
     str,
-    typer.Option(help="Directory of the table and the page; seeds that have a row are not run."),
+    typer.Option(metavar="DIR", help="Directory of the results; recorded seeds are skipped."),
 ]
 _SeedsPerTask = Annotated[
     int | None,
-    typer.Option(min=1, max=100_000, help="Seeds of one task [default: by their number]."),
+    typer.Option(
+        min=1, max=100_000, metavar="N", help="Seeds per task (default: by their number)."
+    ),
 ]
 _Requests = Annotated[
-    int, typer.Option(min=1, help="Requests of a seed, with --random-conformance.")
+    int, typer.Option(min=1, metavar="N", help="With --random-conformance: requests per seed.")
 ]
-_Twice = Annotated[int, typer.Option("--run-twice", min=0, help="Seeds to run twice and compare.")]
+_Twice = Annotated[
+    int, typer.Option("--run-twice", min=0, metavar="N", help="Seeds to run twice and compare.")
+]
 
 
 def sim(
@@ -77,9 +81,10 @@ def sim(
     conf: Conf = None,
     jars: Jars = None,
 ) -> None:
-    """Run seeds of the simulator as Spark tasks; violations are shown with their replay line.
+    """Run seeds of the simulator as Spark tasks.
 
-    Exit codes: 0 every invariant held, 1 a violation or a seed with two traces, 2 could not run.
+    Each violation is shown with the command that replays it. Exit codes: 0 every invariant held,
+    1 a violation or a seed with two traces, 2 could not run.
     """
     with refusing(jars) as jar_files:
         from kraft_wire.spark.campaign.kinds import SimulatedRuns

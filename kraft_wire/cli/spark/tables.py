@@ -12,19 +12,26 @@ __all__ = ["tables"]
 
 def tables(
     node_dirs: NodeDirs,
-    output: Annotated[str, typer.Option(help="A new directory, which gets a directory a table.")],
+    output: Annotated[
+        str, typer.Option(metavar="DIR", help="New directory; each table is a directory in it.")
+    ],
     as_of: Annotated[
         str | None,
-        typer.Option("--as-of", metavar="OFFSET|TIME", help="Before this offset, or at this time."),
+        typer.Option(
+            "--as-of", metavar="OFFSET|TIME", help="State before this offset, or at this time."
+        ),
     ] = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace the directory if it is there.")
+        bool, typer.Option("--overwrite", help="Replace an existing directory.")
     ] = False,
     master: Master = "local[*]",
     conf: Conf = None,
     jars: Jars = None,
 ) -> None:
-    """Write brokers, topics, partitions, their changes, configs, elections as tables."""
+    """Write the cluster metadata and its history as tables.
+
+    Brokers, topics, partitions and their changes, configurations, elections.
+    """
     with refusing(jars) as jar_files:
         from kraft_wire.spark.session import running
         from kraft_wire.spark.verbs.progress import progress

@@ -10,9 +10,15 @@ from typing import TypeVar
 
 from kraft_wire.client import BrokerConnection, BrokerConnectionError
 from kraft_wire.client.refused import AdminRefused
-from kraft_wire.metadata.image import TOPIC_RESOURCE
+from kraft_wire.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
 from kraft_wire.model import ZERO_UUID, Uuid, uuid_to_text
 from kraft_wire.settings.definition import ConfigSource
+from kraft_wire.wire.generated.create_partitions import (
+    CreatePartitionsAssignment,
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+)
 from kraft_wire.wire.generated.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
@@ -48,6 +54,7 @@ __all__ = [
     "ConfigFacts",
     "CreatedTopic",
     "TopicFacts",
+    "add_partitions",
     "alter_configs",
     "create_topic",
     "delete_topics",
@@ -157,17 +164,21 @@ def delete_topics(connection: BrokerConnection, names: Sequence[str]) -> list[Ad
     ]
 
 
-def describe_configs(connection: BrokerConnection, name: str) -> list[ConfigFacts]:
-    """Return every setting of a topic, in name order."""
+def describe_configs(
+    connection: BrokerConnection, name: str, resource_type: int = TOPIC_RESOURCE
+) -> list[ConfigFacts]:
+    """Return every setting of a topic or another resource, in name order."""
     resource = DescribeConfigsResource(
-        resource_type=TOPIC_RESOURCE, resource_name=name, configuration_keys=None
+        resource_type=resource_type, resource_name=name, configuration_keys=None
     )
     request = DescribeConfigsRequest(resources=[resource])
     if connection.version_of(request) >= 3:
         request.include_documentation = True
     result = _first(connection.send(request, DescribeConfigsResponse).results, name)
     if result.error_code:
-        raise AdminRefused(f"topic {name}", result.error_code, result.error_message)
+        raise AdminRefused(
+            _resource_text(resource_type, name), result.error_code, result.error_message
+        )
     return sorted(
         (
             ConfigFacts(each.name, each.value, _source_name(each.config_source), each.documentation)
@@ -178,21 +189,46 @@ def describe_configs(connection: BrokerConnection, name: str) -> list[ConfigFact
 
 
 def alter_configs(
-    connection: BrokerConnection, name: str, values: Mapping[str, str], removed: Sequence[str]
+    connection: BrokerConnection,
+    name: str,
+    values: Mapping[str, str],
+    removed: Sequence[str],
+    resource_type: int = TOPIC_RESOURCE,
 ) -> None:
-    """Set and remove settings of a topic."""
+    """Set and remove settings of a topic or another resource."""
     changes = [
         AlterableConfig(name=key, config_operation=_SET, value=value)
         for key, value in values.items()
     ]
     changes += [AlterableConfig(name=key, config_operation=_DELETE, value=None) for key in removed]
     resource = AlterConfigsResource(
-        resource_type=TOPIC_RESOURCE, resource_name=name, configs=changes
+        resource_type=resource_type, resource_name=name, configs=changes
     )
     request = IncrementalAlterConfigsRequest(resources=[resource])
     for result in connection.send(request, IncrementalAlterConfigsResponse).responses:
         if result.error_code:
-            raise AdminRefused(f"topic {name}", result.error_code, result.error_message)
+            raise AdminRefused(
+                _resource_text(resource_type, name), result.error_code, result.error_message
+            )
+
+
+def add_partitions(
+    connection: BrokerConnection,
+    name: str,
+    partitions: int,
+    assignment: Sequence[list[int]] = (),
+    *,
+    validate_only: bool = False,
+) -> None:
+    """Bring a topic to a number of partitions, the new ones on the brokers of `assignment`."""
+    new = [CreatePartitionsAssignment(broker_ids=brokers) for brokers in assignment]
+    topic = CreatePartitionsTopic(name=name, count=partitions, assignments=new or None)
+    request = CreatePartitionsRequest(
+        topics=[topic], timeout_ms=_TIMEOUT_MS, validate_only=validate_only
+    )
+    result = _first(connection.send(request, CreatePartitionsResponse).results, name)
+    if result.error_code:
+        raise AdminRefused(f"topic {name}", result.error_code, result.error_message)
 
 
 def id_text(topic_id: Uuid) -> str | None:
@@ -207,6 +243,12 @@ def _first(found: Sequence[T], topic: str) -> T:
     if not found:
         raise BrokerConnectionError(f"the broker says nothing of topic {topic}")
     return found[0]
+
+
+def _resource_text(resource_type: int, name: str) -> str:
+    if resource_type == BROKER_RESOURCE:
+        return f"broker {name}" if name else "all brokers"
+    return f"{'topic' if resource_type == TOPIC_RESOURCE else 'group'} {name}"
 
 
 def _facts(topic: MetadataResponseTopic) -> TopicFacts:

@@ -3,7 +3,6 @@
 Tables for people, `--json` for machines. Exit codes: 0 done, 1 the broker refused, 2 could not run.
 """
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated
 
@@ -15,15 +14,18 @@ from kraft_wire.cli.output import (
     WrongInput,
     complain,
     connected,
+    counted,
     new_table,
     print_json,
     print_table,
     refusals,
 )
+from kraft_wire.cli.properties_options import pairs_of
 from kraft_wire.cli.topics.admin import (
     AdminRefused,
     ConfigFacts,
     CreatedTopic,
+    add_partitions,
     alter_configs,
     create_topic,
     delete_topics,
@@ -37,13 +39,26 @@ __all__ = ["app"]
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None)
 
-Pairs = Annotated[list[str] | None, typer.Option("--config", "-c", help="A setting, key=value.")]
+Replicas = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--replicas",
+        metavar="ID,ID,...",
+        help="Brokers of a new partition, once for each; the first leads.",
+    ),
+]
+Pairs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--config", "-c", metavar="KEY=VALUE", help="Set a topic setting; may be repeated."
+    ),
+]
 
 
 @app.command("list")
 def list_command(
     bootstrap_server: Bootstrap = LOCAL,
-    internal: Annotated[bool, typer.Option("--internal", help="Show internal topics too.")] = False,
+    internal: Annotated[bool, typer.Option("--internal", help="Include internal topics.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """List the topics of a cluster."""
@@ -64,29 +79,38 @@ def create_command(
     name: Name,
     bootstrap_server: Bootstrap = LOCAL,
     partitions: Annotated[
-        int, typer.Option("--partitions", "-p", help="How many; -1 takes the broker's default.")
+        int,
+        typer.Option(
+            "--partitions",
+            "-p",
+            metavar="N",
+            help="Number of partitions (default: the broker's).",
+            show_default=False,
+        ),
     ] = -1,
     replication_factor: Annotated[
-        int, typer.Option("--replication-factor", "-r", help="-1 takes the broker's default.")
-    ] = -1,
-    replicas: Annotated[
-        list[str] | None,
+        int,
         typer.Option(
-            "--replicas", help="The brokers of a partition, 4,5,6, once for each; the first leads."
+            "--replication-factor",
+            "-r",
+            metavar="N",
+            help="Replicas of each partition (default: the broker's).",
+            show_default=False,
         ),
-    ] = None,
+    ] = -1,
+    replicas: Replicas = None,
     config: Pairs = None,
     if_not_exists: Annotated[
-        bool, typer.Option("--if-not-exists", help="It is fine when the topic is there.")
+        bool, typer.Option("--if-not-exists", help="Succeed if the topic exists.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Create a topic."""
     with refusals("topics"):
-        values = _pairs(config or ())
+        values = pairs_of(config or ())
         brokers = [assignment(text) for text in replicas or ()]
         if brokers and (partitions, replication_factor) != (-1, -1):
-            raise WrongInput("--replicas says how many: leave the counts away")
+            raise WrongInput("--replicas excludes --partitions and --replication-factor")
     with connected("topics", bootstrap_server) as connection:
         try:
             topic = create_topic(connection, name, partitions, replication_factor, values, brokers)
@@ -109,10 +133,10 @@ app.command("reassign")(reassign_command)
 
 @app.command("delete")
 def delete_command(
-    names: Annotated[list[str], typer.Argument(help="Topics.")],
+    names: Annotated[list[str], typer.Argument(metavar="TOPIC", help="Topics.")],
     bootstrap_server: Bootstrap = LOCAL,
     if_exists: Annotated[
-        bool, typer.Option("--if-exists", help="It is fine when a topic is not there.")
+        bool, typer.Option("--if-exists", help="Succeed if a topic does not exist.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -130,22 +154,83 @@ def delete_command(
         print_json({"deleted": names})
 
 
+@app.command("add-partitions")
+def add_partitions_command(
+    name: Name,
+    partitions: Annotated[
+        int,
+        typer.Option(
+            "--partitions", "-p", min=1, metavar="N", help="New total number of partitions."
+        ),
+    ],
+    bootstrap_server: Bootstrap = LOCAL,
+    replicas: Replicas = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check, and change nothing.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Add partitions to a topic.
+
+    Later records with the same key may go to other partitions.
+    """
+    with refusals("topics"):
+        brokers = [assignment(text) for text in replicas or ()]
+    with connected("topics", bootstrap_server) as connection:
+        add_partitions(connection, name, partitions, brokers, validate_only=dry_run)
+    if as_json:
+        print_json({"name": name, "partitions_count": partitions, "executed": not dry_run})
+    else:
+        what = "dry run: would have" if dry_run else "has"
+        print(f"{name}: {what} {counted(partitions, 'partition')}")
+
+
+@app.command("alter")
+def alter_command(
+    name: Name,
+    bootstrap_server: Bootstrap = LOCAL,
+    partitions: Annotated[
+        int | None,
+        typer.Option(
+            "--partitions", "-p", min=1, metavar="N", help="New total number of partitions."
+        ),
+    ] = None,
+    config: Pairs = None,
+    delete_config: Annotated[
+        list[str] | None,
+        typer.Option("--delete-config", "--remove", "-d", metavar="KEY", help="Remove a setting."),
+    ] = None,
+) -> None:
+    """Change partition count and settings of a topic."""
+    with refusals("topics"):
+        values = pairs_of(config or ())
+        if partitions is None and not values and not delete_config:
+            raise WrongInput("nothing to do: give --partitions, --config or --delete-config")
+    with connected("topics", bootstrap_server) as connection:
+        if partitions is not None:
+            add_partitions(connection, name, partitions)
+        if values or delete_config:
+            alter_configs(connection, name, values, delete_config or ())
+    print(f"{name}: altered")
+
+
 @app.command("configs")
 def configs_command(
     name: Name,
     bootstrap_server: Bootstrap = LOCAL,
     config: Pairs = None,
     remove: Annotated[
-        list[str] | None, typer.Option("--remove", "-d", help="A key that takes its default again.")
+        list[str] | None,
+        typer.Option(
+            "--remove", "-d", metavar="KEY", help="Remove a setting, so that its default applies."
+        ),
     ] = None,
     show_all: Annotated[
-        bool, typer.Option("--all", "-a", help="Show defaults, and what each key means.")
+        bool, typer.Option("--all", "-a", help="Include defaults and descriptions.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show the settings of a topic, after changing them when asked to."""
+    """Show, and change, the settings of a topic."""
     with refusals("topics"):
-        values = _pairs(config or ())
+        values = pairs_of(config or ())
     with connected("topics", bootstrap_server) as connection:
         if values or remove:
             alter_configs(connection, name, values, remove or ())
@@ -158,17 +243,6 @@ def configs_command(
     for each in shown:
         table.add_row(*_config_row(each, show_all))
     print_table(table)
-
-
-def _pairs(texts: Sequence[str]) -> dict[str, str]:
-    """Read settings. Errors: WrongInput."""
-    pairs = {}
-    for text in texts:
-        key, equals, value = text.partition("=")
-        if not equals or not key:
-            raise WrongInput(f"{text!r} is not of the form key=value")
-        pairs[key.strip()] = value
-    return pairs
 
 
 def _config_row(config: ConfigFacts, show_all: bool) -> list[str]:

@@ -29,27 +29,29 @@ from kraft_wire.node.config.sources import is_number_up_to
 
 __all__ = ["Name", "assignment", "describe_command", "reassign_command"]
 
-Name = Annotated[str, typer.Argument(help="The topic.")]
+Name = Annotated[str, typer.Argument(metavar="TOPIC", help="The topic.")]
 _ID_MAX: Final = (1 << 31) - 1
 
 
 def describe_command(
-    names: Annotated[list[str] | None, typer.Argument(help="Topics; none means all.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="TOPIC", help="Topics (default: all).")
+    ] = None,
     bootstrap_server: Bootstrap = LOCAL,
     under_replicated: Annotated[
-        bool, typer.Option("--under-replicated", help="Only partitions that lack replicas.")
+        bool, typer.Option("--under-replicated", help="Show under-replicated partitions only.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show the partitions of topics: leader, replicas, in-sync replicas, who else may lead.
+    """Show leader, replicas, ISR and ELR of each partition.
 
-    ELR are the eligible leader replicas (KIP-966), last ELR those that were known before the ISR
-    and ELR became empty; `?` where the broker does not tell.
+    ELR: eligible leader replicas (KIP-966). Last ELR: the last known ones, if ISR and ELR are
+    empty. `?`: the broker does not report them.
     """
     with connected("topics", bootstrap_server) as connection:
         found = described(connection, names or ())
     if any(each.adding is None for topic in found for each in topic.partitions):
-        complain("topics", "no controller says what is being reassigned")
+        complain("topics", "no controller reports reassignments")
     shown = [
         (topic, [each for each in topic.partitions if each.is_under_replicated])
         if under_replicated
@@ -72,15 +74,25 @@ def reassign_command(
     bootstrap_server: Bootstrap = LOCAL,
     to: Annotated[
         list[str] | None,
-        typer.Option("--to", "-t", help="Partition and its brokers, 0=4,5,6: the first leads."),
+        typer.Option(
+            "--to",
+            "-t",
+            metavar="P=ID,ID,...",
+            help="Partition and its new brokers; the first one is preferred.",
+        ),
     ] = None,
     cancel: Annotated[
         list[int] | None,
-        typer.Option("--cancel", min=0, help="A partition whose reassignment is to end."),
+        typer.Option(
+            "--cancel", min=0, metavar="P", help="Cancel the reassignment of a partition."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Move replicas of a topic's partitions to other brokers; `describe` shows how it goes on."""
+    """Move replicas to other brokers.
+
+    `describe` shows the progress.
+    """
     with refusals("topics"):
         wanted = dict(_moves(to or (), cancel or ()))
     with connected("topics", bootstrap_server) as connection:

@@ -37,10 +37,13 @@ app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=N
 @app.command()
 def decode(
     strict: Annotated[
-        bool, typer.Option("--strict", help="Also list what Apache's decoder lets pass.")
+        bool, typer.Option("--strict", help="Report violations that Apache's decoder accepts.")
     ] = False,
 ) -> None:
-    """Answer JSON lines {kind, name, version, hex} on standard input with {json} or {error}."""
+    """Decode JSON lines of messages on standard input.
+
+    {kind, name, version, hex} is answered with {json} or {error}.
+    """
     limit_memory()
     answer = functools.partial(answer_decode, strict=strict)
     pipe_lines(sys.stdin.fileno(), sys.stdout.fileno(), answer)
@@ -48,7 +51,10 @@ def decode(
 
 @app.command()
 def encode() -> None:
-    """Answer JSON lines {kind, name, version, json} on standard input with {hex} or {error}."""
+    """Encode JSON lines of messages on standard input.
+
+    {kind, name, version, json} is answered with {hex} or {error}.
+    """
     limit_memory()
     pipe_lines(sys.stdin.fileno(), sys.stdout.fileno(), answer_encode)
 
@@ -56,16 +62,25 @@ def encode() -> None:
 @app.command()
 def hexdump(
     source: Annotated[str, typer.Argument(help="A file, or the bytes in hex.", metavar="FILE|HEX")],
-    request: Annotated[str | None, typer.Option(help="Name of a request.")] = None,
-    response: Annotated[str | None, typer.Option(help="Name of a response.")] = None,
-    record: Annotated[str | None, typer.Option(help="Name of any other message.")] = None,
-    version: Annotated[int | None, typer.Option(help="Version; without it the newest.")] = None,
+    request: Annotated[str | None, typer.Option(metavar="NAME", help="Name of a request.")] = None,
+    response: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Name of a response.")
+    ] = None,
+    record: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Name of any other message.")
+    ] = None,
+    version: Annotated[
+        int | None, typer.Option(metavar="N", help="Version (default: the newest).")
+    ] = None,
     frame: Annotated[
-        bool, typer.Option("--frame", help="The bytes begin with the frame's size and header.")
+        bool, typer.Option("--frame", help="The bytes start with size and header.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show the bytes of a message beside its fields, of a broken one up to the break."""
+    """Show the bytes of a message beside its fields.
+
+    A malformed message is shown up to the error.
+    """
     table = _asked_table(request, response, record)
     if frame and record is not None:
         raise typer.BadParameter("--frame goes with --request or --response")
@@ -82,11 +97,15 @@ def hexdump(
 
 @app.command()
 def schema(
-    name: Annotated[str, typer.Argument(help="Message name; Fetch means request and response.")],
-    version: Annotated[int | None, typer.Option(help="Only the fields of this version.")] = None,
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Message name; Fetch means request and response.")
+    ],
+    version: Annotated[
+        int | None, typer.Option(metavar="N", help="Fields of this version only.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show the fields of a message, their types, versions, tags and defaults."""
+    """Show fields, types, versions and defaults of a message."""
     tables = [message_table(found) for found in _names_like(name, ("", "Request", "Response"))]
     if not tables:
         raise typer.BadParameter(f"there is no message {name!r}")
@@ -102,7 +121,7 @@ def schema(
 
 @app.command()
 def apis(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
-    """List every API key: versions, and which part of a node answers it on which listener."""
+    """List every API key with its versions and listeners."""
     if as_json:
         typer.echo(json.dumps(apis_json()))
     else:

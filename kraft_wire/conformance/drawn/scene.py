@@ -8,6 +8,10 @@ from typing import Final, TypeVar
 
 from kraft_wire.conformance.subject import Subject, Topic
 from kraft_wire.model import Uuid
+from kraft_wire.wire.generated.end_txn import EndTxnResponse
+from kraft_wire.wire.generated.init_producer_id import InitProducerIdResponse
+from kraft_wire.wire.generated.produce import ProduceResponse
+from kraft_wire.wire.message import Message
 from kraft_wire.wire.structs import Struct
 
 __all__ = ["MISSING", "Scene"]
@@ -35,6 +39,10 @@ class Scene:
         self.producer = broker.producer()
         self.next_sequence = 0
         """The sequence number with which an idempotent batch for the first partition continues."""
+        self.transactional_id = broker.transactional_id()
+        self.transaction_sequence = 0
+        """The sequence number with which the first partition continues in this producer epoch."""
+        self._owner = (-1, -1)
         self.new_names = [broker.name() for _ in range(3)]
         """Topics that requests of the sequence may create and delete."""
         broker.made_topics += self.new_names
@@ -66,6 +74,25 @@ class Scene:
     def offset(self) -> int:
         """Draw an offset near the start of a short log."""
         return self.random.randrange(-1, 14)
+
+    def transaction_owner(self) -> tuple[int, int]:
+        """Draw producer id and epoch of the transactional producer, seldom those of another one."""
+        producer_id, epoch = self._owner
+        if self.chance(10):
+            others = (producer_id, max(epoch - 1, 0)), (producer_id, epoch + 1), (1 << 40, 0)
+            return self.pick(*others)
+        return producer_id, epoch
+
+    def take(self, response: Message) -> None:
+        """Take over what a response changes for the producer: its epoch and its next sequence."""
+        if isinstance(response, ProduceResponse):
+            (answer,) = response.responses[0].partition_responses
+            self.transaction_sequence += answer.error_code == 0
+        elif isinstance(response, InitProducerIdResponse | EndTxnResponse):
+            if response.error_code or response.producer_id < 0:
+                return
+            self._owner = (response.producer_id, response.producer_epoch)
+            self.transaction_sequence = 0
 
     def with_oddity(self, request: Struct, percent: int = 20) -> None:
         """Replace a number somewhere in a request by an odd one, in so many percent of them."""

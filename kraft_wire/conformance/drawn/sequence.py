@@ -7,11 +7,23 @@ from typing import Final
 
 from kraft_wire.conformance.case import Case, Listener
 from kraft_wire.conformance.connection import Connection
-from kraft_wire.conformance.drawn import group_requests, record_requests, topic_requests
+from kraft_wire.conformance.drawn import (
+    group_requests,
+    record_requests,
+    topic_requests,
+    transaction_requests,
+)
 from kraft_wire.conformance.drawn.scene import Scene
 from kraft_wire.conformance.profile import Profile
 from kraft_wire.conformance.subject import Subject
 from kraft_wire.conformance.verdict import ConnectionClosed
+from kraft_wire.wire.generated.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+)
+from kraft_wire.wire.generated.end_txn import EndTxnRequest
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.init_producer_id import InitProducerIdRequest
 from kraft_wire.wire.generated.registry import response_class
 from kraft_wire.wire.message import Message, UnencodableMessage
 
@@ -44,6 +56,26 @@ _REQUESTS: Final[Mapping[str, tuple[Draw, int]]] = {
     "Metadata": (topic_requests.metadata, 2),
 }
 """By API: what draws a request, and how often it is drawn beside the others."""
+
+_TRANSACTIONS: Final[Mapping[str, tuple[Draw, int]]] = {
+    "InitProducerId": (transaction_requests.init_transactional_id, 2),
+    "AddPartitionsToTxn": (transaction_requests.add_partitions_to_txn, 4),
+    "Produce": (transaction_requests.produce_in_transaction, 6),
+    "AddOffsetsToTxn": (transaction_requests.add_offsets_to_txn, 2),
+    "TxnOffsetCommit": (transaction_requests.txn_offset_commit, 3),
+    "EndTxn": (transaction_requests.end_txn, 4),
+}
+"""The same for a transactional producer."""
+
+_TRANSACTIONS_PERCENT: Final = 25
+_EARLY: Final = frozenset(
+    {
+        int(ErrorCode.CONCURRENT_TRANSACTIONS),
+        int(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
+        int(ErrorCode.COORDINATOR_NOT_AVAILABLE),
+        int(ErrorCode.NOT_COORDINATOR),
+    }
+)
 
 
 def seed_range(text: str) -> range:
@@ -85,24 +117,54 @@ def _drawn_case(seed: int, requests: int, profile: Profile) -> Case:
 def _send(broker: Subject, scene: Scene, requests: int, profile: Profile) -> None:
     connection = broker.connect()
     served = profile.versions[Listener.BROKER]
-    apis = [api for api in _REQUESTS if api in served]
-    shares = [_REQUESTS[api][1] for api in apis]
     for _ in range(requests):
-        (api,) = scene.random.choices(apis, shares)
+        is_transactional = scene.chance(_TRANSACTIONS_PERCENT)
+        drawn = _TRANSACTIONS if is_transactional else _REQUESTS
+        apis = [api for api in drawn if api in served]
+        (api,) = scene.random.choices(apis, [drawn[api][1] for api in apis])
         version = scene.random.randint(*served[api])
-        request = _REQUESTS[api][0](scene, version)
-        if not _ask(connection, request, version):
+        request = drawn[api][0](scene, version)
+        if not _is_encodable(connection, request, version):
+            continue
+        try:
+            response = _answered(broker, connection, request, version)
+        except ConnectionClosed:
             connection = broker.connect()
+            continue
+        if is_transactional:
+            scene.take(response)
+            if isinstance(request, EndTxnRequest | InitProducerIdRequest):
+                _await_end(broker, scene.transactional_id)
 
 
-def _ask(connection: Connection, request: Message, version: int) -> bool:
-    """Send a request; return False where the broker closed the connection."""
+def _is_encodable(connection: Connection, request: Message, version: int) -> bool:
+    """Whether a request can be said in a version."""
     try:
         connection.encoded(request, version)
     except UnencodableMessage:
-        return True  # nothing that can be said in this version
-    try:
-        connection.ask(request, version, response_class(request.API_KEY))
-    except ConnectionClosed:
         return False
     return True
+
+
+def _answered(broker: Subject, connection: Connection, request: Message, version: int) -> Message:
+    """Return the response, once the coordinator is not at work on an earlier request."""
+    for _ in broker.attempts("a response to a request that is not concurrent to another"):
+        response = connection.ask(request, version, response_class(request.API_KEY))
+        if not _is_early(response):
+            return response
+        broker.exchanges.pop()
+    raise AssertionError("attempts end in an exception")
+
+
+def _is_early(response: Message) -> bool:
+    """Whether a response only says that the coordinator is loading or at work."""
+    return getattr(response, "error_code", ErrorCode.NONE) in _EARLY
+
+
+def _await_end(broker: Subject, transactional_id: str) -> None:
+    """Wait until the markers of a transaction are written."""
+    request = DescribeTransactionsRequest(transactional_ids=[transactional_id])
+    for _ in broker.attempts(f"the end of {transactional_id}'s transaction"):
+        answer = broker.prepare(request, DescribeTransactionsResponse)
+        if not answer.transaction_states[0].transaction_state.startswith("Prepare"):
+            return

@@ -54,7 +54,7 @@ def handle(
     assert session.registered_at >= broker.broker_epoch, session
     following = next_state(state, request, session, changes, lowest_offset)
     records = [] if following is state else _records(changes, following, request.offline_log_dirs)
-    session.contact_ms, session.metadata_offset = controller.now_ms, request.current_metadata_offset
+    session.contact_ms, session.metadata_offset = context.now_ms, request.current_metadata_offset
     if image.metadata_version >= DIRECTORIES_FROM:
         records += changes.directories_offline(request.offline_log_dirs)
     if image.metadata_version >= CORDONED_FROM:

@@ -46,7 +46,7 @@ def handle(
     assert request.MIN_VERSION <= context.api_version <= request.MAX_VERSION, context.api_version
     try:
         _check_form(request)
-        _check_identity(controller, request)
+        _check_identity(controller, request, context.now_ms)
         if controller.image.metadata_version >= DIRECTORIES_FROM:
             _check_directories(controller, request)
         _check_features(controller, request)
@@ -114,7 +114,9 @@ def _check_form(request: BrokerRegistrationRequest) -> None:
         raise Refusal(ErrorCode.INVALID_REQUEST, problem)
 
 
-def _check_identity(controller: Controller, request: BrokerRegistrationRequest) -> None:
+def _check_identity(
+    controller: Controller, request: BrokerRegistrationRequest, now_ms: int
+) -> None:
     """Refuse brokers of another cluster, a second broker with an id, and ZooKeeper's."""
     if request.cluster_id != controller.cluster_id:
         words = f"Expected cluster ID {controller.cluster_id}, but got {request.cluster_id}."
@@ -122,7 +124,7 @@ def _check_identity(controller: Controller, request: BrokerRegistrationRequest) 
     assert request.broker_id >= 0, request.broker_id
     known = controller.image.brokers.get(request.broker_id)
     if known is not None and known.incarnation_id != request.incarnation_id:
-        timeout_ms, now_ms = controller.session_timeout_ms, controller.now_ms
+        timeout_ms = controller.session_timeout_ms
         if controller.sessions.is_valid(request.broker_id, timeout_ms, now_ms):
             words = "Another broker is registered with that broker id."
             raise Refusal(ErrorCode.DUPLICATE_BROKER_REGISTRATION, words)

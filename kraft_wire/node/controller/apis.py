@@ -12,7 +12,7 @@ Not here: decoding, encoding, connections (`node`); which request leads to which
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
 
 from kraft_wire.apis.api import ListenerType, Owner, Versions
 from kraft_wire.apis.registry import FORWARDABLE, FORWARDED, key_of, owned, served
@@ -28,7 +28,7 @@ from kraft_wire.node.controller.descriptions import (
     api_versions,
     describe_cluster,
 )
-from kraft_wire.node.controller.host import ControllerHost
+from kraft_wire.node.controller.host import ControllerHost, OwnContext
 from kraft_wire.node.links.envelopes import Unpacked, seal_answer, unpack
 from kraft_wire.node.links.forwarding import AskedBy, Forwarder, active_controller
 from kraft_wire.node.links.peer_versions import PeerVersions
@@ -60,12 +60,6 @@ _API_VERSIONS: Final = key_of("ApiVersions")
 _ENVELOPE: Final = key_of("Envelope")
 _REGISTRATION: Final = "controller registration"
 """The tag of a question whose answer nobody waits for."""
-
-
-class _LocalContext(NamedTuple):
-    """A request of this node's own, as the controller's context."""
-
-    api_version: int
 
 
 class _Described:
@@ -168,8 +162,8 @@ class ControllerApis:
     def ask(self, tag: str, request: Message, now_ms: int, wall_ms: int) -> Message | Parked:
         """Ask on the node's own behalf; a late answer is among `take_answers` under the tag."""
         if self._host.is_active:
-            context = _LocalContext(request.MAX_VERSION)
-            return self._host.handle(context, request, tag, now_ms, wall_ms)
+            context = OwnContext(request.MAX_VERSION, now_ms, wall_ms)
+            return self._host.handle(context, request, tag)
         self.forwarder.ask(tag, request, now_ms)
         return PARKED
 
@@ -194,12 +188,11 @@ class ControllerApis:
     def _ask_own(self, context: RequestContext, request: Message) -> Message | Parked:
         """Let this node's own replica or controller answer."""
         reply_to = context.reply_to
-        self._raft.wall_ms = context.wall_ms
         if request.API_KEY not in _RAFT:
-            return self._host.handle(context, request, reply_to, context.now_ms, context.wall_ms)
+            return self._host.handle(context, request, reply_to)
         version, listener = context.api_version, context.listener
         received = RequestReceived(reply_to, request, version, listener, context.wall_ms)
-        self._raft.take(received, context.now_ms)
+        self._raft.take(received, context.now_ms, context.wall_ms)
         return PARKED
 
     def _open(self, context: RequestContext, envelope: EnvelopeRequest) -> Message | Parked:
@@ -302,8 +295,8 @@ class ControllerApis:
             return
         for requester, request in self.forwarder.take_waiting():
             if isinstance(requester, str):
-                own = _LocalContext(request.MAX_VERSION)
-                answer = self._host.handle(own, request, requester, now_ms, wall_ms)
+                own = OwnContext(request.MAX_VERSION, now_ms, wall_ms)
+                answer = self._host.handle(own, request, requester)
             else:
                 answer = self._ask_own(requester.at(now_ms, wall_ms), request)
             if answer is not PARKED:

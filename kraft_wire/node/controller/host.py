@@ -40,7 +40,7 @@ from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.update_features import UpdateFeaturesRequest
 from kraft_wire.wire.message import Message
 
-__all__ = ["AnswerTo", "ControllerHost"]
+__all__ = ["AnswerTo", "ControllerHost", "OwnContext"]
 
 AnswerTo: TypeAlias = ReplyTo | str
 """A client's request, or the tag of one of this node's own."""
@@ -49,6 +49,14 @@ _NOT_ACTIVE: Final = "No controller appears to be active on this node."
 _BEGINNING: Final = Offset(0)
 _AGAIN_AFTER_MS: Final = 1_000
 """Pause after a step of ours for which the disk had no room. Non-obvious 31: never due at once."""
+
+
+class OwnContext(NamedTuple):
+    """A request of this node's own, as the controller's context."""
+
+    api_version: int
+    now_ms: int
+    wall_ms: int
 
 
 class _Waiting(NamedTuple):
@@ -64,7 +72,8 @@ class _Steps:
     """Batches of this node's own that follow one another, each after the last is committed."""
 
     batches: Iterator[list[VersionedRecord]]
-    done: Callable[[], None]
+    done: Callable[[int, int], None]
+    """Called with `now_ms` and `wall_ms`."""
     next_offset: Offset = _BEGINNING
     refused: list[VersionedRecord] | None = None
     """A batch for which the disk had no room, to be tried again."""
@@ -106,43 +115,36 @@ class ControllerHost:
         """No broker is fenced for its silence before, because the disk had no room."""
         self._idle_from_ms = 0
         """No NoOp is appended before, for the same reason."""
-        self._now_ms = 0
 
     # -- requests --------------------------------------------------------------------------------
 
     def handle(
-        self,
-        context: ControllerContext,
-        request: Message,
-        to: AnswerTo,
-        now_ms: int,
-        wall_ms: int,
+        self, context: ControllerContext, request: Message, to: AnswerTo
     ) -> Message | Parked:
         """Decide a request of an API of the controller; PARKED: the answer is in `answers` later.
 
         Where the controller is not active the answer is NOT_CONTROLLER.
         """
-        self._now_ms = now_ms
         if not self.is_active:
             return refuse(request, ErrorCode.NOT_CONTROLLER, _NOT_ACTIVE)
         voters = self._raft.replica.quorum.voters
         self.controller.kraft_version = voters.kraft_version
         self.controller.voter_ids = list(voters.latest.nodes)
         self.controller.next_offset = self._raft.log.log_end_offset
-        result = decide(self.controller, context, request, now_ms, wall_ms)
+        result = decide(self.controller, context, request)
         if result.quorum_upgrade is not None:
-            error = self._upgrade_quorum(result.quorum_upgrade)
+            error = self._upgrade_quorum(result.quorum_upgrade, context.now_ms, context.wall_ms)
             if error is not ErrorCode.NONE:
                 from kraft_wire.controller.handlers.update_features import quorum_refused
 
                 assert isinstance(request, UpdateFeaturesRequest), request
                 return quorum_refused(request, error)
         if result.records:
-            return self._write(result, to)
+            return self._write(result, to, context.now_ms, context.wall_ms)
         return self._read(result.response, to)
 
     def register_own(
-        self, request: BrokerRegistrationRequest, to: AnswerTo, now_ms: int
+        self, request: BrokerRegistrationRequest, to: AnswerTo, now_ms: int, wall_ms: int
     ) -> Message | Parked:
         """Register the broker beside this active controller; answers are as those of `handle`.
 
@@ -151,10 +153,9 @@ class ControllerHost:
         from kraft_wire.controller.handlers.broker_registration import register
 
         assert self.is_active, "who is not is asked over a wire"
-        self._now_ms = now_ms
         self.controller.next_offset = self._raft.log.log_end_offset
         result = register(self.controller, request, request.previous_broker_epoch)
-        return self._write(result, to)
+        return self._write(result, to, now_ms, wall_ms)
 
     def _read(self, response: Message, to: AnswerTo) -> Message | Parked:
         """Answer without records; later where what was decided by may not be committed yet."""
@@ -164,20 +165,22 @@ class ControllerHost:
             return PARKED
         return response
 
-    def _upgrade_quorum(self, upgrade: QuorumUpgrade) -> ErrorCode:
+    def _upgrade_quorum(self, upgrade: QuorumUpgrade, now_ms: int, wall_ms: int) -> ErrorCode:
         """Raise kraft.version, which is the quorum's to do; its record is answered for here."""
         assert self._leader_epoch is not None, "only a leader is asked"
         ticket = KraftVersionUpgrade()
         asked = VersionUpgradeRequested(
             ticket, upgrade.level, self._leader_epoch, upgrade.validate_only
         )
-        self._raft.take(asked, self._now_ms)
+        self._raft.take(asked, now_ms, wall_ms)
         if ticket.error_code is ErrorCode.NONE and not upgrade.validate_only:
             self._decided_end = self._raft.log.log_end_offset
         return ticket.error_code
 
-    def _write(self, result: ControllerResult, to: AnswerTo) -> Message | Parked:
-        write = self._append_all(result.records, result.values)
+    def _write(
+        self, result: ControllerResult, to: AnswerTo, now_ms: int, wall_ms: int
+    ) -> Message | Parked:
+        write = self._append_all(result.records, now_ms, wall_ms, result.values)
         if write.disk_full is not None:
             self._disk_full(write.disk_full)
             return uncommitted(result.response)
@@ -189,13 +192,17 @@ class ControllerHost:
         return PARKED
 
     def _append_all(
-        self, records: Sequence[VersionedRecord], encoded: tuple[bytes, ...] = ()
+        self,
+        records: Sequence[VersionedRecord],
+        now_ms: int,
+        wall_ms: int,
+        encoded: tuple[bytes, ...] = (),
     ) -> PendingAppend:
         """Append what one batch may not hold in several; what is atomic fits into one."""
         values, at = encoded or tuple(encode_record(record) for record in records), 0
         for size in _batch_sizes(values):
             part = slice(at, at + size)
-            write = self._append(records[part], values[part])
+            write = self._append(records[part], now_ms, wall_ms, values[part])
             at += size
             if write.next_offset is None:
                 break
@@ -203,24 +210,27 @@ class ControllerHost:
         return write
 
     def _append(
-        self, records: Sequence[VersionedRecord], encoded: tuple[bytes, ...] = ()
+        self,
+        records: Sequence[VersionedRecord],
+        now_ms: int,
+        wall_ms: int,
+        encoded: tuple[bytes, ...] = (),
     ) -> PendingAppend:
         """Append a batch, and decide by an image with it from now on."""
         assert self._leader_epoch is not None, "only a leader writes"
         values = encoded or tuple(encode_record(record) for record in records)
         assert len(values) == len(records)
         write = PendingAppend(values, [record.record for record in records])
-        self._raft.write(write, self._leader_epoch, self._now_ms)
+        self._raft.write(write, self._leader_epoch, now_ms, wall_ms)
         if write.next_offset is not None:
             self._decided_end = write.next_offset
-            self.controller.appended(records, write.next_offset - len(values), self._now_ms)
+            self.controller.appended(records, write.next_offset - len(values), now_ms)
         return write
 
     # -- what the quorum tells -------------------------------------------------------------------
 
-    def committed(self, now_ms: int) -> None:
+    def committed(self, now_ms: int, wall_ms: int) -> None:
         """The committed image has grown: answer who waited for it, and go on."""
-        self._now_ms = now_ms
         next_offset = self._raft.committed.next_offset
         self.controller.publish(self._raft.committed.image)
         waiting = self._waiting
@@ -228,14 +238,16 @@ class ControllerHost:
             done = waiting.popleft()
             self.answers.append((done.to, done.response))
         if self._established is not None and next_offset >= self._established.from_offset:
-            self._begin_leader_epoch(self._established.leader_epoch)
+            self._begin_leader_epoch(self._established.leader_epoch, now_ms, wall_ms)
         elif self._steps is not None and self._steps.next_offset <= next_offset:
-            self._go_on()
+            self._go_on(now_ms, wall_ms)
 
-    def leadership_established(self, established: LeadershipEstablished, now_ms: int) -> None:
+    def leadership_established(
+        self, established: LeadershipEstablished, now_ms: int, wall_ms: int
+    ) -> None:
         """The replica leads; the controller follows once it has replayed what was before."""
         self._established = established
-        self.committed(now_ms)
+        self.committed(now_ms, wall_ms)
 
     def leadership_ended(self) -> None:
         """Another controller may be active from now on: forget what was not committed."""
@@ -247,7 +259,7 @@ class ControllerHost:
         self.is_active = False
         self.controller.renounce(self._raft.committed.image)
 
-    def _begin_leader_epoch(self, leader_epoch: LeaderEpoch) -> None:
+    def _begin_leader_epoch(self, leader_epoch: LeaderEpoch, now_ms: int, wall_ms: int) -> None:
         committed = self._raft.committed
         self._established = None
         self._leader_epoch = leader_epoch
@@ -256,21 +268,27 @@ class ControllerHost:
             leader_epoch=leader_epoch,
             in_transaction=committed.in_transaction,
             bootstrap=self._bootstrap() if committed.image.metadata_version == 0 else (),
-            now_ms=self._now_ms,
+            now_ms=now_ms,
         )
-        self._begin(iter([first] if first else []), self._serve)
+        self._begin(iter([first] if first else []), self._serve, now_ms, wall_ms)
 
-    def _serve(self) -> None:
+    def _serve(self, now_ms: int, wall_ms: int) -> None:
         self.is_active = True
-        self._begin(self._registration(), lambda: None)
+        self._begin(self._registration(), lambda *at: None, now_ms, wall_ms)
 
     # -- steps of this node's own ----------------------------------------------------------------
 
-    def _begin(self, batches: Iterator[list[VersionedRecord]], done: Callable[[], None]) -> None:
+    def _begin(
+        self,
+        batches: Iterator[list[VersionedRecord]],
+        done: Callable[[int, int], None],
+        now_ms: int,
+        wall_ms: int,
+    ) -> None:
         self._steps = _Steps(batches, done)
-        self._go_on()
+        self._go_on(now_ms, wall_ms)
 
-    def _go_on(self) -> None:
+    def _go_on(self, now_ms: int, wall_ms: int) -> None:
         """Append the next batch of our own, or be done with them."""
         steps = self._steps
         assert steps is not None, "nothing to go on with"
@@ -280,34 +298,33 @@ class ControllerHost:
         steps.refused = None
         if records is None:
             self._steps = None
-            steps.done()
+            steps.done(now_ms, wall_ms)
             return
-        write = self._append(records)
+        write = self._append(records, now_ms, wall_ms)
         if write.disk_full is not None:
             if self._raft.disk.flushes_inline:
                 raise write.disk_full
             self._disk_full(write.disk_full)
-            steps.refused, self._again_at_ms = records, self._now_ms + _AGAIN_AFTER_MS
+            steps.refused, self._again_at_ms = records, now_ms + _AGAIN_AFTER_MS
         if write.next_offset is not None:
             steps.next_offset = write.next_offset
 
     # -- time ------------------------------------------------------------------------------------
 
-    def tick(self, now_ms: int) -> None:
+    def tick(self, now_ms: int, wall_ms: int) -> None:
         """Try again what found no room, fence who was not heard of, elect, show who lags."""
-        self._now_ms = now_ms
         if self._again_at_ms is not None and self._again_at_ms <= now_ms:
             self._again_at_ms = None
-            self._go_on()
+            self._go_on(now_ms, wall_ms)
         session_ends_ms = self._session_deadline_ms()
         if session_ends_ms is not None and session_ends_ms <= now_ms:
-            self._fence_stale_brokers()
+            self._fence_stale_brokers(now_ms, wall_ms)
         elections_at_ms = self._elections_deadline_ms()
         if elections_at_ms is not None and elections_at_ms <= now_ms:
-            self._hold_elections()
+            self._hold_elections(now_ms, wall_ms)
         idle_at_ms = self._idle_deadline_ms()
         if idle_at_ms is not None and idle_at_ms <= now_ms:
-            self._append_idle_record()
+            self._append_idle_record(now_ms, wall_ms)
 
     def deadline_ms(self) -> int | None:
         """Return when `tick` is needed next."""
@@ -324,13 +341,13 @@ class ControllerHost:
         ends_ms = self.controller.session_deadline_ms()
         return ends_ms if ends_ms is None else max(ends_ms, self._fence_from_ms)
 
-    def _fence_stale_brokers(self) -> None:
+    def _fence_stale_brokers(self, now_ms: int, wall_ms: int) -> None:
         """Fence one broker after the other, each by what the one before left; later if no room."""
-        while records := self.controller.stale_broker_records(self._now_ms):
-            write = self._append_all(records)
+        while records := self.controller.stale_broker_records(now_ms):
+            write = self._append_all(records, now_ms, wall_ms)
             if write.disk_full is not None:
                 self._disk_full(write.disk_full)
-                self._fence_from_ms = self._now_ms + _AGAIN_AFTER_MS
+                self._fence_from_ms = now_ms + _AGAIN_AFTER_MS
             if write.next_offset is None:
                 return
 
@@ -338,20 +355,20 @@ class ControllerHost:
         """Return when leaders are to be elected that nobody asks for."""
         return self.controller.election_deadline_ms() if self.is_active else None
 
-    def _hold_elections(self) -> None:
+    def _hold_elections(self, now_ms: int, wall_ms: int) -> None:
         """Elect by time. What finds no room on the disk is found again by the next look."""
-        records = self.controller.election_records(self._now_ms)
+        records = self.controller.election_records(now_ms)
         if records:
-            write = self._append_all(records)
+            write = self._append_all(records, now_ms, wall_ms)
             if write.disk_full is not None:
                 self._disk_full(write.disk_full)
 
-    def _append_idle_record(self) -> None:
+    def _append_idle_record(self, now_ms: int, wall_ms: int) -> None:
         """Append a NoOp; where the disk has no room for it, try again after a pause."""
-        write = self._append(self.controller.idle_records(self._now_ms))
+        write = self._append(self.controller.idle_records(now_ms), now_ms, wall_ms)
         if write.disk_full is not None:
             self._disk_full(write.disk_full)
-            self._idle_from_ms = self._now_ms + _AGAIN_AFTER_MS
+            self._idle_from_ms = now_ms + _AGAIN_AFTER_MS
 
     def _idle_deadline_ms(self) -> int | None:
         """Return when the next NoOp is due: none where nobody follows who could lag."""

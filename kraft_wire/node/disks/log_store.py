@@ -50,8 +50,6 @@ class NodeLogStore:
         self.log_directories = directories
         self.file_delete_delay_ms = settings.integer("log.segment.delete.delay.ms")
         self.producer_expiration_ms = settings.integer("producer.id.expiration.ms")
-        self.wall_ms = 0
-        """Set by the node before each call that may create a log."""
         self.doomed: list[tuple[LogDirectory, str]] = []
         """Directories of deleted logs; the node removes them after `file.delete.delay.ms`."""
         self._fs = fs
@@ -112,7 +110,7 @@ class NodeLogStore:
         return directory.logs[partition]
 
     def create(
-        self, partition: TopicPartition, topic_id: Uuid, config: Mapping[str, str]
+        self, partition: TopicPartition, topic_id: Uuid, config: Mapping[str, str], wall_ms: int
     ) -> PartitionLog:
         """Make an empty log in the directory that has the fewest; `settle` makes it durable.
 
@@ -127,7 +125,7 @@ class NodeLogStore:
         chosen = min(online, key=lambda directory: len(directory.logs))
         own = self.config_for(partition.topic)
         try:
-            log = chosen.create_log(partition, topic_id, own, self.wall_ms, durable=False)
+            log = chosen.create_log(partition, topic_id, own, wall_ms, durable=False)
         except StorageError as error:
             self.directory_failed(chosen, error)
             raise

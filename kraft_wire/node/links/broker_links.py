@@ -44,8 +44,6 @@ class BrokerLinks:
         report: ReportEvent,
     ) -> None:
         """`broker_epoch` is -1 while the broker is not registered."""
-        self.wall_ms = 0
-        """Set by the node before each call that may append."""
         self._broker = broker
         self._client = client
         self._listener = listener
@@ -57,7 +55,7 @@ class BrokerLinks:
         """By request id; one for each destination, and those of destinations that are gone."""
         self._next_request_id = 1
 
-    def pump(self, now_ms: int) -> None:
+    def pump(self, now_ms: int, wall_ms: int) -> None:
         """Send what is to be sent; at the end of each call of the node."""
         broker_epoch = self._broker_epoch()
         if self._broker.is_stopping:
@@ -65,44 +63,51 @@ class BrokerLinks:
             self._in_flight = {}
         elif broker_epoch >= 0:
             for broker_id, requests in list(self._client.destinations().items()):
-                self._send_next(broker_id, requests, broker_epoch, now_ms)
+                self._send_next(broker_id, requests, broker_epoch, now_ms, wall_ms)
 
-    def local_completed(self, reply_to: ReplyTo, response: Message, now_ms: int) -> bool:
+    def local_completed(
+        self, reply_to: ReplyTo, response: Message, now_ms: int, wall_ms: int
+    ) -> bool:
         """Hand on the response to a request to this broker; false if it is not one of these."""
-        return self._local.completed(reply_to, response, now_ms, self.wall_ms)
+        return self._local.completed(reply_to, response, now_ms, wall_ms)
 
     def _send_next(
-        self, broker_id: int, requests: BrokerRequests, broker_epoch: int, now_ms: int
+        self,
+        broker_id: int,
+        requests: BrokerRequests,
+        broker_epoch: int,
+        now_ms: int,
+        wall_ms: int,
     ) -> None:
         request = requests.request(broker_epoch, now_ms)
         if request is None:
             return
         if broker_id == self._broker.node_id:
-            self._local.send(request, requests, now_ms, self.wall_ms)
+            self._local.send(request, requests, now_ms, wall_ms)
             return
         address = self._address_of(broker_id)
         if address is None:
-            requests.failed(now_ms)
+            requests.failed(now_ms, wall_ms)
             return
         request_id, self._next_request_id = self._next_request_id, self._next_request_id + 1
         self._in_flight[request_id] = requests
         order = SendRequest(request_id, broker_id, address, request)
-        self._take(self._channels.send(order, now_ms), now_ms)
+        self._take(self._channels.send(order, now_ms), now_ms, wall_ms)
 
     def _address_of(self, broker_id: int) -> Address | None:
         broker = self._broker.image.brokers.get(broker_id)
         endpoint = None if broker is None else broker.endpoints.get(self._listener)
         return None if endpoint is None else Address(endpoint.host, endpoint.port)
 
-    def _take(self, events: Sequence[ChannelEvent], now_ms: int) -> None:
+    def _take(self, events: Sequence[ChannelEvent], now_ms: int, wall_ms: int) -> None:
         for event in events:
             requests = self._in_flight.pop(event.request_id, None)
             if requests is None:
                 continue  # the broker is stopping
             if isinstance(event, ResponseReceived):
-                requests.answered(event.response, now_ms, self.wall_ms)
+                requests.answered(event.response, now_ms, wall_ms)
             else:
-                requests.failed(now_ms)
+                requests.failed(now_ms, wall_ms)
 
     # -- the node's calls ------------------------------------------------------------------------
 
@@ -110,21 +115,21 @@ class BrokerLinks:
         """Tell whether a link leads to a destination of this client."""
         return self._channels.owns(link_id)
 
-    def link_up(self, link_id: int, now_ms: int) -> None:
+    def link_up(self, link_id: int, now_ms: int, wall_ms: int) -> None:
         """A link is connected."""
-        self._take(self._channels.link_up(link_id, now_ms), now_ms)
+        self._take(self._channels.link_up(link_id, now_ms), now_ms, wall_ms)
 
-    def link_frame(self, link_id: int, frame: Buffer, now_ms: int) -> None:
+    def link_frame(self, link_id: int, frame: Buffer, now_ms: int, wall_ms: int) -> None:
         """A broker answered."""
-        self._take(self._channels.link_frame(link_id, frame, now_ms), now_ms)
+        self._take(self._channels.link_frame(link_id, frame, now_ms), now_ms, wall_ms)
 
-    def link_down(self, link_id: int, now_ms: int) -> None:
+    def link_down(self, link_id: int, now_ms: int, wall_ms: int) -> None:
         """A link was refused, closed or broken."""
-        self._take(self._channels.link_down(link_id, now_ms), now_ms)
+        self._take(self._channels.link_down(link_id, now_ms), now_ms, wall_ms)
 
-    def tick(self, now_ms: int) -> None:
+    def tick(self, now_ms: int, wall_ms: int) -> None:
         """Give up on answers that are late; `pump` sends whatever time has made due."""
-        self._take(self._channels.tick(now_ms), now_ms)
+        self._take(self._channels.tick(now_ms), now_ms, wall_ms)
 
     def deadline_ms(self) -> int | None:
         """Return when `tick` and `pump` are needed next."""

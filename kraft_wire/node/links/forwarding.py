@@ -155,15 +155,15 @@ class Forwarder:
         """Tell whether a link leads to a controller that was asked here."""
         return self.channels.owns(link_id)
 
-    def link_up(self, link_id: int, now_ms: int) -> None:
+    def link_up(self, link_id: int, now_ms: int, wall_ms: int) -> None:
         """A link is connected."""
         self._take(self.channels.link_up(link_id, now_ms), now_ms)
 
-    def link_frame(self, link_id: int, frame: Buffer, now_ms: int) -> None:
+    def link_frame(self, link_id: int, frame: Buffer, now_ms: int, wall_ms: int) -> None:
         """A controller answered."""
         self._take(self.channels.link_frame(link_id, frame, now_ms), now_ms)
 
-    def link_down(self, link_id: int, now_ms: int) -> None:
+    def link_down(self, link_id: int, now_ms: int, wall_ms: int) -> None:
         """A link was refused, closed or broken."""
         self._take(self.channels.link_down(link_id, now_ms), now_ms)
 

@@ -31,16 +31,16 @@ class _Partitions(NamedTuple):
     """Led by another than the first replica."""
 
 
-def metadata_metrics(part: QuorumNode, *, is_broker: bool) -> Iterator[Family]:
+def metadata_metrics(part: QuorumNode, wall_ms: int, *, is_broker: bool) -> Iterator[Family]:
     """Yield what is known of the image, how it came about, and the snapshots."""
-    yield from _controller(part)
+    yield from _controller(part, wall_ms)
     yield from _loader(part)
     yield from _snapshots(part)
     if is_broker:
-        yield from _broker(part)
+        yield from _broker(part, wall_ms)
 
 
-def _controller(part: QuorumNode) -> Iterator[Family]:
+def _controller(part: QuorumNode, wall_ms: int) -> Iterator[Family]:
     committed, image = part.raft.committed, part.raft.committed.image
     high_watermark = part.raft.replica.quorum.high_watermark
     fenced = sum(broker.fenced for broker in image.brokers.values())
@@ -51,7 +51,11 @@ def _controller(part: QuorumNode) -> Iterator[Family]:
         ("newactivecontrollerscount", "Leaders that this node saw begin.", part.leaders_count),
         ("lastappliedrecordoffset", "Last record that was replayed.", committed.next_offset - 1),
         ("lastappliedrecordtimestamp", "Its append time.", committed.timestamp_ms),
-        ("lastappliedrecordlagms", "Its age; 0 where this controller is active.", _lag_ms(part)),
+        (
+            "lastappliedrecordlagms",
+            "Its age; 0 where this controller is active.",
+            _lag_ms(part, wall_ms),
+        ),
         ("lastcommittedrecordoffset", "Last record that is committed.", (high_watermark or 0) - 1),
         ("activebrokercount", "Brokers that are not fenced.", len(image.brokers) - fenced),
         ("fencedbrokercount", "Brokers that are fenced.", fenced),
@@ -97,12 +101,12 @@ def _snapshots(part: QuorumNode) -> Iterator[Family]:
     yield Family(f"{_EMITTER}latestsnapshotgeneratedagems", False, text, "", {"": age_ms})
 
 
-def _broker(part: QuorumNode) -> Iterator[Family]:
+def _broker(part: QuorumNode, wall_ms: int) -> Iterator[Family]:
     committed = part.raft.committed
     for name, text, value in (
         ("last_applied_record_offset", "Last record replayed.", committed.next_offset - 1),
         ("last_applied_record_timestamp", "Its append time.", committed.timestamp_ms),
-        ("last_applied_record_lag_ms", "Its age in milliseconds.", _lag_ms(part)),
+        ("last_applied_record_lag_ms", "Its age in milliseconds.", _lag_ms(part, wall_ms)),
         ("metadata_load_error_count", "Records that could not be loaded.", 0),
         ("metadata_apply_error_count", "Images that could not be applied.", 0),
         ("ignored_static_voters", "1 where the configured voters do not count.", _ignored(part)),
@@ -110,10 +114,10 @@ def _broker(part: QuorumNode) -> Iterator[Family]:
         yield Family(f"{_BROKER}{name}", False, text, "", {"": value})
 
 
-def _lag_ms(part: QuorumNode) -> int:
+def _lag_ms(part: QuorumNode, wall_ms: int) -> int:
     """Return how old the newest replayed record is; the active controller made it itself."""
     appended_ms = part.raft.committed.timestamp_ms
-    return 0 if part.host.is_active else max(0, part.raft.wall_ms - appended_ms)
+    return 0 if part.host.is_active else max(0, wall_ms - appended_ms)
 
 
 def _ignored(part: QuorumNode) -> int:

@@ -10,6 +10,7 @@ from kraft_wire.node.metrics.families import Family
 from kraft_wire.node.metrics.metadata_metrics import metadata_metrics
 from kraft_wire.node.metrics.quorum_metrics import quorum_metrics
 from kraft_wire.node.metrics.replication_metrics import replication_metrics
+from kraft_wire.node.metrics.transaction_metrics import transaction_metrics
 from kraft_wire.node.requests.decoding import api_name
 
 if TYPE_CHECKING:
@@ -19,15 +20,16 @@ if TYPE_CHECKING:
 __all__ = ["node_metrics"]
 
 
-def node_metrics(node: "Node") -> Iterator[Family]:
-    """Yield everything that a node counts."""
+def node_metrics(node: "Node", wall_ms: int) -> Iterator[Family]:
+    """Yield everything that a node counts; `wall_ms` is the time of day now."""
     requests = {api_name(key): count for key, count in sorted(node.requests_by_api.items())}
     yield Family("kafka_network_requestmetrics_requests", True, "Requests.", "request", requests)
     yield from quorum_metrics(node.raft.replica)
-    yield from metadata_metrics(node.quorum, is_broker=node.has_broker)
+    yield from metadata_metrics(node.quorum, wall_ms, is_broker=node.has_broker)
     if node.has_broker:
         yield from _broker_metrics(node.broker)
         yield from replication_metrics(node.broker)
+        yield from transaction_metrics(node.broker, wall_ms)
 
 
 def _broker_metrics(broker: "Broker") -> Iterator[Family]:

@@ -78,7 +78,7 @@ class MetadataUpkeep:
     def tick(self, now_ms: int, wall_ms: int) -> None:
         """Do the next step of what is due."""
         if self._writing is not None:
-            self._go_on(now_ms)
+            self._go_on(now_ms, wall_ms)
         elif self._is_large or self._is_old(now_ms):
             self._begin(now_ms, wall_ms)
         if self._clean_at_ms <= now_ms:
@@ -129,7 +129,7 @@ class MetadataUpkeep:
         voter_set = voters.set_at(snapshot_id.offset)
         return (KRaftVersionRecord(kraft_version=level), voter_set.to_record())
 
-    def _go_on(self, now_ms: int) -> None:
+    def _go_on(self, now_ms: int, wall_ms: int) -> None:
         """Write the next batch, or count the snapshot once there is none."""
         from kraft_wire.metadata.image_records import UnwritableImage
 
@@ -150,15 +150,15 @@ class MetadataUpkeep:
             self._raft.disk.directory.note_error(None, error)
             self._report("metadata_snapshot_impossible", reason=Line(error))
         else:
-            self._taken(writing.snapshot_id, now_ms)
+            self._taken(writing.snapshot_id, now_ms, wall_ms)
         self._writing = None
 
-    def _taken(self, snapshot_id: OffsetAndEpoch, now_ms: int) -> None:
+    def _taken(self, snapshot_id: OffsetAndEpoch, now_ms: int, wall_ms: int) -> None:
         """Tell the replica of a complete snapshot."""
         size_bytes = self._raft.quorum_log.snapshots.size_bytes(snapshot_id)
         assert size_bytes is not None, snapshot_id
         self.generated_ms, self.generated_bytes = now_ms, size_bytes
-        self._raft.take(SnapshotTaken(snapshot_id), now_ms)
+        self._raft.take(SnapshotTaken(snapshot_id), now_ms, wall_ms)
         self._report(
             "metadata_snapshot",
             offset=snapshot_id.offset,

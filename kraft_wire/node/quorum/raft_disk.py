@@ -101,27 +101,23 @@ class RaftDisk:
         """When RecordsAppended is due without any, so that the leader is asked again."""
         self.flushes_inline = False
         """Whether a flush is done at once: while a node starts or stops nobody else waits."""
-        self.wall_ms = 0
-        """Time of day for what is appended."""
         self._quorum_log = quorum_log
         self._log = quorum_log.log
         self._arrival = arrival
         self._report = report
-        self._now_ms = 0
         self._next_line_ms = 0
         self._flushes = _Flushes()
         self._lost_transfer: OffsetAndEpoch | None = None
         """A snapshot of which the full disk did not take a chunk."""
 
-    def perform(self, effect: DiskEffect, now_ms: int) -> Event | None:
+    def perform(self, effect: DiskEffect, now_ms: int, wall_ms: int) -> Event | None:
         """Do one thing; return what the replica is owed for it, if that is known already."""
-        self._now_ms = now_ms
         match effect:
             case AppendRecords() | AppendControlRecords():
-                self._append(effect)
+                self._append(effect, now_ms, wall_ms)
                 return None
             case AppendFetched():
-                return self._append_fetched(effect)
+                return self._append_fetched(effect, now_ms, wall_ms)
             case FlushLog():
                 return self._flush()
             case PersistElectionState(election, data_version):
@@ -132,9 +128,9 @@ class RaftDisk:
                 self._durably(lambda: self._quorum_log.truncate_to(end_offset))
                 return LogFlushed()
             case AppendSnapshotChunk():
-                return self._append_chunk(effect)
+                return self._append_chunk(effect, now_ms)
             case InstallSnapshot(snapshot_id):
-                return self._install(snapshot_id)
+                return self._install(snapshot_id, now_ms)
 
     def _durably(self, action: Callable[[], None]) -> None:
         """Do what cannot be refused, on a full disk with the room that is kept for it."""
@@ -146,53 +142,59 @@ class RaftDisk:
 
     # -- the log ---------------------------------------------------------------------------------
 
-    def _append(self, effect: AppendRecords | AppendControlRecords) -> None:
+    def _append(
+        self, effect: AppendRecords | AppendControlRecords, now_ms: int, wall_ms: int
+    ) -> None:
         """Append for a leader; a disk that is full even without the ballast takes no record."""
         assert effect.base_offset == self._log.log_end_offset, (effect, self._log.log_end_offset)
         try:
-            self._durably(lambda: self._append_once(effect))
+            self._durably(lambda: self._append_once(effect, now_ms, wall_ms))
         except DiskFull as error:
             if isinstance(effect, AppendControlRecords):
                 raise  # the replica already obeys them
             assert isinstance(effect.ticket, PendingAppend), effect
             effect.ticket.disk_full = error
 
-    def _append_once(self, effect: AppendRecords | AppendControlRecords) -> None:
+    def _append_once(
+        self, effect: AppendRecords | AppendControlRecords, now_ms: int, wall_ms: int
+    ) -> None:
         log, epoch = self._quorum_log, effect.leader_epoch
         if isinstance(effect, AppendControlRecords):
-            log.append_control(effect.messages, epoch, self._now_ms, self.wall_ms)
+            log.append_control(effect.messages, epoch, now_ms, wall_ms)
             return
         write = effect.ticket
         assert isinstance(write, PendingAppend), write
-        log.append_values(effect.values, write.records, epoch, self._now_ms, self.wall_ms)
+        log.append_values(effect.values, write.records, epoch, now_ms, wall_ms)
         write.next_offset = self._log.log_end_offset
 
-    def _append_fetched(self, effect: AppendFetched) -> Event | None:
+    def _append_fetched(self, effect: AppendFetched, now_ms: int, wall_ms: int) -> Event | None:
         """Append what a leader sent as far as it is good."""
         assert effect.base_offset == self._log.log_end_offset, (effect, self._log.log_end_offset)
         try:
             controls = self._quorum_log.append_fetched(
-                effect.leader_epoch, effect.records, self._now_ms, self.wall_ms
+                effect.leader_epoch, effect.records, now_ms, wall_ms
             )
         except DiskFull as error:
             self.directory.note_error(None, error)
-            self._try_again_later("metadata_append_refused", error)
+            self._try_again_later("metadata_append_refused", error, now_ms)
             return None
         if controls is None:
-            self._try_again_later("metadata_batch_refused", "no good batch at the log's end")
+            self._try_again_later(
+                "metadata_batch_refused", "no good batch at the log's end", now_ms
+            )
             return None
         return RecordsAppended(tuple(controls))
 
-    def _try_again_later(self, line: str, reason: object) -> None:
+    def _try_again_later(self, line: str, reason: object, now_ms: int) -> None:
         """Ask the leader again after a pause: it would send the same at once."""
         if self.again_at_ms is None:
-            self.again_at_ms = self._now_ms + _AGAIN_AFTER_MS
-        self._complain(line, reason)
+            self.again_at_ms = now_ms + _AGAIN_AFTER_MS
+        self._complain(line, reason, now_ms)
 
-    def _complain(self, line: str, reason: object) -> None:
+    def _complain(self, line: str, reason: object, now_ms: int) -> None:
         """Write a line, unless another one stands there since a second."""
-        if self._now_ms >= self._next_line_ms:
-            self._next_line_ms = self._now_ms + _LINE_EVERY_MS
+        if now_ms >= self._next_line_ms:
+            self._next_line_ms = now_ms + _LINE_EVERY_MS
             self._report(line, offset=self._log.log_end_offset, reason=Line(reason))
 
     # -- flushes ---------------------------------------------------------------------------------
@@ -242,7 +244,7 @@ class RaftDisk:
 
     # -- snapshots that are fetched --------------------------------------------------------------
 
-    def _append_chunk(self, effect: AppendSnapshotChunk) -> Event | None:
+    def _append_chunk(self, effect: AppendSnapshotChunk, now_ms: int) -> Event | None:
         """Write a chunk; a full disk makes the replica begin again with its leader."""
         if effect.position == 0:
             self._lost_transfer = None
@@ -253,20 +255,20 @@ class RaftDisk:
         except DiskFull as error:
             self.directory.note_error(None, error)
             self._lost_transfer = effect.snapshot_id
-            return self._refused(effect.snapshot_id, error)
+            return self._refused(effect.snapshot_id, error, now_ms)
         return None
 
-    def _install(self, snapshot_id: OffsetAndEpoch) -> Event | None:
+    def _install(self, snapshot_id: OffsetAndEpoch, now_ms: int) -> Event | None:
         """Make a fetched snapshot the log; one that is damaged is fetched again."""
         if self._lost_transfer == snapshot_id:
             return None  # the replica is told of its chunk
         try:
             self.retired += self._quorum_log.install_snapshot(snapshot_id)
         except CorruptMetadataSnapshot as error:
-            return self._refused(snapshot_id, error)
+            return self._refused(snapshot_id, error, now_ms)
         controls = self._quorum_log.snapshots.control_records(snapshot_id)
         return SnapshotInstalled(snapshot_id, controls)
 
-    def _refused(self, snapshot_id: OffsetAndEpoch, error: StorageError) -> Event:
-        self._complain("metadata_snapshot_refused", error)
+    def _refused(self, snapshot_id: OffsetAndEpoch, error: StorageError, now_ms: int) -> Event:
+        self._complain("metadata_snapshot_refused", error, now_ms)
         return SnapshotRefused(snapshot_id)

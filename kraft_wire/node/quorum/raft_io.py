@@ -112,8 +112,8 @@ class RaftIo:
         self.disk = RaftDisk(fs, directory, opened.log, arrival, report)
         self.quorum_events: list[QuorumEvent] = []
         self.answers: list[tuple[ReplyTo, Message]] = []
-        self.is_touched = True
-        """Whether there may be news or outputs; the node looks at nothing else between requests."""
+        self.steps_count = 0
+        """Calls of `take`: from it the node sees whether there may be something to follow."""
         self._election = opened.election
         self._channels: PeerChannels | None = None
         self._link_ids = link_ids
@@ -121,38 +121,42 @@ class RaftIo:
         self._decode_limits = decode_limits
         self._events: deque[Event] = deque()
         self._is_stepping = False
-        self._now_ms = 0
 
     # -- the node's calls ------------------------------------------------------------------------
 
-    def start(self, now_ms: int) -> None:
+    def start(self, now_ms: int, wall_ms: int) -> None:
         """Begin with what survived."""
-        self.take(Started(self._election), now_ms)
+        self.take(Started(self._election), now_ms, wall_ms)
 
-    def take(self, event: Event, now_ms: int) -> None:
-        """Step the replica, do what it wants, and go on until there is nothing to report."""
+    def take(self, event: Event, now_ms: int, wall_ms: int) -> None:
+        """Step the replica, do what it wants, and go on until there is nothing to report.
+
+        `wall_ms` is the time of day for what is appended.
+        """
         assert not self._is_stepping, event
-        self._now_ms = now_ms
-        self._is_stepping = self.is_touched = True
+        self._is_stepping = True
+        self.steps_count += 1
         self._events.append(event)
         while self._events:
             for effect in self.replica.step(self._events.popleft(), now_ms):
-                self._perform(effect)
+                self._perform(effect, now_ms, wall_ms)
         self._is_stepping = False
 
-    def write(self, write: PendingAppend, leader_epoch: LeaderEpoch, now_ms: int) -> None:
+    def write(
+        self, write: PendingAppend, leader_epoch: LeaderEpoch, now_ms: int, wall_ms: int
+    ) -> None:
         """Append records as the leader of an epoch; `write` says how that went."""
         assert write.next_offset is None, write
-        self.take(AppendRequested(write, write.values, leader_epoch), now_ms)
+        self.take(AppendRequested(write, write.values, leader_epoch), now_ms, wall_ms)
 
-    def tick(self, now_ms: int) -> None:
+    def tick(self, now_ms: int, wall_ms: int) -> None:
         """Act on time."""
         if self.disk.again_at_ms is not None and self.disk.again_at_ms <= now_ms:
             self.disk.again_at_ms = None
-            self.take(RecordsAppended(), now_ms)
-        self.take(TimerFired(), now_ms)
+            self.take(RecordsAppended(), now_ms, wall_ms)
+        self.take(TimerFired(), now_ms, wall_ms)
         if self._channels is not None:
-            self._take_all(self._channels.tick(now_ms), now_ms)
+            self._take_all(self._channels.tick(now_ms), now_ms, wall_ms)
 
     def deadline_ms(self) -> int | None:
         """Return when `tick` is needed next."""
@@ -163,26 +167,17 @@ class RaftIo:
 
     # -- flushing --------------------------------------------------------------------------------
 
-    @property
-    def wall_ms(self) -> int:
-        """Time of day for what is appended; set by the node with each call."""
-        return self.disk.wall_ms
-
-    @wall_ms.setter
-    def wall_ms(self, wall_ms: int) -> None:
-        self.disk.wall_ms = wall_ms
-
-    def flushed(self, flush_id: int, now_ms: int) -> bool:
+    def flushed(self, flush_id: int, now_ms: int, wall_ms: int) -> bool:
         """Take note that a flush was carried out; tell whether it was one of these."""
         if not self.disk.completed(flush_id):
             return False
-        self.take(LogFlushed(), now_ms)
+        self.take(LogFlushed(), now_ms, wall_ms)
         return True
 
-    def flush_now(self, now_ms: int) -> None:
+    def flush_now(self, now_ms: int, wall_ms: int) -> None:
         """Do at once what is wanted or ordered: a stop does not wait for another thread."""
         self.disk.flush_now()
-        self.take(LogFlushed(), now_ms)
+        self.take(LogFlushed(), now_ms, wall_ms)
 
     # -- links -----------------------------------------------------------------------------------
 
@@ -202,23 +197,21 @@ class RaftIo:
             )
         return self._channels
 
-    def link_up(self, link_id: int, now_ms: int) -> None:
+    def link_up(self, link_id: int, now_ms: int, wall_ms: int) -> None:
         """A link is connected."""
-        self._take_all(self.channels.link_up(link_id, now_ms), now_ms)
+        self._take_all(self.channels.link_up(link_id, now_ms), now_ms, wall_ms)
 
-    def link_frame(self, link_id: int, frame: Buffer, now_ms: int) -> None:
+    def link_frame(self, link_id: int, frame: Buffer, now_ms: int, wall_ms: int) -> None:
         """A peer answered; records in it stay slices of the frame."""
-        self._take_all(self.channels.link_frame(link_id, frame, now_ms), now_ms)
+        self._take_all(self.channels.link_frame(link_id, frame, now_ms), now_ms, wall_ms)
 
-    def link_down(self, link_id: int, now_ms: int) -> None:
+    def link_down(self, link_id: int, now_ms: int, wall_ms: int) -> None:
         """A link was refused, closed or broken."""
-        self._take_all(self.channels.link_down(link_id, now_ms), now_ms)
+        self._take_all(self.channels.link_down(link_id, now_ms), now_ms, wall_ms)
 
-    def _take_all(self, events: Sequence[Event], now_ms: int) -> None:
-        """Take what the links say, which may be nothing and still lead to bytes for a peer."""
-        self.is_touched = True
+    def _take_all(self, events: Sequence[Event], now_ms: int, wall_ms: int) -> None:
         for event in events:
-            self.take(event, now_ms)
+            self.take(event, now_ms, wall_ms)
 
     def take_outputs(self) -> list[Output]:
         """Return what the host must do for the links."""
@@ -229,7 +222,7 @@ class RaftIo:
 
     # -- effects ---------------------------------------------------------------------------------
 
-    def _perform(self, effect: Effect) -> None:
+    def _perform(self, effect: Effect, now_ms: int, wall_ms: int) -> None:
         match effect:
             case (
                 AppendRecords()
@@ -240,21 +233,21 @@ class RaftIo:
                 | AppendSnapshotChunk()
                 | InstallSnapshot()
             ):
-                owed = self.disk.perform(effect, self._now_ms)
+                owed = self.disk.perform(effect, now_ms, wall_ms)
             case TruncateLog(end_offset):
                 assert end_offset >= (self.replica.quorum.high_watermark or 0), effect
-                owed = self.disk.perform(effect, self._now_ms)
+                owed = self.disk.perform(effect, now_ms, wall_ms)
             case _:
-                self._tell(effect)
+                self._tell(effect, now_ms)
                 return
         if owed is not None:
             self._events.append(owed)
 
-    def _tell(self, effect: Effect) -> None:
+    def _tell(self, effect: Effect, now_ms: int) -> None:
         """Do what changes no disk: messages, and news for the state machine."""
         match effect:
             case SendRequest():
-                self._events += self.channels.send(effect, self._now_ms)
+                self._events += self.channels.send(effect, now_ms)
             case Reply() | ReplyWithRecords() | ReplyWithSnapshotSlice():
                 self._answer(effect)
             case VersionUpgradeAnswered(ticket, error_code):

@@ -13,6 +13,7 @@ but a replica from before directories had ids has none. Not here: which director
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from kraft_wire.broker.ports import AskController
 from kraft_wire.controller.directories import MIGRATING_DIRECTORY
 from kraft_wire.metadata.delta import MetadataDelta
 from kraft_wire.metadata.features import DIRECTORIES_FROM, METADATA_VERSION
@@ -48,7 +49,7 @@ class DirectoryAssignments:
         node_id: int,
         directories: Sequence[LogDirectory],
         broker_epoch: Callable[[], int],
-        ask: Callable[[Message, Callable[[Message], None]], None],
+        ask: AskController,
     ) -> None:
         """`ask` carries a request to the active controller."""
         self._node_id = node_id
@@ -71,12 +72,10 @@ class DirectoryAssignments:
         """When to send what is ready."""
         self._until_ms = 0
         """When what is in flight is given up."""
-        self._now_ms = 0
 
     def published(self, delta: MetadataDelta, now_ms: int) -> None:
         """Compare what has changed with what lies where; the first time everything."""
         new = self._image = delta.after
-        self._now_ms = now_ms
         if new.finalized_features.get(METADATA_VERSION, 0) < DIRECTORIES_FROM:
             return
         if self._has_looked and len(self._directories) == 1:
@@ -84,17 +83,16 @@ class DirectoryAssignments:
         changed = delta if self._has_looked else MetadataDelta.between(EMPTY_IMAGE, new)
         self._has_looked = True
         for name, numbers in changed.topics.items():
-            self._look_at_topic(new.topics_by_name[name], numbers)
+            self._look_at_topic(new.topics_by_name[name], numbers, now_ms)
 
     def tick(self, now_ms: int, wall_ms: int) -> None:
         """Look for logs that have come, and send what is due."""
-        self._now_ms = now_ms
         if self._unplaced:
-            self._look_for_logs()
+            self._look_for_logs(now_ms)
         if self._in_flight and self._until_ms <= now_ms:
-            self._failed(self._in_flight)
+            self._failed(self._in_flight, now_ms)
         if self._ready and not self._in_flight and self._due_ms <= now_ms:
-            self._send()
+            self._send(now_ms)
 
     def deadline_ms(self) -> int | None:
         """Return when `tick` is needed next."""
@@ -106,15 +104,15 @@ class DirectoryAssignments:
 
     # -- what lies where -------------------------------------------------------------------------
 
-    def _look_at_topic(self, topic: TopicImage, numbers: Sequence[int]) -> None:
+    def _look_at_topic(self, topic: TopicImage, numbers: Sequence[int], now_ms: int) -> None:
         for number in numbers:
             view = topic.partitions[number]
             if self._node_id not in view.replicas:
                 continue
             if self._sole_id is None or self._sole_id != _told(view, self._node_id):
-                self._look(topic, number)
+                self._look(topic, number, now_ms)
 
-    def _look(self, topic: TopicImage, number: int) -> None:
+    def _look(self, topic: TopicImage, number: int, now_ms: int) -> None:
         """Have one replica's directory told, unless the metadata have it right."""
         replica = topic.topic_id, number
         actual = self._directory_of(TopicPartition(topic.name, number))
@@ -123,15 +121,15 @@ class DirectoryAssignments:
         elif actual == self._reported_directory(replica):
             self._ready.pop(replica, None)
         elif actual != self._in_flight.get(replica):
-            self._wait({replica: actual}, _TOGETHER_MS)
+            self._wait({replica: actual}, now_ms + _TOGETHER_MS)
             self._ready[replica] = actual
 
-    def _look_for_logs(self) -> None:
+    def _look_for_logs(self, now_ms: int) -> None:
         unplaced, self._unplaced = self._unplaced, {}
         for topic_id, number in unplaced:
             topic = self._image.topic_by_id(topic_id)
             if topic is not None and self._reported_directory((topic_id, number)) is not None:
-                self._look(topic, number)
+                self._look(topic, number, now_ms)
 
     def _directory_of(self, name: TopicPartition) -> Uuid | None:
         """Return where a log is, served or refused; a failed directory still has what it had."""
@@ -151,14 +149,13 @@ class DirectoryAssignments:
 
     # -- the controller --------------------------------------------------------------------------
 
-    def _wait(self, assignments: Mapping[_Replica, Uuid], pause_ms: int) -> None:
+    def _wait(self, assignments: Mapping[_Replica, Uuid], due_ms: int) -> None:
         """Add to what is ready, where nothing newer is, and have it leave no later for it."""
-        due_ms = self._now_ms + pause_ms
         self._due_ms = min(self._due_ms, due_ms) if self._ready else due_ms
         for replica, directory_id in assignments.items():
             self._ready.setdefault(replica, directory_id)
 
-    def _send(self) -> None:
+    def _send(self, now_ms: int) -> None:
         """Ask for what is ready and still true."""
         ready, self._ready = self._ready, {}
         for replica, directory_id in ready.items():
@@ -167,16 +164,16 @@ class DirectoryAssignments:
                 continue
             target = self._in_flight if len(self._in_flight) < ASSIGNMENTS_MAX else self._ready
             target[replica] = directory_id
-        self._due_ms = self._now_ms
+        self._due_ms = now_ms
         if not self._in_flight:
             return
         self._asked += 1
         number = self._asked
-        self._until_ms = self._now_ms + _ANSWER_WITHIN_MS
+        self._until_ms = now_ms + _ANSWER_WITHIN_MS
         request = _request(self._node_id, self._broker_epoch(), self._in_flight)
-        self._ask(request, lambda response: self._answered(number, response))
+        self._ask(request, lambda response, then: self._answered(number, response, then))
 
-    def _answered(self, number: int, response: Message) -> None:
+    def _answered(self, number: int, response: Message, now_ms: int) -> None:
         if number != self._asked or not self._in_flight:
             return  # given up meanwhile
         from kraft_wire.wire.generated.assign_replicas_to_dirs import AssignReplicasToDirsResponse
@@ -184,7 +181,7 @@ class DirectoryAssignments:
         assert isinstance(response, AssignReplicasToDirsResponse), response
         sent = self._in_flight
         if response.error_code != ErrorCode.NONE:
-            self._failed(sent)
+            self._failed(sent, now_ms)
             return
         self._in_flight, self._failures = {}, 0
         for directory in response.directories:
@@ -193,15 +190,15 @@ class DirectoryAssignments:
                     if each.error_code == ErrorCode.NONE:
                         sent.pop((topic.topic_id, each.partition_index), None)
         if sent:  # refused, or nothing was said of them
-            self._wait(sent, _TOGETHER_MS)
+            self._wait(sent, now_ms + _TOGETHER_MS)
 
-    def _failed(self, sent: Mapping[_Replica, Uuid]) -> None:
+    def _failed(self, sent: Mapping[_Replica, Uuid], now_ms: int) -> None:
         """Ask again after a pause for what no controller decided."""
         self._in_flight = {}
         pause_ms = min(_BACKOFF_MS << min(self._failures, _DOUBLINGS_MAX), _BACKOFF_MS_MAX)
         self._failures += 1
-        self._wait(sent, pause_ms)
-        self._due_ms = self._now_ms + pause_ms
+        self._wait(sent, now_ms + pause_ms)
+        self._due_ms = now_ms + pause_ms
 
 
 def _told(view: PartitionImage, node_id: int) -> Uuid:

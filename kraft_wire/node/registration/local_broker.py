@@ -9,11 +9,12 @@ Not here: what is said and when (`broker_lifecycle`), the quorum (`quorum_node`)
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from kraft_wire.broker.context import PARKED
 from kraft_wire.metadata.image import MetadataImage
-from kraft_wire.node.controller.host import ControllerHost
+from kraft_wire.model import Uuid
+from kraft_wire.node.controller.host import ControllerHost, OwnContext
 from kraft_wire.node.outputs import Output, StopProcess
 from kraft_wire.node.quorum.raft_io import RaftIo
 from kraft_wire.node.registration.broker_lifecycle import BrokerLifecycle, LifecycleRequest
@@ -29,12 +30,6 @@ __all__ = ["LocalBroker"]
 _TAG: Final = "broker lifecycle"
 
 
-class _LocalContext(NamedTuple):
-    """A request of this node's own, as the controller's context."""
-
-    api_version: int
-
-
 class LocalBroker:
     """The life of one node's broker, with the controllers that it talks to."""
 
@@ -45,12 +40,14 @@ class LocalBroker:
         host: ControllerHost,
         *,
         apis: Callable[[], "ControllerApis"],
-        apply_quorum_events: Callable[[], None],
-        retired: Callable[[], None],
+        apply_quorum_events: Callable[[int, int], None],
+        retired: Callable[[int, int], None],
+        failed_directories: list[Uuid],
     ) -> None:
         """`apis` makes the way to other controllers, `apply_quorum_events` follows what the quorum
         decided.
 
+        `failed_directories` lists log directories that failed; `poll` takes them from there.
         `retired` is called once the broker of a node that leaves need not serve any more.
         """
         self.lifecycle = lifecycle
@@ -62,10 +59,10 @@ class LocalBroker:
         self._apis: ControllerApis | None = None
         self._apply_quorum_events = apply_quorum_events
         self._retired = retired
+        self._failed_directories = failed_directories
         self._is_beside = False
         """Whether the controller of this node was active when this was last looked at."""
         self._has_retired = False
-        self._now_ms = 0
 
     def published(self, image: MetadataImage, now_ms: int) -> None:
         """The broker follows an image, and has its logs open."""
@@ -73,53 +70,56 @@ class LocalBroker:
         self.lifecycle.logs_opened(now_ms)
         self.lifecycle.published(image, now_ms)
 
-    def poll(self, now_ms: int) -> list[Output]:
+    def poll(self, now_ms: int, wall_ms: int) -> list[Output]:
         """Let the broker and its controller talk, as far as they can now.
 
         Returns what the host must do: stop the process of a broker that gave up.
         """
-        self._now_ms = now_ms
         lifecycle = self.lifecycle
-        self.take_responses()
+        for directory_id in self._failed_directories:
+            lifecycle.directory_failed(directory_id, now_ms)
+        self._failed_directories.clear()
+        self.take_responses(now_ms)
         if self._is_beside != self._host.is_active:
             self._is_beside = self._host.is_active
-            self._turn_to_another()
+            self._turn_to_another(now_ms)
         while lifecycle.is_due(now_ms):
             committed = self._raft.committed
-            self._send(lifecycle.request(committed.next_offset - 1, committed.image, now_ms))
-            self._apply_quorum_events()
-            self.take_responses()
+            request = lifecycle.request(committed.next_offset - 1, committed.image, now_ms)
+            self._send(request, now_ms, wall_ms)
+            self._apply_quorum_events(now_ms, wall_ms)
+            self.take_responses(now_ms)
         if not lifecycle.is_over or self._has_retired:
             return []
         self._has_retired = True
         if lifecycle.given_up is not None:
             return [StopProcess(lifecycle.given_up)]
-        self._retired()
+        self._retired(now_ms, wall_ms)
         return []
 
-    def _turn_to_another(self) -> None:
+    def _turn_to_another(self, now_ms: int) -> None:
         """The controller of this node has become active, or is no more: talk to the right one."""
         if self._is_beside and self._apis is not None and self._apis.heartbeats.take_waiting():
-            self.lifecycle.unsent(self._now_ms)
-        self.lifecycle.hurry(self._now_ms)
+            self.lifecycle.unsent(now_ms)
+        self.lifecycle.hurry(now_ms)
 
-    def _send(self, request: LifecycleRequest) -> None:
+    def _send(self, request: LifecycleRequest, now_ms: int, wall_ms: int) -> None:
         """Ask whoever is the active controller."""
         if not self._host.is_active:
             self._apis = self._make_apis()
-            self._apis.heartbeats.ask(_TAG, request, self._now_ms)
+            self._apis.heartbeats.ask(_TAG, request, now_ms)
             return
         if isinstance(request, BrokerRegistrationRequest):
-            answer = self._host.register_own(request, _TAG, self._now_ms)
+            answer = self._host.register_own(request, _TAG, now_ms, wall_ms)
         else:
-            context = _LocalContext(request.MAX_VERSION)
-            answer = self._host.handle(context, request, _TAG, self._now_ms, self._raft.wall_ms)
+            context = OwnContext(request.MAX_VERSION, now_ms, wall_ms)
+            answer = self._host.handle(context, request, _TAG)
         if isinstance(answer, Message):
-            self.lifecycle.answered(answer, self._now_ms, is_beside=True)
+            self.lifecycle.answered(answer, now_ms, is_beside=True)
         else:
             assert answer is PARKED, answer
 
-    def take_responses(self) -> None:
+    def take_responses(self, now_ms: int) -> None:
         """Take the answer to what the broker said last."""
         host = self._host
         beside = [answer for to, answer in host.answers if to == _TAG]
@@ -130,7 +130,7 @@ class LocalBroker:
             elsewhere, self._apis.heartbeats.answers = self._apis.heartbeats.answers, elsewhere
         assert len(beside) + len(elsewhere) <= 1, "one communication at a time"
         for answer in beside:
-            self.lifecycle.answered(answer, self._now_ms, is_beside=True)
+            self.lifecycle.answered(answer, now_ms, is_beside=True)
         for _, response in elsewhere:
             assert response is not None, "only clients' connections are closed"
-            self.lifecycle.answered(response, self._now_ms)
+            self.lifecycle.answered(response, now_ms)

@@ -82,6 +82,7 @@ class BrokerClient(ABC):
         request: Message,
         then: Callable[[Message | None], None],
         timeout_us: int | None = None,
+        version: int | None = None,
     ) -> None:
         """Ask a broker; `then` gets the answer, or None after `timeout_us` or the client's own."""
         timeout_us = self.timeout_us if timeout_us is None else timeout_us
@@ -99,7 +100,7 @@ class BrokerClient(ABC):
                 self.context.unanswered(node_id, self.number, request, asked_us)
             then(response)
 
-        link.ask(node_id, BROKER_PORT, request, timeout_us, answered)
+        link.ask(node_id, BROKER_PORT, request, timeout_us, answered, version)
 
     def some_broker(self) -> int:
         """Return any broker."""

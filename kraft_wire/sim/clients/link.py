@@ -54,10 +54,15 @@ class ClientLink:
         request: Message,
         timeout_us: int,
         then: Callable[[Message | None], None],
+        version: int | None = None,
     ) -> None:
-        """Send a request to a node; `then` gets the answer, or None where none came."""
+        """Send a request to a node; `then` gets the answer, or None where none came.
+
+        `version` is the newest unless given.
+        """
         assert self._asked is None, "one request at a time"
-        version = _VERSIONS.get(request.API_KEY, request.MAX_VERSION)
+        if version is None:
+            version = _VERSIONS.get(request.API_KEY, request.MAX_VERSION)
         self._correlation_id += 1
         number = self._correlation_id
         header = RequestHeader(request.API_KEY, version, number, f"client{-self.place}")

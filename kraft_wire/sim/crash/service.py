@@ -90,7 +90,7 @@ class _Service:
                 elif isinstance(output, FlushLogs):
                     failure = output.run()
                     assert failure is None, failure
-                    node.flushed(output.flush_id, _NOW_MS)
+                    node.flushed(output.flush_id, _NOW_MS, _WALL_MS)
         return replies
 
     def _ask(self, request: Message) -> Any:

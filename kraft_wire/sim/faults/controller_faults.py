@@ -105,13 +105,13 @@ def _append_or_resign(machine: Machine, batch: Sequence[Message] | None) -> None
         if batch is not None:
             values = tuple(encode_record(VersionedRecord(each)) for each in batch)
             write = PendingAppend(values, batch)
-            raft.write(write, epoch, now_ms)
+            raft.write(write, epoch, now_ms, wall_ms)
             is_appended = write.next_offset is not None  # else its disk is full
         if not is_appended:
-            raft.take(ResignRequested(epoch), now_ms)
+            raft.take(ResignRequested(epoch), now_ms, wall_ms)
         node.tick(now_ms, wall_ms)
 
-    machine.turn("transaction", act, times=2)
+    machine.turn("transaction", act)
 
 
 def upgrade_request(feature: str, level: int) -> UpdateFeaturesRequest:

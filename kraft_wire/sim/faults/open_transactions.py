@@ -11,10 +11,13 @@ from typing import Final
 from kraft_wire.sim.disk.file_nodes import DirectoryNode
 from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.sim.scheduler import EPOCH_MS
+from kraft_wire.sim.workload import AGED_EPOCH
+from kraft_wire.wire.generated.transaction_log_key import TransactionLogKey
+from kraft_wire.wire.generated.transaction_log_value import TransactionLogValue
 from kraft_wire.wire.records.batch_builder import build_batch
 from kraft_wire.wire.records.record import Record
 
-__all__ = ["append_to_last_segment", "transactions_of_another_leader"]
+__all__ = ["aged_id", "append_to_last_segment", "transactions_of_another_leader"]
 
 _ABORT: Final = 0
 _COMMIT: Final = 1
@@ -66,6 +69,27 @@ def _marker(offset: int, epoch: int, producer_id: int, outcome: int) -> bytes:
             is_control=True,
         )
     )
+
+
+def aged_id(offset: int, epoch: int, name: str, producer_id: int, timeout_ms: int) -> bytes:
+    """Return the record of a transactional id whose producer's epochs are almost used up.
+
+    It begins at an offset of `__transaction_state` and has a leader epoch.
+    """
+    value = TransactionLogValue(
+        producer_id=producer_id,
+        producer_epoch=AGED_EPOCH,
+        transaction_timeout_ms=timeout_ms,
+        transaction_partitions=None,
+        transaction_last_update_timestamp_ms=EPOCH_MS,
+        transaction_start_timestamp_ms=-1,
+    )
+    record = Record(
+        key=bytes(2) + TransactionLogKey(transactional_id=name).encode(0),
+        value=bytes(2) + value.encode(0),
+        timestamp=EPOCH_MS,
+    )
+    return bytes(build_batch([record], base_offset=offset, partition_leader_epoch=epoch))
 
 
 def append_to_last_segment(fs: SimFileSystem, directory: str, data: bytes) -> None:

@@ -7,16 +7,21 @@ an Apache leader left open.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
+from kraft_wire.broker.coordination.topic import key_partition
+from kraft_wire.broker.metadata.metadata_cache import TRANSACTION_TOPIC
 from kraft_wire.sim.faults.cluster_faults import ClusterFaults
 from kraft_wire.sim.faults.open_transactions import (
+    aged_id,
     append_to_last_segment,
     transactions_of_another_leader,
 )
 from kraft_wire.sim.judge.partition_truth import PartitionTruth
 from kraft_wire.sim.plans.plan import Fault
 from kraft_wire.sim.setup import BROKER_PORT
+from kraft_wire.sim.workload import AGED_ID
 from kraft_wire.wire.generated.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
@@ -36,6 +41,7 @@ _UP_TO_HIGH_WATERMARK: Final = -1
 _TIMEOUT_US: Final = 3_000_000
 _DOWN_US_MAX: Final = 400_000
 _FIRST_PRODUCER: Final = 1 << 40
+_AGED_PRODUCER: Final = 1 << 39
 """No broker of ours gives such ids in a simulation."""
 
 
@@ -134,6 +140,40 @@ class UpkeepFaults(ClusterFaults):
         truth = found[fault.amount % len(found)] if found else None
         if truth is None or truth.leader < 0 or truth.has_open_transaction:
             return False
+        return self._append_while_down(
+            truth,
+            fault,
+            lambda offset: transactions_of_another_leader(
+                offset,
+                truth.leader_epoch,
+                _FIRST_PRODUCER + fault.at_us,
+                fault.amount,
+                is_append_time=truth.rules is not None and truth.rules.is_append_time,
+            ),
+        )
+
+    def _aged_id(self, fault: Fault) -> bool:
+        """Let an Apache coordinator have left an id whose producer has few epochs left."""
+        transactions, data = self.cluster.judge.transactions, self.world.setup.data
+        if transactions is None or AGED_ID in transactions.ids.ids:
+            return False
+        found = self.cluster.truth.of_topic(TRANSACTION_TOPIC)
+        number = key_partition(AGED_ID, max(len(found), 1))
+        truth = next((each for each in found if each.number == number), None)
+        if truth is None or truth.leader < 0:
+            return False
+        return self._append_while_down(
+            truth,
+            fault,
+            lambda offset: aged_id(
+                offset, truth.leader_epoch, AGED_ID, _AGED_PRODUCER, data.transaction_timeout_ms
+            ),
+        )
+
+    def _append_while_down(
+        self, truth: PartitionTruth, fault: Fault, batches: Callable[[int], bytes]
+    ) -> bool:
+        """Write behind a partition's log, at the offset that is given, while nobody has it open."""
         watches = [self.cluster.judge.watch_of(each, truth) for each in truth.isr]
         machines = [self.world.machines[each] for each in truth.replicas]
         if any(each.fs.capacity_bytes is not None for each in machines):
@@ -144,13 +184,7 @@ class UpkeepFaults(ClusterFaults):
         for watch in watches:
             watch.look()
         leader = next(each for each in watches if each.machine.id == truth.leader)
-        data = transactions_of_another_leader(
-            leader.log.end_offset,
-            truth.leader_epoch,
-            _FIRST_PRODUCER + fault.at_us,
-            fault.amount,
-            is_append_time=truth.rules is not None and truth.rules.is_append_time,
-        )
+        data = batches(leader.log.end_offset)
         for watch in watches:
             is_level = watch.log.end_offset == leader.log.end_offset
             if is_level and watch.log.last_epoch == leader.log.last_epoch:

@@ -20,6 +20,7 @@ from kraft_wire.sim.judge.partition_truth import PartitionTruth
 from kraft_wire.sim.judge.replica_judge import ReplicaJudge
 from kraft_wire.sim.judge.replica_watch import ReplicaWatch
 from kraft_wire.sim.judge.session_watch import judge_follower
+from kraft_wire.sim.judge.transactions.watch import TransactionWatch
 from kraft_wire.sim.judge.upkeep_judge import UpkeepJudge
 from kraft_wire.sim.judge.violation import Violation
 from kraft_wire.sim.machine_state import MachineState
@@ -35,6 +36,8 @@ class DataJudge(ReplicaJudge):
     """Whether it also holds, falsely, that nothing is ever committed."""
     upkeep: UpkeepJudge | None = None
     """Judges compaction and retention, where the plan has any."""
+    transactions: TransactionWatch | None = None
+    """Judges transactions, where the plan has any."""
     isr_watch: IsrWatch = field(init=False)
     """Judges how long a replica that does not fetch stays in an ISR."""
 
@@ -44,6 +47,8 @@ class DataJudge(ReplicaJudge):
         self.isr_watch = IsrWatch(self)
         if self.stage.setup.data.upkeep:
             self.upkeep = UpkeepJudge(self)
+        if self.stage.setup.data.transactors:
+            self.transactions = TransactionWatch(self)
 
     # -- events ----------------------------------------------------------------------------------
 
@@ -69,6 +74,8 @@ class DataJudge(ReplicaJudge):
                 continue
             is_other = True
             self._changed(machine, partition, now)
+        if self.transactions is not None and is_other:
+            self.transactions.after(machine)
         if self.upkeep is not None:
             self.upkeep.after(machine, event)
         if event == "receive":
@@ -76,6 +83,8 @@ class DataJudge(ReplicaJudge):
             judge_follower(machine, self.stage.machines)
         elif event == "tick":
             self.isr_watch.after(machine)
+            if self.transactions is not None:
+                self.transactions.timeouts.after(machine)
         return is_other
 
     def metadata_committed(self, batch: SeenBatch) -> None:
@@ -159,6 +168,8 @@ class DataJudge(ReplicaJudge):
             led_before = before[3] and watch.led_epoch == before[2]
             has_led = not is_leader and (led_before or led_epoch >= 0)
             self._look_at_watermark(watch, before[1], high_watermark, has_led)
+        if self.transactions is not None:
+            self.transactions.replica_changed(watch, partition)
 
     def _look_at_log(self, watch: ReplicaWatch, before: tuple[int, int, int, bool]) -> None:
         """Ask about what was appended and cut since the last look."""
@@ -182,6 +193,8 @@ class DataJudge(ReplicaJudge):
             self.check("S07 LogMatching", truth.is_as_placed(batch), watch, batch.identity)
             if self.upkeep is not None:
                 self.upkeep.appended(watch, batch)
+            if self.transactions is not None:
+                self.transactions.appended(watch, batch)
             last = batch
 
     def _began(self, watch: ReplicaWatch, epoch: int) -> None:
@@ -249,6 +262,8 @@ class DataJudge(ReplicaJudge):
                 self._held_by_isr(watch, batch)
             truth.commit(batch, watch.machine.id)
             self.truth.group_records(truth, batch)
+            if self.transactions is not None:
+                self.transactions.committed(truth, watch.machine.id, batch)
 
     def _held_by_isr(self, watch: ReplicaWatch, batch: SeenBatch) -> None:
         """S23: the whole ISR of the metadata has it, and as many replicas as were promised.

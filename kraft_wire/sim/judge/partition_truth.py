@@ -14,7 +14,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from kraft_wire.broker.metadata.metadata_cache import OFFSETS_TOPIC
 from kraft_wire.metadata.records import decode_message
@@ -136,7 +136,7 @@ class PartitionTruth:
         """Take a batch as committed; a producer's sequences go on where they ended (S21)."""
         assert batch.base_offset == self.end, (batch.base_offset, self.end)
         head = RecordBatch(memoryview(batch.data))
-        if head.producer_id >= 0 and not batch.is_control:
+        if head.producer_id >= 0 and not batch.is_control and self.topic != OFFSETS_TOPIC:
             known_epoch, wanted = self.producers.get(head.producer_id, (-1, 0))
             if known_epoch < 0 and self.cuts:
                 wanted = head.base_sequence  # nothing is left of it: any sequence is its first
@@ -244,6 +244,10 @@ class Truth:
         """Of the topics that exist."""
         self.offsets: dict[GroupPartition, list[tuple[int, str]]] = {}
         """Committed offsets with what was written beside them, in the order of the log."""
+        self._pending: dict[tuple[int, int], list[_Offset]] = {}
+        """Partition of the offsets topic and producer id -> offsets of its open transaction."""
+        self._stored: dict[GroupPartition, int] = {}
+        """Where the record of the committed offset lies."""
         self.unclean: list[PartitionTruth] = []
         """Partitions that were just led uncleanly, for whoever may forbid it."""
         self.fenced: dict[int, bool] = {}
@@ -330,21 +334,58 @@ class Truth:
     # -- groups ----------------------------------------------------------------------------------
 
     def group_records(self, partition: PartitionTruth, batch: SeenBatch) -> None:
-        """Take the offsets that a committed batch of the offsets topic holds."""
+        """Take the offsets that a committed batch of the offsets topic holds.
+
+        Those of a transaction count from its marker on, but for a place that has a newer record.
+        """
         if partition.topic != OFFSETS_TOPIC:
             return
-        for record in RecordBatch(memoryview(batch.data)).records():
-            key = record.key
-            if key is None or int.from_bytes(key[:2], "big") not in _OFFSET_KEYS:
+        facts = facts_of(batch)
+        key = (partition.number, facts.producer[0])
+        if facts.is_control:
+            pending = self._pending.pop(key, [])
+            for each in () if facts.is_abort else pending:
+                if each.at > self._stored.get(each.place, -1):
+                    self._store(each)
+            return
+        for offset, record in facts.records.items():
+            found = _offset_of(record, offset)
+            if found is None:
                 continue
-            named, _ = OffsetCommitKey.decode(memoryview(key), 0, 2)
-            found = self.offsets.setdefault((named.group, named.topic, named.partition), [])
+            if facts.is_transactional:
+                self._pending.setdefault(key, []).append(found)
+                continue
+            self._store(found)
             if record.value is None:
-                found.append((-1, ""))  # what is shown where there is none
-                continue
-            version = int.from_bytes(record.value[:2], "big")
-            value, _ = OffsetCommitValue.decode(memoryview(record.value), version, 2)
-            found.append((value.offset, value.metadata))
+                for waiting in self._pending.values():
+                    waiting[:] = [each for each in waiting if each.place != found.place]
+
+    def _store(self, found: _Offset) -> None:
+        self._stored[found.place] = found.at
+        self.offsets.setdefault(found.place, []).append(found.shown)
+
+
+class _Offset(NamedTuple):
+    """An offset of a group, as one record has it."""
+
+    place: GroupPartition
+    at: int
+    """Where the record lies."""
+    shown: tuple[int, str]
+    """The offset and what was written beside it."""
+
+
+def _offset_of(record: Record, at: int) -> _Offset | None:
+    key = record.key
+    if key is None or int.from_bytes(key[:2], "big") not in _OFFSET_KEYS:
+        return None
+    named, _ = OffsetCommitKey.decode(memoryview(key), 0, 2)
+    place = (named.group, named.topic, named.partition)
+    if record.value is None:
+        return _Offset(place, at, (-1, ""))  # what is shown where there is none
+    version = int.from_bytes(record.value[:2], "big")
+    value, _ = OffsetCommitValue.decode(memoryview(record.value), version, 2)
+    return _Offset(place, at, (value.offset, value.metadata))
 
 
 def _look_at_move(before: PartitionTruth, replicas: list[int]) -> str:

@@ -94,11 +94,14 @@ def difference(original: SeenBatch, reduced: SeenBatch) -> str | None:
     for offset, record in after.records.items():
         if before.records.get(offset) != record:
             return f"record {offset} is another one"
-    newest = before.max_timestamp
-    if after.records and not before.is_append_time:
-        newest = max(record.timestamp for record in after.records.values())
-    if after.max_timestamp != newest:
-        return f"largest time {after.max_timestamp} instead of {newest}"
+    allowed = [before.max_timestamp]
+    if not before.is_append_time:
+        # What is emptied last keeps the time of the records that were left before that.
+        left = after.records or before.records
+        times = [record.timestamp for record in left.values()]
+        allowed = [max(times)] if after.records else [*allowed, *times]
+    if after.max_timestamp not in allowed:
+        return f"largest time {after.max_timestamp} instead of {allowed}"
     if before.horizon_ms not in (None, after.horizon_ms):
         return f"delete horizon {before.horizon_ms} became {after.horizon_ms}"
     return None

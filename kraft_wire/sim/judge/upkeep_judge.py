@@ -17,7 +17,7 @@ from typing import Final, cast
 from kraft_wire.broker.partition import Partition
 from kraft_wire.sim.judge.data_log_watch import DataLogWatch, LogEdit, SeenSegment
 from kraft_wire.sim.judge.log_watch import SeenBatch
-from kraft_wire.sim.judge.reduced_batches import difference, facts_of, open_transactions
+from kraft_wire.sim.judge.reduced_batches import BatchFacts, difference, facts_of, open_transactions
 from kraft_wire.sim.judge.replica_judge import ReplicaJudge
 from kraft_wire.sim.judge.replica_watch import ReplicaWatch
 from kraft_wire.sim.machine_state import MachineState, running
@@ -278,17 +278,29 @@ class _Pass:
         self.rules = watch.truth.rules
         self.limit = limit_of(watch, tuple(before))
         _, self.aborted = open_transactions(batches)
+        self.needed = _markers_with_records(batches)
         self.newest: dict[bytes, int] = {}
         self.last_of_producer: dict[int, int] = {}
         """Producer id -> base offset of its last batch."""
+        self._data_epochs: dict[int, int] = {}
+        """Producer id -> epoch of its last data."""
         for batch in batches:
             facts = facts_of(batch)
-            if facts.producer[0] >= 0:
-                self.last_of_producer[facts.producer[0]] = batch.base_offset
+            self._note_producer(facts)
             if batch.end_offset <= self.limit and not self._has_no_say(batch):
                 for offset, record in facts.records.items():
                     if record.key is not None:
                         self.newest[bytes(record.key)] = offset
+
+    def _note_producer(self, facts: BatchFacts) -> None:
+        """Remember a producer by its last data; by a marker where its epoch has none."""
+        producer_id, epoch, _ = facts.producer
+        if producer_id < 0:
+            return
+        if not (facts.is_control and self._data_epochs.get(producer_id) == epoch):
+            self.last_of_producer[producer_id] = facts.base_offset
+        if not facts.is_control:
+            self._data_epochs[producer_id] = epoch
 
     def _has_no_say(self, batch: SeenBatch) -> bool:
         return batch.is_control or batch.base_offset in self.aborted
@@ -337,7 +349,7 @@ class _Pass:
         is_past = facts.horizon_ms is not None and facts.horizon_ms < self.wall_ms
         marks = self.judge.marks
         if facts.is_control:
-            return is_past
+            return is_past and batch.base_offset not in self.needed
         if batch.base_offset in self.aborted:
             marks["aborted record removed"] += 1
             return True
@@ -347,6 +359,22 @@ class _Pass:
             marks["tombstone removed"] += 1
             return True
         return False
+
+
+def _markers_with_records(batches: list[SeenBatch]) -> dict[int, None]:
+    """Return the base offsets of markers of whose transactions a log has records left."""
+    open_: dict[int, None] = {}
+    found: dict[int, None] = {}
+    for batch in batches:
+        facts = facts_of(batch)
+        producer_id = facts.producer[0]
+        if facts.is_control:
+            if producer_id in open_:
+                del open_[producer_id]
+                found[batch.base_offset] = None
+        elif facts.is_transactional and facts.records:
+            open_[producer_id] = None
+    return found
 
 
 def limit_of(watch: ReplicaWatch, segments: tuple[SeenSegment, ...]) -> int:

@@ -23,7 +23,8 @@ from kraft_wire.sim.plans.cluster_plan import drawn_cluster_plan
 from kraft_wire.sim.plans.membership_plan import drawn_membership_plan
 from kraft_wire.sim.plans.metadata_upkeep_plan import with_metadata_upkeep
 from kraft_wire.sim.plans.plan import Plan, drawn_plan
-from kraft_wire.sim.runs.rare_states import RARE_STATES
+from kraft_wire.sim.plans.transaction_plan import with_transactions
+from kraft_wire.sim.runs.rare_states import RARE_STATES, RARE_TRANSACTION_STATES
 from kraft_wire.sim.runs.run import Failure, Result, run_plan
 
 __all__ = ["Totals", "drawn", "results_of"]
@@ -78,6 +79,8 @@ class Totals:
     def coverage(self) -> dict[str, int]:
         """What was reached how often; of clusters also the rare states that never were."""
         rare = dict.fromkeys(RARE_STATES, 0) if self.marks["cluster settled"] else {}
+        if self.looked["T04 CommitIsKept"]:
+            rare |= dict.fromkeys(RARE_TRANSACTION_STATES, 0)
         return {**rare, **self.marks}
 
     @property
@@ -121,14 +124,14 @@ def drawn(
     """Draw a seed's run: of a quorum, or with `brokers` of a cluster; 0 lets the seed say how many.
 
     `nodes` voters in a quorum, or as many as the seed says. `focus` "membership" draws a quorum
-    whose voters come, go, lag and lose their disks.
+    whose voters come, go, lag and lose their disks; "transactions" a cluster that has transactions.
     """
-    if focus is not None:
-        assert focus == "membership", focus
+    if focus == "membership":
         return drawn_membership_plan(seed, nodes=nodes, events=events)
     if brokers is None:
         return with_metadata_upkeep(drawn_plan(seed, nodes=nodes, events=events))
     plan = drawn_cluster_plan(seed, nodes=nodes, brokers=brokers or None, events=events)
+    plan = with_transactions(plan, always=focus == "transactions")
     return with_metadata_upkeep(plan)
 
 

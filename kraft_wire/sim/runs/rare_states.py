@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = ["RARE_STATES"]
+__all__ = ["RARE_STATES", "RARE_TRANSACTION_STATES"]
 
 RARE_STATES: Final[Mapping[str, str]] = {
     "log compacted": "a segment was rewritten",
@@ -39,3 +39,17 @@ RARE_STATES: Final[Mapping[str, str]] = {
     "reassignment called off": "those that were to come went again",
     "log log_directory_full": "a broker refused appends for want of space",
 }
+
+RARE_TRANSACTION_STATES: Final[Mapping[str, str]] = {
+    "aborted batch read and left out": "by a consumer that reads committed records",
+    "aborted batch read after a leader change": "its marker is of a later leader epoch",
+    "coordinator moved with a decision": "a new one loaded a Prepare record",
+    "epochs exhausted": "a transactional id went on with a new producer id",
+    "last stable offset held back": "by an open transaction, or a marker that is not committed",
+    "late marker of the older protocol": "it ended a later transaction",
+    "log transaction_timed_out": "a coordinator aborted a transaction",
+    "marker written again": "its answer was lost, or the coordinator moved",
+    "transactor fenced": "by its twin, by the timeout, or by itself",
+    "transactional id expired": "after an idle time",
+}
+"""As above, of clusters that have transactions."""

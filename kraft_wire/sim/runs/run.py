@@ -230,6 +230,8 @@ class Run:
         if not self._until(cluster.is_quiet):
             raise Violation("L6 ParkedRequestsEnd", 0, "a client of the brokers still waits")
         cluster.judge.compare_everything()
+        if cluster.transactions is not None:
+            cluster.transactions.judge_everything()
         self.world.marks["cluster settled"] += 1
 
     def _no_voter_change(self) -> bool:

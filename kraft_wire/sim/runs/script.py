@@ -57,7 +57,7 @@ _FLAGS: Final = {"dynamic": "is_dynamic", "joins": "joins_by_itself"}
 
 
 class StoryError(Exception):
-    """A line that is no command, or one that cannot be obeyed."""
+    """A line that is not a command, or one that cannot be executed."""
 
 
 class _Teller(Signals):
@@ -111,7 +111,7 @@ class Player:
         command: Callable[..., list[str] | None] | None
         command = getattr(self, "_do_" + name.replace("-", "_"), None)
         if command is None:
-            raise StoryError(f"{name!r} is no command")
+            raise StoryError(f"unknown command: {name}")
         self.lines.clear()
         try:
             said = command(*words) or []

@@ -104,6 +104,16 @@ def metadata_logs(fs: FileSystem, options: LogOptions) -> list[tuple[str, tuple[
     return _by_cluster(fs, _metadata_replicas(fs, options))
 
 
+def topic_logs(fs: FileSystem, options: LogOptions, topic: str) -> dict[str, list[PartitionFiles]]:
+    """Return one replica of each partition of a topic, by cluster."""
+    everything = replace(options, topics=None, topics_pattern=None, assign=None)
+    replicas = [each for each in list_replicas(fs, everything) if each.key.topic == topic]
+    found: dict[str, list[PartitionFiles]] = {}
+    for each in one_of_each(fs, replicas):
+        found.setdefault(each.cluster_id, []).append(each.files)
+    return found
+
+
 def _by_cluster(
     fs: FileSystem, replicas: Sequence[ReplicaDirectory]
 ) -> list[tuple[str, tuple[LogPart, ...]]]:

@@ -1,8 +1,9 @@
-"""What the metadata log says as eight Arrow tables. No Spark here.
+"""What the metadata log says as Arrow tables, and one about transactions. No Spark here.
 
 `brokers`, `controllers`, `topics`, `partitions`, `configs` and `features` are the image at the end;
-`partition_changes` and `elections` are the history. Every table names the cluster, so that those of
-many clusters can stand in one directory.
+`partition_changes` and `elections` are the history; `transactions` is that of transactional ids,
+from `__transaction_state`. Every table names the cluster, so that those of many clusters can stand
+in one directory.
 """
 
 from collections.abc import Iterable, Mapping
@@ -49,6 +50,9 @@ _LEVELS: Final = pa.list_(
         "element",
         pa.struct([("name", pa.string()), ("minLevel", pa.int32()), ("maxLevel", pa.int32())]),
     )
+)
+_PARTITIONS: Final = pa.list_(
+    pa.field("element", pa.struct([("topic", pa.string()), ("partition", pa.int32())]))
 )
 _STATE: Final[list[tuple[str, pa.DataType]]] = [
     ("clusterId", pa.string()),
@@ -138,6 +142,23 @@ TABLES: Final[Mapping[str, pa.Schema]] = {
             ("timestamp", TIME),
         ]
     ),
+    "transactions": pa.schema(
+        [
+            ("clusterId", pa.string()),
+            ("transactionalId", pa.string()),
+            ("statePartition", pa.int32()),
+            ("state", pa.string()),
+            ("producerId", pa.int64()),
+            ("producerEpoch", pa.int32()),
+            ("timeoutMs", pa.int32()),
+            ("partitions", _PARTITIONS),
+            ("startTimestamp", TIME),
+            ("fromOffset", pa.int64()),
+            ("untilOffset", pa.int64()),
+            ("fromTimestamp", TIME),
+            ("untilTimestamp", TIME),
+        ]
+    ),
 }
 """Unknown offsets and times are null: before the log that is left, or not yet over."""
 
@@ -149,7 +170,9 @@ _RESOURCES: Final = {
 }
 
 
-def tables_of(read: ReadHistory, cluster_id: str) -> dict[str, pa.Table]:
+def tables_of(
+    read: ReadHistory, cluster_id: str, transactions: Iterable[Row] = ()
+) -> dict[str, pa.Table]:
     """Return the tables of one cluster, by name, with the topics of one share in them."""
     image = read.history.image(read.end, read.epoch)
     whole = image if read.share.is_first else EMPTY_IMAGE
@@ -164,6 +187,7 @@ def tables_of(read: ReadHistory, cluster_id: str) -> dict[str, pa.Table]:
             for name, level in sorted(_finalized(whole, kraft_version).items())
         ],
         "elections": _quorum_elections(read),
+        "transactions": transactions,
     }
     columns = partition_tables(read.history.partitions)
     found = {}

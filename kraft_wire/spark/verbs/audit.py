@@ -131,6 +131,7 @@ def run_prepared(
             large[share.place[0]].read[share.place[1]].append(result)
     for gathering in large:
         outcome.add(_judged(gathering, checks))
+    outcome.findings += plan.hanging_findings(outcome, checks)
     nodes = sorted({each.node for task in plan.tasks for each in task.source.replicas})
     found = AuditResult(outcome, nodes, len(plan.tasks))
     if output is not None:

@@ -1,4 +1,4 @@
-"""`kraft-wire spark tables`: metadata logs and snapshots as Parquet tables.
+"""`kraft-wire spark tables`: metadata logs, snapshots and transactional ids as Parquet tables.
 
 A log is one order of records, but what becomes of a topic does not depend on the others: a long log
 is replayed by several tasks, each for a share of the topics (`topic_share`), many clusters by many.
@@ -17,14 +17,17 @@ import pyarrow as pa
 from pyarrow import parquet
 from pyspark.sql import SparkSession
 
+from kraft_wire.columnar import PartitionFiles
+from kraft_wire.columnar.transaction_log import TRANSACTION_STATE_TOPIC
 from kraft_wire.spark.failure import PipelineError
 from kraft_wire.spark.garbage_collection import uncollected
 from kraft_wire.spark.kraftlog.options import LogOptions, parse_log_options
 from kraft_wire.spark.kraftlog.planning import LogPart
-from kraft_wire.spark.kraftlog.views import metadata_logs
+from kraft_wire.spark.kraftlog.views import metadata_logs, topic_logs
 from kraft_wire.spark.metadata.history_reading import AsOf, parse_as_of, read_history
 from kraft_wire.spark.metadata.metadata_tables import TABLES, tables_of
 from kraft_wire.spark.metadata.topic_share import TopicShare
+from kraft_wire.spark.metadata.transaction_rows import transaction_rows
 from kraft_wire.spark.registration import parallelism_of
 from kraft_wire.spark.verbs.staging import keep_only, staged
 from kraft_wire.spark.workers import Amount, Tell, attempt_name, run_on_workers, silent
@@ -51,6 +54,8 @@ class ClusterLogs:
 
     cluster_id: str
     logs: tuple[LogPart, ...]
+    transaction_logs: tuple[PartitionFiles, ...] = ()
+    """One replica of each partition of `__transaction_state` that is there."""
 
     @property
     def size_bytes(self) -> int:
@@ -105,8 +110,12 @@ class _Written:
 
 def plan_tables(node_dirs: Sequence[str]) -> list[ClusterLogs]:
     """Return the clusters whose metadata logs the directories hold."""
-    options = _options(node_dirs)
-    return [ClusterLogs(name, logs) for name, logs in metadata_logs(OsFileSystem(), options)]
+    fs, options = OsFileSystem(), _options(node_dirs)
+    states = topic_logs(fs, options, TRANSACTION_STATE_TOPIC)
+    return [
+        ClusterLogs(name, logs, tuple(states.get(name, ())))
+        for name, logs in metadata_logs(fs, options)
+    ]
 
 
 def _options(node_dirs: Sequence[str]) -> LogOptions:
@@ -122,7 +131,7 @@ def write_tables(
     overwrite: bool = False,
     tell: Tell = silent,
 ) -> list[WrittenTables]:
-    """Write `output`/TABLE/*.parquet for the eight tables, all of them or nothing.
+    """Write `output`/TABLE/*.parquet for the nine tables, all of them or nothing.
 
     `as_of` is an offset, exclusive, or a time. PipelineError for what is damaged or does not reach
     back so far, and where nothing can be written.
@@ -202,7 +211,9 @@ def _run(task: _Task, staging: str) -> _Written:
             read = read_history(OsFileSystem(), cluster.logs[0], as_of, share)
         except PipelineError as error:
             return _Written(refused=str(error))
-        tables = tables_of(read, cluster.cluster_id)
+        logs = cluster.transaction_logs if share.is_first else ()
+        rows_of_ids = transaction_rows(OsFileSystem(), logs, as_of.timestamp_ms)
+        tables = tables_of(read, cluster.cluster_id, rows_of_ids)
     name = f"part-{attempt_name()}.parquet"
     assert list(tables) == list(TABLES), list(tables)
     files = []

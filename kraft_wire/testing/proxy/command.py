@@ -25,21 +25,29 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 _COULD_NOT_RUN: Final = 2
 
-Upstream = Annotated[str, typer.Option("--upstream", metavar="HOST:PORT", help="Kafka behind it.")]
-Listen = Annotated[
-    str, typer.Option("--listen", metavar="HOST:PORT", help="Where clients bootstrap.")
+Upstream = Annotated[
+    str, typer.Option("--upstream", metavar="HOST:PORT", help="Address of the Kafka cluster.")
 ]
+Listen = Annotated[str, typer.Option("--listen", metavar="HOST:PORT", help="Address for clients.")]
 Faults = Annotated[
-    str | None, typer.Option("--faults", metavar="FILE", help="Rules as YAML or JSON.")
+    str | None,
+    typer.Option(
+        "--faults", metavar="FILE", help="Inject the faults of a file of rules (YAML or JSON)."
+    ),
 ]
 Trace = Annotated[
-    str | None, typer.Option("--trace", metavar="FILE", help="Append exchanges as lines of JSON.")
+    str | None,
+    typer.Option("--trace", metavar="FILE", help="Append requests and responses as JSON lines."),
 ]
 Control = Annotated[
-    str | None, typer.Option("--control", metavar="HOST:PORT", help="Take rules over HTTP there.")
+    str | None,
+    typer.Option("--control", metavar="HOST:PORT", help="Serve the HTTP API for rules there."),
 ]
 ReadyFile = Annotated[
-    Path | None, typer.Option("--ready-file", help="Write JSON there once ready; remove it at end.")
+    Path | None,
+    typer.Option(
+        "--ready-file", metavar="FILE", help="Write JSON there once ready; remove it at exit."
+    ),
 ]
 
 
@@ -52,7 +60,7 @@ def proxy(
     control: Control = None,
     ready_file: ReadyFile = None,
 ) -> None:
-    """Relay clients to a Kafka of any make, with addresses of its nodes replaced by its own."""
+    """Relay clients to any Kafka cluster, with faults and a trace of requests."""
     log = EventLog(_write_line)
     try:
         place, _, port = listen.rpartition(":")

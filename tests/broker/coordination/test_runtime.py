@@ -104,9 +104,6 @@ class CounterShard:
             if self.log.append([CoordinatorRecord(due.owner_id.encode(), None)], at) is E.NONE:
                 self.remove(due.owner_id)
 
-    def deadline_ms(self) -> int | None:
-        return self.timers.deadline_ms()
-
     def topics_deleted(self, topics: Mapping[Uuid, str], at: ClockReading) -> None:
         self.calls += [f"deleted {name}" for name in topics.values()]
 

@@ -1,4 +1,4 @@
-"""Timers by key, against a dumb twin, and their memory."""
+"""Timers by key and of many shards, against dumb twins, and their memory."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from kraft_wire.broker.coordination.timers import Timers
+from kraft_wire.broker.coordination.timers import ShardTimers, Timers
 from kraft_wire.broker.groups.classic.timers import Timer, TimerKind
 
 
@@ -67,3 +67,45 @@ def test_timers_agree_with_a_plain_dictionary(seed: int) -> None:
         earliest_ms = timers.deadline_ms()
         assert (earliest_ms is None) == (not twin)
         assert earliest_ms is None or earliest_ms <= min(twin.values())
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_deadline_of_all_shards_agrees_with_a_look_at_each(seed: int) -> None:
+    random_source = random.Random(seed)
+    shards, served = [Timers[Timer]() for _ in range(5)], dict[Timers[Timer], None]()
+    all_timers = ShardTimers()
+    for now_ms in range(400):
+        timers = random_source.choice(shards)
+        key = timer(random_source.choice("abc"))
+        match random_source.randrange(8):
+            case 0 if timers in served:
+                all_timers.remove(timers)
+                del served[timers]
+            case 1 if timers not in served:
+                all_timers.add(timers)
+                served[timers] = None
+            case 2:
+                timers.cancel(key)
+            case 3:
+                timers.pop_due(now_ms)
+            case _:
+                timers.schedule(key, now_ms + random_source.randrange(40))
+        deadlines = [each.deadline_ms() for each in served]
+        assert all_timers.deadline_ms() == min(
+            (at_ms for at_ms in deadlines if at_ms is not None), default=None
+        )
+
+
+def test_deadline_of_all_shards_is_known_without_a_look_at_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    all_timers, shards = ShardTimers(), [Timers[Timer]() for _ in range(50)]
+    for at_ms, timers in enumerate(shards):
+        all_timers.add(timers)
+        timers.schedule(timer("a"), 100 + at_ms)
+    assert all_timers.deadline_ms() == 100
+    monkeypatch.setattr(ShardTimers, "_compare_all", pytest.fail)  # nothing has moved away
+    for at_ms, timers in enumerate(shards):
+        timers.schedule(timer("b"), 90 - at_ms)
+        timers.schedule(timer("a"), 500)
+        assert all_timers.deadline_ms() == 90 - at_ms

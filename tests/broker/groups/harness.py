@@ -140,6 +140,13 @@ class MemoryStore:
         ]
 
 
+class _ControllerElsewhere:
+    """`ControllerChannel`: what was sent is under way, and nothing is answered at once."""
+
+    def ask_now(self, now_ms: int, wall_ms: int) -> None:
+        return None
+
+
 class _NothingParks(DelayedOperationPurgatory):
     def park(self, operation: DelayedOperation) -> None:
         raise AssertionError("what a memory store has is committed")
@@ -198,6 +205,7 @@ class Harness:
         self.store = store or MemoryStore()
         self.random_source = random_source or CountingChance()
         self.controller_requests: list[Message] = []
+        self.controller = _ControllerElsewhere()
         self.replies: dict[ReplyTo, Reply] = {}
         self.image = image_of({})
         topic = offsets_topic(lambda: self.settings)

@@ -112,20 +112,23 @@ class NodeDoor:
         self.node.connection_closed(connection)
         del self._peers[connection]
 
+    def stop(self) -> None:
+        """Have the node stopped."""
+        self.node.stop(self.now_ms, self.wall_ms)
+
     def flush(self) -> None:
         """Carry out the flushes that were kept back."""
         while self.flushes:
             order = self.flushes.pop(0)
             for target in order.targets:
                 target.run()
-            self.node.flushed(order.flush_id, self.now_ms)
+            self.node.flushed(order.flush_id, self.now_ms, self.wall_ms)
             self._drain()
 
     def settle(self) -> None:
         """Do everything that is due now."""
         for _ in range(1_000):
-            deadline_ms = self.node.deadline_ms()
-            if deadline_ms is None or deadline_ms > self.now_ms:
+            if self.node.deadline_ms() > self.now_ms:
                 return
             self.node.tick(self.now_ms, self.wall_ms)
             self._drain()
@@ -134,7 +137,7 @@ class NodeDoor:
     def advance(self, ms: int) -> None:
         """Let time pass."""
         end_ms = self.now_ms + ms
-        while (deadline_ms := self.node.deadline_ms()) is not None and deadline_ms <= end_ms:
+        while (deadline_ms := self.node.deadline_ms()) <= end_ms:
             self._move_to(max(deadline_ms, self.now_ms))
             self.settle()
         self._move_to(end_ms)

@@ -34,8 +34,8 @@ def test_groups_and_offsets_survive_a_clean_restart() -> None:
     door.prepare("topic")
     leader, follower = static_pair(door, "group")
     assert leader.commit(offset=11) == ErrorCode.NONE
-    door.node.begin_stop(door.now_ms)
-    door.node.stop()
+    door.node.begin_stop(door.now_ms, door.wall_ms)
+    door.stop()
     fresh = restarted(door, door.fs)
     for member in (leader, follower):
         member.door = fresh
@@ -52,8 +52,8 @@ def test_a_long_log_is_loaded_in_pieces() -> None:
             group_id=f"group-{offset % 3}", topics=[commit_topic("topic", offset, 0, metadata)]
         )
         door.send(request, 9)
-    door.node.begin_stop(door.now_ms)
-    door.node.stop()
+    door.node.begin_stop(door.now_ms, door.wall_ms)
+    door.stop()
     fresh = NodeDoor(door.fs, now_ms=door.now_ms)
     found = {tuple(committed(fresh, f"group-{n}").values()) for n in range(3)}
     assert found == {(197,), (198,), (199,)}
@@ -73,8 +73,8 @@ def test_commits_in_messages_of_formats_0_and_1_are_loaded() -> None:
     for group in ("first", "last"):
         request = OffsetCommitRequest(group_id=group, topics=[commit_topic("topic", 5)])
         door.send(request, 9)
-    door.node.begin_stop(door.now_ms)
-    door.node.stop()
+    door.node.begin_stop(door.now_ms, door.wall_ms)
+    door.stop()
     stem = f"{DIRECTORY}/{OFFSETS_TOPIC}-0/{0:020d}"
     first, last = parse_batches(door.fs.read(f"{stem}.log"))
     old = old_message(1, offset_key("one"), offset_value(7), 1)
@@ -188,7 +188,7 @@ def test_a_stop_answers_parked_members() -> None:
     member = Member(door, connection=2)
     member.join()
     assert member.joining.response is None
-    door.node.begin_stop(door.now_ms)
+    door.node.begin_stop(door.now_ms, door.wall_ms)
     door._drain()
     assert member.joining.error == ErrorCode.NOT_COORDINATOR
 

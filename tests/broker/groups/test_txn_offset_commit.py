@@ -105,7 +105,7 @@ def test_a_coordinator_that_cannot_be_reached_is_loading(
 ) -> None:
     sent = broker.commit_offset(5, version=version)
     assert broker.questions()
-    broker.requests.failed(broker.now_ms)
+    broker.requests.failed(broker.now_ms, 0)
     assert offset_error(sent) is expected
 
 

@@ -93,7 +93,9 @@ class RealLogs(NumbersLogs):
         self.written: dict[int, int] = {}
         """Records that a log has before the broker sees it, by partition."""
 
-    def create(self, partition: TopicPartition, topic_id: Uuid, config: Mapping[str, str]) -> Log:
+    def create(
+        self, partition: TopicPartition, topic_id: Uuid, config: Mapping[str, str], wall_ms: int
+    ) -> Log:
         log_config = LogConfig.from_mapping(config)
         self.fs.make_directory(f"/{partition}")
         log = open_log(self.fs, f"/{partition}", partition, topic_id, log_config, wall_ms=0)
@@ -325,7 +327,8 @@ class Leading:
         tag, request = self.controller.asked.pop(0)
         assert isinstance(request, AlterPartitionRequest)
         if top_level is not ErrorCode.NONE:
-            self.broker.controller_answered(tag, AlterPartitionResponse(error_code=top_level))
+            refusal = AlterPartitionResponse(error_code=top_level)
+            self.broker.controller_answered(tag, refusal, self.now_ms)
             return
         topics = [
             ResponseTopicData(
@@ -348,7 +351,7 @@ class Leading:
             )
             for topic in request.topics
         ]
-        self.broker.controller_answered(tag, AlterPartitionResponse(topics=topics))
+        self.broker.controller_answered(tag, AlterPartitionResponse(topics=topics), self.now_ms)
 
 
 class Waiting:

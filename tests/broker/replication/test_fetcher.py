@@ -253,7 +253,7 @@ def test_an_unreachable_leader_is_asked_again_after_a_rest() -> None:
     follower.make(A)
     follower.follow(A)
     follower.request()
-    follower.fetcher.failed(follower.now_ms)
+    follower.fetcher.failed(follower.now_ms, WALL_MS)
     assert follower.asks_nothing()
     assert follower.fetcher.deadline_ms() == follower.now_ms + BACKOFF_MS
     follower.now_ms += BACKOFF_MS
@@ -265,7 +265,7 @@ def test_an_unreachable_leader_is_not_asked_without_end_where_no_back_off_is_wan
     follower.make(A)
     follower.follow(A)
     follower.request()
-    follower.fetcher.failed(follower.now_ms)
+    follower.fetcher.failed(follower.now_ms, WALL_MS)
     assert follower.fetcher.deadline_ms() == follower.now_ms + 20
 
 

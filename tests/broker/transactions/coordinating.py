@@ -227,7 +227,7 @@ class Coordinating(NodeDoor):
 
     def restarted(self) -> Coordinating:
         """The node again, over what its disk has."""
-        self.node.stop()
+        self.stop()
         return Coordinating(self.store, now_ms=self.now_ms)
 
     def producer(self, name: str = "tid", **more: Any) -> Producer:

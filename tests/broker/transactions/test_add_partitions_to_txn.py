@@ -103,6 +103,20 @@ def test_one_bad_partition_fails_the_transaction_of_a_broker(node: Coordinating)
     assert producer.implicit(0, topic="__consumer_offsets") == [E.NONE]
 
 
+def test_a_partition_named_twice_is_answered_twice_where_all_have_one_error(
+    node: Coordinating,
+) -> None:
+    """4.3.1 answers one error as it was asked, and a table of errors once for each partition."""
+    producer = node.producer()
+    producer.init()
+    assert producer.add(1, 1) == [E.NONE] * 2
+    assert producer.implicit(2, 2) == [E.NONE] * 2
+    assert producer.add(9, 9) == [E.UNKNOWN_TOPIC_OR_PARTITION]
+    assert producer.implicit(0, 0, 2, verify_only=True) == [E.TRANSACTION_ABORTABLE, E.NONE]
+    producer.epoch += 1
+    assert producer.add(1, 1) == [E.PRODUCER_FENCED] * 2
+
+
 @pytest.mark.parametrize("version", range(6))
 def test_errors_in_order(node: Coordinating, markers: Markers, version: int) -> None:
     def answer(producer_id: int, epoch: int, name: str = "tid") -> E:

@@ -98,7 +98,8 @@ func (t *franzTransactor) end(commit kgo.TransactionEndTry) error {
 
 func (t *franzTransactor) commit() error { return t.end(kgo.TryCommit) }
 
-func (t *franzTransactor) abort() error {
+// abort sends no offsets: a session has them sent only where it commits.
+func (t *franzTransactor) abort(bool) error {
 	ctx, cancel := inTime()
 	defer cancel()
 	if err := t.client.AbortBufferedRecords(ctx); err != nil {

@@ -101,18 +101,23 @@ func (t *saramaTransactor) poll(count int) ([]record, error) {
 	return taken, nil
 }
 
+func (t *saramaTransactor) sendOffsets() error {
+	if len(t.moved) == 0 {
+		return nil
+	}
+	var offsets []*sarama.PartitionOffsetMetadata
+	for partition, offset := range t.moved {
+		offsets = append(offsets, &sarama.PartitionOffsetMetadata{
+			Partition: partition, Offset: offset, LeaderEpoch: -1,
+		})
+	}
+	places := map[string][]*sarama.PartitionOffsetMetadata{t.command.Source: offsets}
+	return t.producer.AddOffsetsToTxn(places, t.command.Group)
+}
+
 func (t *saramaTransactor) commit() error {
-	if len(t.moved) > 0 {
-		var offsets []*sarama.PartitionOffsetMetadata
-		for partition, offset := range t.moved {
-			offsets = append(offsets, &sarama.PartitionOffsetMetadata{
-				Partition: partition, Offset: offset, LeaderEpoch: -1,
-			})
-		}
-		places := map[string][]*sarama.PartitionOffsetMetadata{t.command.Source: offsets}
-		if err := t.producer.AddOffsetsToTxn(places, t.command.Group); err != nil {
-			return err
-		}
+	if err := t.sendOffsets(); err != nil {
+		return err
 	}
 	err := t.producer.CommitTxn()
 	if err == nil {
@@ -121,7 +126,12 @@ func (t *saramaTransactor) commit() error {
 	return err
 }
 
-func (t *saramaTransactor) abort() error {
+func (t *saramaTransactor) abort(offsets bool) error {
+	if offsets {
+		if err := t.sendOffsets(); err != nil {
+			return err
+		}
+	}
 	if err := t.producer.AbortTxn(); err != nil || t.source == nil {
 		return err
 	}

@@ -20,7 +20,7 @@ type transactor interface {
 	send(topic string, records []record) ([]record, error) // with the offsets that they have
 	poll(count int) ([]record, error)                      // records of the source that the transaction is to commit
 	commit() error
-	abort() error // and go back to the group's offsets
+	abort(offsets bool) error // and go back to the group's offsets; first send those of the transaction
 	close()
 }
 
@@ -58,6 +58,7 @@ type order struct {
 	Count      int     `json:"count"`
 	Seconds    float64 `json:"seconds"`
 	QuietMs    int     `json:"quiet_ms"`
+	Offsets    bool    `json:"offsets"`
 }
 
 type driver struct {
@@ -129,7 +130,7 @@ func (d driver) obey(command order) ([]record, error) {
 	case "commit":
 		return nil, session.commit()
 	case "abort":
-		return nil, session.abort()
+		return nil, session.abort(command.Offsets)
 	case "close":
 		session.close()
 		delete(d.sessions, command.Producer)

@@ -91,12 +91,13 @@ export class Session {
 
   async send (topic, messages) { await this.transaction.send({ topic, messages }) }
 
+  async sendOffsets () {
+    const partitions = [...this.moved.values()].map(({ partition, offset }) => ({ partition, offset: String(offset + 1) }))
+    const topics = [{ topic: this.source.topic, partitions }]
+    await this.transaction.sendOffsets({ consumerGroupId: this.source.group, topics })
+  }
+
   async commit () {
-    if (this.moved.size > 0) {
-      const partitions = [...this.moved.values()].map(({ partition, offset }) => ({ partition, offset: String(offset + 1) }))
-      const topics = [{ topic: this.source.topic, partitions }]
-      await this.transaction.sendOffsets({ consumerGroupId: this.source.group, topics })
-    }
     await this.transaction.commit()
     this.source?.committed()
   }

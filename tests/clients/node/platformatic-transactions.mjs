@@ -70,13 +70,14 @@ export class Session {
     await this.transaction.send({ messages: messages.map(message => ({ topic, ...message })) })
   }
 
-  async commit () {
-    if (this.moved.size > 0) {
-      await this.transaction.addConsumer(this.source.consumer)
-      for (const message of this.moved.values()) {
-        await this.transaction.addOffset(message)
-      }
+  async sendOffsets () {
+    await this.transaction.addConsumer(this.source.consumer)
+    for (const message of this.moved.values()) {
+      await this.transaction.addOffset(message)
     }
+  }
+
+  async commit () {
     await this.transaction.commit()
   }
 

@@ -69,10 +69,16 @@ async function obey (command) {
       return told(taken)
     }
     case 'commit':
+      if (session.moved.size > 0) {
+        await session.sendOffsets()
+      }
       await session.commit()
       session.moved.clear()
       break
     case 'abort':
+      if (session.moved.size > 0 && command.offsets) {
+        await session.sendOffsets()
+      }
       await session.abort()
       session.moved.clear()
       await session.source?.rewind()

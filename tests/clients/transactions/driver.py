@@ -10,7 +10,8 @@ transactional producer and, if it has a group, the consumer whose offsets its tr
 | ``begin`` | | begin a transaction |
 | ``poll`` | ``max`` | records of the source, whose offsets the transaction is to commit |
 | ``send`` | ``topic``, ``records``: [partition, value] | produce; the answer has the offsets |
-| ``commit``, ``abort`` | | end it; an abort goes back to the group's offsets |
+| ``commit`` | | send the offsets of what was polled, and commit |
+| ``abort`` | ``offsets`` | send them or not, abort, and go back to the group's offsets |
 | ``close`` | | drop producer and consumer, whatever is open |
 | ``read`` | ``topic``, ``partitions``, ``isolation``, ``count``, ``seconds``, ``quiet_ms`` | read |
 
@@ -54,13 +55,12 @@ class DriverFailed(AssertionError):
 
 
 class Session:
-    """One transactional producer of a driver."""
+    """One transactional producer of a driver, once it is open."""
 
     def __init__(self, driver: Driver, name: str, **settings: object) -> None:
         self._driver = driver
         self._settings = settings
         self.name = name
-        self.open()
 
     def open(self) -> None:
         """Make it, again if need be: a new one with the same id fences the one before."""
@@ -85,9 +85,9 @@ class Session:
         """Commit, with the offsets of what was polled."""
         self._do("commit")
 
-    def abort(self) -> None:
-        """Abort, and go back to the group's offsets."""
-        self._do("abort")
+    def abort(self, *, with_offsets: bool = False) -> None:
+        """Abort, if wanted with the offsets that a commit has, and go back to the group's."""
+        self._do("abort", offsets=with_offsets)
 
     def close(self) -> None:
         """Drop it."""
@@ -118,7 +118,9 @@ class Driver:
         settings: dict[str, object] = {"id": transactional_id, "timeout_ms": timeout_ms}
         if group is not None:
             settings |= {"group": group, "source": source}
-        return Session(self, name or transactional_id, **settings)
+        session = Session(self, name or transactional_id, **settings)
+        session.open()
+        return session
 
     def read(
         self,

@@ -255,7 +255,7 @@ def transform(mover: Session, target: str, taken: Sequence[Record], *, commits: 
     if commits:
         mover.commit()
     else:
-        mover.abort()
+        mover.abort(with_offsets=True)
 
 
 def has_all(world: World, target: str, wanted: Sequence[str]) -> bool:

@@ -85,7 +85,12 @@ public final class TransactionDriver {
                 return send(session, command);
             }
             case "commit" -> commit(session);
-            case "abort" -> abort(session);
+            case "abort" -> {
+                if (command.path("offsets").asBoolean()) {
+                    sendOffsets(session);
+                }
+                abort(session);
+            }
             case "close" -> close(session);
             case "poll" -> {
                 return poll(session, command.get("max").asInt());
@@ -142,10 +147,14 @@ public final class TransactionDriver {
         return placed;
     }
 
-    private static void commit(Session session) {
+    private static void sendOffsets(Session session) {
         if (!session.moved.isEmpty()) {
             session.producer.sendOffsetsToTransaction(session.moved, session.consumer.groupMetadata());
         }
+    }
+
+    private static void commit(Session session) {
+        sendOffsets(session);
         session.producer.commitTransaction();
         session.moved.clear();
     }

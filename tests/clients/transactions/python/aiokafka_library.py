@@ -70,14 +70,12 @@ class _Session(Session):
     def poll(self, count: int) -> list[Message]:
         return self._thread.wait(_messages(self._consumer, count, 1.0))
 
-    def commit(self, moved: dict[int, int]) -> None:
-        self._thread.wait(self._commit(dict(moved)))
+    def send_offsets(self, moved: dict[int, int]) -> None:
+        offsets = {TopicPartition(self._source, at): offset for at, offset in moved.items()}
+        self._thread.wait(self._producer.send_offsets_to_transaction(offsets, self._group))
 
-    async def _commit(self, moved: dict[int, int]) -> None:
-        if moved:
-            offsets = {TopicPartition(self._source, at): offset for at, offset in moved.items()}
-            await self._producer.send_offsets_to_transaction(offsets, self._group)
-        await self._producer.commit_transaction()
+    def commit(self) -> None:
+        self._thread.wait(self._producer.commit_transaction())
 
     def abort(self) -> None:
         self._thread.wait(self._abort())

@@ -78,11 +78,13 @@ class _Session(Session):
         assert self._consumer is not None
         return _messages(self._consumer, count, 1.0)
 
-    def commit(self, moved: dict[int, int]) -> None:
-        if moved and self._consumer is not None:
-            places = [TopicPartition(self._source, *place) for place in moved.items()]
-            member = self._consumer.consumer_group_metadata()
-            self._producer.send_offsets_to_transaction(places, member, OPERATION_S)
+    def send_offsets(self, moved: dict[int, int]) -> None:
+        assert self._consumer is not None
+        places = [TopicPartition(self._source, *place) for place in moved.items()]
+        member = self._consumer.consumer_group_metadata()
+        self._producer.send_offsets_to_transaction(places, member, OPERATION_S)
+
+    def commit(self) -> None:
         self._producer.commit_transaction(OPERATION_S)
 
     def abort(self) -> None:

@@ -55,14 +55,15 @@ class _Session(Session):
     def poll(self, count: int) -> list[Message]:
         return _messages(self._consumer, count, 2.0)
 
-    def commit(self, moved: dict[int, int]) -> None:
-        if moved:
-            offsets = {
-                TopicPartition(self._source, at): OffsetAndMetadata(offset, "", -1)
-                for at, offset in moved.items()
-            }
-            member = self._consumer.group_metadata()
-            self._producer.send_offsets_to_transaction(offsets, member)
+    def send_offsets(self, moved: dict[int, int]) -> None:
+        offsets = {
+            TopicPartition(self._source, at): OffsetAndMetadata(offset, "", -1)
+            for at, offset in moved.items()
+        }
+        member = self._consumer.group_metadata()
+        self._producer.send_offsets_to_transaction(offsets, member)
+
+    def commit(self) -> None:
         self._producer.commit_transaction()
 
     def abort(self) -> None:

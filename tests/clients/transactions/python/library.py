@@ -42,8 +42,11 @@ class Session(ABC):
         """At most so many records of the source; what comes within a second."""
 
     @abstractmethod
-    def commit(self, moved: dict[int, int]) -> None:
-        """Commit; `moved` are the offsets of the source that come next, by partition."""
+    def send_offsets(self, moved: dict[int, int]) -> None:
+        """Make offsets of the source, those that come next, by partition, a part of it."""
+
+    @abstractmethod
+    def commit(self) -> None: ...
 
     @abstractmethod
     def abort(self) -> None:
@@ -105,9 +108,13 @@ class _Commands:
         if verb == "begin":
             session.begin()
         elif verb == "commit":
-            session.commit(moved)
+            if moved:
+                session.send_offsets(moved)
+            session.commit()
             moved.clear()
         elif verb == "abort":
+            if moved and command["offsets"]:
+                session.send_offsets(moved)
             moved.clear()
             session.abort()
         else:

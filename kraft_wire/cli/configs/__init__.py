@@ -1,0 +1,1 @@
+"""`kraft-wire configs`: describe, change and explain settings of topics, brokers and groups."""

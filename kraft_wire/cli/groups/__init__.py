@@ -1,0 +1,1 @@
+"""`kraft-wire groups`: list, describe, reset and delete consumer groups."""

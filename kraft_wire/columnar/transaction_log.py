@@ -1,0 +1,88 @@
+"""The records of `__transaction_state`, decoded: what coordinators wrote of transactional ids.
+
+Both versions of a value (KIP-98, KIP-890). Records that cannot be read are left out, as a
+coordinator of Kafka that loads them leaves out what it does not know.
+"""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from kraft_wire.columnar.batch_columns import batch_columns
+from kraft_wire.columnar.log_windows import read_windows
+from kraft_wire.columnar.records import read_records
+from kraft_wire.columnar.segments import PartitionFiles
+from kraft_wire.storage.files import FileSystem, MissingFile
+from kraft_wire.wire.generated.transaction_log_key import TransactionLogKey
+from kraft_wire.wire.generated.transaction_log_value import TransactionLogValue
+from kraft_wire.wire.message import MalformedMessage
+
+__all__ = ["TRANSACTION_STATE_TOPIC", "TransactionRecord", "transaction_records"]
+
+TRANSACTION_STATE_TOPIC: Final = "__transaction_state"
+_STATES: Final = (
+    "Empty",
+    "Ongoing",
+    "PrepareCommit",
+    "PrepareAbort",
+    "CompleteCommit",
+    "CompleteAbort",
+    "Dead",
+    "PrepareEpochFence",
+)
+"""Names by the number in the log."""
+_VERSION_BYTES: Final = 2
+
+
+class TransactionRecord(NamedTuple):
+    """One record of a partition of `__transaction_state`."""
+
+    offset: int
+    timestamp: int
+    transactional_id: str
+    value: TransactionLogValue | None
+    """None for a tombstone."""
+
+    @property
+    def state(self) -> str | None:
+        """The name of the state; None for a tombstone."""
+        if self.value is None:
+            return None
+        number = self.value.transaction_status
+        is_known = 0 <= number < len(_STATES)
+        return _STATES[number] if is_known else f"state {number}"
+
+
+def transaction_records(fs: FileSystem, files: PartitionFiles) -> Iterator[TransactionRecord]:
+    """Yield the records of one replica of a partition, in the order of the log."""
+    for segment in files.segments:
+        try:
+            file = fs.open_for_reading(f"{files.directory}/{segment.file}")
+        except MissingFile:
+            continue
+        for window in read_windows(file, file.size_bytes()):
+            for records in read_records(window, batch_columns(window), content=("key", "value")):
+                keys, values = (records.content[name].to_pylist() for name in ("key", "value"))
+                stamps = records.timestamp.tolist()
+                for each in zip(records.offset.tolist(), stamps, keys, values, strict=True):
+                    record = _record(*each)
+                    if record is not None:
+                        yield record
+        file.close()
+
+
+def _record(
+    offset: int, timestamp: int, key: bytes | None, value: bytes | None
+) -> TransactionRecord | None:
+    if key is None or int.from_bytes(key[:_VERSION_BYTES], "big") != 0:
+        return None
+    try:
+        name = TransactionLogKey.decode(key, 0, _VERSION_BYTES)[0].transactional_id
+        if value is None:
+            return TransactionRecord(offset, timestamp, name, None)
+        version = int.from_bytes(value[:_VERSION_BYTES], "big")
+        if not TransactionLogValue.MIN_VERSION <= version <= TransactionLogValue.MAX_VERSION:
+            return None
+        decoded, _ = TransactionLogValue.decode(value, version, _VERSION_BYTES)
+    except MalformedMessage:
+        return None
+    return TransactionRecord(offset, timestamp, name, decoded)

@@ -1,0 +1,244 @@
+"""Transaction indexes, producer snapshots, markers and hanging transactions of log directories."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kraft_wire.audit.collector import plan_audit, run_audit
+from kraft_wire.audit.finding import CHECKS, Finding
+from kraft_wire.broker.transactions.records import transaction_record, transaction_tombstone
+from kraft_wire.broker.transactions.states import TransactionState
+from kraft_wire.broker.transactions.transactional_id import TransactionMetadata
+from kraft_wire.model import TopicPartition, Uuid
+from kraft_wire.storage.directory.log_directory import LogDirectory
+from kraft_wire.storage.log import Log
+from kraft_wire.storage.log_config import LogConfig
+from kraft_wire.storage.os_files import OsFileSystem
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
+from kraft_wire.wire.records.record_batch import parse_batches
+from tests.storage.making import batch_bytes, marker_bytes
+
+TOPIC_ID = Uuid(bytes(range(1, 17)))
+NOW_MS = 360_000_000
+
+
+class Directory:
+    """An entry of `log.dirs` with a partition of data, and one of `__transaction_state`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._logs = LogDirectory.open(OsFileSystem(), str(path))
+        self.data = self._create("t")
+        self.states = self._create("__transaction_state")
+
+    def _create(self, topic: str) -> Log:
+        config = LogConfig(segment_bytes=1_000_000)
+        return self._logs.create_log(TopicPartition(topic, 0), TOPIC_ID, config, 1)
+
+    def write(self, producer_id: int, *, is_transactional: bool = True) -> None:
+        end = self.data.log_end_offset
+        sequence = (
+            0
+            if (known := self.data.producer_states.get(producer_id)) is None
+            else (known.last_sequence + 1)
+        )
+        self._append(
+            self.data,
+            batch_bytes(
+                end, producer_id=producer_id, sequence=sequence, transactional=is_transactional
+            ),
+        )
+
+    def end(self, producer_id: int, *, abort: bool) -> None:
+        end = self.data.log_end_offset
+        self._append(self.data, marker_bytes(end, producer_id=producer_id, abort=abort))
+
+    def coordinate(
+        self, name: str, producer_id: int, state: TransactionState, start_ms: int = 0
+    ) -> None:
+        """Write a record of a transactional id."""
+        partitions = {TopicPartition("t", 0): None} if state is TransactionState.ONGOING else {}
+        metadata = TransactionMetadata(
+            producer_id=producer_id,
+            producer_epoch=0,
+            timeout_ms=60_000,
+            state=state,
+            partitions=partitions,
+            start_ms=start_ms,
+        )
+        self._record(*transaction_record(name, metadata, 2))
+
+    def forget(self, name: str) -> None:
+        self._record(*transaction_tombstone(name))
+
+    def _record(self, key: bytes, value: bytes | None) -> None:
+        record = Record(key, value, timestamp=NOW_MS)
+        end = self.states.log_end_offset
+        batch = build_batch([record], base_offset=end, partition_leader_epoch=0)
+        self._append(self.states, bytes(batch))
+
+    def _append(self, log: Log, data: bytes) -> None:
+        log.append(data, parse_batches(data), 0, NOW_MS)
+
+    def audit(self) -> list[Finding]:
+        """Stop the node, and audit what it left."""
+        self.data.update_high_watermark(self.data.log_end_offset)
+        self._logs.close(broker_epoch=1)
+        return audited(self.path)
+
+    def file(self, name: str) -> Path:
+        return self.path / "t-0" / name
+
+
+def audited(path: Path) -> list[Finding]:
+    plan = plan_audit([str(path)])
+    found = run_audit(plan, [each for each in CHECKS if each != "hanging"], processes=1)
+    hanging = plan.hanging_findings(found.outcome, CHECKS, NOW_MS)
+    return [*found.findings, *hanging]
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Directory:
+    return Directory(tmp_path)
+
+
+def with_three_segments(directory: Directory) -> None:
+    """Aborts in each segment, one while another transaction is open; one is open at the end."""
+    directory.write(1)
+    directory.write(2)
+    directory.end(1, abort=True)
+    directory.write(5, is_transactional=False)
+    directory.data.roll(1)
+    directory.end(2, abort=True)
+    directory.write(1)
+    directory.data.roll(1)
+    directory.end(1, abort=False)
+    directory.write(2)
+    directory.end(2, abort=True)
+    directory.write(3)
+    directory.coordinate("open", 3, TransactionState.ONGOING, NOW_MS)
+
+
+def test_a_directory_without_a_fault_has_no_finding(directory: Directory) -> None:
+    with_three_segments(directory)
+    assert directory.audit() == []
+    assert len(list(directory.path.glob("t-0/*.txnindex"))) == 3
+    assert len(list(directory.path.glob("t-0/*.snapshot"))) == 3
+
+
+Spoil = Callable[[Directory], None]
+
+
+def put(name: str, *entries: tuple[int, ...]) -> Spoil:
+    def spoil(directory: Directory) -> None:
+        directory.file(name).write_bytes(b"".join(struct.pack(">hqqqq", 0, *e) for e in entries))
+
+    return spoil
+
+
+def remove(name: str) -> Spoil:
+    return lambda directory: directory.file(name).unlink()
+
+
+def exchange(first: str, second: str) -> Spoil:
+    def spoil(directory: Directory) -> None:
+        content = directory.file(second).read_bytes()
+        directory.file(first).write_bytes(content)
+
+    return spoil
+
+
+def flip(name: str) -> Spoil:
+    def spoil(directory: Directory) -> None:
+        content = bytearray(directory.file(name).read_bytes())
+        content[-1] ^= 1
+        directory.file(name).write_bytes(content)
+
+    return spoil
+
+
+FIRST, SECOND, THIRD = (f"{base:020d}" for base in (0, 4, 6))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "check", "file", "detail"),
+    [
+        (remove(f"{FIRST}.txnindex"), "index", f"{FIRST}.txnindex", "(1, 0, 2, 1) is missing"),
+        (put(f"{SECOND}.txnindex", (2, 0, 4, 5)), "index", f"{SECOND}.txnindex", "names no"),
+        (put(f"{SECOND}.txnindex", (2, 1, 4, 9)), "index", f"{SECOND}.txnindex", "names no"),
+        (put(f"{THIRD}.txnindex", (2, 7, 8, 9), (1, 5, 9, 9)), "index", f"{THIRD}.txnindex", "no"),
+        (flip(f"{SECOND}.snapshot"), "producer", f"{SECOND}.snapshot", "CRC"),
+        (
+            exchange(f"{THIRD}.snapshot", f"{SECOND}.snapshot"),
+            *(
+                "producer",
+                f"{THIRD}.snapshot",
+                "producer 1: (0, 0, 0, -1), where the log has (0, 1, 5, 5)",
+            ),
+        ),
+    ],
+)
+def test_a_fault_is_told_once_with_its_file(
+    directory: Directory, spoil: Spoil, check: str, file: str, detail: str
+) -> None:
+    with_three_segments(directory)
+    directory.audit()
+    spoil(directory)
+    (finding,) = audited(directory.path)
+    assert (finding.check, finding.severity, finding.file) == (check, "error", file)
+    assert detail in finding.detail
+
+
+def test_the_index_of_the_last_segment_may_lag(directory: Directory) -> None:
+    """A killed node has written it no further than its last save; recovery makes it anew."""
+    with_three_segments(directory)
+    directory.audit()
+    remove(f"{THIRD}.txnindex")(directory)
+    assert audited(directory.path) == []
+
+
+def test_a_marker_that_ends_nothing_is_a_note(directory: Directory) -> None:
+    directory.write(1)
+    directory.end(1, abort=False)
+    directory.end(1, abort=False)
+    directory.end(9, abort=True)
+    (finding,) = directory.audit()
+    assert (finding.check, finding.severity, finding.offset) == ("marker", "info", 2)
+    assert finding.detail == "the marker of producer 1 ends no transaction, and 1 later ones"
+
+
+def test_a_transaction_that_no_coordinator_knows_hangs(directory: Directory) -> None:
+    for producer_id in (1, 2, 3, 4):
+        directory.write(producer_id)
+    directory.coordinate("known", 1, TransactionState.ONGOING)
+    directory.coordinate("ended", 2, TransactionState.ONGOING)
+    directory.coordinate("ended", 2, TransactionState.COMPLETE_ABORT)
+    directory.coordinate("gone", 3, TransactionState.ONGOING)
+    directory.forget("gone")
+    found = directory.audit()
+    assert [(each.severity, each.offset) for each in found] == [
+        ("info", 0),
+        ("warn", 1),
+        ("warn", 2),
+        ("warn", 3),
+    ]
+    assert {each.check for each in found} == {"hanging"}
+    assert found[0].detail == (
+        "open transaction of known (Ongoing), producer 1 epoch 0, is older than its timeout"
+    )
+    assert "of which ended has not this partition" in found[1].detail
+    assert "which no transactional id has" in found[3].detail
+
+
+def test_without_the_coordinators_records_nothing_is_said_to_hang(directory: Directory) -> None:
+    directory.write(1)
+    directory.audit()
+    for file in directory.path.glob("__transaction_state-0/*"):
+        file.unlink()
+    (directory.path / "__transaction_state-0").rmdir()
+    assert audited(directory.path) == []
