@@ -6,7 +6,7 @@ The form of a refusal is fixed, so that it can be searched and counted:
     correlation=7 field=topics byte=23 reason=array_count_exceeds_remaining action=close
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from kraft_wire.broker.log_line_limiter import LogLineLimiter
 from kraft_wire.node.outputs import Peer, Rejection
@@ -27,14 +27,15 @@ class EventLog:
     def __init__(self, write: Callable[[str], None]) -> None:
         """`write` takes a whole line with its end, and fails for nobody."""
         self._write = write
+        self.form: Callable[[str, Mapping[str, object]], str] = _text
+        """Makes the line of an event, without its end; key=value by default."""
         self._limit = LogLineLimiter(self._suppressed)
         self.rejections: dict[str, int] = {}
         """Refused or broken connections by reason."""
 
     def event(self, name: str, **fields: object) -> None:
         """Write one line."""
-        words = [name, *(f"{key}={_shown(value)}" for key, value in fields.items())]
-        self._write(" ".join(words) + "\n")
+        self._write(self.form(name, fields) + "\n")
 
     def rejected(self, peer: Peer, rejection: Rejection, now_ms: int) -> None:
         """Count a refusal, and write its line unless its like from there filled this second."""
@@ -59,6 +60,10 @@ class EventLog:
 
     def _suppressed(self, host: str, reason: str, count: int) -> None:
         self.event("rejected_suppressed", client=host, reason=reason, count=count)
+
+
+def _text(name: str, fields: Mapping[str, object]) -> str:
+    return " ".join([name, *(f"{key}={_shown(value)}" for key, value in fields.items())])
 
 
 def _shown(value: object) -> str:

@@ -122,7 +122,7 @@ def test_killed_broker_leaves_partitions_to_others_until_it_is_back(
 def test_wiped_broker_copies_its_replicas_anew(cluster: ClusterCommand) -> None:
     done = cluster.run("wipe", "3")
     assert done.returncode == 0, done
-    assert "to let it copy its replicas anew:  kraft-wire cluster start 3" in done.stdout
+    assert "to copy its replicas again:  kraft-wire cluster start 3" in done.stdout
     assert not list(cluster.directory.glob("node-3/t-*"))
     cluster.until(lambda: figures(cluster) == (3, 3, 0))
     cluster.did("start", "3")

@@ -52,6 +52,8 @@ Options:
   --override KEY=VALUE  Set a key of server.properties; may be repeated.
   --data DIR            Short for log.dirs.
   --listen HOST:PORT    Listen on this address; port 0: any free port.
+  --log-format text|json
+                        Format of the log on standard error (default: text).
   --ready-file PATH     Write JSON with pid, node_id, cluster_id, listeners and
                         log_dirs when ready; remove it when stopped.
 
@@ -66,7 +68,8 @@ Options for tests (docs/TESTING.md, docs/FAULTS.md):
 
 _COULD_NOT_RUN = 2
 _FOR_TESTS = {"--faults": "faults_file", "--control": "control", "--trace": "trace_file"}
-_VALUED = ("--override", "--data", "--listen", "--ready-file", *_FOR_TESTS)
+_LOG_FORMATS = ("text", "json")
+_VALUED = ("--override", "--data", "--listen", "--log-format", "--ready-file", *_FOR_TESTS)
 OPTIONS = (*_VALUED, "--ephemeral", "--help")
 
 
@@ -81,6 +84,7 @@ class _Arguments:
     file: str | None = None
     overrides: list[tuple[str, Setting]] = field(default_factory=list)
     ready_file: str | None = None
+    log_format: str = _LOG_FORMATS[0]
     is_ephemeral: bool = False
     faults_file: str | None = None
     control: str | None = None
@@ -92,6 +96,13 @@ class _Arguments:
     def is_observed(self) -> bool:
         """Whether the server is one for tests."""
         return self.is_ephemeral or any((self.faults_file, self.control, self.trace_file))
+
+
+@slotted
+class _State:
+    """What `/ready` reports."""
+
+    is_ready: bool = False
 
 
 def run_server(arguments: Sequence[str]) -> int:
@@ -114,6 +125,10 @@ def run_server(arguments: Sequence[str]) -> int:
 def _serve(parsed: _Arguments, config: NodeConfig) -> None:
     """Bind, open the node, listen, say so, and serve until a signal."""
     process = ServerProcess()
+    if parsed.log_format == "json":
+        from kraft_wire.cli.server.json_log import json_line
+
+        process.log.form = json_line
     with bound_sockets(config.all_listeners) as sockets:
         config = config.with_ports({each.name: sock.getsockname()[1] for each, sock in sockets})
         observed = _observed(parsed) if parsed.is_observed else None
@@ -123,11 +138,13 @@ def _serve(parsed: _Arguments, config: NodeConfig) -> None:
         serving = Serving(node, sockets, process, Host if observed is None else observed.host)
         if observed is not None and parsed.control is not None:
             _serve_control(parsed, serving, observed)
+        state = _State()
         if config.metrics_port is not None:
-            _serve_metrics(serving, config.all_listeners[0].host, config.metrics_port)
+            _serve_metrics(serving, config.all_listeners[0].host, config.metrics_port, state)
 
         def ready() -> None:
             process.settled()
+            state.is_ready = True
             try:
                 _announce(parsed, node, config)
             except StartError as error:
@@ -181,6 +198,10 @@ def _parse(arguments: Sequence[str]) -> _Arguments:
 def _take_option(parsed: _Arguments, name: str, value: str) -> None:
     if name == "--ready-file":
         parsed.ready_file = value
+    elif name == "--log-format":
+        if value not in _LOG_FORMATS:
+            raise _UsageError(f"--log-format: {unknown_name('format', value, _LOG_FORMATS)}")
+        parsed.log_format = value
     elif name in _FOR_TESTS:
         setattr(parsed, _FOR_TESTS[name], value)
     elif name == "--data":
@@ -242,11 +263,16 @@ def _warn_of_no_protection(config: NodeConfig, log: EventLog) -> None:
         )
 
 
-def _serve_metrics(serving: Serving, address: str, port: int) -> None:
+def _serve_metrics(serving: Serving, address: str, port: int, state: _State) -> None:
     from kraft_wire.cli.server.metrics_endpoint import serve_metrics
 
     try:
-        server = serving.loop.run_until_complete(serve_metrics(serving.host, address, port))
+
+        def is_ready() -> bool:
+            return state.is_ready and not serving.host.is_stopping
+
+        coroutine = serve_metrics(serving.host, address, port, is_ready)
+        server = serving.loop.run_until_complete(coroutine)
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else error
         raise StartError(f"cannot serve metrics on {address}:{port}: {reason}") from error

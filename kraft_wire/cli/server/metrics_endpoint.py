@@ -1,4 +1,7 @@
-"""`/metrics` in the Prometheus text form, on a port of its own; imported only where one is set.
+"""`/metrics` in the Prometheus text form, `/health` and `/ready`, on a port of their own.
+
+Imported only where `metrics.port` is set. `/health` returns 200 while the process works, `/ready`
+returns 200 while the node serves clients and 503 before and after. Other paths return the metrics.
 
 How much of its time the node's thread is idle (KIP-595) is measured here, beside the loop: below it
 nobody knows a clock.
@@ -7,9 +10,9 @@ nobody knows a clock.
 import asyncio
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -76,16 +79,24 @@ def _metric(family: Family) -> Metric:
     return metric
 
 
-async def serve_metrics(host: Host, address: str, port: int) -> asyncio.Server:
-    """Answer every HTTP request with the metrics, one per connection."""
+async def serve_metrics(
+    host: Host, address: str, port: int, is_ready: Callable[[], bool]
+) -> asyncio.Server:
+    """Answer HTTP requests, one per connection."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_HostCollector(host))
+    ProcessCollector(registry=registry)
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), _REQUEST_SECONDS_MAX)
-            body = generate_latest(registry)
-            head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\nConnection: close\r\n"
+            request = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), _REQUEST_SECONDS_MAX)
+            path = request.split(b" ", 2)[1:2]
+            status, body = "200 OK", b"ok\n"
+            if path == [b"/ready"] and not is_ready():
+                status, body = "503 Service Unavailable", b"not ready\n"
+            elif path not in ([b"/ready"], [b"/health"]):
+                body = generate_latest(registry)
+            head = f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n"
             kind = "Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n\r\n"
             writer.write((head + kind).encode() + body)
             await writer.drain()
