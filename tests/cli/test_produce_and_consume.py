@@ -11,8 +11,6 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from kraft_wire.cli.consume.formats import template_formatter
 from kraft_wire.cli.consume.start import read_start
 from kraft_wire.cli.output import WrongInput
-from kraft_wire.client.partitioner import murmur2, partition_of_key
-from kraft_wire.client.range_assignment import assigned_by_range
 from kraft_wire.wire.records.record import Record
 from tests.apache.tools import run_tool
 from tests.cli.conftest import Commands
@@ -279,33 +277,6 @@ def test_lines_before_a_wrong_one_are_written_and_it_is_named(commands: Commands
     assert commands.did("consume", topic).split() == ["1", "2"]
     done = commands.run("produce", topic, "-p", "1", "-v", "x")
     assert (done.returncode, b"has no partition 1" in done.stderr) == (1, True)
-
-
-@pytest.mark.parametrize(
-    ("key", "number"),
-    [
-        (b"21", -973932308),
-        (b"foobar", -790332482),
-        (b"a-little-bit-long-string", -985981536),
-        (b"a-little-bit-longer-string", -1486304829),
-        (b"lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8", -58897971),
-        (b"abc", 479470107),
-    ],
-)
-def test_murmur2_is_javas(key: bytes, number: int) -> None:
-    """The values of UtilsTest.testMurmur2 in Apache Kafka."""
-    assert murmur2(key) == number % (1 << 32)
-    assert partition_of_key(key, 7) == (number & 0x7FFFFFFF) % 7
-
-
-def test_range_gives_the_first_members_one_more() -> None:
-    """The example in the documentation of Kafka's RangeAssignor."""
-    assigned = assigned_by_range({"C1": ["t0", "t1"], "C0": ["t0", "t1"]}, {"t0": 3, "t1": 3})
-    assert {member: list(map(str, keys)) for member, keys in assigned.items()} == {
-        "C0": ["t0-0", "t0-1", "t1-0", "t1-1"],
-        "C1": ["t0-2", "t1-2"],
-    }
-    assert assigned_by_range({"a": ["t"], "b": ["u"]}, {"t": 1, "u": 1, "v": 9})["b"] == [("u", 0)]
 
 
 def test_template_fields_and_escapes() -> None:

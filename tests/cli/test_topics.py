@@ -183,7 +183,7 @@ def test_topics_are_deleted_in_the_last_version_of_names_and_the_first_of_ids(
         (["list", "-b", "host:none"], "host:none is not an address of the form host:port"),
         (["create", "a", "-c", "b"], '"b" is not of the form key=value'),
         (["create", "a", "--replicas", "1,x"], "'1,x' is not of the form 4,5,6"),
-        (["create", "a", "-p", "1", "--replicas", "1"], "--replicas says how many"),
+        (["create", "a", "-p", "1", "--replicas", "1"], "--replicas excludes --partitions"),
         (["reassign", "a"], "nothing to do: give --to or --cancel"),
         (["reassign", "a", "--to", "1,2"], "'1,2' is not of the form 0=4,5,6"),
         (["reassign", "a", "--to", "0=2147483648"], "'2147483648' is not of the form 4,5,6"),
