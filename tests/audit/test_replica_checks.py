@@ -91,9 +91,12 @@ def test_gap_below_the_log_start_is_a_warning_and_in_a_compacted_topic_none() ->
 
 def test_epoch_that_goes_back_or_differs_from_the_checkpoint_is_one_finding() -> None:
     assert names(findings(first=[batch(0, 3), *FIRST[1:]])) == [("epoch", "error", 0)]
-    assert names(findings(first=[FIRST[0], batch(2, 3), FIRST[2]])) == [("epoch", "error", 2)]
-    found = findings(leader_epochs=[(0, 0), (1, 10)])
-    assert names(found) == [("epoch", "error", 8)]
+    (found,) = findings(first=[FIRST[0], batch(2, 3), FIRST[2]])
+    assert names([found]) == [("epoch", "error", 2)]
+    assert found.detail == "leader epoch 3 after 0"
+    (found,) = findings(leader_epochs=[(0, 0), (1, 10)])
+    assert names([found]) == [("epoch", "error", 8)]
+    assert found.detail == "leader epoch 1, the checkpoint says 0"
     inside = findings(leader_epochs=[(0, 0), (1, 9)])
     assert names(inside) == [("epoch", "error", 8)]
     assert findings(leader_epochs=[(0, 3), (1, 8)], log_start_offset=3) == []

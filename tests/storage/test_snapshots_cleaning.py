@@ -3,6 +3,7 @@
 import pytest
 
 from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch
+from kraft_wire.settings.broker import BROKER_KEYS
 from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.storage.directory.log_directory import METADATA_PARTITION, LogDirectory
 from kraft_wire.storage.log import Log
@@ -20,6 +21,12 @@ NO_LIMIT = SnapshotRetention(bytes_max=-1, age_max_ms=-1)
 
 def at(offset: int, epoch: int = 1) -> OffsetAndEpoch:
     return OffsetAndEpoch(Offset(offset), LeaderEpoch(epoch))
+
+
+def test_limits_are_those_of_the_keys() -> None:
+    limits = SnapshotRetention()
+    assert limits.bytes_max == BROKER_KEYS["metadata.max.retention.bytes"].default
+    assert limits.age_max_ms == BROKER_KEYS["metadata.max.retention.ms"].default
 
 
 def log_of(fs: SimFileSystem, batches: int, *, count: int = 1, epoch: int = 1) -> Log:
