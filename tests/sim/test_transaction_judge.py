@@ -538,7 +538,9 @@ PLANTS: list[tuple[str, Callable[[Stage], None]]] = [
 ]
 
 
-@pytest.mark.parametrize(("invariant", "plant"), PLANTS, ids=lambda each: str(each)[:60])
+@pytest.mark.parametrize(
+    ("invariant", "plant"), PLANTS, ids=[plant.__name__ for _, plant in PLANTS]
+)
 def test_planted_violation_is_found(invariant: str, plant: Callable[[Stage], None]) -> None:
     with pytest.raises(Violation) as found:
         plant(Stage())
