@@ -60,7 +60,7 @@ def test_paths_and_links_of_a_page_exist(path: Path) -> None:
     assert [link for link in links if not (path.parent / link).exists()] == []
 
 
-def test_there_are_the_four_that_the_simulator_s_page_names_and_the_three_of_clusters() -> None:
+def test_pages_are_the_four_of_the_simulator_and_those_of_clusters() -> None:
     assert _named("SIMULATION.md") == [
         "election",
         "divergence",

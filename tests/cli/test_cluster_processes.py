@@ -353,7 +353,7 @@ def test_a_process_runs_only_while_its_command_names_the_nodes_file(up: Callable
     assert not cluster.files.runs(node)
     cluster.scripts[1] = f"sleep 1000 # {cluster.files.properties(1)}"
     cluster.start(1)
-    assert cluster.files.runs(node)
+    until(lambda: cluster.files.runs(node))  # until it has become the script, it is this program
     assert json.loads(cluster.files.state_file.read_text())["cluster_id"] == "cluster"
     node.pid = os.getpid()
     assert not cluster.files.runs(node), "another program has the number now"
