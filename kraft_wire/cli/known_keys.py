@@ -6,8 +6,13 @@ from kraft_wire.settings.broker import BROKER_KEYS, DYNAMIC_BROKER_KEYS, is_list
 __all__ = ["unknown_key"]
 
 
+_AUTHORIZER_KEYS = ("allow.everyone.if.no.acl.found", "super.users")
+"""Keys of StandardAuthorizer, which no broker of Kafka lists among its own."""
+
+
 def unknown_key(key: str) -> str | None:
     """Return why a key of a broker is refused; None for one that a node knows."""
-    if key in BROKER_KEYS or key in DYNAMIC_BROKER_KEYS or is_listener_key(key):
+    known = (*BROKER_KEYS, *_AUTHORIZER_KEYS)
+    if key in known or key in DYNAMIC_BROKER_KEYS or is_listener_key(key):
         return None
-    return unknown_name("key", key, BROKER_KEYS)
+    return unknown_name("key", key, known)

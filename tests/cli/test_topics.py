@@ -148,7 +148,7 @@ def test_topic_has_the_replicas_that_were_named(run: Topics) -> None:
 
 
 def test_refusal_of_the_broker_is_one_line_and_exit_code_1(run: Topics) -> None:
-    assert run("create", "once").stdout.startswith("once: 1 partition")
+    assert run("create", "once", "--partitions", "1").stdout.startswith("once: 1 partition,")
     again = run("create", "once")
     assert again.exit_code == 1
     assert again.stderr == (

@@ -199,6 +199,23 @@ async def test_corrupt_records_are_noticed_by_aiokafka(cluster: Cluster) -> None
     assert rule.fired == 1
 
 
+async def test_fetches_without_records_do_not_use_up_the_rule(cluster: Cluster) -> None:
+    """The first fetch of a reader is often about a partition that is empty."""
+    rule = cluster.faults.corrupt_records(topic=TOPIC, when=once())
+    async with AIOKafkaConsumer(
+        bootstrap_servers=cluster.bootstrap_servers,
+        auto_offset_reset="earliest",
+        fetch_max_wait_ms=20,
+    ) as consumer:
+        consumer.assign([TopicPartition(TOPIC, 0)])
+        while len(cluster.requests(api="Fetch")) < 2:
+            assert not await consumer.getmany(timeout_ms=50)
+        await produce_async(cluster.bootstrap_servers, TOPIC, b"a")
+        with pytest.raises(CorruptRecordException):
+            await consumer.getone()
+    assert rule.fired == 1
+
+
 async def test_corrupt_records_that_are_produced_are_refused_by_the_node(cluster: Cluster) -> None:
     rule = cluster.faults.corrupt_records(api="Produce", topic=TOPIC, when=once())
     async with AIOKafkaProducer(

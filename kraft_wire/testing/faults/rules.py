@@ -190,6 +190,8 @@ class FaultRules:
         for rule in treatment.session_rules:
             if response.message is not None:
                 taken = self._taken(rule, response.message, treatment.header.api_version)
+                if rule.fault.effect is Effect.CORRUPT_RECORDS:
+                    taken = [place for place in taken if getattr(place.element, "records", None)]
                 if taken and rule.is_due():
                     self._change_parts(rule, treatment, response, taken)
         for rule in treatment.response_rules:
