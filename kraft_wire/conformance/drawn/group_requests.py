@@ -42,7 +42,8 @@ _OF_MEMBERS = 3
 
 
 def _group_id(scene: Scene) -> str:
-    return "" if scene.chance(5) else scene.group_id
+    """Draw the group, seldom one that does not exist; the group of no name is everybody's."""
+    return f"{scene.group_id}-none" if scene.chance(5) else scene.group_id
 
 
 def _member(scene: Scene) -> tuple[int, str]:
@@ -69,7 +70,7 @@ def offset_commit(scene: Scene, version: int) -> OffsetCommitRequest:
     else:
         wanted.name = topic.name
     return OffsetCommitRequest(
-        group_id=scene.group_id,  # the group of no name would be shared with other sequences
+        group_id=scene.group_id,
         generation_id_or_member_epoch=generation,
         member_id=member_id,
         topics=[wanted],
