@@ -22,6 +22,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from kraft_wire.cli.cluster.options import HERE
 from tests.tidiness import CHECKOUT
 
 __all__ = ["PAGES", "PICTURE", "played"]
@@ -42,7 +43,7 @@ def scratch() -> Iterator[Path]:
     with TemporaryDirectory(prefix="kraft-wire-walkthrough-", ignore_cleanup_errors=True) as name:
         place = Path(name).resolve()
         for entry in CHECKOUT.iterdir():
-            if entry.name != ".git":
+            if entry.name not in (".git", HERE.name):  # a page's cluster is its own
                 (place / entry.name).symlink_to(entry)
         try:
             yield place

@@ -67,11 +67,16 @@ def test_help_has_one_form_for_every_command(verb: list[str]) -> None:
         (["quorum", "--nope"], 'kraft-wire quorum: unknown option "--nope" (see --help)'),
     ],
 )
-def test_wrong_arguments_are_one_line(arguments: list[str], line: str) -> None:
-    done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=60)
+def test_wrong_arguments_are_one_line_and_leave_nothing(
+    arguments: list[str], line: str, tmp_path: Path
+) -> None:
+    done = subprocess.run(
+        [PROGRAM, *arguments], capture_output=True, text=True, timeout=60, cwd=tmp_path
+    )
     assert (done.returncode, done.stdout) == (2, "")
     (said,) = done.stderr.splitlines()
     assert said.startswith(line)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_module_is_the_command() -> None:

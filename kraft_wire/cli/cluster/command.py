@@ -32,7 +32,7 @@ from kraft_wire.cli.cluster.nodes import (
     start_again,
     until_gone,
 )
-from kraft_wire.cli.cluster.plan import UpOptions, found_or_made
+from kraft_wire.cli.cluster.plan import UpOptions, check_new, found_or_made
 from kraft_wire.cli.cluster.setup import reformat
 from kraft_wire.cli.cluster.up import run_up
 from kraft_wire.cli.cluster.view import cluster_json, cluster_table
@@ -81,6 +81,7 @@ def up_command(
     )
     with _told():
         files = ClusterFiles(directory)
+        check_new(files, wanted)
         files.directory.mkdir(parents=True, exist_ok=True)
         with files.locked():
             run_up(files, found_or_made(files, wanted), jars, as_json=as_json)

@@ -12,7 +12,7 @@ from kraft_wire.cli.cluster.setup import ClusterPlan, apache_jars, make_cluster
 from kraft_wire.cli.format.plan import FormatRefused, feature_levels, quorum_kind
 from kraft_wire.cli.known_keys import unknown_key
 
-__all__ = ["UpOptions", "found_or_made"]
+__all__ = ["UpOptions", "check_new", "found_or_made"]
 
 _KEYS_OF_EACH: Final = frozenset(
     {
@@ -34,6 +34,13 @@ class UpOptions:
     features: tuple[str, ...]
     has_network: bool
     jars: str | None
+
+
+def check_new(files: ClusterFiles, options: UpOptions) -> None:
+    """Refuse options of a new cluster before anything is written. Errors: CannotRun."""
+    if not files.state_file.exists():
+        _check_place(files)
+        _plan(options)
 
 
 def found_or_made(files: ClusterFiles, options: UpOptions) -> ClusterState:
