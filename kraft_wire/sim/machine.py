@@ -44,8 +44,7 @@ from kraft_wire.storage.recovery.repair import cut
 
 __all__ = ["Machine", "NodeBroke", "ProcessDied", "SpinningNode"]
 
-_TICKS_PER_MS_MAX = 200
-"""A coordinator reads one segment of its topic in a tick, and there may be some dozens of them."""
+_TICKS_PER_MS_MAX = 40
 _REPAIRS_MAX = 3
 
 

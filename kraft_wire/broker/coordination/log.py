@@ -210,7 +210,7 @@ class BrokerCoordinatorLog:
         return 0 if led is None else led.high_watermark
 
     def read(self, partition: int, offset: int, max_bytes: int) -> LogStretch | None:
-        """Read all that is there, in pieces of about `max_bytes`.
+        """Read all that is there, in pieces of about `max_bytes`, over the seams of segments.
 
         A new leader's high watermark may lie below what its predecessor had acknowledged, never its
         log's end. What the disk says no to, or damage, takes the partition out of use.
@@ -218,20 +218,25 @@ class BrokerCoordinatorLog:
         led = self._partition(partition)
         if led is None or led.offline:
             return None
-        start, end = Offset(max(offset, led.log_start_offset)), led.log_end_offset
-        if start >= end:
-            return LogStretch((), start, True)
-        try:
-            read = led.read(start, max_bytes, upper_bound=end, min_one_batch=True)
-            records = read.records
-            data = records.read() if isinstance(records, FileSlice) else records
-        except StorageError as error:
-            led.failed(error)
+        next_offset, end = Offset(max(offset, led.log_start_offset)), led.log_end_offset
+        batches: list[AnyBatch] = []
+        left_bytes = max_bytes
+        while next_offset < end and left_bytes > 0:
+            try:
+                read = led.read(next_offset, left_bytes, upper_bound=end, min_one_batch=not batches)
+                records = read.records
+                data = records.read() if isinstance(records, FileSlice) else records
+            except StorageError as error:
+                led.failed(error)
+                return None
+            found = _whole_batches(memoryview(data))
+            if not found:
+                break
+            batches += found
+            next_offset = Offset(found[-1].last_offset + 1)
+            left_bytes -= len(data)
+        if not batches and next_offset < end:
             return None
-        batches = _whole_batches(memoryview(data))
-        if not batches:
-            return None
-        next_offset = batches[-1].last_offset + 1
         return LogStretch(batches, next_offset, next_offset >= end)
 
 

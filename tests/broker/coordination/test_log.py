@@ -15,6 +15,8 @@ from kraft_wire.broker.coordination.log import (
 from kraft_wire.broker.partition import AppendResult, Partition
 from kraft_wire.wire.compression.codecs import Compression
 from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.records.batch_builder import build_batch
+from kraft_wire.wire.records.record import Record
 from kraft_wire.wire.records.record_batch import RecordBatch
 
 AT = ClockReading(now_ms=500, wall_ms=1_700_000_000_000)
@@ -28,7 +30,7 @@ class Led:
 
     def __init__(self, high_watermark: int, flush_messages: int, error: ErrorCode) -> None:
         self.high_watermark, self.error = high_watermark, error
-        self.log_end_offset = 40
+        self.log_start_offset, self.log_end_offset = 0, 40
         self.offline = False
         self.appends: list[dict[str, Any]] = []
         self.flushes = 0
@@ -49,13 +51,31 @@ class Led:
         return AppendResult(self.error)
 
 
+BATCHES = [
+    bytes(build_batch([Record(b"k", b"v" * 100)], base_offset=offset)) for offset in range(40)
+]
+
+
+class Segmented(Led):
+    """A partition whose log has a segment for every batch, as a read that ends with each has."""
+
+    def read(
+        self, offset: int, max_bytes: int, *, upper_bound: int, min_one_batch: bool
+    ) -> SimpleNamespace:
+        assert upper_bound == self.log_end_offset
+        batch = BATCHES[offset]
+        return SimpleNamespace(
+            records=batch if min_one_batch else batch[:max_bytes],
+        )
+
+
 class Store:
     """A store of partition 3 with what it reported."""
 
     def __init__(
         self, high_watermark: int = 40, flush_messages: int = 2, error: ErrorCode = ErrorCode.NONE
     ) -> None:
-        self.led = Led(high_watermark, flush_messages, error)
+        self.led = Segmented(high_watermark, flush_messages, error)
         self.appended: list[object] = []
         self.flushed: list[tuple[Mapping[Any, int], int]] = []
         self.port = BrokerCoordinatorLog(
@@ -115,3 +135,24 @@ def test_partition_that_is_gone_takes_and_shows_nothing() -> None:
     assert store.port.read(4, 0, 100) is None
     store.led.offline = True
     assert store.port.read(3, 0, 100) is None
+
+
+@pytest.mark.parametrize(
+    ("offset", "max_bytes", "offsets"),
+    [
+        (0, 1 << 16, range(40)),
+        (38, 1 << 16, range(38, 40)),
+        (5, 3 * len(BATCHES[0]), range(5, 8)),
+        (5, 3 * len(BATCHES[0]) - 1, range(5, 7)),
+        (5, 1, range(5, 6)),
+        (40, 1 << 16, range(40, 40)),
+    ],
+)
+def test_a_piece_is_read_over_the_seams_of_segments(
+    offset: int, max_bytes: int, offsets: range
+) -> None:
+    """Cluster seed 1506 had a state topic of 41 segments, and each cost a tick of its own."""
+    stretch = Store().port.read(3, offset, max_bytes)
+    assert stretch is not None
+    assert [each.last_offset for each in stretch.batches] == list(offsets)
+    assert (stretch.next_offset, stretch.is_end) == (offsets.stop, offsets.stop == 40)
