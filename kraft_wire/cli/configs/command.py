@@ -5,12 +5,13 @@ Options are those of kafka-configs. Exit codes: 0 done, 1 the cluster refused, 2
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Annotated, Final
 
 import typer
 
 from kraft_wire.cli.bootstrap import Controllers, Servers, connect_any, given_or_default
+from kraft_wire.cli.configs.output import print_settings
 from kraft_wire.cli.known_keys import unknown_key
 from kraft_wire.cli.output import (
     AsJson,
@@ -95,15 +96,7 @@ def describe_command(
         entity = entity or _kafkas_entity(entity_type, entity_name, entity_default)
         with _connection(entity, bootstrap_server, bootstrap_controller) as connection:
             found = describe_configs(connection, entity.name, entity.type)
-    shown = found if show_all else [each for each in found if each.source != "default"]
-    if as_json:
-        print_json([asdict(each) for each in shown])
-        return
-    table = new_table("key", "value", "from", *(["meaning"] if show_all else []))
-    for each in shown:
-        row = [each.name, "-" if each.value is None else each.value, each.source]
-        table.add_row(*row, *([each.documentation or ""] if show_all else []))
-    print_table(table)
+    print_settings(found, show_all=show_all, as_json=as_json)
 
 
 @app.command("alter")

@@ -28,6 +28,14 @@ from rich.progress import (
 from rich.table import Table
 
 from kraft_wire.cli.sim.campaign_record import CampaignRecord, OtherCampaign
+from kraft_wire.cli.sim.options import (
+    BrokersOption,
+    CanaryOption,
+    EventsOption,
+    FocusOption,
+    ModelOption,
+    NodesOption,
+)
 from kraft_wire.cli.sim.seeds import CannotRun, check_focus, seed_range
 from kraft_wire.cli.sim.totals import counted, show_totals
 from kraft_wire.cli.system_refusals import system_refusal
@@ -73,22 +81,6 @@ class _Campaign:
 
 SeedOption = Annotated[int | None, typer.Option(metavar="N", help="Run one seed.")]
 SeedsOption = Annotated[str | None, typer.Option(metavar="A:B", help="Run seeds A to B-1.")]
-NodesOption = Annotated[
-    int | None, typer.Option(min=1, max=7, metavar="N", help="Number of voters.")
-]
-BrokersOption = Annotated[
-    int | None,
-    typer.Option(min=0, max=9, metavar="N", help="Add N brokers; 0: a number drawn from the seed."),
-]
-FocusOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="membership|transactions", help="Concentrate on voter set changes or transactions."
-    ),
-]
-EventsOption = Annotated[
-    int, typer.Option(min=1, metavar="N", help="Number of events under faults per seed.")
-]
 ScriptOption = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Run a scenario (.txt) or the plan of a failure (.json)."),
@@ -105,13 +97,6 @@ JobsOption = Annotated[
 RecordOption = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Record results, and skip seeds already recorded."),
-]
-CanaryOption = Annotated[
-    bool, typer.Option("--canary", help="Add a false invariant, which must be reported.")
-]
-ModelOption = Annotated[
-    bool,
-    typer.Option("--model", help="Check every seed against the model (default: every third)."),
 ]
 AsJsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 

@@ -6,6 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from kraft_wire.cli.sim.options import (
+    BrokersOption,
+    CanaryOption,
+    EventsOption,
+    FocusOption,
+    ModelOption,
+    NodesOption,
+)
 from kraft_wire.cli.sim.seeds import CannotRun, check_focus, seed_range
 from kraft_wire.cli.sim.totals import show_totals
 from kraft_wire.cli.spark.options import Conf, Jars, Master, refusing, settings_of
@@ -19,20 +27,6 @@ __all__ = ["sim"]
 _VIOLATION = 1
 
 
-_Brokers = Annotated[
-    int | None,
-    typer.Option(min=0, max=9, metavar="N", help="Add N brokers; 0: a number drawn from the seed."),
-]
-_Focus = Annotated[
-    str | None,
-    typer.Option(metavar="membership", help="Concentrate on voter set changes."),
-]
-_Model = Annotated[
-    bool, typer.Option("--model", help="Check every seed against the model of the quorum.")
-]
-_Canary = Annotated[
-    bool, typer.Option("--canary", help="Add a false invariant, which must be reported.")
-]
 _CrashPoints = Annotated[
     bool, typer.Option("--crash-points", help="Check crash points drawn from each seed instead.")
 ]
@@ -65,12 +59,12 @@ _Twice = Annotated[
 def sim(
     seeds: Annotated[str, typer.Option(metavar="A:B", help="Run seeds A to B-1.")],
     output: _Output,
-    nodes: Annotated[int | None, typer.Option(min=1, max=7, help="Voters of each cluster.")] = None,
-    brokers: _Brokers = None,
-    focus: _Focus = None,
-    events: Annotated[int, typer.Option(min=1, help="Events under faults, of each seed.")] = 2_000,
-    canary: _Canary = False,
-    model: _Model = False,
+    nodes: NodesOption = None,
+    brokers: BrokersOption = None,
+    focus: FocusOption = None,
+    events: EventsOption = 2_000,
+    canary: CanaryOption = False,
+    model: ModelOption = False,
     crash_points: _CrashPoints = False,
     random_conformance: _RandomConformance = None,
     requests: _Requests = 100,

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from kraft_wire.cli.bootstrap import LOCAL, Bootstrap
+from kraft_wire.cli.configs.output import print_settings
 from kraft_wire.cli.output import (
     AsJson,
     WrongInput,
@@ -23,7 +24,6 @@ from kraft_wire.cli.output import (
 from kraft_wire.cli.properties_options import pairs_of
 from kraft_wire.cli.topics.admin import (
     AdminRefused,
-    ConfigFacts,
     CreatedTopic,
     add_partitions,
     alter_configs,
@@ -235,16 +235,4 @@ def configs_command(
         if values or remove:
             alter_configs(connection, name, values, remove or ())
         found = describe_configs(connection, name)
-    shown = found if show_all else [each for each in found if each.source != "default"]
-    if as_json:
-        print_json([asdict(each) for each in shown])
-        return
-    table = new_table("key", "value", "from", *(["meaning"] if show_all else []))
-    for each in shown:
-        table.add_row(*_config_row(each, show_all))
-    print_table(table)
-
-
-def _config_row(config: ConfigFacts, show_all: bool) -> list[str]:
-    row = [config.name, "-" if config.value is None else config.value, config.source]
-    return [*row, config.documentation or ""] if show_all else row
+    print_settings(found, show_all=show_all, as_json=as_json)
