@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from kraft_wire.cli.sim.command import app as sim_app
 from kraft_wire.sim.runs.campaign import Totals, results_of
 from kraft_wire.sim.runs.run import Failure, Result
-from kraft_wire.spark.campaign.kinds import CrashStates, SimulatedRuns
+from kraft_wire.spark.campaign.kinds import ComparedBrokers, CrashStates, SimulatedRuns
 from kraft_wire.spark.campaign.page import page_of
 from kraft_wire.spark.campaign.span import sample_of, spans_of
 from kraft_wire.spark.campaign.table import CampaignTable, Row
@@ -171,6 +171,15 @@ def test_damaged_part_is_named(tmp_path: Path) -> None:
     (tmp_path / "seeds" / "seeds-0-3.parquet").write_bytes(b"PAR1 no")
     with pytest.raises(PipelineError, match=r"seeds-0-3\.parquet cannot be read, delete it"):
         table.seeds()
+
+
+@pytest.mark.parametrize(
+    ("address", "line"),
+    [("nowhere", "'nowhere' is not HOST:PORT"), ("127.0.0.1:1", "cannot connect to 127.0.0.1:1")],
+)
+def test_broker_that_cannot_be_compared_is_named_before_any_seed(address: str, line: str) -> None:
+    with pytest.raises(PipelineError, match=f"--random-conformance: {line}"):
+        ComparedBrokers((address, address)).check()
 
 
 def test_row_comes_back_from_its_columns() -> None:

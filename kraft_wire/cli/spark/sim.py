@@ -127,7 +127,9 @@ def _other_kind(addresses: tuple[str, str] | None, requests: int, *, both: bool)
         return CrashStates()
     if both:
         raise PipelineError("--crash-points and --random-conformance exclude each other")
-    return ComparedBrokers(addresses, requests)
+    kind = ComparedBrokers(addresses, requests)
+    kind.check()
+    return kind
 
 
 def _show(outcome: "CampaignOutcome", output: str) -> None:

@@ -17,13 +17,14 @@ from kraft_wire.conformance.drawn.sequence import drawn_cases
 from kraft_wire.conformance.profile import DEFAULT_PROFILE, read_profile
 from kraft_wire.conformance.recording import Recording
 from kraft_wire.conformance.run import rows_of, run_rows
-from kraft_wire.conformance.target import learn_target
+from kraft_wire.conformance.target import Unreachable, learn_target
 from kraft_wire.conformance.verdict import Exchange
 from kraft_wire.sim.crash.points import QUICK, QUICK_QUORUM, SCENARIOS
 from kraft_wire.sim.crash.runs import ScenarioReport, run_scenario
 from kraft_wire.sim.crash.stories import QUORUM_SCENARIOS
 from kraft_wire.sim.runs.campaign import results_of
 from kraft_wire.sim.runs.run import Failure, Result
+from kraft_wire.spark.failure import PipelineError
 from kraft_wire.wire.generated.registry import request_class
 
 __all__ = ["ComparedBrokers", "CrashStates", "Kind", "SimulatedRuns", "broken_result"]
@@ -140,6 +141,14 @@ class ComparedBrokers:
     def about(self) -> dict[str, object]:
         """What is run."""
         return {"kind": "drawn requests", "requests": self.requests, "profile": self.profile}
+
+    def check(self) -> None:
+        """Raise PipelineError where a broker cannot be reached: each seed would be an error."""
+        try:
+            for each in self.addresses:
+                learn_target(split_address(each), _TIMEOUT_S)
+        except (Unreachable, ValueError) as error:
+            raise PipelineError(f"--random-conformance: {error}") from error
 
     def result(self, seed: int) -> tuple[Result, float]:
         """Send one sequence: an event is an exchange, and a mark counts an API's version."""
