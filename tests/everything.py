@@ -4,7 +4,7 @@ Phases run one after the other, and a phase that fails does not keep the others 
 run names every test that fails. Only where the checks cannot even run a test does nothing follow.
 No test runs twice: the lanes leave out what the checks and the coverage have run. Tests run in as
 many workers as there are processors, but for those that must be alone. At the end the time of each
-phase, the longest files and tests, the tests that failed, and in the last line how many passed.
+phase, the longest files and tests, why each test failed, and in the last line how many passed.
 
 `--write-durations` keeps the time of each file, so that parallel workers begin with the longest.
 """
@@ -60,6 +60,9 @@ OF_MAKE = frozenset({"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "ARGS"})
 OUTCOMES = {"failure": "failed", "skipped": "skipped", "error": "error"}
 """By the element in pytest's report."""
 
+REASON_MAX = 300
+"""Characters of a reason."""
+
 FAILURES = frozenset({"failed", "error"})
 
 WORDS = ("failed", "passed", "skipped", "error")
@@ -82,6 +85,8 @@ class Timed:
     name: str
     seconds: float
     outcome: str
+    reason: str = ""
+    """Why it failed: the exception and its first line."""
 
 
 def run(name: str, report: Path) -> Phase:
@@ -98,14 +103,18 @@ def tests_of(report: Path) -> list[Timed]:
     """Read pytest's report; none where the phase ran no test."""
     if not report.exists():
         return []
-    return [
-        Timed(
-            name=f"{case.get('classname', '').replace('.', '/')}.py::{case.get('name')}",
-            seconds=float(case.get("time", 0)),
-            outcome=next((OUTCOMES[each.tag] for each in case if each.tag in OUTCOMES), "passed"),
-        )
-        for case in ElementTree.parse(report).iter("testcase")
-    ]
+    return [_timed(case) for case in ElementTree.parse(report).iter("testcase")]
+
+
+def _timed(case: ElementTree.Element) -> Timed:
+    ended = next((each for each in case if each.tag in OUTCOMES), None)
+    message = "" if ended is None else ended.get("message", "")
+    return Timed(
+        name=f"{case.get('classname', '').replace('.', '/')}.py::{case.get('name')}",
+        seconds=float(case.get("time", 0)),
+        outcome="passed" if ended is None else OUTCOMES[ended.tag],
+        reason=message.strip().partition("\n")[0][:REASON_MAX],
+    )
 
 
 def seconds_by_file(tests: Sequence[Timed]) -> dict[str, float]:
@@ -158,7 +167,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print_durations(phases, tests)
     for test in tests:
         if test.outcome in FAILURES:
-            print(f"{test.outcome.upper()} {test.name}")
+            print(f"{test.outcome.upper()} {test.name}: {test.reason}")
     print(summary(phases, tests))
     return 0 if all(phase.succeeded for phase in phases) else 1
 

@@ -130,7 +130,8 @@ class Phases:
 
 CHOSEN = ["--only", "coverage", "--only", "checks", "--only", "tests with judges"]
 REPORT = (
-    '<testsuite><testcase classname="tests.a" name="b" time="61"><failure/></testcase></testsuite>'
+    '<testsuite><testcase classname="tests.a" name="b" time="61">'
+    '<failure message="OSError: no room&#10;left"/></testcase></testsuite>'
 )
 
 
@@ -145,7 +146,7 @@ def test_phase_that_fails_does_not_hide_the_others(
     assert "0:01:00  checks: FAILED" in printed
     assert "0:01:00  coverage" in printed
     assert "  183.0 s  tests/a.py" in printed
-    assert printed[-3:] == ["FAILED tests/a.py::b"] * 3
+    assert printed[-3:] == ["FAILED tests/a.py::b: OSError: no room"] * 3
     assert last == "checks: FAILED, 3 failed in 180.00s (0:03:00)"
 
 
