@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections import Counter
 from collections.abc import Iterator
@@ -116,6 +117,17 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             line = f"{judge:10}{count:5} {tests:5}  {judges.how_to_get(judge)}"
             terminalreporter.line(line)
         terminalreporter.line("`make test-all` runs every test with every judge.")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_left_open() -> Iterator[None]:
+    """Collect garbage behind each module: what it left open fails its own last test.
+
+    Python warns of an unclosed file or socket when it collects it, which could be in any later
+    test of the same worker.
+    """
+    yield
+    gc.collect()
 
 
 @pytest.fixture(scope="session")
