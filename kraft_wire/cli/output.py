@@ -1,6 +1,6 @@
 """How every verb prints and ends: one table style, one JSON style, one exit code per kind of error.
 
-A table follows the width of a terminal and is never cut in a file or a pipe. JSON keys are
+Tables are those of `kraft_wire.cli.tables`. JSON keys are
 snake_case, times are in milliseconds (`..._ms`). Exit codes: 0 done, 1 refused by the cluster,
 2 could not run.
 """
@@ -12,10 +12,9 @@ from contextlib import contextmanager
 from typing import Annotated, Final
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from kraft_wire.cli.bootstrap import addresses_of, connect_any
+from kraft_wire.cli.tables import new_table, print_table, wide_console
 from kraft_wire.client import BrokerConnection, BrokerConnectionError
 from kraft_wire.client.cluster import ClusterClient, ClusterRefused, ClusterSettings
 from kraft_wire.client.refused import AdminRefused
@@ -39,8 +38,6 @@ __all__ = [
 
 _REFUSED: Final = 1
 _COULD_NOT_RUN: Final = 2
-_WIDTH: Final = 10_000
-"""Of tables in a file or a pipe: wide enough for every line."""
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -92,25 +89,6 @@ def one_topic(argument: str | None, option: str | None) -> str:
 def numbers(values: Sequence[int], nothing: str = "none") -> str:
     """Return ids as a table shows them."""
     return " ".join(map(str, values)) or nothing
-
-
-def new_table(*columns: str) -> Table:
-    """Return an empty table."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    return table
-
-
-def print_table(table: Table) -> None:
-    """Print a table."""
-    wide_console().print(table)
-
-
-def wide_console() -> Console:
-    """Return a console as wide as the terminal; a file or a pipe gets whole lines."""
-    width = None if sys.stdout.isatty() else _WIDTH
-    return Console(width=width, highlight=False, emoji=False)
 
 
 def counted(number: int, one: str, many: str = "") -> str:

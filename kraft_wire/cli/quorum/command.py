@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Annotated, Final
 
 import typer
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
@@ -28,6 +28,7 @@ from kraft_wire.cli.quorum.admin import (
 from kraft_wire.cli.quorum.facts import QuorumFacts
 from kraft_wire.cli.quorum.input import BadInput, both_forms, removed_voter, voter_of
 from kraft_wire.cli.quorum.views import facts_json, replication_text, status_text, watch_table
+from kraft_wire.cli.tables import fitted, wide_console
 from kraft_wire.client import BrokerConnectionError
 from kraft_wire.model import uuid_to_text
 from kraft_wire.server.clock import wall_ms
@@ -40,8 +41,6 @@ app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=N
 _REFUSED: Final = 1
 _COULD_NOT_RUN: Final = 2
 _SECONDS_A_DAY: Final = 86_400.0
-_WIDTH: Final = 10_000
-"""A file or a pipe gets whole lines, however long."""
 
 Patience = Annotated[
     float,
@@ -121,11 +120,11 @@ def watch_command(
         elif sys.stdout.isatty():
             with Live(auto_refresh=False) as live:
                 for facts, problem in looks:
-                    live.update(_picture(facts, problem), refresh=True)
+                    live.update(_picture(facts, problem, live.console.width), refresh=True)
         else:
-            console = Console(width=_WIDTH, highlight=False)
+            console = wide_console()
             for facts, problem in looks:
-                console.print(_picture(facts, problem))
+                console.print(_picture(facts, problem, console.width))
     except KeyboardInterrupt:
         return
 
@@ -275,8 +274,8 @@ def _looks(
         time.sleep(max(0.0, began + interval_s - time.monotonic()))
 
 
-def _picture(facts: QuorumFacts | None, problem: str) -> RenderableType:
+def _picture(facts: QuorumFacts | None, problem: str, width: int) -> RenderableType:
     clock = time.strftime("%H:%M:%S")
     if facts is None:
         return Group(Text(clock, style="dim"), Text(problem, style="bold red"))
-    return Group(Text(clock, style="dim"), watch_table(facts, wall_ms()))
+    return Group(Text(clock, style="dim"), fitted(watch_table(facts, wall_ms()), width))

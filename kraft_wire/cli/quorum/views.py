@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kraft_wire.cli.quorum.facts import QuorumFacts, ReplicaFacts
+from kraft_wire.cli.tables import new_table
 from kraft_wire.model import ZERO_UUID, uuid_to_text
 
 __all__ = ["facts_json", "replication_text", "status_text", "watch_table"]
@@ -71,11 +72,11 @@ def watch_table(facts: QuorumFacts, wall_ms: int) -> Table:
         f"cluster {facts.cluster_id}   leader {facts.leader_id}   epoch {facts.leader_epoch}   "
         f"high watermark {_number(facts.high_watermark)}"
     )
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    table = new_table(title=title)
     for name in ("node", "log end", "lag"):
         table.add_column(name, justify="right")
     for name in ("last fetch", "caught up", "status", "directory", "endpoints"):
-        table.add_column(name, no_wrap=name != "endpoints")
+        table.add_column(name, overflow="fold")
     for each in facts.replicas:
         status = facts.status(each)
         table.add_row(

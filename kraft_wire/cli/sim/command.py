@@ -25,7 +25,6 @@ from rich.progress import (
     TextColumn,
     TimeElapsedColumn,
 )
-from rich.table import Table
 
 from kraft_wire.cli.sim.campaign_record import CampaignRecord, OtherCampaign
 from kraft_wire.cli.sim.options import (
@@ -39,6 +38,7 @@ from kraft_wire.cli.sim.options import (
 from kraft_wire.cli.sim.seeds import CannotRun, check_focus, seed_range
 from kraft_wire.cli.sim.totals import counted, show_totals
 from kraft_wire.cli.system_refusals import system_refusal
+from kraft_wire.cli.tables import new_table, print_table
 from kraft_wire.sim.judge.invariants import Canary, kinds_of
 from kraft_wire.sim.judge.judge import Signals
 from kraft_wire.sim.judge.model.invariant import EveryStepIsInModel
@@ -207,8 +207,8 @@ def _keep(world: World, result: Result, trace: Path | None, html: Path | None) -
 
 
 def _show_run(result: Result) -> None:
-    console = Console(highlight=False)
-    table = Table("", "", show_header=False, box=None, pad_edge=False)
+    table = new_table("", "")
+    table.show_header = False
     table.add_row("seed", str(result.seed))
     table.add_row("events", f"{result.events:,}")
     table.add_row("useful events", f"{result.useful_events:,}")
@@ -219,7 +219,7 @@ def _show_run(result: Result) -> None:
     table.add_row("invariants asked", f"{sum(result.looked.values()):,}")
     table.add_row("trace hash", result.trace_hash)
     table.add_row("verdict", "every invariant held" if result.failure is None else "VIOLATION")
-    console.print(table)
+    print_table(table)
 
 
 def _show_failure(plan: Plan, failure: Failure, kinds: _Kinds, focus: str | None) -> None:

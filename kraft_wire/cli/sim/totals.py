@@ -1,12 +1,16 @@
 """The figures of many runs, as tables on the terminal."""
 
-from rich.console import Console
-from rich.table import Table
+from typing import Final
 
-from kraft_wire.cli.output import wide_console
+from rich.console import Console
+from rich.text import Text
+
+from kraft_wire.cli.tables import fitted, new_table, wide_console
 from kraft_wire.sim.runs.campaign import Totals
 
 __all__ = ["counted", "show_totals"]
+
+_FAILURES_MAX: Final = 50
 
 
 def counted(counts: dict[str, int]) -> str:
@@ -17,7 +21,8 @@ def counted(counts: dict[str, int]) -> str:
 def show_totals(totals: Totals) -> None:
     """Print sums, counts by fault, invariant and mark, and the violations."""
     console = wide_console()
-    head = Table("", "", show_header=False, box=None, pad_edge=False)
+    head = new_table("", "")
+    head.show_header = False
     head.add_row("seeds", f"{totals.seeds:,}")
     head.add_row("events", f"{totals.events:,}")
     head.add_row("useful events", f"{totals.useful_events:,}")
@@ -32,16 +37,19 @@ def show_totals(totals: Totals) -> None:
     _print_counts(console, "invariant", totals.looked)
     _print_counts(console, "reached", totals.coverage)
     if totals.failures:
-        table = Table("seed", "invariant", "events", "what", title="violations")
-        for seed, failure in sorted(totals.failures, key=lambda one: one[0])[:50]:
-            table.add_row(str(seed), failure.invariant, str(failure.events), failure.text[:160])
-        console.print(table)
+        table = new_table("seed", "invariant", "events", "violation")
+        for seed, failure in sorted(totals.failures, key=lambda one: one[0])[:_FAILURES_MAX]:
+            row = (str(seed), failure.invariant, f"{failure.events:,}", failure.text)
+            table.add_row(*map(Text, row))
+        console.print()
+        console.print(fitted(table, console.width))
+        console.print(f"{len(totals.failures):,} violations, {table.row_count} shown")
     else:
         console.print("\n0 violations")
 
 
 def _print_counts(console: Console, what: str, counts: dict[str, int]) -> None:
-    table = Table(what, "times", box=None, pad_edge=False, title_justify="left")
+    table = new_table(what, "times")
     table.columns[1].justify = "right"
     for name, count in sorted(counts.items()):
         table.add_row(name, f"{count:,}")

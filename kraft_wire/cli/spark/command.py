@@ -7,8 +7,7 @@ they are put together. `doctor` needs neither Java nor Spark, to say what of the
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
+from rich.text import Text
 
 from kraft_wire.cli.spark.audit import audit
 from kraft_wire.cli.spark.doctor import examine, missing
@@ -17,6 +16,7 @@ from kraft_wire.cli.spark.ingest import ingest
 from kraft_wire.cli.spark.options import COULD_NOT_RUN, Jars
 from kraft_wire.cli.spark.sim import sim
 from kraft_wire.cli.spark.tables import tables
+from kraft_wire.cli.tables import new_table, print_table
 
 __all__ = ["app"]
 
@@ -39,10 +39,11 @@ def doctor(
     """
     checks = examine([each for each in (jars or "").split(",") if each])
     if not quiet:
-        table = Table("", "what", "found", box=None)
+        table = new_table("state", "check", "found")
         for check in checks:
-            table.add_row("ok" if check.is_well else "NO", check.name, check.found)
-        Console(highlight=False, emoji=False, markup=False, soft_wrap=True).print(table)
+            state = Text("ok", style="green") if check.is_well else Text("NO", style="bold red")
+            table.add_row(state, Text(check.name), Text(check.found))
+        print_table(table)
     lines = list(missing(checks))
     for line in lines:
         print(line)

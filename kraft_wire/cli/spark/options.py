@@ -10,11 +10,10 @@ from contextlib import contextmanager
 from typing import Annotated, Final, NoReturn
 
 import typer
-from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from kraft_wire.cli.spark.doctor import missing, needed
+from kraft_wire.cli.tables import new_table, print_table
 
 __all__ = ["COULD_NOT_RUN", "Conf", "Jars", "Master", "print_rows", "refusing", "settings_of"]
 
@@ -63,14 +62,14 @@ def refusing(jars: str | None = None) -> Iterator[list[str]]:
 
 def print_rows(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """End a verb with a table; whole numbers stand to the right, with commas."""
-    table = Table(box=None)
-    for at, head in enumerate(heads):
+    table = new_table(*heads)
+    for at, column in enumerate(table.columns):
         is_number = bool(rows) and all(isinstance(row[at], int) for row in rows)
-        table.add_column(head, justify="right" if is_number else "left")
+        column.justify = "right" if is_number else "left"
     for row in rows:
         cells = (f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row)
         table.add_row(*map(Text, cells))
-    Console(highlight=False, emoji=False, soft_wrap=True).print(table)
+    print_table(table)
 
 
 def _refuse(line: str) -> NoReturn:

@@ -4,16 +4,17 @@ from rich.table import Table
 
 from kraft_wire.apis.api import Api, ListenerType
 from kraft_wire.apis.registry import APIS
+from kraft_wire.cli.tables import new_table
 
 __all__ = ["apis_json", "apis_table"]
 
 
 def apis_table() -> Table:
     """Return one row for each API key of the release."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = new_table()
     table.add_column("key", justify="right")
     for title in ("name", "versions", "broker listener", "controller listener", "forwardable"):
-        table.add_column(title, no_wrap=True)
+        table.add_column(title, overflow="fold")
     for api in APIS.values():
         owners = (_owner(api, ListenerType.BROKER), _owner(api, ListenerType.CONTROLLER))
         versions = f"{api.versions[0]}-{api.versions[1]}"

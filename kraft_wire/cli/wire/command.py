@@ -9,11 +9,11 @@ import functools
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from kraft_wire.cli.tables import print_table
 from kraft_wire.cli.wire.apis import apis_json, apis_table
 from kraft_wire.cli.wire.lines import answer_decode, answer_encode
 from kraft_wire.cli.wire.pipe import limit_memory, pipe_lines
@@ -29,7 +29,6 @@ from kraft_wire.wire.schema import MessageTable
 
 __all__ = ["app", "main"]
 
-_PLAIN_COLUMNS: Final = 160  # where output is no terminal, nothing is gained by folding
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None)
 
@@ -90,7 +89,7 @@ def hexdump(
     if as_json:
         typer.echo(json.dumps(dissection_json(found, data)))
     else:
-        _console().print(dissection_table(found, data))
+        print_table(dissection_table(found, data))
     if found.error is not None:
         raise typer.Exit(1)
 
@@ -116,7 +115,7 @@ def schema(
         if as_json:
             typer.echo(json.dumps(schema_json(table, version)))
         else:
-            _console().print(schema_table(table, version))
+            print_table(schema_table(table, version))
 
 
 @app.command()
@@ -125,11 +124,7 @@ def apis(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = 
     if as_json:
         typer.echo(json.dumps(apis_json()))
     else:
-        _console().print(apis_table())
-
-
-def _console() -> Console:
-    return Console(width=None if sys.stdout.isatty() else _PLAIN_COLUMNS)
+        print_table(apis_table())
 
 
 def _asked_table(request: str | None, response: str | None, record: str | None) -> MessageTable:

@@ -7,6 +7,7 @@ from typing import Final
 from rich.table import Table
 from rich.text import Text
 
+from kraft_wire.cli.tables import new_table
 from kraft_wire.model import Uuid, uuid_to_text
 from kraft_wire.wire.dissect import Dissection, Piece
 from kraft_wire.wire.schema import OPEN_END, FieldTable, MessageTable, Range, StructTable, includes
@@ -20,10 +21,10 @@ _TEXT_SHOWN: Final = 96
 
 def dissection_table(found: Dissection, data: bytes) -> Table:
     """Return a table: first byte, bytes in hex, field path, value; the break in red."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = new_table()
     table.add_column("byte", justify="right", style="dim")
     table.add_column("hex", style="cyan", no_wrap=True)
-    table.add_column("field", style="green", no_wrap=True)
+    table.add_column("field", style="green", overflow="fold")
     table.add_column("value", overflow="fold")
     broken = found.error is not None
     for piece in found.pieces:
@@ -89,11 +90,11 @@ def schema_table(message: MessageTable, version: int | None) -> Table:
     if message.api_key >= 0:
         title += f"  key {message.api_key}"
     title += f"  flexible {_range_text(message.flexible)}"
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    table = new_table(title=title)
     names = ["field", "type", "versions", "nullable", "tag", "default", "notes"]
     for name in names:
         styles = {"field": "green", "type": "cyan"}
-        table.add_column(name, style=styles.get(name), no_wrap=name in styles)
+        table.add_column(name, style=styles.get(name), overflow="fold")
     for depth, field in _fields(message.struct, version):
         table.add_row(
             "  " * depth + field.json_name,
