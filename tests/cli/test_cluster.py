@@ -14,6 +14,7 @@ from kraft_wire.cli.cluster.files import ClusterFiles, NodeState
 from tests.cluster_command import ClusterCommand
 
 SHORT = [
+    *("--controllers", "3"),
     *("--override", "controller.quorum.election.timeout.ms=1500"),
     *("--override", "controller.quorum.fetch.timeout.ms=3000"),
 ]
@@ -49,7 +50,8 @@ def test_killed_leader_stays_down_until_it_is_started(cluster: ClusterCommand) -
     leader = cluster.until(lambda: cluster.described()["leader_id"])
     assert leader != former
     assert cluster.run("kill", str(former)).returncode == 1
-    stays = f"node {former}: killed; stays down until `kraft-wire cluster start {former}`"
+    start = f"kraft-wire cluster start {former} --dir {cluster.directory}"
+    stays = f"node {former}: killed; to start it again: {start}"
     assert stays in cluster.until(lambda: cluster.news if stays in cluster.news else None)
     cluster.did("start", str(former))
     assert cluster.run("start", str(former)).returncode == 1
@@ -174,6 +176,7 @@ def test_signals_go_only_to_the_nodes_own_process(tmp_path: Path) -> None:
         (("up", "--override", "node.id=7"), "--override node.id: each node has its own"),
         (("up", "--override", "log.dirs=/d"), "--override log.dirs: each node has its own"),
         (("up", "--apache", "4"), "there are only 3 controllers"),
+        (("down",), "there is no cluster in"),
     ],
 )
 def test_bad_input_is_one_line(tmp_path: Path, arguments: tuple[str, ...], part: str) -> None:

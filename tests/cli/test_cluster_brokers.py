@@ -122,7 +122,8 @@ def test_killed_broker_leaves_partitions_to_others_until_it_is_back(
 def test_wiped_broker_copies_its_replicas_anew(cluster: ClusterCommand) -> None:
     done = cluster.run("wipe", "3")
     assert done.returncode == 0, done
-    assert "to copy its replicas again:  kraft-wire cluster start 3" in done.stdout
+    start = f"kraft-wire cluster start 3 --dir {cluster.directory}"
+    assert f"to copy its replicas again:\n{start}\n" in done.stdout
     assert not list(cluster.directory.glob("node-3/t-*"))
     cluster.until(lambda: figures(cluster) == (3, 3, 0))
     cluster.did("start", "3")
@@ -228,7 +229,23 @@ def broker_whose_heartbeats_get_lost_is_fenced(apart: ClusterCommand) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--apache-brokers", "1"), "--apache-brokers 1: there are only 0 brokers"),
+        (("--apache-brokers", "4"), "--apache-brokers 4: there are only 3 brokers"),
+        (
+            ("--controllers", "1", "--apache-brokers", "1"),
+            "--apache-brokers 1: there are only 0 brokers",
+        ),
+        (
+            ("--nodes", "1", "--brokers", "0"),
+            "give one of --nodes and --brokers: --nodes counts combined nodes",
+        ),
+        (
+            ("--nodes", "1", "--apache", "1"),
+            "give one of --nodes and --apache-controllers: --nodes counts combined nodes",
+        ),
+        (
+            ("--nodes", "2", "--base-port", "65533"),
+            "--base-port 65533: 4 ports are needed, and the last one is 65535",
+        ),
         (("--apache-controllers", "4"), "--apache-controllers 4: there are only 3 controllers"),
         (("--feature", "x=1"), "--feature: Unsupported feature: x."),
         (

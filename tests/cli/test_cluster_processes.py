@@ -141,7 +141,8 @@ def test_a_node_that_ended_stays_down_and_it_is_said_why(
         until(lambda: Path(f"/proc/{cluster.pid(2)}/comm").read_text() in ("sleep\n", "sh\n"))
         until(lambda: "trap" not in script or _handles(cluster.pid(2), number))
         os.kill(cluster.pid(2), number)
-    note = f"{words}; stays down until `kraft-wire cluster start 2`"
+    start = f"kraft-wire cluster start 2 --dir {cluster.files.directory}"
+    note = f"{words}; to start it again: {start}"
     assert cluster.looked() == [f"node 2: {note}"]
     node = cluster.saved(2)
     assert (node.pid, node.is_paused, node.note, node.condition) == (None, False, note, "down")

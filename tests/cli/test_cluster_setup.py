@@ -4,15 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from kraft_wire.cli.cluster import setup
-from kraft_wire.cli.cluster.files import (
-    APACHE,
-    BROKER,
-    CONTROLLER,
-    OURS,
-    CannotRun,
-    ClusterFiles,
-)
+from kraft_wire.cli.cluster import ports
+from kraft_wire.cli.cluster.files import CannotRun, ClusterFiles
 from kraft_wire.cli.cluster.setup import (
     ClusterPlan,
     apache_jars,
@@ -21,6 +14,7 @@ from kraft_wire.cli.cluster.setup import (
     make_cluster,
     reformat,
 )
+from kraft_wire.cli.cluster.state import APACHE, BROKER, COMBINED, CONTROLLER, OURS
 from kraft_wire.cli.properties_file import read_properties
 from kraft_wire.storage.directory.meta_properties import read_meta_properties
 from kraft_wire.storage.os_files import OsFileSystem
@@ -59,18 +53,47 @@ def test_ports_of_nodes_are_none_that_the_kernel_gives_to_connections(tmp_path: 
     if first < 20_000:
         pytest.skip("this machine leaves hardly any port to listeners")
     state = make_cluster(ClusterFiles(tmp_path), ClusterPlan(controllers=3, brokers=3))
-    ports = [each.port for each in state.nodes.values()]
-    assert len(set(ports)) == 6
-    assert max(ports) < first, ports
+    drawn = [each.port for each in state.nodes.values()]
+    assert len(set(drawn)) == 6
+    assert max(drawn) < first, drawn
 
 
 def test_ports_are_the_kernel_s_where_connections_may_have_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "range").write_text("1024\t65535\n")
-    monkeypatch.setattr(setup, "_CONNECTION_PORTS", tmp_path / "range")
+    monkeypatch.setattr(ports, "_CONNECTION_PORTS", tmp_path / "range")
     state = make_cluster(ClusterFiles(tmp_path / "new"), ClusterPlan(controllers=2))
     assert len({each.port for each in state.nodes.values()} - {0}) == 2
+
+
+def listeners(files: ClusterFiles, node_id: int) -> tuple[str, str]:
+    """A node's roles and listeners, as its file says."""
+    entries = read_properties(str(files.properties(node_id)))
+    return entries["process.roles"].value, entries["listeners"].value
+
+
+def test_brokers_have_the_first_ports_from_a_given_one_on(tmp_path: Path) -> None:
+    files = ClusterFiles(tmp_path)
+    state = make_cluster(files, ClusterPlan(controllers=2, brokers=2, base_port=9092))
+    assert state.bootstrap_servers == "127.0.0.1:9092,127.0.0.1:9093"
+    assert state.bootstrap == "127.0.0.1:9094,127.0.0.1:9095"
+    assert listeners(files, 3) == ("broker", "PLAINTEXT://127.0.0.1:9092")
+
+
+def test_combined_nodes_listen_twice_and_begin_a_quorum(tmp_path: Path) -> None:
+    files = ClusterFiles(tmp_path)
+    state = make_cluster(files, ClusterPlan(controllers=0, combined=2, base_port=9092))
+    assert [each.role for each in state.nodes.values()] == [COMBINED] * 2
+    assert state.bootstrap_servers == "127.0.0.1:9092,127.0.0.1:9093"
+    assert state.bootstrap == "127.0.0.1:9094,127.0.0.1:9095"
+    assert listeners(files, 2) == (
+        "broker,controller",
+        "PLAINTEXT://127.0.0.1:9093,CONTROLLER://127.0.0.1:9095",
+    )
+    assert voters_in(files, 1)
+    assert voters_in(files, 2)
+    assert files.load() == state
 
 
 def test_node_that_is_formatted_again_knows_no_voters(tmp_path: Path) -> None:

@@ -1,8 +1,19 @@
 """What `kraft-wire cluster status` shows of one moment: a cell under each heading, and JSON."""
 
+import io
+
+import pytest
+from rich.console import Console
+
 from kraft_wire.cli.cluster.facts import BrokerFacts, ClusterFacts
-from kraft_wire.cli.cluster.files import BROKER, ClusterState, NetworkCut, NodeState
-from kraft_wire.cli.cluster.view import cluster_json, cluster_table
+from kraft_wire.cli.cluster.state import (
+    BROKER,
+    COMBINED,
+    ClusterState,
+    NetworkCut,
+    NodeState,
+)
+from kraft_wire.cli.cluster.view import cluster_json, cluster_screen, cluster_table
 from kraft_wire.cli.quorum.facts import QuorumFacts, ReplicaFacts
 
 NOW_MS = 1_700_000_000_000
@@ -109,7 +120,7 @@ def test_json_says_the_same() -> None:
     assert [(each["node_id"], each["state"], each["role"], each["lag"]) for each in nodes] == [
         (1, "running", "Leader", 0),
         (2, "paused", "Follower", 20),
-        (3, "down", "Follower", 90),
+        (3, "down", None, 90),
         (101, "running", "Broker", None),
         (102, "running", "Fenced", None),
     ]
@@ -123,3 +134,42 @@ def test_nothing_is_made_up_while_nobody_answers() -> None:
     keys = ("leader_id", "leader_epoch", "high_watermark", "partitions", "under_replicated")
     assert [found[key] for key in (*keys, "leaderless")] == [None] * 6
     assert rows(state, ClusterFacts())["101"]["role"] == "-"
+
+
+def test_leader_whose_process_is_gone_leads_nothing() -> None:
+    """The other voters name it until they have elected another."""
+    state, facts = moment()
+    state.nodes[1].pid = None
+    found = cluster_json(state, facts)
+    assert [found[key] for key in ("leader_id", "leader_epoch")] == [None, None]
+    assert str(cluster_table(state, facts, NOW_MS).title).startswith("cluster c   no leader\n")
+    assert rows(state, facts)["1"]["role"] == "-"
+
+
+def test_combined_node_has_both_roles_and_both_addresses() -> None:
+    state, facts = moment()
+    state.nodes[1] = NodeState(1, "ours", 9001, COMBINED, pid=11, controller_port=9901)
+    assert rows(state, facts)["1"]["role"] == "Leader, Fenced"
+    found = cluster_json(state, facts)
+    assert found["bootstrap_controllers"] == "127.0.0.1:9901,127.0.0.1:9002,127.0.0.1:9003"
+    assert found["bootstrap_servers"] == "127.0.0.1:9001,127.0.0.1:9101,127.0.0.1:9102"
+    nodes = found["nodes"]
+    assert isinstance(nodes, list)
+    addresses = [(each["address"], each["controller_address"]) for each in nodes]
+    assert addresses[0] == ("127.0.0.1:9001", "127.0.0.1:9901")
+    assert addresses[3] == ("127.0.0.1:9101", None)
+
+
+@pytest.mark.parametrize("width", [80, 100, 120, 10_000])
+def test_nothing_is_cut_at_any_width(width: int) -> None:
+    state, facts = moment()
+    state.nodes[3].note = "killed; to start it again: kraft-wire cluster start 3"
+    out = io.StringIO()
+    Console(width=width, file=out).print(cluster_screen(state, facts, NOW_MS, width))
+    shown = out.getvalue()
+    assert max(map(len, shown.splitlines())) <= width
+    for row in rows(state, facts).values():
+        for cell in row.values():
+            assert cell in shown
+    headings = " ".join(next(iter(rows(state, facts).values())))
+    assert all(word in shown for word in headings.split())

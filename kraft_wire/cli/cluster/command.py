@@ -1,11 +1,12 @@
 """`kraft-wire cluster`: controllers and brokers as processes of this machine, to try a cluster out.
 
-`up` starts them and stays; the other verbs find them through its state file. A node that ends, by
-`kill`, by `stop`, or by itself, stays down until `start`. Exit codes: 0 done, 1 the node was not in
-the state that the verb is for, 2 could not run.
+`up` starts them and stays; the other verbs find them through its state file. A node that `kill` or
+`stop` ended stays down until `start`, and one that failed too, unless `up` has a restart policy.
+Exit codes: 0 done, 1 the node was not in the state that the verb is for, 2 could not run.
 """
 
 import json
+import shlex
 import signal
 import sys
 from collections.abc import Iterator
@@ -14,29 +15,31 @@ from dataclasses import asdict
 from typing import Final
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from kraft_wire.cli.bootstrap import LOCAL, Bootstrap
 from kraft_wire.cli.cluster import options
 from kraft_wire.cli.cluster.cuts import cut_off, healed
-from kraft_wire.cli.cluster.files import BROKER, CannotRun, ClusterFiles
+from kraft_wire.cli.cluster.down import bring_down, wipe_all
+from kraft_wire.cli.cluster.files import CannotRun, ClusterFiles, shell_line
 from kraft_wire.cli.cluster.health import checks_of
 from kraft_wire.cli.cluster.nodes import (
     WrongState,
     asked,
     chosen_node,
+    ended,
+    keep_down,
     opened,
-    send,
+    running,
     signalled,
     start_again,
-    until_gone,
 )
 from kraft_wire.cli.cluster.plan import UpOptions, check_new, found_or_made
+from kraft_wire.cli.cluster.restarts import RestartPolicy
 from kraft_wire.cli.cluster.setup import reformat
 from kraft_wire.cli.cluster.up import run_up
-from kraft_wire.cli.cluster.view import cluster_json, cluster_table
-from kraft_wire.cli.output import clustered, new_table, print_json, print_table
+from kraft_wire.cli.cluster.view import cluster_json, cluster_screen
+from kraft_wire.cli.output import clustered, new_table, print_json, print_table, wide_console
 from kraft_wire.cli.system_refusals import system_refusal
 from kraft_wire.model import uuid_to_text
 from kraft_wire.server.clock import wall_ms
@@ -47,14 +50,15 @@ app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=N
 
 _WRONG_STATE: Final = 1
 _COULD_NOT_RUN: Final = 2
-_WIDTH: Final = 10_000
-"""A file or a pipe gets whole lines, however long."""
 
 
 @app.command("up")
 def up_command(
     controllers: options.Controllers = None,
     brokers: options.Brokers = None,
+    nodes: options.Nodes = None,
+    base_port: options.BasePort = None,
+    restart: options.Restart = RestartPolicy.NO,
     directory: options.Directory = options.HERE,
     apache_controllers: options.ApacheControllers = None,
     apache_brokers: options.ApacheBrokers = None,
@@ -64,10 +68,11 @@ def up_command(
     netns: options.Netns = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Run a cluster until Ctrl-C.
+    """Run a cluster until Ctrl-C or `down`.
 
-    Ctrl-C stops the brokers, then the controllers, and keeps their data. Nodes that exit are not
-    restarted: use `kraft-wire cluster start NODE`, or `up` again.
+    A new cluster has three controllers and three brokers. The end stops the brokers, then the
+    controllers, and keeps their data. Nodes that exit are not restarted without --restart: use
+    `kraft-wire cluster start NODE`, or `up` again.
     """
     wanted = UpOptions(
         controllers=controllers,
@@ -78,13 +83,28 @@ def up_command(
         features=tuple(feature or ()),
         has_network=netns,
         jars=jars,
+        nodes=nodes,
+        base_port=base_port,
     )
     with _told():
         files = ClusterFiles(directory)
         check_new(files, wanted)
         files.directory.mkdir(parents=True, exist_ok=True)
         with files.locked():
-            run_up(files, found_or_made(files, wanted), jars, as_json=as_json)
+            run_up(files, found_or_made(files, wanted), jars, restart, as_json=as_json)
+
+
+@app.command("down")
+def down_command(directory: options.Directory = options.HERE, wipe: options.Wipe = False) -> None:
+    """Stop all nodes, and `up` with them, as Ctrl-C does."""
+    with _told():
+        files, state = opened(directory)
+        has_run = bring_down(files, state)
+        if wipe:
+            wipe_all(files, state)
+        elif not has_run:
+            raise WrongState("no node runs")
+    print(f"cluster in {files.directory}: {'wiped' if wipe else 'stopped'}")
 
 
 @app.command("status")
@@ -98,8 +118,8 @@ def status_command(
     if as_json:
         print(json.dumps(cluster_json(state, facts), indent=2))
     else:
-        width = None if sys.stdout.isatty() else _WIDTH
-        Console(width=width, highlight=False).print(cluster_table(state, facts, wall_ms()))
+        console = wide_console()
+        console.print(cluster_screen(state, facts, wall_ms(), console.width))
 
 
 @app.command("health")
@@ -139,8 +159,8 @@ def start_command(node: options.Node, directory: options.Directory = options.HER
 def stop_command(node: options.Node, directory: options.Directory = options.HERE) -> None:
     """Stop a node gracefully (SIGTERM)."""
     with _told():
-        files, chosen = signalled(directory, node, signal.SIGTERM, signal.SIGCONT)
-        until_gone(files, chosen)
+        files, chosen = running(directory, node)
+        ended(files, chosen, signal.SIGTERM, signal.SIGCONT)
     print(f"node {chosen.node_id}: stopped")
 
 
@@ -148,8 +168,8 @@ def stop_command(node: options.Node, directory: options.Directory = options.HERE
 def restart_command(node: options.Node, directory: options.Directory = options.HERE) -> None:
     """Restart a node gracefully."""
     with _told():
-        files, chosen = signalled(directory, node, signal.SIGTERM, signal.SIGCONT)
-        until_gone(files, chosen)
+        files, chosen = running(directory, node)
+        ended(files, chosen, signal.SIGTERM, signal.SIGCONT)
         start_again(files, chosen.node_id)
     print(f"node {chosen.node_id}: restarted")
 
@@ -158,8 +178,8 @@ def restart_command(node: options.Node, directory: options.Directory = options.H
 def kill_command(node: options.Node, directory: options.Directory = options.HERE) -> None:
     """Kill a node (SIGKILL)."""
     with _told():
-        files, chosen = signalled(directory, node, signal.SIGKILL)
-        until_gone(files, chosen)
+        files, chosen = running(directory, node)
+        ended(files, chosen, signal.SIGKILL)
     print(f"node {chosen.node_id}: killed")
 
 
@@ -194,17 +214,21 @@ def wipe_command(node: options.Node, directory: options.Directory = options.HERE
         files, state = opened(directory)
         chosen = chosen_node(state, node)
         if files.runs(chosen):
-            send(chosen, signal.SIGKILL)
-            until_gone(files, chosen)
+            ended(files, chosen, signal.SIGKILL)
+        else:
+            keep_down(files, chosen)
         directory_id = reformat(files, state, chosen.node_id)
     print(f"node {chosen.node_id}: wiped; its new directory id is {uuid_to_text(directory_id)}")
-    start = f"kraft-wire cluster start {chosen.node_id}"
-    if chosen.role == BROKER:
-        print(f"to copy its replicas again:  {start}")
+    start = shell_line(files, "start", str(chosen.node_id))
+    if not chosen.is_controller:
+        print(f"to copy its replicas again:\n{start}")
         return
+    properties = shlex.quote(str(files.properties(chosen.node_id)))
+    quorum = f"-c {state.bootstrap}"
     print(
-        f"to make it vote again:  {start},  kraft-wire quorum remove-voter -i {chosen.node_id},  "
-        f"add-voter --config {files.properties(chosen.node_id)}"
+        f"to make it vote again:\n{start}\n"
+        f"kraft-wire quorum remove-voter {quorum} -i {chosen.node_id}\n"
+        f"kraft-wire quorum add-voter {quorum} --config {properties}"
     )
 
 

@@ -6,14 +6,9 @@ themselves are `cluster_network`'s.
 
 from collections.abc import Sequence
 
-from kraft_wire.cli.cluster.files import (
-    CannotRun,
-    ClusterFiles,
-    ClusterState,
-    NetworkCut,
-    NodeState,
-)
+from kraft_wire.cli.cluster.files import CannotRun, ClusterFiles
 from kraft_wire.cli.cluster.network import ClusterNetwork, missing
+from kraft_wire.cli.cluster.state import ClusterState, NetworkCut, NodeState
 
 __all__ = ["cut_off", "healed"]
 

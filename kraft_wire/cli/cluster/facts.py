@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from kraft_wire.cli.cluster.files import ClusterState, NodeState
 from kraft_wire.cli.cluster.lag import offsets_behind
+from kraft_wire.cli.cluster.state import ClusterState, NodeState
 from kraft_wire.cli.quorum.admin import EntryPoint, QuorumAdmin, QuorumRefused
 from kraft_wire.cli.quorum.facts import QuorumFacts, ReplicaFacts
 from kraft_wire.client import BrokerConnection, BrokerConnectionError
@@ -78,7 +78,7 @@ class ClusterQuestions:
         self._state = state
         self._answer_s = answer_s
         running = [each for each in state.controllers if each.condition == "running"]
-        addresses = tuple(each.address for each in running or state.controllers)
+        addresses = tuple(each.controller_address for each in running or state.controllers)
         self._quorum = QuorumAdmin(
             EntryPoint(addresses, are_controllers=True),
             patience_s=patience_s,

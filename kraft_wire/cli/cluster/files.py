@@ -2,113 +2,54 @@
 
 `cluster.json` says who belongs to the cluster and what runs; only `cluster up` writes it, as long
 as it runs, which the lock tells. Another command changes the cluster by a signal to a node's
-process, or, to have one started, by leaving a request that `cluster up` finds. A process is only
-ever signalled when its command line names the node's own file: process ids are used again.
+process, or by leaving a request that `cluster up` finds: to start a node, to leave it down, to end.
+A process is only ever signalled when its command line names the node's own file: process ids are
+used again.
 """
 
 import fcntl
 import json
 import os
 import re
+import shlex
+import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
+from kraft_wire.cli.cluster.state import (
+    APACHE,
+    BROKER,
+    CONTROLLER,
+    OURS,
+    ClusterState,
+    NetworkCut,
+    NodeState,
+)
 from kraft_wire.node.disks.formatting import DEFAULT_LEVELS
 
 __all__ = [
     "APACHE",
     "BROKER",
     "CONTROLLER",
+    "HERE",
     "OURS",
     "CannotRun",
     "ClusterFiles",
     "ClusterState",
     "NetworkCut",
     "NodeState",
+    "shell_line",
 ]
-
-OURS: Final = "kraft-wire"
-APACHE: Final = "apache"
-CONTROLLER: Final = "controller"
-BROKER: Final = "broker"
+HERE: Final = Path("kraft-wire-cluster")
+"""The directory of a cluster where none is named."""
 
 
 class CannotRun(Exception):
     """Why a command cannot do its work, as one line."""
-
-
-class NetworkCut(NamedTuple):
-    """A direction in which nothing arrives."""
-
-    sender: int
-    receiver: int
-
-
-@dataclass(slots=True)
-class NodeState:
-    """One node as `cluster up` sees it."""
-
-    node_id: int
-    make: str
-    port: int
-    role: str = CONTROLLER
-    """Its process.roles."""
-    host: str = "127.0.0.1"
-    pid: int | None = None
-    is_paused: bool = False
-    note: str = ""
-    """Why it does not run."""
-
-    @property
-    def address(self) -> str:
-        """Where it listens."""
-        return f"{self.host}:{self.port}"
-
-    @property
-    def condition(self) -> str:
-        """One word: running, paused or down."""
-        if self.pid is None:
-            return "down"
-        return "paused" if self.is_paused else "running"
-
-
-@dataclass(slots=True)
-class ClusterState:
-    """What the state file says."""
-
-    cluster_id: str
-    overrides: Mapping[str, str] = field(default_factory=dict)
-    levels: Mapping[str, int] = field(default_factory=dict)
-    """Of the features that are finalised from the beginning."""
-    network: int | None = None
-    """The third number of the addresses where each node has a network of its own."""
-    nodes: dict[int, NodeState] = field(default_factory=dict)
-    cuts: list[NetworkCut] = field(default_factory=list)
-    """What `partition` cut; no part of the state file."""
-
-    @property
-    def controllers(self) -> list[NodeState]:
-        """Who votes, or may."""
-        return [each for each in self.nodes.values() if each.role == CONTROLLER]
-
-    @property
-    def brokers(self) -> list[NodeState]:
-        """Who serves clients."""
-        return [each for each in self.nodes.values() if each.role == BROKER]
-
-    @property
-    def bootstrap(self) -> str:
-        """All controllers, as --bootstrap-controller takes them."""
-        return ",".join(each.address for each in self.controllers)
-
-    @property
-    def bootstrap_servers(self) -> str:
-        """All brokers, as --bootstrap-server takes them."""
-        return ",".join(each.address for each in self.brokers)
 
 
 class ClusterFiles:
@@ -132,6 +73,15 @@ class ClusterFiles:
     def start_request(self, node_id: int) -> Path:
         """A file that is there while somebody wants the node started."""
         return self.directory / f"node-{node_id}.start"
+
+    def stop_request(self, node_id: int) -> Path:
+        """A file that is there while a command ends the node, which then stays down."""
+        return self.directory / f"node-{node_id}.stop"
+
+    @property
+    def down_request(self) -> Path:
+        """A file that is there while somebody wants `cluster up` to end."""
+        return self.directory / "cluster.down"
 
     @property
     def state_file(self) -> Path:
@@ -173,6 +123,19 @@ class ClusterFiles:
         temporary.write_text(json.dumps(said, indent=2) + "\n", encoding="utf-8")
         os.replace(temporary, self.state_file)
 
+    def remove(self, state: ClusterState) -> None:
+        """Remove the cluster's files, and the directory where nothing else is in it."""
+        for node_id in state.nodes:
+            shutil.rmtree(self.data(node_id), ignore_errors=True)
+            for path in (self.properties, self.log, self.start_request, self.stop_request):
+                path(node_id).unlink(missing_ok=True)
+        for cut in self.cuts():
+            self.cut(cut).unlink(missing_ok=True)
+        for file in (self.down_request, self.state_file, self._lock_file):
+            file.unlink(missing_ok=True)
+        with suppress(OSError):  # somebody else has something there
+            self.directory.rmdir()
+
     # -- what is cut -----------------------------------------------------------------------------
 
     def cut(self, cut: NetworkCut) -> Path:
@@ -198,6 +161,8 @@ class ClusterFiles:
             os.close(descriptor)
             raise CannotRun(f"a cluster runs in {self.directory} already") from error
         try:
+            if not self._is_lock(descriptor):
+                raise CannotRun(f"the cluster in {self.directory} was wiped just now")
             yield
         finally:
             os.close(descriptor)
@@ -217,6 +182,12 @@ class ClusterFiles:
             os.close(descriptor)
         return False
 
+    def _is_lock(self, descriptor: int) -> bool:
+        """Tell whether an open file is still the lock, and not one that `down --wipe` removed."""
+        with suppress(FileNotFoundError):
+            return os.path.samestat(os.fstat(descriptor), self._lock_file.stat())
+        return False
+
     @property
     def _lock_file(self) -> Path:
         return self.directory / "cluster.lock"
@@ -224,6 +195,13 @@ class ClusterFiles:
     def runs(self, node: NodeState) -> bool:
         """Tell whether the process in the state file is there, and is that node."""
         return node.pid is not None and str(self.properties(node.node_id)) in _command(node.pid)
+
+
+def shell_line(files: ClusterFiles, *words: str) -> str:
+    """Return a command about a cluster as a person types it here."""
+    is_here = files.directory == HERE.absolute()
+    where = () if is_here else ("--dir", str(files.directory))
+    return shlex.join(("kraft-wire", "cluster", *words, *where))
 
 
 def _command(pid: int) -> str:

@@ -14,7 +14,8 @@ import subprocess
 from collections.abc import Iterable
 from typing import Final
 
-from kraft_wire.cli.cluster.files import CannotRun, ClusterState, NetworkCut
+from kraft_wire.cli.cluster.files import CannotRun
+from kraft_wire.cli.cluster.state import ClusterState, NetworkCut
 
 __all__ = ["ClusterNetwork", "free_network", "host_in", "missing"]
 

@@ -13,17 +13,22 @@ from pathlib import Path
 from typing import Final
 
 from kraft_wire.cli.cluster.facts import ClusterFacts, ClusterQuestions
-from kraft_wire.cli.cluster.files import CannotRun, ClusterFiles, ClusterState, NodeState
+from kraft_wire.cli.cluster.files import CannotRun, ClusterFiles
+from kraft_wire.cli.cluster.state import ClusterState, NodeState
 
 __all__ = [
     "WrongState",
     "asked",
     "chosen_node",
+    "ended",
+    "keep_down",
     "opened",
+    "running",
     "send",
     "signalled",
     "start_again",
     "until_gone",
+    "wait_until",
 ]
 
 _WAIT_SECONDS: Final = 30.0
@@ -47,14 +52,14 @@ def opened(directory: Path) -> tuple[ClusterFiles, ClusterState]:
 
 
 def asked(state: ClusterState) -> ClusterFacts:
-    """Ask whoever runs and is not paused."""
-    return ClusterFacts() if _nobody_runs(state) else _questions(state).ask()
+    """Ask the nodes that run, and do not wait for an election."""
+    return ClusterFacts() if _nobody_runs(state) else _questions(state, patience_s=0.0).ask()
 
 
 def chosen_node(state: ClusterState, text: str) -> NodeState:
     """Return the node that a person means: an id, or `leader`. Errors: CannotRun, WrongState."""
     if text == "leader":
-        facts = None if _nobody_runs(state) else _questions(state).quorum()
+        facts = None if _nobody_runs(state) else _questions(state, patience_s=2.0).quorum()
         if facts is None or facts.leader_id not in state.nodes:
             raise WrongState("nobody leads")
         return state.nodes[facts.leader_id]
@@ -64,16 +69,39 @@ def chosen_node(state: ClusterState, text: str) -> NodeState:
     return state.nodes[int(text)]
 
 
+def running(directory: Path, text: str) -> tuple[ClusterFiles, NodeState]:
+    """Return a node that runs. Errors: CannotRun, WrongState."""
+    files, state = opened(directory)
+    node = chosen_node(state, text)
+    if not files.runs(node):
+        keep_down(files, node)
+        raise WrongState(f"node {node.node_id} is down")
+    return files, node
+
+
+def keep_down(files: ClusterFiles, node: NodeState) -> None:
+    """Cancel the restart for which a node that is down may wait."""
+    if files.is_supervised:
+        request = files.stop_request(node.node_id)
+        request.touch()
+        wait_until(lambda: not request.exists(), f"`cluster up` restarts node {node.node_id}")
+
+
 def signalled(
     directory: Path, text: str, *numbers: signal.Signals
 ) -> tuple[ClusterFiles, NodeState]:
     """Send signals to a node that runs."""
-    files, state = opened(directory)
-    node = chosen_node(state, text)
-    if not files.runs(node):
-        raise WrongState(f"node {node.node_id} is down")
+    files, node = running(directory, text)
     send(node, *numbers)
     return files, node
+
+
+def ended(files: ClusterFiles, node: NodeState, *numbers: signal.Signals) -> None:
+    """End a node that runs, so that no policy of `up` starts it again."""
+    if files.is_supervised:
+        files.stop_request(node.node_id).touch()
+    send(node, *numbers)
+    until_gone(files, node)
 
 
 def send(node: NodeState, *numbers: signal.Signals) -> None:
@@ -92,32 +120,33 @@ def start_again(files: ClusterFiles, node_id: int) -> None:
         )
     request = files.start_request(node_id)
     request.touch()
-    _until(lambda: not request.exists(), f"`cluster up` did not start node {node_id}")
+    wait_until(lambda: not request.exists(), f"`cluster up` did not start node {node_id}")
 
 
 def until_gone(files: ClusterFiles, node: NodeState) -> None:
     """Wait until a process has ended, and until `up` knows it."""
-    _until(lambda: not files.runs(node), f"node {node.node_id} does not end")
+    wait_until(lambda: not files.runs(node), f"node {node.node_id} does not end")
 
     def is_known() -> bool:
         state = files.load()
         return state is None or state.nodes[node.node_id].pid != node.pid
 
     if files.is_supervised:
-        _until(is_known, "`cluster up` does not notice")
+        wait_until(is_known, "`cluster up` does not notice")
 
 
 def _nobody_runs(state: ClusterState) -> bool:
     return all(each.condition != "running" for each in state.nodes.values())
 
 
-def _questions(state: ClusterState) -> ClusterQuestions:
-    return ClusterQuestions(state, patience_s=2.0, answer_s=1.0)
+def _questions(state: ClusterState, *, patience_s: float) -> ClusterQuestions:
+    return ClusterQuestions(state, patience_s=patience_s, answer_s=1.0)
 
 
-def _until(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + _WAIT_SECONDS
+def wait_until(condition: Callable[[], bool], what: str, seconds: float = _WAIT_SECONDS) -> None:
+    """Wait for a condition. Errors: CannotRun, after so many seconds."""
+    deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
-            raise CannotRun(f"{what} within {_WAIT_SECONDS:g} s")
+            raise CannotRun(f"{what} within {seconds:g} s")
         time.sleep(_STEP_SECONDS)

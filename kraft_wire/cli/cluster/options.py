@@ -5,11 +5,16 @@ from typing import Annotated, Final
 
 import typer
 
+from kraft_wire.cli.cluster.files import HERE
+from kraft_wire.cli.cluster.ports import PORT_MAX
+from kraft_wire.cli.cluster.restarts import RestartPolicy
+
 __all__ = [
     "HERE",
     "ApacheBrokers",
     "ApacheControllers",
     "AsJson",
+    "BasePort",
     "Brokers",
     "Controllers",
     "Directory",
@@ -18,12 +23,14 @@ __all__ = [
     "Netns",
     "Node",
     "NodeOrAll",
+    "Nodes",
     "Only",
     "Others",
     "Overrides",
+    "Restart",
+    "Wipe",
 ]
 
-HERE: Final = Path("kraft-wire-cluster")
 _NODES_MAX: Final = 9
 
 Directory = Annotated[
@@ -56,9 +63,39 @@ Brokers = Annotated[
         min=0,
         max=_NODES_MAX,
         metavar="N",
-        help="Number of brokers (default: 0).",
+        help="Number of brokers (default: 3, or 0 if controllers are counted).",
     ),
 ]
+Nodes = Annotated[
+    int | None,
+    typer.Option(
+        "--nodes",
+        "-n",
+        min=1,
+        max=_NODES_MAX,
+        metavar="N",
+        help="Number of combined nodes, each broker and controller, in place of both.",
+    ),
+]
+BasePort = Annotated[
+    int | None,
+    typer.Option(
+        "--base-port",
+        min=1,
+        max=PORT_MAX,
+        metavar="PORT",
+        help="First port of a new cluster: brokers, then controllers (default: free ports).",
+    ),
+]
+Restart = Annotated[
+    RestartPolicy,
+    typer.Option(
+        "--restart",
+        metavar="no|on-failure",
+        help="Restart nodes that fail; not those that `kill`, `stop` and `wipe` end.",
+    ),
+]
+Wipe = Annotated[bool, typer.Option("--wipe", help="Delete the cluster's files and data as well.")]
 ApacheControllers = Annotated[
     int | None,
     typer.Option(

@@ -6,14 +6,18 @@ Everything that a new cluster needs is known to be there before a file is made.
 from dataclasses import dataclass
 from typing import Final
 
-from kraft_wire.cli.cluster.files import APACHE, CannotRun, ClusterFiles, ClusterState
+from kraft_wire.cli.cluster.files import CannotRun, ClusterFiles, shell_line
 from kraft_wire.cli.cluster.network import missing
+from kraft_wire.cli.cluster.ports import PORT_MAX, first_taken_port
 from kraft_wire.cli.cluster.setup import ClusterPlan, apache_jars, make_cluster
+from kraft_wire.cli.cluster.state import APACHE, BROKER, COMBINED, CONTROLLER, ClusterState
 from kraft_wire.cli.format.plan import FormatRefused, feature_levels, quorum_kind
 from kraft_wire.cli.known_keys import unknown_key
 
 __all__ = ["UpOptions", "check_new", "found_or_made"]
 
+_NODES: Final = 3
+"""Of each kind where none is counted."""
 _KEYS_OF_EACH: Final = frozenset(
     {
         *("process.roles", "node.id", "broker.id", "listeners", "log.dirs", "log.dir"),
@@ -34,10 +38,41 @@ class UpOptions:
     features: tuple[str, ...]
     has_network: bool
     jars: str | None
+    nodes: int | None = None
+    base_port: int | None = None
+
+    @property
+    def brokers_count(self) -> int:
+        """Brokers that are no controllers; who counts controllers alone has no brokers."""
+        if self.nodes is not None:
+            return 0
+        counts_controllers = (self.controllers, self.apache_controllers) != (None, None)
+        default = 0 if counts_controllers else _NODES
+        return default if self.brokers is None else self.brokers
+
+    @property
+    def controllers_count(self) -> int:
+        """Controllers that are no brokers."""
+        if self.nodes is not None:
+            return 0
+        return _NODES if self.controllers is None else self.controllers
+
+    def check_kinds(self) -> None:
+        """Refuse counts of combined nodes beside counts of the others. Errors: CannotRun."""
+        given = {
+            "--controllers": self.controllers,
+            "--brokers": self.brokers,
+            "--apache-controllers": self.apache_controllers,
+            "--apache-brokers": self.apache_brokers,
+        }
+        for name, count in given.items():
+            if self.nodes is not None and count is not None:
+                raise CannotRun(f"give one of --nodes and {name}: --nodes counts combined nodes")
 
 
 def check_new(files: ClusterFiles, options: UpOptions) -> None:
     """Refuse options of a new cluster before anything is written. Errors: CannotRun."""
+    options.check_kinds()
     if not files.state_file.exists():
         _check_place(files)
         _plan(options)
@@ -62,10 +97,12 @@ def _check_place(files: ClusterFiles) -> None:
 
 def _plan(options: UpOptions) -> ClusterPlan:
     plan = ClusterPlan(
-        controllers=3 if options.controllers is None else options.controllers,
+        controllers=options.controllers_count,
         apache_controllers=options.apache_controllers or 0,
-        brokers=options.brokers or 0,
+        brokers=options.brokers_count,
         apache_brokers=options.apache_brokers or 0,
+        combined=options.nodes or 0,
+        base_port=options.base_port,
         overrides=dict(map(_override, options.overrides)),
         levels=_levels(options),
         has_network=options.has_network,
@@ -81,13 +118,32 @@ def _plan(options: UpOptions) -> ClusterPlan:
     why = missing() if plan.has_network else None
     if why is not None:
         raise CannotRun(f"--netns: {why}")
+    _check_ports(plan)
     return plan
+
+
+def _check_ports(plan: ClusterPlan) -> None:
+    if plan.base_port is None:
+        return
+    ports = range(plan.base_port, plan.base_port + plan.listeners_count)
+    if ports[-1] > PORT_MAX:
+        raise CannotRun(
+            f"--base-port {plan.base_port}: {len(ports)} ports are needed, and the last one is "
+            f"{PORT_MAX}"
+        )
+    taken = None if plan.has_network else first_taken_port(ports)
+    if taken is not None:
+        raise CannotRun(
+            f"--base-port {plan.base_port}: port {taken} is in use; ports {ports[0]} to "
+            f"{ports[-1]} are needed"
+        )
 
 
 def _levels(options: UpOptions) -> dict[str, int]:
     """Return the levels to begin with: what brokers of ours, if there are any, live up to."""
     kind = quorum_kind(static_voters=False, standalone=False, joins=False, initial=True)
-    has_ours = (options.brokers or 0) > (options.apache_brokers or 0)
+    brokers = (options.nodes or 0) + options.brokers_count
+    has_ours = brokers > (options.apache_brokers or 0)
     try:
         return feature_levels(None, options.features, kind, is_broker=has_ours)
     except FormatRefused as refused:
@@ -96,22 +152,35 @@ def _levels(options: UpOptions) -> dict[str, int]:
 
 def _check_same(files: ClusterFiles, state: ClusterState, options: UpOptions) -> None:
     """Refuse what contradicts a cluster that is there already."""
+    nodes = state.nodes.values()
+    combined = sum(each.role == COMBINED for each in nodes)
     counts = [
         count
-        for nodes in (state.controllers, state.brokers)
-        for count in (len(nodes), sum(each.make == APACHE for each in nodes))
+        for kind in (CONTROLLER, BROKER)
+        for count in (
+            sum(each.role == kind for each in nodes),
+            sum((each.role, each.make) == (kind, APACHE) for each in nodes),
+        )
     ]
     asked = (
         options.controllers,
         options.apache_controllers,
         options.brokers,
         options.apache_brokers,
+        options.nodes,
     )
-    if any(ask not in (None, count) for ask, count in zip(asked, counts, strict=True)):
+    if any(ask not in (None, has) for ask, has in zip(asked, (*counts, combined), strict=True)):
         raise CannotRun(
             f"{files.directory} holds a cluster of {counts[0]} controllers, {counts[1]} of them "
-            f"Apache's, and {counts[2]} brokers, {counts[3]} of them Apache's: take another --dir "
-            "for a new one"
+            f"Apache's, and {counts[2]} brokers, {counts[3]} of them Apache's"
+            + (f", and {combined} combined nodes" if combined else "")
+            + f": `{shell_line(files, 'down', '--wipe')}` removes it, another --dir keeps it"
+        )
+    first = min(each.port for each in nodes)
+    if options.base_port not in (None, first):
+        raise CannotRun(
+            f"--base-port is for a new cluster; the first port of the one in {files.directory} "
+            f"is {first}"
         )
     for name, given in (("--override", options.overrides), ("--feature", options.features)):
         if given:

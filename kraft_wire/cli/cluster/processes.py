@@ -1,8 +1,8 @@
 """The processes of a cluster: started, watched and stopped by `cluster up`, their parent.
 
-Nodes that exit are not restarted until a command asks for it: a node that was killed on purpose
-must stay down. Children have their own session, so that Ctrl-C reaches them only as the SIGTERM of
-their parent. No other process is ever signalled.
+Nodes that exit are not restarted until a command asks for it, unless the policy says so; a node
+that a command ended stays down in any case. Children have their own session, so that Ctrl-C reaches
+them only as the SIGTERM of their parent. No other process is ever signalled.
 """
 
 import os
@@ -14,9 +14,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from kraft_wire.cli.cluster.files import ClusterFiles, ClusterState, NodeState
+from kraft_wire.cli.cluster.files import ClusterFiles, shell_line
 from kraft_wire.cli.cluster.network import ClusterNetwork
+from kraft_wire.cli.cluster.restarts import Restarts
 from kraft_wire.cli.cluster.setup import command_of, environment_of
+from kraft_wire.cli.cluster.state import ClusterState, NodeState
 
 __all__ = ["ClusterProcesses"]
 
@@ -34,6 +36,7 @@ class ClusterProcesses:
         state: ClusterState,
         jars: Path | None,
         network: ClusterNetwork | None,
+        restarts: Restarts | None = None,
     ) -> None:
         self.news: list[str] = []
         """What happened since it was last emptied, a line each."""
@@ -41,6 +44,7 @@ class ClusterProcesses:
         self._state = state
         self._jars = jars
         self._network = network
+        self._restarts = restarts or Restarts()
         self._children: dict[int, subprocess.Popen[bytes]] = {}
 
     def start(self, node_id: int) -> None:
@@ -61,6 +65,7 @@ class ClusterProcesses:
                 start_new_session=True,
             )
         self._children[node_id] = child
+        self._restarts.started(node_id, time.monotonic())
         node.pid, node.is_paused, node.note = child.pid, False, ""
         self.news.append(f"node {node_id}: started, process {child.pid}, {node.address}")
 
@@ -71,14 +76,24 @@ class ClusterProcesses:
             child = self._children.get(node.node_id)
             if child is not None:
                 self._look_at(node, child)
+            self._look_at_stop_request(node)
             request = self._files.start_request(node.node_id)
             if request.exists():
                 if node.node_id not in self._children:
                     self.start(node.node_id)
                     self._files.save(self._state)  # before whoever asked goes on
                 request.unlink(missing_ok=True)
+        for node_id in self._restarts.due(time.monotonic()):
+            self.start(node_id)
         if self.news:
             self._files.save(self._state)
+
+    def _look_at_stop_request(self, node: NodeState) -> None:
+        """Forget the restart of a node that is to stay down."""
+        request = self._files.stop_request(node.node_id)
+        if node.node_id not in self._children and request.exists():
+            self._restarts.cancelled(node.node_id)
+            request.unlink(missing_ok=True)
 
     def _look_at_cuts(self) -> None:
         former, self._state.cuts = self._state.cuts, self._files.cuts()
@@ -93,7 +108,7 @@ class ClusterProcesses:
         if child.poll() is not None:
             del self._children[node.node_id]
             node.pid, node.is_paused = None, False
-            node.note = self._why(node, child.returncode)
+            node.note = self._how(node, child.returncode) + self._what_next(node, child.returncode)
             self.news.append(f"node {node.node_id}: {node.note}")
             return
         changed = None
@@ -104,15 +119,25 @@ class ClusterProcesses:
             node.is_paused = is_paused
             self.news.append(f"node {node.node_id}: {'paused' if is_paused else 'resumed'}")
 
-    def _why(self, node: NodeState, code: int) -> str:
-        """Say how a node ended, and what to do about it."""
+    def _how(self, node: NodeState, code: int) -> str:
+        """Say how a node ended."""
         if code == -signal.SIGKILL:
-            how = "killed"
-        elif code in (0, -signal.SIGTERM, 128 + signal.SIGTERM):
-            how = "stopped"
+            return "killed"
+        if code in (0, -signal.SIGTERM, 128 + signal.SIGTERM):
+            return "stopped"
+        return f"ended with exit code {code}: {_last_line(self._files.log(node.node_id))}"
+
+    def _what_next(self, node: NodeState, code: int) -> str:
+        """Say when a node that ended starts again, or how to start it."""
+        request = self._files.stop_request(node.node_id)
+        if request.exists():
+            request.unlink(missing_ok=True)
+            pause_s = None
         else:
-            how = f"ended with exit code {code}: {_last_line(self._files.log(node.node_id))}"
-        return f"{how}; stays down until `kraft-wire cluster start {node.node_id}`"
+            pause_s = self._restarts.exited(node.node_id, code, time.monotonic())
+        if pause_s is not None:
+            return f"; restarts in {pause_s:g} s"
+        return f"; to start it again: {shell_line(self._files, 'start', str(node.node_id))}"
 
     def heal(self) -> None:
         """Let everybody reach everybody: who is cut off could not take its leave."""

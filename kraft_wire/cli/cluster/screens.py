@@ -10,8 +10,8 @@ from typing import Final, Protocol
 from rich.live import Live
 
 from kraft_wire.cli.cluster.facts import ClusterFacts
-from kraft_wire.cli.cluster.files import ClusterState
-from kraft_wire.cli.cluster.view import cluster_json, cluster_table
+from kraft_wire.cli.cluster.state import ClusterState
+from kraft_wire.cli.cluster.view import cluster_json, cluster_screen
 from kraft_wire.server.clock import wall_ms
 
 __all__ = ["Screen", "chosen_screen"]
@@ -41,7 +41,8 @@ class TableScreen:
         self._next = now + _DRAW_SECONDS
         for line in news:
             self._live.console.print(line, highlight=False, markup=False)
-        self._live.update(cluster_table(state, facts, wall_ms()), refresh=True)
+        width = self._live.console.width
+        self._live.update(cluster_screen(state, facts, wall_ms(), width), refresh=True)
 
 
 class LineScreen:

@@ -7,24 +7,24 @@ user says; nothing is ever fetched.
 
 import os
 import shutil
-import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from kraft_wire.cli.cluster.files import (
+from kraft_wire.cli.cluster.files import CannotRun, ClusterFiles
+from kraft_wire.cli.cluster.network import free_network, host_in
+from kraft_wire.cli.cluster.ports import free_ports
+from kraft_wire.cli.cluster.state import (
     APACHE,
     BROKER,
+    COMBINED,
     CONTROLLER,
     OURS,
-    CannotRun,
-    ClusterFiles,
     ClusterState,
     NodeState,
 )
-from kraft_wire.cli.cluster.network import free_network, host_in
 from kraft_wire.cli.properties_file import property_line
 from kraft_wire.cli.random_source import SystemRandomSource
 from kraft_wire.model import Uuid, random_uuid, uuid_to_text
@@ -47,12 +47,6 @@ __all__ = [
 ]
 
 JARS_VARIABLE: Final = "KRAFT_WIRE_APACHE_JARS"
-_FIRST_PORT: Final = 10_000
-_CONNECTION_PORTS: Final = Path("/proc/sys/net/ipv4/ip_local_port_range")
-_CONNECTIONS_FROM: Final = 32_768
-"""Where Linux lets the ports of outgoing connections begin unless it is told otherwise."""
-_ROOM_MIN: Final = 1_000
-"""Fewer ports than that may all be taken."""
 _LISTENERS: Final = {CONTROLLER: "CONTROLLER", BROKER: "PLAINTEXT"}
 _COPIES_MAX: Final = 3
 """Replicas of a partition, where there are as many brokers; one of them may be missing."""
@@ -89,10 +83,19 @@ class ClusterPlan:
     apache_controllers: int = 0
     brokers: int = 0
     apache_brokers: int = 0
+    combined: int = 0
+    """Nodes that are both, of ours."""
+    base_port: int | None = None
+    """The first port; None: free ones."""
     overrides: Mapping[str, str] = field(default_factory=dict)
     levels: Mapping[str, int] = field(default_factory=lambda: DEFAULT_LEVELS)
     has_network: bool = False
     """Whether each node gets a network of its own."""
+
+    @property
+    def listeners_count(self) -> int:
+        """How many ports the nodes need."""
+        return self.controllers + self.brokers + 2 * self.combined
 
 
 def make_cluster(files: ClusterFiles, plan: ClusterPlan) -> ClusterState:
@@ -103,34 +106,55 @@ def make_cluster(files: ClusterFiles, plan: ClusterPlan) -> ClusterState:
     nodes = _nodes(plan, network)
     state = ClusterState(cluster_id, dict(plan.overrides), dict(plan.levels), network, nodes)
     voters = [
-        FormattedVoter(each.node_id, each.host, each.port, random_uuid(SystemRandomSource()))
+        FormattedVoter(
+            each.node_id,
+            each.host,
+            each.controller_port or each.port,
+            random_uuid(SystemRandomSource()),
+        )
         for each in state.controllers
     ]
     own_ids = {voter.node_id: voter.directory_id for voter in voters}
     for node in nodes.values():
         _write_properties(files, state, node)
         own_id = own_ids.get(node.node_id) or random_uuid(SystemRandomSource())
-        _format(files, state, node, own_id, voters if node.role == CONTROLLER else [])
+        _format(files, state, node, own_id, voters if node.is_controller else [])
     files.save(state)
     return state
 
 
 def _nodes(plan: ClusterPlan, network: int | None) -> dict[int, NodeState]:
-    """Return the nodes with ids from 1 on, controllers first."""
+    """Return the nodes, with ids from 1 on, controllers first; the first ports are brokers'."""
     kinds = [
+        *[(COMBINED, OURS)] * plan.combined,
         *[(CONTROLLER, OURS)] * (plan.controllers - plan.apache_controllers),
         *[(CONTROLLER, APACHE)] * plan.apache_controllers,
         *[(BROKER, OURS)] * (plan.brokers - plan.apache_brokers),
         *[(BROKER, APACHE)] * plan.apache_brokers,
     ]
-    assert len(kinds) == plan.controllers + plan.brokers, plan
-    nodes = {}
-    for node_id, ((role, make), port) in enumerate(
-        zip(kinds, _free_ports(len(kinds)), strict=True), start=1
-    ):
-        host = "127.0.0.1" if network is None else host_in(network, node_id)
-        nodes[node_id] = NodeState(node_id, make, port, role, host)
+    assert len(kinds) == plan.combined + plan.controllers + plan.brokers, plan
+    nodes = {
+        node_id: NodeState(node_id, make, 0, role)
+        for node_id, (role, make) in enumerate(kinds, start=1)
+    }
+    ports = iter(_ports(plan))
+    for node in nodes.values():
+        if network is not None:
+            node.host = host_in(network, node.node_id)
+        if node.is_broker:
+            node.port = next(ports)
+    for node in nodes.values():
+        if node.role == CONTROLLER:
+            node.port = next(ports)
+        elif node.role == COMBINED:
+            node.controller_port = next(ports)
     return nodes
+
+
+def _ports(plan: ClusterPlan) -> Iterable[int]:
+    if plan.base_port is None:
+        return free_ports(plan.listeners_count)
+    return range(plan.base_port, plan.base_port + plan.listeners_count)
 
 
 def reformat(files: ClusterFiles, state: ClusterState, node_id: int) -> Uuid:
@@ -159,7 +183,7 @@ def _write_properties(files: ClusterFiles, state: ClusterState, node: NodeState)
     properties = {
         "process.roles": node.role,
         "node.id": str(node.node_id),
-        "listeners": f"{_LISTENERS[node.role]}://{node.address}",
+        "listeners": _listeners(node),
         "controller.listener.names": _LISTENERS[CONTROLLER],
         "controller.quorum.bootstrap.servers": state.bootstrap,
         "log.dirs": str(files.data(node.node_id)),
@@ -168,6 +192,11 @@ def _write_properties(files: ClusterFiles, state: ClusterState, node: NodeState)
     }
     lines = [property_line(key, value) for key, value in properties.items()]
     files.properties(node.node_id).write_text("".join(lines), encoding="utf-8")
+
+
+def _listeners(node: NodeState) -> str:
+    addresses = {BROKER: node.address, CONTROLLER: node.controller_address}
+    return ",".join(f"{_LISTENERS[each]}://{addresses[each]}" for each in node.role.split(","))
 
 
 def _replication(brokers: int) -> dict[str, str]:
@@ -216,34 +245,3 @@ def _format(
         levels=state.levels,
         wall_ms=wall_ms(),
     )
-
-
-def _free_ports(count: int) -> list[int]:
-    """Return ports of 127.0.0.1 that are free now; all are held until all are chosen.
-
-    A node that was killed needs its port again when it starts, so that none should be one that the
-    kernel gives to connections.
-    """
-    probes: list[socket.socket] = []
-    try:
-        while len(probes) < count:
-            probe = socket.socket()
-            probes.append(probe)
-            try:
-                probe.bind(("127.0.0.1", _drawn_port()))
-            except OSError:  # taken
-                probes.pop().close()
-        return [probe.getsockname()[1] for probe in probes]
-    finally:
-        for probe in probes:
-            probe.close()
-
-
-def _drawn_port() -> int:
-    """Draw a port below those of outgoing connections; 0, the kernel's choice, without room."""
-    try:
-        end = int(_CONNECTION_PORTS.read_text(encoding="ascii").split()[0])
-    except (OSError, ValueError, IndexError):
-        end = _CONNECTIONS_FROM
-    room = end - _FIRST_PORT
-    return _FIRST_PORT + SystemRandomSource().below(room) if room >= _ROOM_MIN else 0

@@ -14,11 +14,14 @@ from types import FrameType
 from typing import Final
 
 from kraft_wire.cli.cluster.facts import ClusterFacts, ClusterQuestions
-from kraft_wire.cli.cluster.files import APACHE, CannotRun, ClusterFiles, ClusterState
+from kraft_wire.cli.cluster.files import CannotRun, ClusterFiles, shell_line
 from kraft_wire.cli.cluster.network import ClusterNetwork, missing
 from kraft_wire.cli.cluster.processes import ClusterProcesses
+from kraft_wire.cli.cluster.restarts import RestartPolicy, Restarts
 from kraft_wire.cli.cluster.screens import Screen, chosen_screen
 from kraft_wire.cli.cluster.setup import apache_jars
+from kraft_wire.cli.cluster.state import APACHE, COMBINED, ClusterState
+from kraft_wire.cli.output import counted
 
 __all__ = ["run_up"]
 
@@ -49,29 +52,38 @@ class _Asking(threading.Thread):
             self.stopped.wait(min(max(_REST_FACTOR * spent, _ASK_SECONDS), _ASK_SECONDS_MAX))
 
 
-def run_up(files: ClusterFiles, state: ClusterState, jars: str | None, *, as_json: bool) -> None:
-    """Run a cluster until a signal. Errors: CannotRun, before anything is started."""
+def run_up(
+    files: ClusterFiles,
+    state: ClusterState,
+    jars: str | None,
+    policy: RestartPolicy,
+    *,
+    as_json: bool,
+) -> None:
+    """Run a cluster until a signal or `down`. Errors: CannotRun, before anything is started."""
     _check_nobody_runs(files, state)
     is_mixed = any(each.make == APACHE for each in state.nodes.values())
     folder = apache_jars(jars) if is_mixed else None
     with _signals() as signalled, _network(files, state) as network:
-        processes = ClusterProcesses(files, state, folder, network)
+        processes = ClusterProcesses(files, state, folder, network, Restarts(policy))
         if not as_json:
             print(_welcome(files, state))
             sys.stdout.flush()
         with chosen_screen(as_json=as_json) as screen:
-            _run(processes, state, screen, signalled)
+            _run(files, processes, state, screen, signalled)
 
 
 def _check_nobody_runs(files: ClusterFiles, state: ClusterState) -> None:
+    files.down_request.unlink(missing_ok=True)
     for node in state.nodes.values():
         if files.runs(node):
             raise CannotRun(
                 f"node {node.node_id} still runs as process {node.pid}, left by an `up` that was "
-                f"killed: `kraft-wire cluster kill {node.node_id}` ends it"
+                f"killed; to stop what is left: {shell_line(files, 'down')}"
             )
         node.pid, node.is_paused, node.note = None, False, ""
         files.start_request(node.node_id).unlink(missing_ok=True)
+        files.stop_request(node.node_id).unlink(missing_ok=True)
 
 
 @contextmanager
@@ -94,22 +106,33 @@ def _network(files: ClusterFiles, state: ClusterState) -> Iterator[ClusterNetwor
 
 
 def _welcome(files: ClusterFiles, state: ClusterState) -> str:
-    count = _counted(len(state.controllers), "controller")
+    """Return what runs where, and commands for another shell, each a line of its own."""
+    lines = [f"kraft-wire cluster: {_counts(state)} in {files.directory}; Ctrl-C stops all"]
     if state.brokers:
-        count += f" and {_counted(len(state.brokers), 'broker')}"
-    lines = [f"{count} in {files.directory}", f"try  kraft-wire quorum watch -c {state.bootstrap}"]
-    if state.brokers:
-        lines.append(f"try  kraft-wire topics describe -b {state.brokers[0].address}")
-    lines.append("Ctrl-C stops them all")
-    return "\n".join(f"kraft-wire cluster: {line}" for line in lines)
+        lines.append(f"export KRAFT_WIRE_BOOTSTRAP_SERVER={state.bootstrap_servers}")
+        lines.append("kraft-wire topics create orders --partitions 3")
+        lines.append("kraft-wire topics describe orders")
+    lines.append(f"kraft-wire quorum watch -c {state.bootstrap}")
+    lines.append(shell_line(files, "status"))
+    return "\n".join(lines)
 
 
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
+def _counts(state: ClusterState) -> str:
+    combined = [each for each in state.nodes.values() if each.role == COMBINED]
+    kinds = (
+        (len(combined), "combined node"),
+        (len(state.controllers) - len(combined), "controller"),
+        (len(state.brokers) - len(combined), "broker"),
+    )
+    return " and ".join(counted(number, kind) for number, kind in kinds if number)
 
 
 def _run(
-    processes: ClusterProcesses, state: ClusterState, screen: Screen, signalled: list[int]
+    files: ClusterFiles,
+    processes: ClusterProcesses,
+    state: ClusterState,
+    screen: Screen,
+    signalled: list[int],
 ) -> None:
     """Start everybody, show them until a signal, and stop everybody; a second one: at once.
 
@@ -118,11 +141,11 @@ def _run(
     """
     asking = _Asking(state)
     try:
-        for node in (*state.controllers, *state.brokers):
+        for node in state.nodes.values():
             if not signalled:
                 processes.start(node.node_id)
         asking.start()
-        while not signalled:
+        while not signalled and not files.down_request.exists():
             processes.look()
             news, processes.news = processes.news, []
             screen.show(state, asking.facts, news)

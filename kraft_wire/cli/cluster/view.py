@@ -1,48 +1,80 @@
 """How a cluster of processes is shown: a table of its nodes, and the same as JSON."""
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from kraft_wire.cli.cluster.facts import BrokerFacts, ClusterFacts
-from kraft_wire.cli.cluster.files import BROKER, ClusterState, NetworkCut, NodeState
+from kraft_wire.cli.cluster.state import ClusterState, NetworkCut, NodeState
+from kraft_wire.cli.quorum.facts import QuorumFacts
+from kraft_wire.cli.tables import fitted, new_table
 
-__all__ = ["cluster_json", "cluster_table"]
+__all__ = ["cluster_json", "cluster_screen", "cluster_table"]
 
 _STYLES = {"running": "green", "paused": "yellow", "down": "red"}
-_COLUMNS = ("node", "make", "address", "process", "state", "role", "log end", "lag", "last fetch")
+_PROCESS_COLUMNS = ("node", "make", "address", "process", "state", "role")
+_METADATA_COLUMNS = ("log end", "lag", "last fetch")
 _BROKER_COLUMNS = ("leads", "in sync", "behind", "under-replicated")
+_NOTE = ""
 _NUMBERS = {"node", "log end", "lag", *_BROKER_COLUMNS}
+
+Row: TypeAlias = dict[str, str | Text]
+
+
+def cluster_screen(
+    state: ClusterState, facts: ClusterFacts, wall_ms: int, width: int
+) -> RenderableType:
+    """Return one moment as a screen of a width shows it."""
+    return fitted(cluster_table(state, facts, wall_ms), width)
 
 
 def cluster_table(state: ClusterState, facts: ClusterFacts, wall_ms: int) -> Table:
     """Return a table of one moment."""
-    title = f"cluster {state.cluster_id}   {_quorum_text(facts)}"
+    columns = (*_PROCESS_COLUMNS, *_METADATA_COLUMNS, *_broker_columns(state), _NOTE)
+    table = _table(columns, _rows(state, facts, wall_ms))
+    table.title = f"cluster {state.cluster_id}   {_quorum_text(state, facts)}"
     if facts.partitions is not None:
-        title += f"\n{facts.partitions}"
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
-    for name in (*_COLUMNS, *(_BROKER_COLUMNS if state.brokers else ())):
-        table.add_column(name, justify="right" if name in _NUMBERS else "left")
-    table.add_column("", overflow="fold")
-    for node in state.nodes.values():
-        table.add_row(
-            str(node.node_id),
-            node.make,
-            node.address,
-            "-" if node.pid is None else str(node.pid),
-            Text(node.condition, style=_STYLES[node.condition]),
-            role_of(node, facts) or "-",
-            *_metadata_cells(facts, node.node_id, wall_ms),
-            *(_broker_cells(_broker(facts, node)) if state.brokers else ()),
-            Text(_note(node, state.cuts), style="dim"),
-        )
+        table.title += f"\n{facts.partitions}"
     return table
+
+
+def _table(columns: Sequence[str], rows: Sequence[Row]) -> Table:
+    table = new_table(*columns)
+    for column in table.columns:
+        column.justify = "right" if column.header in _NUMBERS else "left"
+    for row in rows:
+        table.add_row(*(row[name] for name in columns))
+    return table
+
+
+def _rows(state: ClusterState, facts: ClusterFacts, wall_ms: int) -> list[Row]:
+    """Return the cells of each node by heading."""
+    return [
+        {
+            "node": str(node.node_id),
+            "make": node.make,
+            "address": node.address,
+            "process": "-" if node.pid is None else str(node.pid),
+            "state": Text(node.condition, style=_STYLES[node.condition]),
+            "role": role_of(node, facts) or "-",
+            **dict(zip(_METADATA_COLUMNS, _metadata_cells(facts, node, wall_ms), strict=True)),
+            **dict(zip(_BROKER_COLUMNS, _broker_cells(_broker(facts, node)), strict=True)),
+            _NOTE: Text(_note(node, state.cuts), style="dim"),
+        }
+        for node in state.nodes.values()
+    ]
+
+
+def _broker_columns(state: ClusterState) -> tuple[str, ...]:
+    return _BROKER_COLUMNS if state.brokers else ()
 
 
 def cluster_json(state: ClusterState, facts: ClusterFacts) -> dict[str, object]:
     """Return what the table shows as a JSON object."""
-    quorum, has_metadata = facts.quorum, facts.brokers is not None
+    quorum, has_metadata = _led(state, facts), facts.brokers is not None
     return {
         "cluster_id": state.cluster_id,
         "bootstrap_controllers": state.bootstrap,
@@ -59,17 +91,30 @@ def cluster_json(state: ClusterState, facts: ClusterFacts) -> dict[str, object]:
 
 
 def role_of(node: NodeState, facts: ClusterFacts) -> str | None:
-    """Return Leader, Follower, Observer, Broker or Fenced; None where nobody knows."""
-    if node.role == BROKER:
-        if facts.brokers is None:
-            return None
-        return "Broker" if node.node_id in facts.brokers else "Fenced"
+    """Return Leader, Follower, Observer, Broker or Fenced, of a combined node two of them.
+
+    None where nobody knows, and for a node that is down, whatever the others still believe.
+    """
+    if node.pid is None:
+        return None
+    roles = []
     replica = facts.replica(node.node_id)
-    return None if facts.quorum is None or replica is None else facts.quorum.status(replica)
+    if node.is_controller and facts.quorum is not None and replica is not None:
+        roles.append(facts.quorum.status(replica))
+    if node.is_broker and facts.brokers is not None:
+        roles.append("Broker" if node.node_id in facts.brokers else "Fenced")
+    return ", ".join(roles) or None
 
 
-def _quorum_text(facts: ClusterFacts) -> str:
+def _led(state: ClusterState, facts: ClusterFacts) -> QuorumFacts | None:
+    """Return the quorum while its leader's process is there."""
     quorum = facts.quorum
+    leader = None if quorum is None else state.nodes.get(quorum.leader_id)
+    return None if leader is not None and leader.pid is None else quorum
+
+
+def _quorum_text(state: ClusterState, facts: ClusterFacts) -> str:
+    quorum = _led(state, facts)
     if quorum is None:
         return "no leader"
     known = "?" if quorum.high_watermark is None else quorum.high_watermark
@@ -82,6 +127,7 @@ def _node_json(node: NodeState, facts: ClusterFacts) -> dict[str, object]:
         "node_id": node.node_id,
         "make": node.make,
         "address": node.address,
+        "controller_address": node.controller_address if node.is_controller else None,
         "pid": node.pid,
         "state": node.condition,
         "process_role": node.role,
@@ -97,9 +143,9 @@ def _node_json(node: NodeState, facts: ClusterFacts) -> dict[str, object]:
     }
 
 
-def _metadata_cells(facts: ClusterFacts, node_id: int, wall_ms: int) -> list[str]:
+def _metadata_cells(facts: ClusterFacts, node: NodeState, wall_ms: int) -> list[str]:
     """Return log end, lag and last fetch; a node that the leader does not know has none."""
-    replica = facts.replica(node_id)
+    replica = facts.replica(node.node_id)
     if facts.quorum is None or replica is None:
         return ["-"] * 3
     lag, fetched_ms = facts.quorum.lag(replica), replica.last_fetch_ms
