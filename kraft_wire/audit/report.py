@@ -6,7 +6,9 @@ browser stays quick with, those with findings first; the Parquet file always hol
 """
 
 import json
-from collections.abc import Iterable, Sequence
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
@@ -20,6 +22,7 @@ from kraft_wire.audit.collector.sources import CannotAudit
 from kraft_wire.audit.collector.tasks import Extent
 from kraft_wire.audit.finding import Finding
 from kraft_wire.audit.output_place import log_directory_around
+from kraft_wire.audit.places import places_of
 
 __all__ = ["FINDINGS", "findings_table", "page_of", "refuse_place", "write_report"]
 
@@ -64,7 +67,11 @@ def write_report(result: AuditResult, directory: Path) -> None:
     table, page = unfinished = [directory / f".{name}.part" for name in names]
     try:
         parquet.write_table(findings_table(result.findings), table)
-        text = page_of(result.findings, result.outcome.extents, result.summary())
+        about: dict[str, str | int] = {
+            "cluster": result.cluster_id,
+            "time_ms": int(time.time() * 1000),
+        }
+        text = page_of(result.findings, result.outcome.extents, result.summary(), about)
         page.write_text(text, encoding="utf-8")
         for part, name in zip(unfinished, names, strict=True):
             part.replace(directory / name)
@@ -77,8 +84,13 @@ def write_report(result: AuditResult, directory: Path) -> None:
         raise
 
 
-def page_of(findings: Sequence[Finding], extents: Sequence[Extent], summary: dict[str, int]) -> str:
-    """Return the page."""
+def page_of(
+    findings: Sequence[Finding],
+    extents: Sequence[Extent],
+    summary: dict[str, int],
+    about: Mapping[str, str | int] | None = None,
+) -> str:
+    """Return the page; `about` is the cluster's id and the time of the audit in milliseconds."""
     found = {(each.topic, each.partition) for each in findings}
     lanes = sorted(
         extents,
@@ -92,8 +104,11 @@ def page_of(findings: Sequence[Finding], extents: Sequence[Extent], summary: dic
     )
     content = {
         "summary": summary,
+        "about": dict(about or {}),
+        "counts": Counter(each.severity for each in findings),
         "lanes": [_lane(each) for each in lanes[:_LANES_MAX]],
         "findings": [each.to_json() for each in findings[:_FINDINGS_MAX]],
+        "places": places_of(findings[:_FINDINGS_MAX], extents),
         "hidden": {
             "lanes": max(len(lanes) - _LANES_MAX, 0),
             "findings": max(len(findings) - _FINDINGS_MAX, 0),

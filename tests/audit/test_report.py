@@ -40,6 +40,8 @@ setTimeout(() => {
   report.gap = seen.has(of("gap"));
   report.differs = seen.has(of("differs"));
   report.log = seen.has(of("log"));
+  report.axis = [1, 2].filter(at => step(250 * at, 7) === 50 * at).length;
+  report.isWide = document.documentElement.scrollWidth > innerWidth;
   const box = chart.getBoundingClientRect();
   const at = hit => ({ clientX: box.left + (hit.left + hit.right) / 2,
     clientY: box.top + (hit.top + hit.bottom) / 2, bubbles: true });
@@ -86,7 +88,8 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> AuditResult:
 
 @pytest.fixture(scope="module")
 def page(result: AuditResult) -> str:
-    return page_of(result.findings, result.outcome.extents, result.summary())
+    about = {"cluster": result.cluster_id, "time_ms": 1_769_860_800_000}
+    return page_of(result.findings, result.outcome.extents, result.summary(), about)
 
 
 def test_parquet_holds_what_json_tells(result: AuditResult, tmp_path: Path) -> None:
@@ -147,7 +150,11 @@ def test_browser_draws_tells_and_filters(page: str, tmp_path: Path) -> None:
     assert report["verdict"] == "3 errors"
     assert "3 nodes, 5 partitions" in report["facts"]
     assert report["rows"] == 3
-    assert report["legend"] == 10
+    assert report["legend"] == 15
+    assert "cluster " in report["facts"]
+    assert "2026-01-31 12:00 UTC" in report["facts"]
+    assert report["axis"] == 2
+    assert report["isWide"] is False
     assert all(report[colour] for colour in ("damage", "gap", "differs", "log"))
     assert report["tip"].startswith("error: crc on node")
     assert "log start 0" in report["laneTip"]

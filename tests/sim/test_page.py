@@ -18,6 +18,16 @@ document.fonts.ready.then(() => setTimeout(() => {
   report.elections = elections.length;
   report.lanes = places.length;
   report.facts = $("facts").textContent;
+  report.clipped = ["facts", "verdict", "search", "all"].filter(id => {
+    const e = $(id), box = e.getBoundingClientRect();
+    const isCut = e.clientWidth && e.scrollWidth > e.clientWidth + 1;
+    return isCut || box.right > innerWidth || box.left < 0;
+  });
+  const items = () => [...document.querySelectorAll("ol.events li")].map(e => e.textContent);
+  report.told = items();
+  $("every").click();
+  report.everything = items();
+  $("every").click();
   $("search").value = "VoteRequest"; $("search").dispatchEvent(new Event("input"));
   report.found = matches.length;
   $("next").click();
@@ -26,6 +36,11 @@ document.fonts.ready.then(() => setTimeout(() => {
     const hit = hits.find(h => h.line && h.entry === chosen);
     const [a, b, c, d] = hit.line, box = chart.getBoundingClientRect();
     choose(null);
+    report.labels = placed.length;
+    const meet = (one, other) => one[0] < other[2] && one[2] > other[0] && one[1] < other[3]
+      && one[3] > other[1];
+    report.piled = placed.filter((one, at) =>
+      placed.slice(0, at).some(other => meet(one.box, other.box))).length;
     const at = { clientX: box.left + (a + c) / 2, clientY: box.top + (b + d) / 2, pointerId: 1,
       bubbles: true };
     chart.setPointerCapture = () => {};
@@ -77,4 +92,10 @@ def test_browser_draws_searches_and_decodes(page: str, tmp_path: Path) -> None:
     assert report["first"] == "VoteRequest"
     assert '"candidate' in report["decoded"] or '"replicaEpoch"' in report["decoded"]
     assert report["zoomed"]
+    assert report["clipped"] == []
+    assert report["labels"] > 0
+    assert report["piled"] == 0
+    assert len(report["told"]) < len(report["everything"])
+    assert all(re.match(r"[\d.]+ m?s(node \d+|all|client \d+) ", line) for line in report["told"])
+    assert not any("metadata_snapshot" in line for line in report["told"])
     assert report["colors"] > 20

@@ -28,7 +28,12 @@ from kraft_wire.audit.collector.checkpoints import (
 )
 from kraft_wire.audit.collector.metadata import MetadataLog, cluster_facts, quorum_high_watermark
 from kraft_wire.audit.collector.missing_replicas import MissingReplicas, directory_ids
-from kraft_wire.audit.collector.sources import CannotAudit, list_sources, node_directories
+from kraft_wire.audit.collector.sources import (
+    CannotAudit,
+    cluster_id_of,
+    list_sources,
+    node_directories,
+)
 from kraft_wire.audit.collector.tasks import (
     PartitionTask,
     ReadSegment,
@@ -71,6 +76,8 @@ class AuditPlan:
 
     findings: list[Finding]
     """What is known before a log is read: directories that are gone, damaged checkpoints."""
+    cluster_id: str = ""
+    """Empty where no directory says."""
 
     def known_findings(self, checks: Collection[str]) -> list[Finding]:
         """Return those of the given propositions; what was acknowledged names a loss better."""
@@ -119,6 +126,7 @@ class AuditResult:
     outcome: TaskResult
     nodes: list[str]
     partitions: int
+    cluster_id: str = ""
 
     @property
     def findings(self) -> list[Finding]:
@@ -190,7 +198,7 @@ def plan_audit(
                 lines.get(key),
             )
         )
-    return AuditPlan(tasks, copies, known_findings)
+    return AuditPlan(tasks, copies, known_findings, cluster_id_of(fs, directories))
 
 
 def run_audit(
@@ -215,7 +223,7 @@ def run_audit(
     outcome.findings += plan.known_findings(checks)
     outcome.findings += plan.hanging_findings(outcome, checks)
     nodes = sorted({each.node for task in plan.tasks for each in task.source.replicas})
-    return AuditResult(outcome, nodes, len(plan.tasks))
+    return AuditResult(outcome, nodes, len(plan.tasks), plan.cluster_id)
 
 
 def _cores() -> int:

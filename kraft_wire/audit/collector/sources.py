@@ -18,7 +18,13 @@ from kraft_wire.storage.directory.checkpoint_text import CorruptCheckpoint
 from kraft_wire.storage.directory.meta_properties import META_PROPERTIES, read_meta_properties
 from kraft_wire.storage.files import FileSystem
 
-__all__ = ["CannotAudit", "PartitionReplicas", "list_sources", "node_directories"]
+__all__ = [
+    "CannotAudit",
+    "PartitionReplicas",
+    "cluster_id_of",
+    "list_sources",
+    "node_directories",
+]
 
 
 class CannotAudit(Exception):
@@ -60,6 +66,11 @@ def node_directories(fs: FileSystem, paths: Sequence[str]) -> list[str]:
                 )
         found[directory] = cluster_id
     return [*found]
+
+
+def cluster_id_of(fs: FileSystem, directories: Sequence[str]) -> str:
+    """Return the cluster's id, empty where no directory says; CannotAudit as above."""
+    return next(filter(None, (_cluster_of(fs, each) for each in directories)), "")
 
 
 def _cluster_of(fs: FileSystem, directory: str) -> str:

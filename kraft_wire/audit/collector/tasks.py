@@ -77,6 +77,8 @@ class Extent:
     log_end_offset: int
     size_bytes: int
     segments: tuple[int, ...]
+    """Their first offsets."""
+    segment_bytes: tuple[int, ...] = ()
 
 
 @dataclass(slots=True)
@@ -244,4 +246,5 @@ def _extent(files: PartitionFiles, layout: Layout) -> Extent:
         layout.log_end_offset,
         sum(segment.size_bytes for segment in files.segments),
         tuple(segment.base_offset for segment in files.segments),
+        tuple(segment.size_bytes for segment in files.segments),
     )

@@ -133,7 +133,7 @@ def run_prepared(
         outcome.add(_judged(gathering, checks))
     outcome.findings += plan.hanging_findings(outcome, checks)
     nodes = sorted({each.node for task in plan.tasks for each in task.source.replicas})
-    found = AuditResult(outcome, nodes, len(plan.tasks))
+    found = AuditResult(outcome, nodes, len(plan.tasks), plan.cluster_id)
     if output is not None:
         write_report(found, Path(output))
     return found
