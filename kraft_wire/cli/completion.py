@@ -39,7 +39,15 @@ _kraft_wire() {{
 compdef _kraft_wire kraft-wire
 """,
     "fish": f"""\
-complete -c kraft-wire -a '({_ASK} (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'
+function __kraft_wire
+    set -l found ({_ASK} (commandline -opc)[2..] (commandline -ct) 2>/dev/null)
+    if set -q found[1]
+        printf '%s\\n' $found
+    else
+        __fish_complete_path (commandline -ct)
+    end
+end
+complete -c kraft-wire -f -a '(__kraft_wire)'
 """,
 }
 
