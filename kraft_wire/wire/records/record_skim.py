@@ -7,7 +7,7 @@ eight seconds. The lowest bit of a length is its sign; all negative ones mean nu
 anything out of the ordinary is read again by `iter_records`, whose verdict counts.
 """
 
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from kraft_wire.wire.records.record import iter_records
 from kraft_wire.wire.varint import read_varint, read_varlong
@@ -20,6 +20,14 @@ RecordSkim: TypeAlias = tuple[int, int, bool]
 
 The lowest and the highest timestamp delta, 0 included, and whether a key is null.
 """
+
+# Looked up, because a shift or a mask of an int costs three times as much as an element of a tuple.
+_DELTAS: Final = tuple((byte >> 1) ^ -(byte & 1) for byte in range(0x80))
+"""The numbers that varints of one byte stand for."""
+_FIELD_BYTES: Final = tuple(1 if byte & 1 else 1 + (byte >> 1) for byte in range(0x80))
+"""Bytes of a key or value with its length, by a length of one byte."""
+_LOW_BITS: Final = tuple((byte & 0x7F) >> 1 for byte in range(0x100))
+"""The part of a length that the first of two bytes has; the second one counts in units of 64."""
 
 
 def skim_records(body: bytes | memoryview, count: int, begin: int = 0) -> RecordSkim:
@@ -45,13 +53,13 @@ def _skim(body: bytes | memoryview, count: int, position: int) -> RecordSkim | N
             end = position + (size >> 1)
         elif (second := body[position + 1]) <= 0x7F:
             position += 2
-            end = position + ((size & 0x7F | second << 7) >> 1)
+            end = position + _LOW_BITS[size] + (second << 6)
         else:
             length, position = read_varint(body, position)
             end, size = position + length, 0  # an end before its record is met by no position
         delta = body[position + 1]
         if delta <= 0x7F:
-            delta = (delta >> 1) ^ -(delta & 1)
+            delta = _DELTAS[delta]
             position += 2
         elif (second := body[position + 2]) <= 0x7F:
             delta = delta & 0x7F | second << 7
@@ -75,18 +83,16 @@ def _skim(body: bytes | memoryview, count: int, position: int) -> RecordSkim | N
         if length <= 0x7F:
             if length & 1:
                 has_null_key = True
-                position += 1
-            else:
-                position += 1 + (length >> 1)
+            position += _FIELD_BYTES[length]
         elif (second := body[position + 1]) <= 0x7F and not length & 1:
-            position += 2 + ((length & 0x7F | second << 7) >> 1)
+            position += 2 + _LOW_BITS[length] + (second << 6)
         else:
             position = _skip_bytes(body, position)
         length = body[position]
         if length <= 0x7F:
-            position += 1 if length & 1 else 1 + (length >> 1)
+            position += _FIELD_BYTES[length]
         elif (second := body[position + 1]) <= 0x7F and not length & 1:
-            position += 2 + ((length & 0x7F | second << 7) >> 1)
+            position += 2 + _LOW_BITS[length] + (second << 6)
         else:
             position = _skip_bytes(body, position)
         position = _skip_headers(body, position) if body[position] else position + 1
