@@ -156,11 +156,11 @@ class DecoderPlan:
         return [
             f"if {n} == 1:",
             empty,
-            f"elif 1 < {n} < 128:",
-            f"{INDENT}{call}{n} - 1)",
-            f"elif {n}:",
+            f"elif {n} >= 128:",
             f"{INDENT}{n}, pos = long_count(data, pos, {n})",
             f"{INDENT}{call}{n})",
+            f"elif {n}:",
+            f"{INDENT}{call}{n} - 1)",
             "else:",
             *indent(null),
         ]

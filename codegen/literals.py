@@ -52,4 +52,6 @@ def not_default_test(field: FieldLayout, value: str) -> str:
         return f"{value} is not None"
     if field.kind == "bool" and not field.is_array:
         return f"not {value}" if field.default else value
+    if literal == "[]" and not field.is_optional:
+        return f"len({value})"  # a list to compare with would be made first
     return f"{value} != {literal}"

@@ -420,17 +420,17 @@ def _read_add_partitions_to_txn_request_2(
         pos += 11
     if n_v3_and_below_topics == 1:
         item.v3_and_below_topics = []
-    elif 1 < n_v3_and_below_topics < 128:
-        (
-            item.v3_and_below_topics,
-            pos,
-        ) = _read_add_partitions_to_txn_topic_list_2(data, pos, n_v3_and_below_topics - 1)
-    elif n_v3_and_below_topics:
+    elif n_v3_and_below_topics >= 128:
         n_v3_and_below_topics, pos = long_count(data, pos, n_v3_and_below_topics)
         (
             item.v3_and_below_topics,
             pos,
         ) = _read_add_partitions_to_txn_topic_list_2(data, pos, n_v3_and_below_topics)
+    elif n_v3_and_below_topics:
+        (
+            item.v3_and_below_topics,
+            pos,
+        ) = _read_add_partitions_to_txn_topic_list_2(data, pos, n_v3_and_below_topics - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -471,11 +471,11 @@ def _read_add_partitions_to_txn_transaction_list_1(
             pos += 12
         if n_topics == 1:
             item.topics = []
-        elif 1 < n_topics < 128:
-            item.topics, pos = _read_add_partitions_to_txn_topic_list_2(data, pos, n_topics - 1)
-        elif n_topics:
+        elif n_topics >= 128:
             n_topics, pos = long_count(data, pos, n_topics)
             item.topics, pos = _read_add_partitions_to_txn_topic_list_2(data, pos, n_topics)
+        elif n_topics:
+            item.topics, pos = _read_add_partitions_to_txn_topic_list_2(data, pos, n_topics - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -495,17 +495,17 @@ def _read_add_partitions_to_txn_request_3(
     pos += 1
     if n_transactions == 1:
         item.transactions = []
-    elif 1 < n_transactions < 128:
-        (
-            item.transactions,
-            pos,
-        ) = _read_add_partitions_to_txn_transaction_list_1(data, pos, n_transactions - 1)
-    elif n_transactions:
+    elif n_transactions >= 128:
         n_transactions, pos = long_count(data, pos, n_transactions)
         (
             item.transactions,
             pos,
         ) = _read_add_partitions_to_txn_transaction_list_1(data, pos, n_transactions)
+    elif n_transactions:
+        (
+            item.transactions,
+            pos,
+        ) = _read_add_partitions_to_txn_transaction_list_1(data, pos, n_transactions - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -545,7 +545,7 @@ def _write_add_partitions_to_txn_topic_list_1(
 def _write_add_partitions_to_txn_request_1(item: AddPartitionsToTxnRequest, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.transactions != []:
+    if len(item.transactions):
         raise Unusual
     raw = item.v3_and_below_transactional_id.encode()
     n = len(raw)
@@ -586,7 +586,7 @@ def _write_add_partitions_to_txn_topic_list_2(
 def _write_add_partitions_to_txn_request_2(item: AddPartitionsToTxnRequest, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.transactions != []:
+    if len(item.transactions):
         raise Unusual
     raw = item.v3_and_below_transactional_id.encode()
     n = len(raw)
@@ -639,7 +639,7 @@ def _write_add_partitions_to_txn_request_3(item: AddPartitionsToTxnRequest, out:
         raise Unusual
     if item.v3_and_below_producer_epoch != 0:
         raise Unusual
-    if item.v3_and_below_topics != []:
+    if len(item.v3_and_below_topics):
         raise Unusual
     transactions = item.transactions
     n = len(transactions)
@@ -757,17 +757,17 @@ def _read_add_partitions_to_txn_topic_result_list_2(
             pos += 1
         if n_results_by_partition == 1:
             item.results_by_partition = []
-        elif 1 < n_results_by_partition < 128:
-            (
-                item.results_by_partition,
-                pos,
-            ) = _read_add_partitions_to_txn_partition_result_list_2(data, pos, n_results_by_partition - 1)
-        elif n_results_by_partition:
+        elif n_results_by_partition >= 128:
             n_results_by_partition, pos = long_count(data, pos, n_results_by_partition)
             (
                 item.results_by_partition,
                 pos,
             ) = _read_add_partitions_to_txn_partition_result_list_2(data, pos, n_results_by_partition)
+        elif n_results_by_partition:
+            (
+                item.results_by_partition,
+                pos,
+            ) = _read_add_partitions_to_txn_partition_result_list_2(data, pos, n_results_by_partition - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -787,12 +787,7 @@ def _read_add_partitions_to_txn_response_2(
     pos += 5
     if n_results_by_topic_v3_and_below == 1:
         item.results_by_topic_v3_and_below = []
-    elif 1 < n_results_by_topic_v3_and_below < 128:
-        (
-            item.results_by_topic_v3_and_below,
-            pos,
-        ) = _read_add_partitions_to_txn_topic_result_list_2(data, pos, n_results_by_topic_v3_and_below - 1)
-    elif n_results_by_topic_v3_and_below:
+    elif n_results_by_topic_v3_and_below >= 128:
         (
             n_results_by_topic_v3_and_below,
             pos,
@@ -801,6 +796,11 @@ def _read_add_partitions_to_txn_response_2(
             item.results_by_topic_v3_and_below,
             pos,
         ) = _read_add_partitions_to_txn_topic_result_list_2(data, pos, n_results_by_topic_v3_and_below)
+    elif n_results_by_topic_v3_and_below:
+        (
+            item.results_by_topic_v3_and_below,
+            pos,
+        ) = _read_add_partitions_to_txn_topic_result_list_2(data, pos, n_results_by_topic_v3_and_below - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -831,17 +831,17 @@ def _read_add_partitions_to_txn_result_list_1(
             pos += 1
         if n_topic_results == 1:
             item.topic_results = []
-        elif 1 < n_topic_results < 128:
-            (
-                item.topic_results,
-                pos,
-            ) = _read_add_partitions_to_txn_topic_result_list_2(data, pos, n_topic_results - 1)
-        elif n_topic_results:
+        elif n_topic_results >= 128:
             n_topic_results, pos = long_count(data, pos, n_topic_results)
             (
                 item.topic_results,
                 pos,
             ) = _read_add_partitions_to_txn_topic_result_list_2(data, pos, n_topic_results)
+        elif n_topic_results:
+            (
+                item.topic_results,
+                pos,
+            ) = _read_add_partitions_to_txn_topic_result_list_2(data, pos, n_topic_results - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -861,17 +861,17 @@ def _read_add_partitions_to_txn_response_3(
     pos += 7
     if n_results_by_transaction == 1:
         item.results_by_transaction = []
-    elif 1 < n_results_by_transaction < 128:
-        (
-            item.results_by_transaction,
-            pos,
-        ) = _read_add_partitions_to_txn_result_list_1(data, pos, n_results_by_transaction - 1)
-    elif n_results_by_transaction:
+    elif n_results_by_transaction >= 128:
         n_results_by_transaction, pos = long_count(data, pos, n_results_by_transaction)
         (
             item.results_by_transaction,
             pos,
         ) = _read_add_partitions_to_txn_result_list_1(data, pos, n_results_by_transaction)
+    elif n_results_by_transaction:
+        (
+            item.results_by_transaction,
+            pos,
+        ) = _read_add_partitions_to_txn_result_list_1(data, pos, n_results_by_transaction - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -915,7 +915,7 @@ def _write_add_partitions_to_txn_topic_result_list_1(
 def _write_add_partitions_to_txn_response_1(item: AddPartitionsToTxnResponse, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.results_by_transaction != []:
+    if len(item.results_by_transaction):
         raise Unusual
     results_by_topic_v3_and_below = item.results_by_topic_v3_and_below
     n = len(results_by_topic_v3_and_below)
@@ -959,7 +959,7 @@ def _write_add_partitions_to_txn_topic_result_list_2(
 def _write_add_partitions_to_txn_response_2(item: AddPartitionsToTxnResponse, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.results_by_transaction != []:
+    if len(item.results_by_transaction):
         raise Unusual
     results_by_topic_v3_and_below = item.results_by_topic_v3_and_below
     n = len(results_by_topic_v3_and_below)
@@ -999,7 +999,7 @@ def _write_add_partitions_to_txn_result_list_1(
 def _write_add_partitions_to_txn_response_3(item: AddPartitionsToTxnResponse, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.results_by_topic_v3_and_below != []:
+    if len(item.results_by_topic_v3_and_below):
         raise Unusual
     results_by_transaction = item.results_by_transaction
     n = len(results_by_transaction)

@@ -231,11 +231,11 @@ def _read_add_raft_voter_request_1(data: Buffer, pos: int) -> tuple[AddRaftVoter
         pos += 25
     if n_listeners == 1:
         item.listeners = []
-    elif 1 < n_listeners < 128:
-        item.listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
-    elif n_listeners:
+    elif n_listeners >= 128:
         n_listeners, pos = long_count(data, pos, n_listeners)
         item.listeners, pos = _read_listener_list_1(data, pos, n_listeners)
+    elif n_listeners:
+        item.listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -281,11 +281,11 @@ def _read_add_raft_voter_request_2(data: Buffer, pos: int) -> tuple[AddRaftVoter
         pos += 25
     if n_listeners == 1:
         item.listeners = []
-    elif 1 < n_listeners < 128:
-        item.listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
-    elif n_listeners:
+    elif n_listeners >= 128:
         n_listeners, pos = long_count(data, pos, n_listeners)
         item.listeners, pos = _read_listener_list_1(data, pos, n_listeners)
+    elif n_listeners:
+        item.listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
     else:
         raise Unusual
     item.ack_when_committed, tags = unpack_tB(data, pos)

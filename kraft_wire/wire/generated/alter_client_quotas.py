@@ -417,22 +417,22 @@ def _read_entry_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[En
         pos += 1
         if n_entity == 1:
             item.entity = []
-        elif 1 < n_entity < 128:
-            item.entity, pos = _read_entity_data_list_2(data, pos, n_entity - 1)
-        elif n_entity:
+        elif n_entity >= 128:
             n_entity, pos = long_count(data, pos, n_entity)
             item.entity, pos = _read_entity_data_list_2(data, pos, n_entity)
+        elif n_entity:
+            item.entity, pos = _read_entity_data_list_2(data, pos, n_entity - 1)
         else:
             raise Unusual
         n_ops = data[pos]
         pos += 1
         if n_ops == 1:
             item.ops = []
-        elif 1 < n_ops < 128:
-            item.ops, pos = _read_op_data_list_2(data, pos, n_ops - 1)
-        elif n_ops:
+        elif n_ops >= 128:
             n_ops, pos = long_count(data, pos, n_ops)
             item.ops, pos = _read_op_data_list_2(data, pos, n_ops)
+        elif n_ops:
+            item.ops, pos = _read_op_data_list_2(data, pos, n_ops - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -452,11 +452,11 @@ def _read_alter_client_quotas_request_2(
     pos += 1
     if n_entries == 1:
         item.entries = []
-    elif 1 < n_entries < 128:
-        item.entries, pos = _read_entry_data_list_2(data, pos, n_entries - 1)
-    elif n_entries:
+    elif n_entries >= 128:
         n_entries, pos = long_count(data, pos, n_entries)
         item.entries, pos = _read_entry_data_list_2(data, pos, n_entries)
+    elif n_entries:
+        item.entries, pos = _read_entry_data_list_2(data, pos, n_entries - 1)
     else:
         raise Unusual
     item.validate_only, tags = unpack_tB(data, pos)
@@ -738,11 +738,11 @@ def _read_response_entry_data_list_2(
             pos += 1
         if n_entity == 1:
             item.entity = []
-        elif 1 < n_entity < 128:
-            item.entity, pos = _read_response_entity_data_list_2(data, pos, n_entity - 1)
-        elif n_entity:
+        elif n_entity >= 128:
             n_entity, pos = long_count(data, pos, n_entity)
             item.entity, pos = _read_response_entity_data_list_2(data, pos, n_entity)
+        elif n_entity:
+            item.entity, pos = _read_response_entity_data_list_2(data, pos, n_entity - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -762,11 +762,11 @@ def _read_alter_client_quotas_response_2(
     pos += 5
     if n_entries == 1:
         item.entries = []
-    elif 1 < n_entries < 128:
-        item.entries, pos = _read_response_entry_data_list_2(data, pos, n_entries - 1)
-    elif n_entries:
+    elif n_entries >= 128:
         n_entries, pos = long_count(data, pos, n_entries)
         item.entries, pos = _read_response_entry_data_list_2(data, pos, n_entries)
+    elif n_entries:
+        item.entries, pos = _read_response_entry_data_list_2(data, pos, n_entries - 1)
     else:
         raise Unusual
     tags = data[pos]

@@ -344,11 +344,11 @@ def _read_alter_configs_resource_list_2(
             pos += 1
         if n_configs == 1:
             item.configs = []
-        elif 1 < n_configs < 128:
-            item.configs, pos = _read_alterable_config_list_2(data, pos, n_configs - 1)
-        elif n_configs:
+        elif n_configs >= 128:
             n_configs, pos = long_count(data, pos, n_configs)
             item.configs, pos = _read_alterable_config_list_2(data, pos, n_configs)
+        elif n_configs:
+            item.configs, pos = _read_alterable_config_list_2(data, pos, n_configs - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -366,11 +366,11 @@ def _read_alter_configs_request_2(data: Buffer, pos: int) -> tuple[AlterConfigsR
     pos += 1
     if n_resources == 1:
         item.resources = []
-    elif 1 < n_resources < 128:
-        item.resources, pos = _read_alter_configs_resource_list_2(data, pos, n_resources - 1)
-    elif n_resources:
+    elif n_resources >= 128:
         n_resources, pos = long_count(data, pos, n_resources)
         item.resources, pos = _read_alter_configs_resource_list_2(data, pos, n_resources)
+    elif n_resources:
+        item.resources, pos = _read_alter_configs_resource_list_2(data, pos, n_resources - 1)
     else:
         raise Unusual
     item.validate_only, tags = unpack_tB(data, pos)
@@ -579,14 +579,14 @@ def _read_alter_configs_response_2(data: Buffer, pos: int) -> tuple[AlterConfigs
     pos += 5
     if n_responses == 1:
         item.responses = []
-    elif 1 < n_responses < 128:
+    elif n_responses >= 128:
+        n_responses, pos = long_count(data, pos, n_responses)
+        item.responses, pos = _read_alter_configs_resource_response_list_2(data, pos, n_responses)
+    elif n_responses:
         (
             item.responses,
             pos,
         ) = _read_alter_configs_resource_response_list_2(data, pos, n_responses - 1)
-    elif n_responses:
-        n_responses, pos = long_count(data, pos, n_responses)
-        item.responses, pos = _read_alter_configs_resource_response_list_2(data, pos, n_responses)
     else:
         raise Unusual
     tags = data[pos]

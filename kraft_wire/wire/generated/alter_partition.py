@@ -324,11 +324,11 @@ def _read_topic_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[To
         pos += 17
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions)
+        elif n_partitions:
+            item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -346,11 +346,11 @@ def _read_alter_partition_request_1(data: Buffer, pos: int) -> tuple[AlterPartit
     pos += 13
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_topic_data_list_1(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_topic_data_list_1(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_topic_data_list_1(data, pos, n_topics - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -388,17 +388,17 @@ def _read_partition_data_list_2(
         pos += 9
         if n_new_isr_with_epochs == 1:
             item.new_isr_with_epochs = []
-        elif 1 < n_new_isr_with_epochs < 128:
-            (
-                item.new_isr_with_epochs,
-                pos,
-            ) = _read_broker_state_list_1(data, pos, n_new_isr_with_epochs - 1)
-        elif n_new_isr_with_epochs:
+        elif n_new_isr_with_epochs >= 128:
             n_new_isr_with_epochs, pos = long_count(data, pos, n_new_isr_with_epochs)
             (
                 item.new_isr_with_epochs,
                 pos,
             ) = _read_broker_state_list_1(data, pos, n_new_isr_with_epochs)
+        elif n_new_isr_with_epochs:
+            (
+                item.new_isr_with_epochs,
+                pos,
+            ) = _read_broker_state_list_1(data, pos, n_new_isr_with_epochs - 1)
         else:
             raise Unusual
         item.leader_recovery_state, item.partition_epoch, tags = unpack_biB(data, pos)
@@ -419,11 +419,11 @@ def _read_topic_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[To
         pos += 17
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_partition_data_list_2(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             item.partitions, pos = _read_partition_data_list_2(data, pos, n_partitions)
+        elif n_partitions:
+            item.partitions, pos = _read_partition_data_list_2(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -441,11 +441,11 @@ def _read_alter_partition_request_2(data: Buffer, pos: int) -> tuple[AlterPartit
     pos += 13
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_topic_data_list_2(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_topic_data_list_2(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_topic_data_list_2(data, pos, n_topics - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -460,7 +460,7 @@ def _write_partition_data_list_1(items: list[PartitionData], out: Append) -> Non
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
-        if item.new_isr_with_epochs != []:
+        if len(item.new_isr_with_epochs):
             raise Unusual
         new_isr = item.new_isr
         n = len(new_isr)
@@ -526,7 +526,7 @@ def _write_partition_data_list_2(items: list[PartitionData], out: Append) -> Non
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
-        if item.new_isr != []:
+        if len(item.new_isr):
             raise Unusual
         new_isr_with_epochs = item.new_isr_with_epochs
         n = len(new_isr_with_epochs)
@@ -615,11 +615,11 @@ def _read_response_topic_data_list_1(
         pos += 17
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_response_partition_data_list_1(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             item.partitions, pos = _read_response_partition_data_list_1(data, pos, n_partitions)
+        elif n_partitions:
+            item.partitions, pos = _read_response_partition_data_list_1(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -637,11 +637,11 @@ def _read_alter_partition_response_1(data: Buffer, pos: int) -> tuple[AlterParti
     pos += 7
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_response_topic_data_list_1(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_response_topic_data_list_1(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_response_topic_data_list_1(data, pos, n_topics - 1)
     else:
         raise Unusual
     tags = data[pos]

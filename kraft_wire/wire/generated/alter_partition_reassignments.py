@@ -287,11 +287,11 @@ def _read_reassignable_topic_list_1(
             pos += 1
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_reassignable_partition_list_1(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             item.partitions, pos = _read_reassignable_partition_list_1(data, pos, n_partitions)
+        elif n_partitions:
+            item.partitions, pos = _read_reassignable_partition_list_1(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -311,11 +311,11 @@ def _read_alter_partition_reassignments_request_1(
     pos += 5
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_reassignable_topic_list_1(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_reassignable_topic_list_1(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_reassignable_topic_list_1(data, pos, n_topics - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -335,11 +335,11 @@ def _read_alter_partition_reassignments_request_2(
     pos += 6
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_reassignable_topic_list_1(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_reassignable_topic_list_1(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_reassignable_topic_list_1(data, pos, n_topics - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -470,17 +470,17 @@ def _read_reassignable_topic_response_list_1(
             pos += 1
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            (
-                item.partitions,
-                pos,
-            ) = _read_reassignable_partition_response_list_1(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             (
                 item.partitions,
                 pos,
             ) = _read_reassignable_partition_response_list_1(data, pos, n_partitions)
+        elif n_partitions:
+            (
+                item.partitions,
+                pos,
+            ) = _read_reassignable_partition_response_list_1(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -512,11 +512,11 @@ def _read_alter_partition_reassignments_response_1(
         pos += 1
     if n_responses == 1:
         item.responses = []
-    elif 1 < n_responses < 128:
-        item.responses, pos = _read_reassignable_topic_response_list_1(data, pos, n_responses - 1)
-    elif n_responses:
+    elif n_responses >= 128:
         n_responses, pos = long_count(data, pos, n_responses)
         item.responses, pos = _read_reassignable_topic_response_list_1(data, pos, n_responses)
+    elif n_responses:
+        item.responses, pos = _read_reassignable_topic_response_list_1(data, pos, n_responses - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -553,11 +553,11 @@ def _read_alter_partition_reassignments_response_2(
         pos += 1
     if n_responses == 1:
         item.responses = []
-    elif 1 < n_responses < 128:
-        item.responses, pos = _read_reassignable_topic_response_list_1(data, pos, n_responses - 1)
-    elif n_responses:
+    elif n_responses >= 128:
         n_responses, pos = long_count(data, pos, n_responses)
         item.responses, pos = _read_reassignable_topic_response_list_1(data, pos, n_responses)
+    elif n_responses:
+        item.responses, pos = _read_reassignable_topic_response_list_1(data, pos, n_responses - 1)
     else:
         raise Unusual
     tags = data[pos]

@@ -338,11 +338,11 @@ def _read_alter_replica_log_dir_list_2(
             pos += 1
         if n_topics == 1:
             item.topics = []
-        elif 1 < n_topics < 128:
-            item.topics, pos = _read_alter_replica_log_dir_topic_list_2(data, pos, n_topics - 1)
-        elif n_topics:
+        elif n_topics >= 128:
             n_topics, pos = long_count(data, pos, n_topics)
             item.topics, pos = _read_alter_replica_log_dir_topic_list_2(data, pos, n_topics)
+        elif n_topics:
+            item.topics, pos = _read_alter_replica_log_dir_topic_list_2(data, pos, n_topics - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -362,11 +362,11 @@ def _read_alter_replica_log_dirs_request_2(
     pos += 1
     if n_dirs == 1:
         item.dirs = []
-    elif 1 < n_dirs < 128:
-        item.dirs, pos = _read_alter_replica_log_dir_list_2(data, pos, n_dirs - 1)
-    elif n_dirs:
+    elif n_dirs >= 128:
         n_dirs, pos = long_count(data, pos, n_dirs)
         item.dirs, pos = _read_alter_replica_log_dir_list_2(data, pos, n_dirs)
+    elif n_dirs:
+        item.dirs, pos = _read_alter_replica_log_dir_list_2(data, pos, n_dirs - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -584,17 +584,17 @@ def _read_alter_replica_log_dir_topic_result_list_2(
             pos += 1
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            (
-                item.partitions,
-                pos,
-            ) = _read_alter_replica_log_dir_partition_result_list_2(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             (
                 item.partitions,
                 pos,
             ) = _read_alter_replica_log_dir_partition_result_list_2(data, pos, n_partitions)
+        elif n_partitions:
+            (
+                item.partitions,
+                pos,
+            ) = _read_alter_replica_log_dir_partition_result_list_2(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -614,14 +614,14 @@ def _read_alter_replica_log_dirs_response_2(
     pos += 5
     if n_results == 1:
         item.results = []
-    elif 1 < n_results < 128:
+    elif n_results >= 128:
+        n_results, pos = long_count(data, pos, n_results)
+        item.results, pos = _read_alter_replica_log_dir_topic_result_list_2(data, pos, n_results)
+    elif n_results:
         (
             item.results,
             pos,
         ) = _read_alter_replica_log_dir_topic_result_list_2(data, pos, n_results - 1)
-    elif n_results:
-        n_results, pos = long_count(data, pos, n_results)
-        item.results, pos = _read_alter_replica_log_dir_topic_result_list_2(data, pos, n_results)
     else:
         raise Unusual
     tags = data[pos]

@@ -266,17 +266,17 @@ def _read_alter_share_group_offsets_request_topic_list_1(
             pos += 1
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            (
-                item.partitions,
-                pos,
-            ) = _read_alter_share_group_offsets_request_partition_list_1(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             (
                 item.partitions,
                 pos,
             ) = _read_alter_share_group_offsets_request_partition_list_1(data, pos, n_partitions)
+        elif n_partitions:
+            (
+                item.partitions,
+                pos,
+            ) = _read_alter_share_group_offsets_request_partition_list_1(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -304,14 +304,14 @@ def _read_alter_share_group_offsets_request_1(
         pos += 1
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
+    elif n_topics >= 128:
+        n_topics, pos = long_count(data, pos, n_topics)
+        item.topics, pos = _read_alter_share_group_offsets_request_topic_list_1(data, pos, n_topics)
+    elif n_topics:
         (
             item.topics,
             pos,
         ) = _read_alter_share_group_offsets_request_topic_list_1(data, pos, n_topics - 1)
-    elif n_topics:
-        n_topics, pos = long_count(data, pos, n_topics)
-        item.topics, pos = _read_alter_share_group_offsets_request_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
     tags = data[pos]
@@ -421,17 +421,17 @@ def _read_alter_share_group_offsets_response_topic_list_1(
             pos += 17
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            (
-                item.partitions,
-                pos,
-            ) = _read_alter_share_group_offsets_response_partition_list_1(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             (
                 item.partitions,
                 pos,
             ) = _read_alter_share_group_offsets_response_partition_list_1(data, pos, n_partitions)
+        elif n_partitions:
+            (
+                item.partitions,
+                pos,
+            ) = _read_alter_share_group_offsets_response_partition_list_1(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -463,17 +463,17 @@ def _read_alter_share_group_offsets_response_1(
         pos += 1
     if n_responses == 1:
         item.responses = []
-    elif 1 < n_responses < 128:
-        (
-            item.responses,
-            pos,
-        ) = _read_alter_share_group_offsets_response_topic_list_1(data, pos, n_responses - 1)
-    elif n_responses:
+    elif n_responses >= 128:
         n_responses, pos = long_count(data, pos, n_responses)
         (
             item.responses,
             pos,
         ) = _read_alter_share_group_offsets_response_topic_list_1(data, pos, n_responses)
+    elif n_responses:
+        (
+            item.responses,
+            pos,
+        ) = _read_alter_share_group_offsets_response_topic_list_1(data, pos, n_responses - 1)
     else:
         raise Unusual
     tags = data[pos]

@@ -294,22 +294,22 @@ def _read_alter_user_scram_credentials_request_1(
     pos += 1
     if n_deletions == 1:
         item.deletions = []
-    elif 1 < n_deletions < 128:
-        item.deletions, pos = _read_scram_credential_deletion_list_1(data, pos, n_deletions - 1)
-    elif n_deletions:
+    elif n_deletions >= 128:
         n_deletions, pos = long_count(data, pos, n_deletions)
         item.deletions, pos = _read_scram_credential_deletion_list_1(data, pos, n_deletions)
+    elif n_deletions:
+        item.deletions, pos = _read_scram_credential_deletion_list_1(data, pos, n_deletions - 1)
     else:
         raise Unusual
     n_upsertions = data[pos]
     pos += 1
     if n_upsertions == 1:
         item.upsertions = []
-    elif 1 < n_upsertions < 128:
-        item.upsertions, pos = _read_scram_credential_upsertion_list_1(data, pos, n_upsertions - 1)
-    elif n_upsertions:
+    elif n_upsertions >= 128:
         n_upsertions, pos = long_count(data, pos, n_upsertions)
         item.upsertions, pos = _read_scram_credential_upsertion_list_1(data, pos, n_upsertions)
+    elif n_upsertions:
+        item.upsertions, pos = _read_scram_credential_upsertion_list_1(data, pos, n_upsertions - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -432,14 +432,14 @@ def _read_alter_user_scram_credentials_response_1(
     pos += 5
     if n_results == 1:
         item.results = []
-    elif 1 < n_results < 128:
+    elif n_results >= 128:
+        n_results, pos = long_count(data, pos, n_results)
+        item.results, pos = _read_alter_user_scram_credentials_result_list_1(data, pos, n_results)
+    elif n_results:
         (
             item.results,
             pos,
         ) = _read_alter_user_scram_credentials_result_list_1(data, pos, n_results - 1)
-    elif n_results:
-        n_results, pos = long_count(data, pos, n_results)
-        item.results, pos = _read_alter_user_scram_credentials_result_list_1(data, pos, n_results)
     else:
         raise Unusual
     tags = data[pos]

@@ -435,17 +435,17 @@ def _read_api_versions_response_tags_1(
             pos += 1
             if n_supported_features == 1:
                 item.supported_features = []
-            elif 1 < n_supported_features < 128:
-                (
-                    item.supported_features,
-                    pos,
-                ) = _read_supported_feature_key_list_1(data, pos, n_supported_features - 1)
-            elif n_supported_features:
+            elif n_supported_features >= 128:
                 n_supported_features, pos = long_count(data, pos, n_supported_features)
                 (
                     item.supported_features,
                     pos,
                 ) = _read_supported_feature_key_list_1(data, pos, n_supported_features)
+            elif n_supported_features:
+                (
+                    item.supported_features,
+                    pos,
+                ) = _read_supported_feature_key_list_1(data, pos, n_supported_features - 1)
             else:
                 raise Unusual
         elif tag == 1:
@@ -456,17 +456,17 @@ def _read_api_versions_response_tags_1(
             pos += 1
             if n_finalized_features == 1:
                 item.finalized_features = []
-            elif 1 < n_finalized_features < 128:
-                (
-                    item.finalized_features,
-                    pos,
-                ) = _read_finalized_feature_key_list_1(data, pos, n_finalized_features - 1)
-            elif n_finalized_features:
+            elif n_finalized_features >= 128:
                 n_finalized_features, pos = long_count(data, pos, n_finalized_features)
                 (
                     item.finalized_features,
                     pos,
                 ) = _read_finalized_feature_key_list_1(data, pos, n_finalized_features)
+            elif n_finalized_features:
+                (
+                    item.finalized_features,
+                    pos,
+                ) = _read_finalized_feature_key_list_1(data, pos, n_finalized_features - 1)
             else:
                 raise Unusual
         elif tag == 3:
@@ -486,11 +486,11 @@ def _read_api_versions_response_3(data: Buffer, pos: int) -> tuple[ApiVersionsRe
     pos += 3
     if n_api_keys == 1:
         item.api_keys = []
-    elif 1 < n_api_keys < 128:
-        item.api_keys, pos = _read_api_version_list_2(data, pos, n_api_keys - 1)
-    elif n_api_keys:
+    elif n_api_keys >= 128:
         n_api_keys, pos = long_count(data, pos, n_api_keys)
         item.api_keys, pos = _read_api_version_list_2(data, pos, n_api_keys)
+    elif n_api_keys:
+        item.api_keys, pos = _read_api_version_list_2(data, pos, n_api_keys - 1)
     else:
         raise Unusual
     item.throttle_time_ms, tags = unpack_iB(data, pos)
@@ -570,7 +570,7 @@ def _write_api_versions_response_tags_1(item: ApiVersionsResponse, out: Append) 
     if item.unknown_tagged_fields is not None:
         raise Unusual
     fields: list[tuple[int, list[Part]]] = []
-    if item.supported_features != []:
+    if len(item.supported_features):
         parts: list[Part] = []
         put = parts.append
         supported_features = item.supported_features
@@ -587,7 +587,7 @@ def _write_api_versions_response_tags_1(item: ApiVersionsResponse, out: Append) 
         put = parts.append
         put(pack_q(item.finalized_features_epoch))
         fields.append((1, parts))
-    if item.finalized_features != []:
+    if len(item.finalized_features):
         parts = []
         put = parts.append
         finalized_features = item.finalized_features

@@ -284,11 +284,11 @@ def _read_topic_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[To
         pos += 17
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions)
+        elif n_partitions:
+            item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -310,11 +310,11 @@ def _read_directory_data_list_1(
         pos += 17
         if n_topics == 1:
             item.topics = []
-        elif 1 < n_topics < 128:
-            item.topics, pos = _read_topic_data_list_1(data, pos, n_topics - 1)
-        elif n_topics:
+        elif n_topics >= 128:
             n_topics, pos = long_count(data, pos, n_topics)
             item.topics, pos = _read_topic_data_list_1(data, pos, n_topics)
+        elif n_topics:
+            item.topics, pos = _read_topic_data_list_1(data, pos, n_topics - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -334,11 +334,11 @@ def _read_assign_replicas_to_dirs_request_1(
     pos += 13
     if n_directories == 1:
         item.directories = []
-    elif 1 < n_directories < 128:
-        item.directories, pos = _read_directory_data_list_1(data, pos, n_directories - 1)
-    elif n_directories:
+    elif n_directories >= 128:
         n_directories, pos = long_count(data, pos, n_directories)
         item.directories, pos = _read_directory_data_list_1(data, pos, n_directories)
+    elif n_directories:
+        item.directories, pos = _read_directory_data_list_1(data, pos, n_directories - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -438,11 +438,11 @@ def _read_response_topic_data_list_1(
         pos += 17
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_response_partition_data_list_1(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             item.partitions, pos = _read_response_partition_data_list_1(data, pos, n_partitions)
+        elif n_partitions:
+            item.partitions, pos = _read_response_partition_data_list_1(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -464,11 +464,11 @@ def _read_response_directory_data_list_1(
         pos += 17
         if n_topics == 1:
             item.topics = []
-        elif 1 < n_topics < 128:
-            item.topics, pos = _read_response_topic_data_list_1(data, pos, n_topics - 1)
-        elif n_topics:
+        elif n_topics >= 128:
             n_topics, pos = long_count(data, pos, n_topics)
             item.topics, pos = _read_response_topic_data_list_1(data, pos, n_topics)
+        elif n_topics:
+            item.topics, pos = _read_response_topic_data_list_1(data, pos, n_topics - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -488,11 +488,11 @@ def _read_assign_replicas_to_dirs_response_1(
     pos += 7
     if n_directories == 1:
         item.directories = []
-    elif 1 < n_directories < 128:
-        item.directories, pos = _read_response_directory_data_list_1(data, pos, n_directories - 1)
-    elif n_directories:
+    elif n_directories >= 128:
         n_directories, pos = long_count(data, pos, n_directories)
         item.directories, pos = _read_response_directory_data_list_1(data, pos, n_directories)
+    elif n_directories:
+        item.directories, pos = _read_response_directory_data_list_1(data, pos, n_directories - 1)
     else:
         raise Unusual
     tags = data[pos]

@@ -291,7 +291,7 @@ def _read_broker_heartbeat_request_3(data: Buffer, pos: int) -> tuple[BrokerHear
 def _write_broker_heartbeat_request_1(item: BrokerHeartbeatRequest, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.offline_log_dirs != []:
+    if len(item.offline_log_dirs):
         raise Unusual
     if item.cordoned_log_dirs is not None:
         raise Unusual
@@ -310,7 +310,7 @@ def _write_broker_heartbeat_request_tags_1(item: BrokerHeartbeatRequest, out: Ap
     if item.unknown_tagged_fields is not None:
         raise Unusual
     fields: list[tuple[int, list[Part]]] = []
-    if item.offline_log_dirs != []:
+    if len(item.offline_log_dirs):
         parts: list[Part] = []
         put = parts.append
         offline_log_dirs = item.offline_log_dirs
@@ -346,7 +346,7 @@ def _write_broker_heartbeat_request_tags_2(item: BrokerHeartbeatRequest, out: Ap
     if item.unknown_tagged_fields is not None:
         raise Unusual
     fields: list[tuple[int, list[Part]]] = []
-    if item.offline_log_dirs != []:
+    if len(item.offline_log_dirs):
         parts: list[Part] = []
         put = parts.append
         offline_log_dirs = item.offline_log_dirs

@@ -301,22 +301,22 @@ def _read_broker_registration_request_1(
         pos += 17
     if n_listeners == 1:
         item.listeners = []
-    elif 1 < n_listeners < 128:
-        item.listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
-    elif n_listeners:
+    elif n_listeners >= 128:
         n_listeners, pos = long_count(data, pos, n_listeners)
         item.listeners, pos = _read_listener_list_1(data, pos, n_listeners)
+    elif n_listeners:
+        item.listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
     else:
         raise Unusual
     n_features = data[pos]
     pos += 1
     if n_features == 1:
         item.features = []
-    elif 1 < n_features < 128:
-        item.features, pos = _read_feature_list_1(data, pos, n_features - 1)
-    elif n_features:
+    elif n_features >= 128:
         n_features, pos = long_count(data, pos, n_features)
         item.features, pos = _read_feature_list_1(data, pos, n_features)
+    elif n_features:
+        item.features, pos = _read_feature_list_1(data, pos, n_features - 1)
     else:
         raise Unusual
     n_rack = data[pos]
@@ -358,22 +358,22 @@ def _read_broker_registration_request_2(
         pos += 17
     if n_listeners == 1:
         item.listeners = []
-    elif 1 < n_listeners < 128:
-        item.listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
-    elif n_listeners:
+    elif n_listeners >= 128:
         n_listeners, pos = long_count(data, pos, n_listeners)
         item.listeners, pos = _read_listener_list_1(data, pos, n_listeners)
+    elif n_listeners:
+        item.listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
     else:
         raise Unusual
     n_features = data[pos]
     pos += 1
     if n_features == 1:
         item.features = []
-    elif 1 < n_features < 128:
-        item.features, pos = _read_feature_list_1(data, pos, n_features - 1)
-    elif n_features:
+    elif n_features >= 128:
         n_features, pos = long_count(data, pos, n_features)
         item.features, pos = _read_feature_list_1(data, pos, n_features)
+    elif n_features:
+        item.features, pos = _read_feature_list_1(data, pos, n_features - 1)
     else:
         raise Unusual
     n_rack = data[pos]
@@ -414,22 +414,22 @@ def _read_broker_registration_request_3(
         pos += 17
     if n_listeners == 1:
         item.listeners = []
-    elif 1 < n_listeners < 128:
-        item.listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
-    elif n_listeners:
+    elif n_listeners >= 128:
         n_listeners, pos = long_count(data, pos, n_listeners)
         item.listeners, pos = _read_listener_list_1(data, pos, n_listeners)
+    elif n_listeners:
+        item.listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
     else:
         raise Unusual
     n_features = data[pos]
     pos += 1
     if n_features == 1:
         item.features = []
-    elif 1 < n_features < 128:
-        item.features, pos = _read_feature_list_1(data, pos, n_features - 1)
-    elif n_features:
+    elif n_features >= 128:
         n_features, pos = long_count(data, pos, n_features)
         item.features, pos = _read_feature_list_1(data, pos, n_features)
+    elif n_features:
+        item.features, pos = _read_feature_list_1(data, pos, n_features - 1)
     else:
         raise Unusual
     n_rack = data[pos]
@@ -478,22 +478,22 @@ def _read_broker_registration_request_4(
         pos += 17
     if n_listeners == 1:
         item.listeners = []
-    elif 1 < n_listeners < 128:
-        item.listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
-    elif n_listeners:
+    elif n_listeners >= 128:
         n_listeners, pos = long_count(data, pos, n_listeners)
         item.listeners, pos = _read_listener_list_1(data, pos, n_listeners)
+    elif n_listeners:
+        item.listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
     else:
         raise Unusual
     n_features = data[pos]
     pos += 1
     if n_features == 1:
         item.features = []
-    elif 1 < n_features < 128:
-        item.features, pos = _read_feature_list_1(data, pos, n_features - 1)
-    elif n_features:
+    elif n_features >= 128:
         n_features, pos = long_count(data, pos, n_features)
         item.features, pos = _read_feature_list_1(data, pos, n_features)
+    elif n_features:
+        item.features, pos = _read_feature_list_1(data, pos, n_features - 1)
     else:
         raise Unusual
     n_rack = data[pos]

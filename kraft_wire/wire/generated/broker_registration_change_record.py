@@ -288,7 +288,7 @@ def _write_broker_registration_change_record_1(
 ) -> None:
     if item.in_controlled_shutdown != 0:
         raise Unusual
-    if item.log_dirs != []:
+    if len(item.log_dirs):
         raise Unusual
     if item.cordoned_log_dirs is not None:
         raise Unusual
@@ -321,7 +321,7 @@ def _write_broker_registration_change_record_tags_2(
 def _write_broker_registration_change_record_2(
     item: BrokerRegistrationChangeRecord, out: Append
 ) -> None:
-    if item.log_dirs != []:
+    if len(item.log_dirs):
         raise Unusual
     if item.cordoned_log_dirs is not None:
         raise Unusual
@@ -348,7 +348,7 @@ def _write_broker_registration_change_record_tags_3(
         put = parts.append
         put(pack_b(item.in_controlled_shutdown))
         fields.append((1, parts))
-    if item.log_dirs != []:
+    if len(item.log_dirs):
         parts = []
         put = parts.append
         log_dirs = item.log_dirs
@@ -395,7 +395,7 @@ def _write_broker_registration_change_record_tags_4(
         put = parts.append
         put(pack_b(item.in_controlled_shutdown))
         fields.append((1, parts))
-    if item.log_dirs != []:
+    if len(item.log_dirs):
         parts = []
         put = parts.append
         log_dirs = item.log_dirs

@@ -139,11 +139,11 @@ def _read_client_quota_record_1(data: Buffer, pos: int) -> tuple[ClientQuotaReco
     pos += 1
     if n_entity == 1:
         item.entity = []
-    elif 1 < n_entity < 128:
-        item.entity, pos = _read_entity_data_list_1(data, pos, n_entity - 1)
-    elif n_entity:
+    elif n_entity >= 128:
         n_entity, pos = long_count(data, pos, n_entity)
         item.entity, pos = _read_entity_data_list_1(data, pos, n_entity)
+    elif n_entity:
+        item.entity, pos = _read_entity_data_list_1(data, pos, n_entity - 1)
     else:
         raise Unusual
     n_key = data[pos]

@@ -180,29 +180,24 @@ def _read_consumer_group_current_member_assignment_value_1(
     pos += 10
     if n_assigned_partitions == 1:
         item.assigned_partitions = []
-    elif 1 < n_assigned_partitions < 128:
-        (
-            item.assigned_partitions,
-            pos,
-        ) = _read_topic_partitions_list_1(data, pos, n_assigned_partitions - 1)
-    elif n_assigned_partitions:
+    elif n_assigned_partitions >= 128:
         n_assigned_partitions, pos = long_count(data, pos, n_assigned_partitions)
         (
             item.assigned_partitions,
             pos,
         ) = _read_topic_partitions_list_1(data, pos, n_assigned_partitions)
+    elif n_assigned_partitions:
+        (
+            item.assigned_partitions,
+            pos,
+        ) = _read_topic_partitions_list_1(data, pos, n_assigned_partitions - 1)
     else:
         raise Unusual
     n_partitions_pending_revocation = data[pos]
     pos += 1
     if n_partitions_pending_revocation == 1:
         item.partitions_pending_revocation = []
-    elif 1 < n_partitions_pending_revocation < 128:
-        (
-            item.partitions_pending_revocation,
-            pos,
-        ) = _read_topic_partitions_list_1(data, pos, n_partitions_pending_revocation - 1)
-    elif n_partitions_pending_revocation:
+    elif n_partitions_pending_revocation >= 128:
         (
             n_partitions_pending_revocation,
             pos,
@@ -211,6 +206,11 @@ def _read_consumer_group_current_member_assignment_value_1(
             item.partitions_pending_revocation,
             pos,
         ) = _read_topic_partitions_list_1(data, pos, n_partitions_pending_revocation)
+    elif n_partitions_pending_revocation:
+        (
+            item.partitions_pending_revocation,
+            pos,
+        ) = _read_topic_partitions_list_1(data, pos, n_partitions_pending_revocation - 1)
     else:
         raise Unusual
     tags = data[pos]

@@ -337,14 +337,14 @@ def _read_consumer_group_heartbeat_request_1(
         pos += 1
     if n_topic_partitions == 1:
         item.topic_partitions = []
-    elif 1 < n_topic_partitions < 128:
+    elif n_topic_partitions >= 128:
+        n_topic_partitions, pos = long_count(data, pos, n_topic_partitions)
+        item.topic_partitions, pos = _read_topic_partitions_list_1(data, pos, n_topic_partitions)
+    elif n_topic_partitions:
         (
             item.topic_partitions,
             pos,
         ) = _read_topic_partitions_list_1(data, pos, n_topic_partitions - 1)
-    elif n_topic_partitions:
-        n_topic_partitions, pos = long_count(data, pos, n_topic_partitions)
-        item.topic_partitions, pos = _read_topic_partitions_list_1(data, pos, n_topic_partitions)
     else:
         item.topic_partitions = None
     tags = data[pos]
@@ -438,14 +438,14 @@ def _read_consumer_group_heartbeat_request_2(
         pos += 1
     if n_topic_partitions == 1:
         item.topic_partitions = []
-    elif 1 < n_topic_partitions < 128:
+    elif n_topic_partitions >= 128:
+        n_topic_partitions, pos = long_count(data, pos, n_topic_partitions)
+        item.topic_partitions, pos = _read_topic_partitions_list_1(data, pos, n_topic_partitions)
+    elif n_topic_partitions:
         (
             item.topic_partitions,
             pos,
         ) = _read_topic_partitions_list_1(data, pos, n_topic_partitions - 1)
-    elif n_topic_partitions:
-        n_topic_partitions, pos = long_count(data, pos, n_topic_partitions)
-        item.topic_partitions, pos = _read_topic_partitions_list_1(data, pos, n_topic_partitions)
     else:
         item.topic_partitions = None
     tags = data[pos]
@@ -661,17 +661,17 @@ def _read_assignment_1(data: Buffer, pos: int) -> tuple[Assignment, int]:
     pos += 1
     if n_topic_partitions == 1:
         item.topic_partitions = []
-    elif 1 < n_topic_partitions < 128:
-        (
-            item.topic_partitions,
-            pos,
-        ) = _read_response_topic_partitions_list_1(data, pos, n_topic_partitions - 1)
-    elif n_topic_partitions:
+    elif n_topic_partitions >= 128:
         n_topic_partitions, pos = long_count(data, pos, n_topic_partitions)
         (
             item.topic_partitions,
             pos,
         ) = _read_response_topic_partitions_list_1(data, pos, n_topic_partitions)
+    elif n_topic_partitions:
+        (
+            item.topic_partitions,
+            pos,
+        ) = _read_response_topic_partitions_list_1(data, pos, n_topic_partitions - 1)
     else:
         raise Unusual
     tags = data[pos]

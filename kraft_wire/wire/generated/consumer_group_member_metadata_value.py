@@ -197,17 +197,17 @@ def _read_classic_member_metadata_1(data: Buffer, pos: int) -> tuple[ClassicMemb
     pos += 5
     if n_supported_protocols == 1:
         item.supported_protocols = []
-    elif 1 < n_supported_protocols < 128:
-        (
-            item.supported_protocols,
-            pos,
-        ) = _read_classic_protocol_list_1(data, pos, n_supported_protocols - 1)
-    elif n_supported_protocols:
+    elif n_supported_protocols >= 128:
         n_supported_protocols, pos = long_count(data, pos, n_supported_protocols)
         (
             item.supported_protocols,
             pos,
         ) = _read_classic_protocol_list_1(data, pos, n_supported_protocols)
+    elif n_supported_protocols:
+        (
+            item.supported_protocols,
+            pos,
+        ) = _read_classic_protocol_list_1(data, pos, n_supported_protocols - 1)
     else:
         raise Unusual
     tags = data[pos]

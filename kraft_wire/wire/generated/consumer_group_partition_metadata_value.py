@@ -161,17 +161,17 @@ def _read_topic_metadata_list_1(
             pos += 5
         if n_partition_metadata == 1:
             item.partition_metadata = []
-        elif 1 < n_partition_metadata < 128:
-            (
-                item.partition_metadata,
-                pos,
-            ) = _read_partition_metadata_list_1(data, pos, n_partition_metadata - 1)
-        elif n_partition_metadata:
+        elif n_partition_metadata >= 128:
             n_partition_metadata, pos = long_count(data, pos, n_partition_metadata)
             (
                 item.partition_metadata,
                 pos,
             ) = _read_partition_metadata_list_1(data, pos, n_partition_metadata)
+        elif n_partition_metadata:
+            (
+                item.partition_metadata,
+                pos,
+            ) = _read_partition_metadata_list_1(data, pos, n_partition_metadata - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -191,11 +191,11 @@ def _read_consumer_group_partition_metadata_value_1(
     pos += 1
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_topic_metadata_list_1(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_topic_metadata_list_1(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_topic_metadata_list_1(data, pos, n_topics - 1)
     else:
         raise Unusual
     tags = data[pos]

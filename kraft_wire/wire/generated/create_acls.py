@@ -288,11 +288,11 @@ def _read_create_acls_request_2(data: Buffer, pos: int) -> tuple[CreateAclsReque
     pos += 1
     if n_creations == 1:
         item.creations = []
-    elif 1 < n_creations < 128:
-        item.creations, pos = _read_acl_creation_list_2(data, pos, n_creations - 1)
-    elif n_creations:
+    elif n_creations >= 128:
         n_creations, pos = long_count(data, pos, n_creations)
         item.creations, pos = _read_acl_creation_list_2(data, pos, n_creations)
+    elif n_creations:
+        item.creations, pos = _read_acl_creation_list_2(data, pos, n_creations - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -450,11 +450,11 @@ def _read_create_acls_response_2(data: Buffer, pos: int) -> tuple[CreateAclsResp
     pos += 5
     if n_results == 1:
         item.results = []
-    elif 1 < n_results < 128:
-        item.results, pos = _read_acl_creation_result_list_2(data, pos, n_results - 1)
-    elif n_results:
+    elif n_results >= 128:
         n_results, pos = long_count(data, pos, n_results)
         item.results, pos = _read_acl_creation_result_list_2(data, pos, n_results)
+    elif n_results:
+        item.results, pos = _read_acl_creation_result_list_2(data, pos, n_results - 1)
     else:
         raise Unusual
     tags = data[pos]

@@ -281,11 +281,11 @@ def _read_create_delegation_token_request_2(
     pos += 1
     if n_renewers == 1:
         item.renewers = []
-    elif 1 < n_renewers < 128:
-        item.renewers, pos = _read_creatable_renewers_list_2(data, pos, n_renewers - 1)
-    elif n_renewers:
+    elif n_renewers >= 128:
         n_renewers, pos = long_count(data, pos, n_renewers)
         item.renewers, pos = _read_creatable_renewers_list_2(data, pos, n_renewers)
+    elif n_renewers:
+        item.renewers, pos = _read_creatable_renewers_list_2(data, pos, n_renewers - 1)
     else:
         raise Unusual
     item.max_lifetime_ms, tags = unpack_qB(data, pos)
@@ -330,11 +330,11 @@ def _read_create_delegation_token_request_3(
         pos += 1
     if n_renewers == 1:
         item.renewers = []
-    elif 1 < n_renewers < 128:
-        item.renewers, pos = _read_creatable_renewers_list_2(data, pos, n_renewers - 1)
-    elif n_renewers:
+    elif n_renewers >= 128:
         n_renewers, pos = long_count(data, pos, n_renewers)
         item.renewers, pos = _read_creatable_renewers_list_2(data, pos, n_renewers)
+    elif n_renewers:
+        item.renewers, pos = _read_creatable_renewers_list_2(data, pos, n_renewers - 1)
     else:
         raise Unusual
     item.max_lifetime_ms, tags = unpack_qB(data, pos)

@@ -323,17 +323,17 @@ def _read_create_partitions_topic_list_2(
             pos += 5
         if n_assignments == 1:
             item.assignments = []
-        elif 1 < n_assignments < 128:
-            (
-                item.assignments,
-                pos,
-            ) = _read_create_partitions_assignment_list_2(data, pos, n_assignments - 1)
-        elif n_assignments:
+        elif n_assignments >= 128:
             n_assignments, pos = long_count(data, pos, n_assignments)
             (
                 item.assignments,
                 pos,
             ) = _read_create_partitions_assignment_list_2(data, pos, n_assignments)
+        elif n_assignments:
+            (
+                item.assignments,
+                pos,
+            ) = _read_create_partitions_assignment_list_2(data, pos, n_assignments - 1)
         else:
             item.assignments = None
         tags = data[pos]
@@ -353,11 +353,11 @@ def _read_create_partitions_request_2(
     pos += 1
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_create_partitions_topic_list_2(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_create_partitions_topic_list_2(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_create_partitions_topic_list_2(data, pos, n_topics - 1)
     else:
         raise Unusual
     item.timeout_ms, item.validate_only, tags = unpack_itB(data, pos)
@@ -558,11 +558,11 @@ def _read_create_partitions_response_2(
     pos += 5
     if n_results == 1:
         item.results = []
-    elif 1 < n_results < 128:
-        item.results, pos = _read_create_partitions_topic_result_list_2(data, pos, n_results - 1)
-    elif n_results:
+    elif n_results >= 128:
         n_results, pos = long_count(data, pos, n_results)
         item.results, pos = _read_create_partitions_topic_result_list_2(data, pos, n_results)
+    elif n_results:
+        item.results, pos = _read_create_partitions_topic_result_list_2(data, pos, n_results - 1)
     else:
         raise Unusual
     tags = data[pos]

@@ -520,28 +520,28 @@ def _read_creatable_topic_list_2(
             pos += 7
         if n_assignments == 1:
             item.assignments = []
-        elif 1 < n_assignments < 128:
-            (
-                item.assignments,
-                pos,
-            ) = _read_creatable_replica_assignment_list_2(data, pos, n_assignments - 1)
-        elif n_assignments:
+        elif n_assignments >= 128:
             n_assignments, pos = long_count(data, pos, n_assignments)
             (
                 item.assignments,
                 pos,
             ) = _read_creatable_replica_assignment_list_2(data, pos, n_assignments)
+        elif n_assignments:
+            (
+                item.assignments,
+                pos,
+            ) = _read_creatable_replica_assignment_list_2(data, pos, n_assignments - 1)
         else:
             raise Unusual
         n_configs = data[pos]
         pos += 1
         if n_configs == 1:
             item.configs = []
-        elif 1 < n_configs < 128:
-            item.configs, pos = _read_creatable_topic_config_list_2(data, pos, n_configs - 1)
-        elif n_configs:
+        elif n_configs >= 128:
             n_configs, pos = long_count(data, pos, n_configs)
             item.configs, pos = _read_creatable_topic_config_list_2(data, pos, n_configs)
+        elif n_configs:
+            item.configs, pos = _read_creatable_topic_config_list_2(data, pos, n_configs - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -559,11 +559,11 @@ def _read_create_topics_request_2(data: Buffer, pos: int) -> tuple[CreateTopicsR
     pos += 1
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_creatable_topic_list_2(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_creatable_topic_list_2(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_creatable_topic_list_2(data, pos, n_topics - 1)
     else:
         raise Unusual
     item.timeout_ms, item.validate_only, tags = unpack_itB(data, pos)
@@ -874,11 +874,11 @@ def _read_creatable_topic_result_list_2(
             pos += 7
         if n_configs == 1:
             item.configs = []
-        elif 1 < n_configs < 128:
-            item.configs, pos = _read_creatable_topic_configs_list_1(data, pos, n_configs - 1)
-        elif n_configs:
+        elif n_configs >= 128:
             n_configs, pos = long_count(data, pos, n_configs)
             item.configs, pos = _read_creatable_topic_configs_list_1(data, pos, n_configs)
+        elif n_configs:
+            item.configs, pos = _read_creatable_topic_configs_list_1(data, pos, n_configs - 1)
         else:
             item.configs = None
         tags = data[pos]
@@ -898,11 +898,11 @@ def _read_create_topics_response_2(data: Buffer, pos: int) -> tuple[CreateTopics
     pos += 5
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_creatable_topic_result_list_2(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_creatable_topic_result_list_2(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_creatable_topic_result_list_2(data, pos, n_topics - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -967,11 +967,11 @@ def _read_creatable_topic_result_list_3(
             pos += 7
         if n_configs == 1:
             item.configs = []
-        elif 1 < n_configs < 128:
-            item.configs, pos = _read_creatable_topic_configs_list_1(data, pos, n_configs - 1)
-        elif n_configs:
+        elif n_configs >= 128:
             n_configs, pos = long_count(data, pos, n_configs)
             item.configs, pos = _read_creatable_topic_configs_list_1(data, pos, n_configs)
+        elif n_configs:
+            item.configs, pos = _read_creatable_topic_configs_list_1(data, pos, n_configs - 1)
         else:
             item.configs = None
         tags = data[pos]
@@ -990,11 +990,11 @@ def _read_create_topics_response_3(data: Buffer, pos: int) -> tuple[CreateTopics
     pos += 5
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_creatable_topic_result_list_3(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_creatable_topic_result_list_3(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_creatable_topic_result_list_3(data, pos, n_topics - 1)
     else:
         raise Unusual
     tags = data[pos]

@@ -390,11 +390,11 @@ def _read_delete_acls_request_2(data: Buffer, pos: int) -> tuple[DeleteAclsReque
     pos += 1
     if n_filters == 1:
         item.filters = []
-    elif 1 < n_filters < 128:
-        item.filters, pos = _read_delete_acls_filter_list_2(data, pos, n_filters - 1)
-    elif n_filters:
+    elif n_filters >= 128:
         n_filters, pos = long_count(data, pos, n_filters)
         item.filters, pos = _read_delete_acls_filter_list_2(data, pos, n_filters)
+    elif n_filters:
+        item.filters, pos = _read_delete_acls_filter_list_2(data, pos, n_filters - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -681,17 +681,17 @@ def _read_delete_acls_filter_result_list_2(
             pos += 1
         if n_matching_acls == 1:
             item.matching_acls = []
-        elif 1 < n_matching_acls < 128:
-            (
-                item.matching_acls,
-                pos,
-            ) = _read_delete_acls_matching_acl_list_2(data, pos, n_matching_acls - 1)
-        elif n_matching_acls:
+        elif n_matching_acls >= 128:
             n_matching_acls, pos = long_count(data, pos, n_matching_acls)
             (
                 item.matching_acls,
                 pos,
             ) = _read_delete_acls_matching_acl_list_2(data, pos, n_matching_acls)
+        elif n_matching_acls:
+            (
+                item.matching_acls,
+                pos,
+            ) = _read_delete_acls_matching_acl_list_2(data, pos, n_matching_acls - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -709,17 +709,17 @@ def _read_delete_acls_response_2(data: Buffer, pos: int) -> tuple[DeleteAclsResp
     pos += 5
     if n_filter_results == 1:
         item.filter_results = []
-    elif 1 < n_filter_results < 128:
-        (
-            item.filter_results,
-            pos,
-        ) = _read_delete_acls_filter_result_list_2(data, pos, n_filter_results - 1)
-    elif n_filter_results:
+    elif n_filter_results >= 128:
         n_filter_results, pos = long_count(data, pos, n_filter_results)
         (
             item.filter_results,
             pos,
         ) = _read_delete_acls_filter_result_list_2(data, pos, n_filter_results)
+    elif n_filter_results:
+        (
+            item.filter_results,
+            pos,
+        ) = _read_delete_acls_filter_result_list_2(data, pos, n_filter_results - 1)
     else:
         raise Unusual
     tags = data[pos]

@@ -243,11 +243,11 @@ def _read_delete_groups_response_2(data: Buffer, pos: int) -> tuple[DeleteGroups
     pos += 5
     if n_results == 1:
         item.results = []
-    elif 1 < n_results < 128:
-        item.results, pos = _read_deletable_group_result_list_2(data, pos, n_results - 1)
-    elif n_results:
+    elif n_results >= 128:
         n_results, pos = long_count(data, pos, n_results)
         item.results, pos = _read_deletable_group_result_list_2(data, pos, n_results)
+    elif n_results:
+        item.results, pos = _read_deletable_group_result_list_2(data, pos, n_results - 1)
     else:
         raise Unusual
     tags = data[pos]

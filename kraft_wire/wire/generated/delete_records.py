@@ -321,14 +321,14 @@ def _read_delete_records_topic_list_2(
             pos += 1
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
+        elif n_partitions >= 128:
+            n_partitions, pos = long_count(data, pos, n_partitions)
+            item.partitions, pos = _read_delete_records_partition_list_2(data, pos, n_partitions)
+        elif n_partitions:
             (
                 item.partitions,
                 pos,
             ) = _read_delete_records_partition_list_2(data, pos, n_partitions - 1)
-        elif n_partitions:
-            n_partitions, pos = long_count(data, pos, n_partitions)
-            item.partitions, pos = _read_delete_records_partition_list_2(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
@@ -346,11 +346,11 @@ def _read_delete_records_request_2(data: Buffer, pos: int) -> tuple[DeleteRecord
     pos += 1
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_delete_records_topic_list_2(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_delete_records_topic_list_2(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_delete_records_topic_list_2(data, pos, n_topics - 1)
     else:
         raise Unusual
     item.timeout_ms, tags = unpack_iB(data, pos)
@@ -543,17 +543,17 @@ def _read_delete_records_topic_result_list_2(
             pos += 1
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            (
-                item.partitions,
-                pos,
-            ) = _read_delete_records_partition_result_list_2(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             (
                 item.partitions,
                 pos,
             ) = _read_delete_records_partition_result_list_2(data, pos, n_partitions)
+        elif n_partitions:
+            (
+                item.partitions,
+                pos,
+            ) = _read_delete_records_partition_result_list_2(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -571,11 +571,11 @@ def _read_delete_records_response_2(data: Buffer, pos: int) -> tuple[DeleteRecor
     pos += 5
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_delete_records_topic_result_list_2(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_delete_records_topic_result_list_2(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_delete_records_topic_result_list_2(data, pos, n_topics - 1)
     else:
         raise Unusual
     tags = data[pos]

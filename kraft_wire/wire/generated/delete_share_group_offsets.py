@@ -210,17 +210,17 @@ def _read_delete_share_group_offsets_request_1(
         pos += 1
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        (
-            item.topics,
-            pos,
-        ) = _read_delete_share_group_offsets_request_topic_list_1(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         (
             item.topics,
             pos,
         ) = _read_delete_share_group_offsets_request_topic_list_1(data, pos, n_topics)
+    elif n_topics:
+        (
+            item.topics,
+            pos,
+        ) = _read_delete_share_group_offsets_request_topic_list_1(data, pos, n_topics - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -328,17 +328,17 @@ def _read_delete_share_group_offsets_response_1(
         pos += 1
     if n_responses == 1:
         item.responses = []
-    elif 1 < n_responses < 128:
-        (
-            item.responses,
-            pos,
-        ) = _read_delete_share_group_offsets_response_topic_list_1(data, pos, n_responses - 1)
-    elif n_responses:
+    elif n_responses >= 128:
         n_responses, pos = long_count(data, pos, n_responses)
         (
             item.responses,
             pos,
         ) = _read_delete_share_group_offsets_response_topic_list_1(data, pos, n_responses)
+    elif n_responses:
+        (
+            item.responses,
+            pos,
+        ) = _read_delete_share_group_offsets_response_topic_list_1(data, pos, n_responses - 1)
     else:
         raise Unusual
     tags = data[pos]

@@ -252,11 +252,11 @@ def _read_delete_topics_request_3(data: Buffer, pos: int) -> tuple[DeleteTopicsR
     pos += 1
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_delete_topic_state_list_1(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_delete_topic_state_list_1(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_delete_topic_state_list_1(data, pos, n_topics - 1)
     else:
         raise Unusual
     item.timeout_ms, tags = unpack_iB(data, pos)
@@ -271,7 +271,7 @@ def _read_delete_topics_request_3(data: Buffer, pos: int) -> tuple[DeleteTopicsR
 def _write_delete_topics_request_1(item: DeleteTopicsRequest, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.topics != []:
+    if len(item.topics):
         raise Unusual
     topic_names = item.topic_names
     n = len(topic_names)
@@ -283,7 +283,7 @@ def _write_delete_topics_request_1(item: DeleteTopicsRequest, out: Append) -> No
 def _write_delete_topics_request_2(item: DeleteTopicsRequest, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.topics != []:
+    if len(item.topics):
         raise Unusual
     topic_names = item.topic_names
     n = len(topic_names)
@@ -396,11 +396,11 @@ def _read_delete_topics_response_2(data: Buffer, pos: int) -> tuple[DeleteTopics
     pos += 5
     if n_responses == 1:
         item.responses = []
-    elif 1 < n_responses < 128:
-        item.responses, pos = _read_deletable_topic_result_list_2(data, pos, n_responses - 1)
-    elif n_responses:
+    elif n_responses >= 128:
         n_responses, pos = long_count(data, pos, n_responses)
         item.responses, pos = _read_deletable_topic_result_list_2(data, pos, n_responses)
+    elif n_responses:
+        item.responses, pos = _read_deletable_topic_result_list_2(data, pos, n_responses - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -453,11 +453,11 @@ def _read_delete_topics_response_3(data: Buffer, pos: int) -> tuple[DeleteTopics
     pos += 5
     if n_responses == 1:
         item.responses = []
-    elif 1 < n_responses < 128:
-        item.responses, pos = _read_deletable_topic_result_list_3(data, pos, n_responses - 1)
-    elif n_responses:
+    elif n_responses >= 128:
         n_responses, pos = long_count(data, pos, n_responses)
         item.responses, pos = _read_deletable_topic_result_list_3(data, pos, n_responses)
+    elif n_responses:
+        item.responses, pos = _read_deletable_topic_result_list_3(data, pos, n_responses - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -513,11 +513,11 @@ def _read_delete_topics_response_4(data: Buffer, pos: int) -> tuple[DeleteTopics
     pos += 5
     if n_responses == 1:
         item.responses = []
-    elif 1 < n_responses < 128:
-        item.responses, pos = _read_deletable_topic_result_list_4(data, pos, n_responses - 1)
-    elif n_responses:
+    elif n_responses >= 128:
         n_responses, pos = long_count(data, pos, n_responses)
         item.responses, pos = _read_deletable_topic_result_list_4(data, pos, n_responses)
+    elif n_responses:
+        item.responses, pos = _read_deletable_topic_result_list_4(data, pos, n_responses - 1)
     else:
         raise Unusual
     tags = data[pos]

@@ -535,11 +535,11 @@ def _read_describe_acls_resource_list_2(
             pos += 2
         if n_acls == 1:
             item.acls = []
-        elif 1 < n_acls < 128:
-            item.acls, pos = _read_acl_description_list_2(data, pos, n_acls - 1)
-        elif n_acls:
+        elif n_acls >= 128:
             n_acls, pos = long_count(data, pos, n_acls)
             item.acls, pos = _read_acl_description_list_2(data, pos, n_acls)
+        elif n_acls:
+            item.acls, pos = _read_acl_description_list_2(data, pos, n_acls - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -569,11 +569,11 @@ def _read_describe_acls_response_2(data: Buffer, pos: int) -> tuple[DescribeAcls
         pos += 1
     if n_resources == 1:
         item.resources = []
-    elif 1 < n_resources < 128:
-        item.resources, pos = _read_describe_acls_resource_list_2(data, pos, n_resources - 1)
-    elif n_resources:
+    elif n_resources >= 128:
         n_resources, pos = long_count(data, pos, n_resources)
         item.resources, pos = _read_describe_acls_resource_list_2(data, pos, n_resources)
+    elif n_resources:
+        item.resources, pos = _read_describe_acls_resource_list_2(data, pos, n_resources - 1)
     else:
         raise Unusual
     tags = data[pos]

@@ -340,11 +340,11 @@ def _read_describe_client_quotas_request_2(
     pos += 1
     if n_components == 1:
         item.components = []
-    elif 1 < n_components < 128:
-        item.components, pos = _read_component_data_list_2(data, pos, n_components - 1)
-    elif n_components:
+    elif n_components >= 128:
         n_components, pos = long_count(data, pos, n_components)
         item.components, pos = _read_component_data_list_2(data, pos, n_components)
+    elif n_components:
+        item.components, pos = _read_component_data_list_2(data, pos, n_components - 1)
     else:
         raise Unusual
     item.strict, tags = unpack_tB(data, pos)
@@ -589,22 +589,22 @@ def _read_entry_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[En
         pos += 1
         if n_entity == 1:
             item.entity = []
-        elif 1 < n_entity < 128:
-            item.entity, pos = _read_entity_data_list_2(data, pos, n_entity - 1)
-        elif n_entity:
+        elif n_entity >= 128:
             n_entity, pos = long_count(data, pos, n_entity)
             item.entity, pos = _read_entity_data_list_2(data, pos, n_entity)
+        elif n_entity:
+            item.entity, pos = _read_entity_data_list_2(data, pos, n_entity - 1)
         else:
             raise Unusual
         n_values = data[pos]
         pos += 1
         if n_values == 1:
             item.values = []
-        elif 1 < n_values < 128:
-            item.values, pos = _read_value_data_list_2(data, pos, n_values - 1)
-        elif n_values:
+        elif n_values >= 128:
             n_values, pos = long_count(data, pos, n_values)
             item.values, pos = _read_value_data_list_2(data, pos, n_values)
+        elif n_values:
+            item.values, pos = _read_value_data_list_2(data, pos, n_values - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -636,11 +636,11 @@ def _read_describe_client_quotas_response_2(
         pos += 1
     if n_entries == 1:
         item.entries = []
-    elif 1 < n_entries < 128:
-        item.entries, pos = _read_entry_data_list_2(data, pos, n_entries - 1)
-    elif n_entries:
+    elif n_entries >= 128:
         n_entries, pos = long_count(data, pos, n_entries)
         item.entries, pos = _read_entry_data_list_2(data, pos, n_entries)
+    elif n_entries:
+        item.entries, pos = _read_entry_data_list_2(data, pos, n_entries - 1)
     else:
         item.entries = None
     tags = data[pos]

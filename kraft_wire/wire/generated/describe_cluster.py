@@ -318,11 +318,11 @@ def _read_describe_cluster_response_1(
         pos += 5
     if n_brokers == 1:
         item.brokers = []
-    elif 1 < n_brokers < 128:
-        item.brokers, pos = _read_describe_cluster_broker_list_1(data, pos, n_brokers - 1)
-    elif n_brokers:
+    elif n_brokers >= 128:
         n_brokers, pos = long_count(data, pos, n_brokers)
         item.brokers, pos = _read_describe_cluster_broker_list_1(data, pos, n_brokers)
+    elif n_brokers:
+        item.brokers, pos = _read_describe_cluster_broker_list_1(data, pos, n_brokers - 1)
     else:
         raise Unusual
     item.cluster_authorized_operations, tags = unpack_iB(data, pos)
@@ -362,11 +362,11 @@ def _read_describe_cluster_response_2(
         pos += 5
     if n_brokers == 1:
         item.brokers = []
-    elif 1 < n_brokers < 128:
-        item.brokers, pos = _read_describe_cluster_broker_list_1(data, pos, n_brokers - 1)
-    elif n_brokers:
+    elif n_brokers >= 128:
         n_brokers, pos = long_count(data, pos, n_brokers)
         item.brokers, pos = _read_describe_cluster_broker_list_1(data, pos, n_brokers)
+    elif n_brokers:
+        item.brokers, pos = _read_describe_cluster_broker_list_1(data, pos, n_brokers - 1)
     else:
         raise Unusual
     item.cluster_authorized_operations, tags = unpack_iB(data, pos)
@@ -440,11 +440,11 @@ def _read_describe_cluster_response_3(
         pos += 5
     if n_brokers == 1:
         item.brokers = []
-    elif 1 < n_brokers < 128:
-        item.brokers, pos = _read_describe_cluster_broker_list_2(data, pos, n_brokers - 1)
-    elif n_brokers:
+    elif n_brokers >= 128:
         n_brokers, pos = long_count(data, pos, n_brokers)
         item.brokers, pos = _read_describe_cluster_broker_list_2(data, pos, n_brokers)
+    elif n_brokers:
+        item.brokers, pos = _read_describe_cluster_broker_list_2(data, pos, n_brokers - 1)
     else:
         raise Unusual
     item.cluster_authorized_operations, tags = unpack_iB(data, pos)

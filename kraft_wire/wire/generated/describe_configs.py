@@ -394,11 +394,11 @@ def _read_describe_configs_request_3(data: Buffer, pos: int) -> tuple[DescribeCo
     pos += 1
     if n_resources == 1:
         item.resources = []
-    elif 1 < n_resources < 128:
-        item.resources, pos = _read_describe_configs_resource_list_2(data, pos, n_resources - 1)
-    elif n_resources:
+    elif n_resources >= 128:
         n_resources, pos = long_count(data, pos, n_resources)
         item.resources, pos = _read_describe_configs_resource_list_2(data, pos, n_resources)
+    elif n_resources:
+        item.resources, pos = _read_describe_configs_resource_list_2(data, pos, n_resources - 1)
     else:
         raise Unusual
     item.include_synonyms, item.include_documentation, tags = unpack_ttB(data, pos)
@@ -841,11 +841,11 @@ def _read_describe_configs_resource_result_list_3(
             pos += 4
         if n_synonyms == 1:
             item.synonyms = []
-        elif 1 < n_synonyms < 128:
-            item.synonyms, pos = _read_describe_configs_synonym_list_2(data, pos, n_synonyms - 1)
-        elif n_synonyms:
+        elif n_synonyms >= 128:
             n_synonyms, pos = long_count(data, pos, n_synonyms)
             item.synonyms, pos = _read_describe_configs_synonym_list_2(data, pos, n_synonyms)
+        elif n_synonyms:
+            item.synonyms, pos = _read_describe_configs_synonym_list_2(data, pos, n_synonyms - 1)
         else:
             raise Unusual
         item.config_type, n_documentation = unpack_bB(data, pos)
@@ -899,14 +899,14 @@ def _read_describe_configs_result_list_3(
             pos += 1
         if n_configs == 1:
             item.configs = []
-        elif 1 < n_configs < 128:
+        elif n_configs >= 128:
+            n_configs, pos = long_count(data, pos, n_configs)
+            item.configs, pos = _read_describe_configs_resource_result_list_3(data, pos, n_configs)
+        elif n_configs:
             (
                 item.configs,
                 pos,
             ) = _read_describe_configs_resource_result_list_3(data, pos, n_configs - 1)
-        elif n_configs:
-            n_configs, pos = long_count(data, pos, n_configs)
-            item.configs, pos = _read_describe_configs_resource_result_list_3(data, pos, n_configs)
         else:
             raise Unusual
         tags = data[pos]
@@ -926,11 +926,11 @@ def _read_describe_configs_response_3(
     pos += 5
     if n_results == 1:
         item.results = []
-    elif 1 < n_results < 128:
-        item.results, pos = _read_describe_configs_result_list_3(data, pos, n_results - 1)
-    elif n_results:
+    elif n_results >= 128:
         n_results, pos = long_count(data, pos, n_results)
         item.results, pos = _read_describe_configs_result_list_3(data, pos, n_results)
+    elif n_results:
+        item.results, pos = _read_describe_configs_result_list_3(data, pos, n_results - 1)
     else:
         raise Unusual
     tags = data[pos]

@@ -312,11 +312,11 @@ def _read_describe_delegation_token_request_2(
     pos += 1
     if n_owners == 1:
         item.owners = []
-    elif 1 < n_owners < 128:
-        item.owners, pos = _read_describe_delegation_token_owner_list_2(data, pos, n_owners - 1)
-    elif n_owners:
+    elif n_owners >= 128:
         n_owners, pos = long_count(data, pos, n_owners)
         item.owners, pos = _read_describe_delegation_token_owner_list_2(data, pos, n_owners)
+    elif n_owners:
+        item.owners, pos = _read_describe_delegation_token_owner_list_2(data, pos, n_owners - 1)
     else:
         item.owners = None
     tags = data[pos]
@@ -611,17 +611,17 @@ def _read_described_delegation_token_list_2(
         pos += 1
         if n_renewers == 1:
             item.renewers = []
-        elif 1 < n_renewers < 128:
-            (
-                item.renewers,
-                pos,
-            ) = _read_described_delegation_token_renewer_list_2(data, pos, n_renewers - 1)
-        elif n_renewers:
+        elif n_renewers >= 128:
             n_renewers, pos = long_count(data, pos, n_renewers)
             (
                 item.renewers,
                 pos,
             ) = _read_described_delegation_token_renewer_list_2(data, pos, n_renewers)
+        elif n_renewers:
+            (
+                item.renewers,
+                pos,
+            ) = _read_described_delegation_token_renewer_list_2(data, pos, n_renewers - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -643,11 +643,11 @@ def _read_describe_delegation_token_response_2(
     pos += 3
     if n_tokens == 1:
         item.tokens = []
-    elif 1 < n_tokens < 128:
-        item.tokens, pos = _read_described_delegation_token_list_2(data, pos, n_tokens - 1)
-    elif n_tokens:
+    elif n_tokens >= 128:
         n_tokens, pos = long_count(data, pos, n_tokens)
         item.tokens, pos = _read_described_delegation_token_list_2(data, pos, n_tokens)
+    elif n_tokens:
+        item.tokens, pos = _read_described_delegation_token_list_2(data, pos, n_tokens - 1)
     else:
         raise Unusual
     item.throttle_time_ms, tags = unpack_iB(data, pos)
@@ -745,17 +745,17 @@ def _read_described_delegation_token_list_3(
         pos += 1
         if n_renewers == 1:
             item.renewers = []
-        elif 1 < n_renewers < 128:
-            (
-                item.renewers,
-                pos,
-            ) = _read_described_delegation_token_renewer_list_2(data, pos, n_renewers - 1)
-        elif n_renewers:
+        elif n_renewers >= 128:
             n_renewers, pos = long_count(data, pos, n_renewers)
             (
                 item.renewers,
                 pos,
             ) = _read_described_delegation_token_renewer_list_2(data, pos, n_renewers)
+        elif n_renewers:
+            (
+                item.renewers,
+                pos,
+            ) = _read_described_delegation_token_renewer_list_2(data, pos, n_renewers - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -775,11 +775,11 @@ def _read_describe_delegation_token_response_3(
     pos += 3
     if n_tokens == 1:
         item.tokens = []
-    elif 1 < n_tokens < 128:
-        item.tokens, pos = _read_described_delegation_token_list_3(data, pos, n_tokens - 1)
-    elif n_tokens:
+    elif n_tokens >= 128:
         n_tokens, pos = long_count(data, pos, n_tokens)
         item.tokens, pos = _read_described_delegation_token_list_3(data, pos, n_tokens)
+    elif n_tokens:
+        item.tokens, pos = _read_described_delegation_token_list_3(data, pos, n_tokens - 1)
     else:
         raise Unusual
     item.throttle_time_ms, tags = unpack_iB(data, pos)

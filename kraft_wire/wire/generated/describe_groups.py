@@ -751,11 +751,11 @@ def _read_described_group_list_4(
             pos += 1
         if n_members == 1:
             item.members = []
-        elif 1 < n_members < 128:
-            item.members, pos = _read_described_group_member_list_3(data, pos, n_members - 1)
-        elif n_members:
+        elif n_members >= 128:
             n_members, pos = long_count(data, pos, n_members)
             item.members, pos = _read_described_group_member_list_3(data, pos, n_members)
+        elif n_members:
+            item.members, pos = _read_described_group_member_list_3(data, pos, n_members - 1)
         else:
             raise Unusual
         item.authorized_operations, tags = unpack_iB(data, pos)
@@ -774,11 +774,11 @@ def _read_describe_groups_response_5(data: Buffer, pos: int) -> tuple[DescribeGr
     pos += 5
     if n_groups == 1:
         item.groups = []
-    elif 1 < n_groups < 128:
-        item.groups, pos = _read_described_group_list_4(data, pos, n_groups - 1)
-    elif n_groups:
+    elif n_groups >= 128:
         n_groups, pos = long_count(data, pos, n_groups)
         item.groups, pos = _read_described_group_list_4(data, pos, n_groups)
+    elif n_groups:
+        item.groups, pos = _read_described_group_list_4(data, pos, n_groups - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -843,11 +843,11 @@ def _read_described_group_list_5(
             pos += 1
         if n_members == 1:
             item.members = []
-        elif 1 < n_members < 128:
-            item.members, pos = _read_described_group_member_list_3(data, pos, n_members - 1)
-        elif n_members:
+        elif n_members >= 128:
             n_members, pos = long_count(data, pos, n_members)
             item.members, pos = _read_described_group_member_list_3(data, pos, n_members)
+        elif n_members:
+            item.members, pos = _read_described_group_member_list_3(data, pos, n_members - 1)
         else:
             raise Unusual
         item.authorized_operations, tags = unpack_iB(data, pos)
@@ -865,11 +865,11 @@ def _read_describe_groups_response_6(data: Buffer, pos: int) -> tuple[DescribeGr
     pos += 5
     if n_groups == 1:
         item.groups = []
-    elif 1 < n_groups < 128:
-        item.groups, pos = _read_described_group_list_5(data, pos, n_groups - 1)
-    elif n_groups:
+    elif n_groups >= 128:
         n_groups, pos = long_count(data, pos, n_groups)
         item.groups, pos = _read_described_group_list_5(data, pos, n_groups)
+    elif n_groups:
+        item.groups, pos = _read_described_group_list_5(data, pos, n_groups - 1)
     else:
         raise Unusual
     tags = data[pos]

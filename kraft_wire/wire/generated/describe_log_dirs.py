@@ -337,11 +337,11 @@ def _read_describe_log_dirs_request_2(data: Buffer, pos: int) -> tuple[DescribeL
     pos += 1
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_describable_log_dir_topic_list_2(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_describable_log_dir_topic_list_2(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_describable_log_dir_topic_list_2(data, pos, n_topics - 1)
     else:
         item.topics = None
     tags = data[pos]
@@ -558,14 +558,14 @@ def _read_describe_log_dirs_topic_list_2(
             pos += 1
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
+        elif n_partitions >= 128:
+            n_partitions, pos = long_count(data, pos, n_partitions)
+            item.partitions, pos = _read_describe_log_dirs_partition_list_2(data, pos, n_partitions)
+        elif n_partitions:
             (
                 item.partitions,
                 pos,
             ) = _read_describe_log_dirs_partition_list_2(data, pos, n_partitions - 1)
-        elif n_partitions:
-            n_partitions, pos = long_count(data, pos, n_partitions)
-            item.partitions, pos = _read_describe_log_dirs_partition_list_2(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
@@ -595,11 +595,11 @@ def _read_describe_log_dirs_result_list_2(
             pos += 1
         if n_topics == 1:
             item.topics = []
-        elif 1 < n_topics < 128:
-            item.topics, pos = _read_describe_log_dirs_topic_list_2(data, pos, n_topics - 1)
-        elif n_topics:
+        elif n_topics >= 128:
             n_topics, pos = long_count(data, pos, n_topics)
             item.topics, pos = _read_describe_log_dirs_topic_list_2(data, pos, n_topics)
+        elif n_topics:
+            item.topics, pos = _read_describe_log_dirs_topic_list_2(data, pos, n_topics - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -622,11 +622,11 @@ def _read_describe_log_dirs_response_2(
     pos += 5
     if n_results == 1:
         item.results = []
-    elif 1 < n_results < 128:
-        item.results, pos = _read_describe_log_dirs_result_list_2(data, pos, n_results - 1)
-    elif n_results:
+    elif n_results >= 128:
         n_results, pos = long_count(data, pos, n_results)
         item.results, pos = _read_describe_log_dirs_result_list_2(data, pos, n_results)
+    elif n_results:
+        item.results, pos = _read_describe_log_dirs_result_list_2(data, pos, n_results - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -646,11 +646,11 @@ def _read_describe_log_dirs_response_3(
     pos += 7
     if n_results == 1:
         item.results = []
-    elif 1 < n_results < 128:
-        item.results, pos = _read_describe_log_dirs_result_list_2(data, pos, n_results - 1)
-    elif n_results:
+    elif n_results >= 128:
         n_results, pos = long_count(data, pos, n_results)
         item.results, pos = _read_describe_log_dirs_result_list_2(data, pos, n_results)
+    elif n_results:
+        item.results, pos = _read_describe_log_dirs_result_list_2(data, pos, n_results - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -679,11 +679,11 @@ def _read_describe_log_dirs_result_list_3(
             pos += 1
         if n_topics == 1:
             item.topics = []
-        elif 1 < n_topics < 128:
-            item.topics, pos = _read_describe_log_dirs_topic_list_2(data, pos, n_topics - 1)
-        elif n_topics:
+        elif n_topics >= 128:
             n_topics, pos = long_count(data, pos, n_topics)
             item.topics, pos = _read_describe_log_dirs_topic_list_2(data, pos, n_topics)
+        elif n_topics:
+            item.topics, pos = _read_describe_log_dirs_topic_list_2(data, pos, n_topics - 1)
         else:
             raise Unusual
         item.total_bytes, item.usable_bytes, tags = unpack_qqB(data, pos)
@@ -704,11 +704,11 @@ def _read_describe_log_dirs_response_4(
     pos += 7
     if n_results == 1:
         item.results = []
-    elif 1 < n_results < 128:
-        item.results, pos = _read_describe_log_dirs_result_list_3(data, pos, n_results - 1)
-    elif n_results:
+    elif n_results >= 128:
         n_results, pos = long_count(data, pos, n_results)
         item.results, pos = _read_describe_log_dirs_result_list_3(data, pos, n_results)
+    elif n_results:
+        item.results, pos = _read_describe_log_dirs_result_list_3(data, pos, n_results - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -737,11 +737,11 @@ def _read_describe_log_dirs_result_list_4(
             pos += 1
         if n_topics == 1:
             item.topics = []
-        elif 1 < n_topics < 128:
-            item.topics, pos = _read_describe_log_dirs_topic_list_2(data, pos, n_topics - 1)
-        elif n_topics:
+        elif n_topics >= 128:
             n_topics, pos = long_count(data, pos, n_topics)
             item.topics, pos = _read_describe_log_dirs_topic_list_2(data, pos, n_topics)
+        elif n_topics:
+            item.topics, pos = _read_describe_log_dirs_topic_list_2(data, pos, n_topics - 1)
         else:
             raise Unusual
         item.total_bytes, item.usable_bytes, item.is_cordoned, tags = unpack_qqtB(data, pos)
@@ -761,11 +761,11 @@ def _read_describe_log_dirs_response_5(
     pos += 7
     if n_results == 1:
         item.results = []
-    elif 1 < n_results < 128:
-        item.results, pos = _read_describe_log_dirs_result_list_4(data, pos, n_results - 1)
-    elif n_results:
+    elif n_results >= 128:
         n_results, pos = long_count(data, pos, n_results)
         item.results, pos = _read_describe_log_dirs_result_list_4(data, pos, n_results)
+    elif n_results:
+        item.results, pos = _read_describe_log_dirs_result_list_4(data, pos, n_results - 1)
     else:
         raise Unusual
     tags = data[pos]

@@ -273,11 +273,11 @@ def _read_describe_producers_request_1(
     pos += 1
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_topic_request_list_1(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_topic_request_list_1(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_topic_request_list_1(data, pos, n_topics - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -367,14 +367,14 @@ def _read_partition_response_list_1(
             pos += 1
         if n_active_producers == 1:
             item.active_producers = []
-        elif 1 < n_active_producers < 128:
+        elif n_active_producers >= 128:
+            n_active_producers, pos = long_count(data, pos, n_active_producers)
+            item.active_producers, pos = _read_producer_state_list_1(data, pos, n_active_producers)
+        elif n_active_producers:
             (
                 item.active_producers,
                 pos,
             ) = _read_producer_state_list_1(data, pos, n_active_producers - 1)
-        elif n_active_producers:
-            n_active_producers, pos = long_count(data, pos, n_active_producers)
-            item.active_producers, pos = _read_producer_state_list_1(data, pos, n_active_producers)
         else:
             raise Unusual
         tags = data[pos]
@@ -404,11 +404,11 @@ def _read_topic_response_list_1(
             pos += 1
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_partition_response_list_1(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             item.partitions, pos = _read_partition_response_list_1(data, pos, n_partitions)
+        elif n_partitions:
+            item.partitions, pos = _read_partition_response_list_1(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -428,11 +428,11 @@ def _read_describe_producers_response_1(
     pos += 5
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_topic_response_list_1(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_topic_response_list_1(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_topic_response_list_1(data, pos, n_topics - 1)
     else:
         raise Unusual
     tags = data[pos]

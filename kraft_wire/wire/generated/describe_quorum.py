@@ -396,11 +396,11 @@ def _read_topic_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[To
             pos += 1
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions)
+        elif n_partitions:
+            item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -418,11 +418,11 @@ def _read_describe_quorum_request_1(data: Buffer, pos: int) -> tuple[DescribeQuo
     pos += 1
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_topic_data_list_1(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_topic_data_list_1(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_topic_data_list_1(data, pos, n_topics - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -514,22 +514,22 @@ def _read_response_partition_data_list_1(
         pos += 23
         if n_current_voters == 1:
             item.current_voters = []
-        elif 1 < n_current_voters < 128:
-            item.current_voters, pos = _read_replica_state_list_1(data, pos, n_current_voters - 1)
-        elif n_current_voters:
+        elif n_current_voters >= 128:
             n_current_voters, pos = long_count(data, pos, n_current_voters)
             item.current_voters, pos = _read_replica_state_list_1(data, pos, n_current_voters)
+        elif n_current_voters:
+            item.current_voters, pos = _read_replica_state_list_1(data, pos, n_current_voters - 1)
         else:
             raise Unusual
         n_observers = data[pos]
         pos += 1
         if n_observers == 1:
             item.observers = []
-        elif 1 < n_observers < 128:
-            item.observers, pos = _read_replica_state_list_1(data, pos, n_observers - 1)
-        elif n_observers:
+        elif n_observers >= 128:
             n_observers, pos = long_count(data, pos, n_observers)
             item.observers, pos = _read_replica_state_list_1(data, pos, n_observers)
+        elif n_observers:
+            item.observers, pos = _read_replica_state_list_1(data, pos, n_observers - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -560,11 +560,11 @@ def _read_response_topic_data_list_1(
             pos += 1
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_response_partition_data_list_1(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             item.partitions, pos = _read_response_partition_data_list_1(data, pos, n_partitions)
+        elif n_partitions:
+            item.partitions, pos = _read_response_partition_data_list_1(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -582,11 +582,11 @@ def _read_describe_quorum_response_1(data: Buffer, pos: int) -> tuple[DescribeQu
     pos += 3
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_response_topic_data_list_1(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_response_topic_data_list_1(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_response_topic_data_list_1(data, pos, n_topics - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -638,22 +638,22 @@ def _read_response_partition_data_list_2(
         pos += 23
         if n_current_voters == 1:
             item.current_voters = []
-        elif 1 < n_current_voters < 128:
-            item.current_voters, pos = _read_replica_state_list_2(data, pos, n_current_voters - 1)
-        elif n_current_voters:
+        elif n_current_voters >= 128:
             n_current_voters, pos = long_count(data, pos, n_current_voters)
             item.current_voters, pos = _read_replica_state_list_2(data, pos, n_current_voters)
+        elif n_current_voters:
+            item.current_voters, pos = _read_replica_state_list_2(data, pos, n_current_voters - 1)
         else:
             raise Unusual
         n_observers = data[pos]
         pos += 1
         if n_observers == 1:
             item.observers = []
-        elif 1 < n_observers < 128:
-            item.observers, pos = _read_replica_state_list_2(data, pos, n_observers - 1)
-        elif n_observers:
+        elif n_observers >= 128:
             n_observers, pos = long_count(data, pos, n_observers)
             item.observers, pos = _read_replica_state_list_2(data, pos, n_observers)
+        elif n_observers:
+            item.observers, pos = _read_replica_state_list_2(data, pos, n_observers - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -684,11 +684,11 @@ def _read_response_topic_data_list_2(
             pos += 1
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_response_partition_data_list_2(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             item.partitions, pos = _read_response_partition_data_list_2(data, pos, n_partitions)
+        elif n_partitions:
+            item.partitions, pos = _read_response_partition_data_list_2(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -706,11 +706,11 @@ def _read_describe_quorum_response_2(data: Buffer, pos: int) -> tuple[DescribeQu
     pos += 3
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_response_topic_data_list_2(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_response_topic_data_list_2(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_response_topic_data_list_2(data, pos, n_topics - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -783,22 +783,22 @@ def _read_response_partition_data_list_3(
             pos += 17
         if n_current_voters == 1:
             item.current_voters = []
-        elif 1 < n_current_voters < 128:
-            item.current_voters, pos = _read_replica_state_list_3(data, pos, n_current_voters - 1)
-        elif n_current_voters:
+        elif n_current_voters >= 128:
             n_current_voters, pos = long_count(data, pos, n_current_voters)
             item.current_voters, pos = _read_replica_state_list_3(data, pos, n_current_voters)
+        elif n_current_voters:
+            item.current_voters, pos = _read_replica_state_list_3(data, pos, n_current_voters - 1)
         else:
             raise Unusual
         n_observers = data[pos]
         pos += 1
         if n_observers == 1:
             item.observers = []
-        elif 1 < n_observers < 128:
-            item.observers, pos = _read_replica_state_list_3(data, pos, n_observers - 1)
-        elif n_observers:
+        elif n_observers >= 128:
             n_observers, pos = long_count(data, pos, n_observers)
             item.observers, pos = _read_replica_state_list_3(data, pos, n_observers)
+        elif n_observers:
+            item.observers, pos = _read_replica_state_list_3(data, pos, n_observers - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -828,11 +828,11 @@ def _read_response_topic_data_list_3(
             pos += 1
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_response_partition_data_list_3(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             item.partitions, pos = _read_response_partition_data_list_3(data, pos, n_partitions)
+        elif n_partitions:
+            item.partitions, pos = _read_response_partition_data_list_3(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -881,11 +881,11 @@ def _read_node_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Node], i
         pos += 5
         if n_listeners == 1:
             item.listeners = []
-        elif 1 < n_listeners < 128:
-            item.listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
-        elif n_listeners:
+        elif n_listeners >= 128:
             n_listeners, pos = long_count(data, pos, n_listeners)
             item.listeners, pos = _read_listener_list_1(data, pos, n_listeners)
+        elif n_listeners:
+            item.listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -915,22 +915,22 @@ def _read_describe_quorum_response_3(data: Buffer, pos: int) -> tuple[DescribeQu
         pos += 1
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_response_topic_data_list_3(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_response_topic_data_list_3(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_response_topic_data_list_3(data, pos, n_topics - 1)
     else:
         raise Unusual
     n_nodes = data[pos]
     pos += 1
     if n_nodes == 1:
         item.nodes = []
-    elif 1 < n_nodes < 128:
-        item.nodes, pos = _read_node_list_1(data, pos, n_nodes - 1)
-    elif n_nodes:
+    elif n_nodes >= 128:
         n_nodes, pos = long_count(data, pos, n_nodes)
         item.nodes, pos = _read_node_list_1(data, pos, n_nodes)
+    elif n_nodes:
+        item.nodes, pos = _read_node_list_1(data, pos, n_nodes - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -1015,7 +1015,7 @@ def _write_response_topic_data_list_1(items: list[ResponseTopicData], out: Appen
 def _write_describe_quorum_response_1(item: DescribeQuorumResponse, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.nodes != []:
+    if len(item.nodes):
         raise Unusual
     topics = item.topics
     n = len(topics)
@@ -1110,7 +1110,7 @@ def _write_response_topic_data_list_2(items: list[ResponseTopicData], out: Appen
 def _write_describe_quorum_response_2(item: DescribeQuorumResponse, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.nodes != []:
+    if len(item.nodes):
         raise Unusual
     topics = item.topics
     n = len(topics)

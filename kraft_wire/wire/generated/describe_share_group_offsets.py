@@ -324,17 +324,17 @@ def _read_describe_share_group_offsets_request_group_list_1(
             pos += 1
         if n_topics == 1:
             item.topics = []
-        elif 1 < n_topics < 128:
-            (
-                item.topics,
-                pos,
-            ) = _read_describe_share_group_offsets_request_topic_list_1(data, pos, n_topics - 1)
-        elif n_topics:
+        elif n_topics >= 128:
             n_topics, pos = long_count(data, pos, n_topics)
             (
                 item.topics,
                 pos,
             ) = _read_describe_share_group_offsets_request_topic_list_1(data, pos, n_topics)
+        elif n_topics:
+            (
+                item.topics,
+                pos,
+            ) = _read_describe_share_group_offsets_request_topic_list_1(data, pos, n_topics - 1)
         else:
             item.topics = None
         tags = data[pos]
@@ -354,17 +354,17 @@ def _read_describe_share_group_offsets_request_1(
     pos += 1
     if n_groups == 1:
         item.groups = []
-    elif 1 < n_groups < 128:
-        (
-            item.groups,
-            pos,
-        ) = _read_describe_share_group_offsets_request_group_list_1(data, pos, n_groups - 1)
-    elif n_groups:
+    elif n_groups >= 128:
         n_groups, pos = long_count(data, pos, n_groups)
         (
             item.groups,
             pos,
         ) = _read_describe_share_group_offsets_request_group_list_1(data, pos, n_groups)
+    elif n_groups:
+        (
+            item.groups,
+            pos,
+        ) = _read_describe_share_group_offsets_request_group_list_1(data, pos, n_groups - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -491,17 +491,17 @@ def _read_describe_share_group_offsets_response_topic_list_1(
             pos += 17
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            (
-                item.partitions,
-                pos,
-            ) = _read_describe_share_group_offsets_response_partition_list_1(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             (
                 item.partitions,
                 pos,
             ) = _read_describe_share_group_offsets_response_partition_list_1(data, pos, n_partitions)
+        elif n_partitions:
+            (
+                item.partitions,
+                pos,
+            ) = _read_describe_share_group_offsets_response_partition_list_1(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -531,17 +531,17 @@ def _read_describe_share_group_offsets_response_group_list_1(
             pos += 1
         if n_topics == 1:
             item.topics = []
-        elif 1 < n_topics < 128:
-            (
-                item.topics,
-                pos,
-            ) = _read_describe_share_group_offsets_response_topic_list_1(data, pos, n_topics - 1)
-        elif n_topics:
+        elif n_topics >= 128:
             n_topics, pos = long_count(data, pos, n_topics)
             (
                 item.topics,
                 pos,
             ) = _read_describe_share_group_offsets_response_topic_list_1(data, pos, n_topics)
+        elif n_topics:
+            (
+                item.topics,
+                pos,
+            ) = _read_describe_share_group_offsets_response_topic_list_1(data, pos, n_topics - 1)
         else:
             raise Unusual
         item.error_code, n_error_message = unpack_hB(data, pos)
@@ -573,17 +573,17 @@ def _read_describe_share_group_offsets_response_1(
     pos += 5
     if n_groups == 1:
         item.groups = []
-    elif 1 < n_groups < 128:
-        (
-            item.groups,
-            pos,
-        ) = _read_describe_share_group_offsets_response_group_list_1(data, pos, n_groups - 1)
-    elif n_groups:
+    elif n_groups >= 128:
         n_groups, pos = long_count(data, pos, n_groups)
         (
             item.groups,
             pos,
         ) = _read_describe_share_group_offsets_response_group_list_1(data, pos, n_groups)
+    elif n_groups:
+        (
+            item.groups,
+            pos,
+        ) = _read_describe_share_group_offsets_response_group_list_1(data, pos, n_groups - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -646,17 +646,17 @@ def _read_describe_share_group_offsets_response_topic_list_2(
             pos += 17
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            (
-                item.partitions,
-                pos,
-            ) = _read_describe_share_group_offsets_response_partition_list_2(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             (
                 item.partitions,
                 pos,
             ) = _read_describe_share_group_offsets_response_partition_list_2(data, pos, n_partitions)
+        elif n_partitions:
+            (
+                item.partitions,
+                pos,
+            ) = _read_describe_share_group_offsets_response_partition_list_2(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -686,17 +686,17 @@ def _read_describe_share_group_offsets_response_group_list_2(
             pos += 1
         if n_topics == 1:
             item.topics = []
-        elif 1 < n_topics < 128:
-            (
-                item.topics,
-                pos,
-            ) = _read_describe_share_group_offsets_response_topic_list_2(data, pos, n_topics - 1)
-        elif n_topics:
+        elif n_topics >= 128:
             n_topics, pos = long_count(data, pos, n_topics)
             (
                 item.topics,
                 pos,
             ) = _read_describe_share_group_offsets_response_topic_list_2(data, pos, n_topics)
+        elif n_topics:
+            (
+                item.topics,
+                pos,
+            ) = _read_describe_share_group_offsets_response_topic_list_2(data, pos, n_topics - 1)
         else:
             raise Unusual
         item.error_code, n_error_message = unpack_hB(data, pos)
@@ -728,17 +728,17 @@ def _read_describe_share_group_offsets_response_2(
     pos += 5
     if n_groups == 1:
         item.groups = []
-    elif 1 < n_groups < 128:
-        (
-            item.groups,
-            pos,
-        ) = _read_describe_share_group_offsets_response_group_list_2(data, pos, n_groups - 1)
-    elif n_groups:
+    elif n_groups >= 128:
         n_groups, pos = long_count(data, pos, n_groups)
         (
             item.groups,
             pos,
         ) = _read_describe_share_group_offsets_response_group_list_2(data, pos, n_groups)
+    elif n_groups:
+        (
+            item.groups,
+            pos,
+        ) = _read_describe_share_group_offsets_response_group_list_2(data, pos, n_groups - 1)
     else:
         raise Unusual
     tags = data[pos]

@@ -349,11 +349,11 @@ def _read_describe_topic_partitions_request_1(
     pos += 1
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_topic_request_list_1(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_topic_request_list_1(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_topic_request_list_1(data, pos, n_topics - 1)
     else:
         raise Unusual
     item.response_partition_limit, n_cursor = unpack_ib(data, pos)
@@ -518,17 +518,17 @@ def _read_describe_topic_partitions_response_topic_list_1(
             pos += 18
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            (
-                item.partitions,
-                pos,
-            ) = _read_describe_topic_partitions_response_partition_list_1(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             (
                 item.partitions,
                 pos,
             ) = _read_describe_topic_partitions_response_partition_list_1(data, pos, n_partitions)
+        elif n_partitions:
+            (
+                item.partitions,
+                pos,
+            ) = _read_describe_topic_partitions_response_partition_list_1(data, pos, n_partitions - 1)
         else:
             raise Unusual
         item.topic_authorized_operations, tags = unpack_iB(data, pos)
@@ -566,17 +566,17 @@ def _read_describe_topic_partitions_response_1(
     pos += 5
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        (
-            item.topics,
-            pos,
-        ) = _read_describe_topic_partitions_response_topic_list_1(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         (
             item.topics,
             pos,
         ) = _read_describe_topic_partitions_response_topic_list_1(data, pos, n_topics)
+    elif n_topics:
+        (
+            item.topics,
+            pos,
+        ) = _read_describe_topic_partitions_response_topic_list_1(data, pos, n_topics - 1)
     else:
         raise Unusual
     (n_next_cursor,) = unpack_b(data, pos)

@@ -281,11 +281,11 @@ def _read_transaction_state_list_1(
             pos += 23
         if n_topics == 1:
             item.topics = []
-        elif 1 < n_topics < 128:
-            item.topics, pos = _read_topic_data_list_1(data, pos, n_topics - 1)
-        elif n_topics:
+        elif n_topics >= 128:
             n_topics, pos = long_count(data, pos, n_topics)
             item.topics, pos = _read_topic_data_list_1(data, pos, n_topics)
+        elif n_topics:
+            item.topics, pos = _read_topic_data_list_1(data, pos, n_topics - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -305,17 +305,17 @@ def _read_describe_transactions_response_1(
     pos += 5
     if n_transaction_states == 1:
         item.transaction_states = []
-    elif 1 < n_transaction_states < 128:
-        (
-            item.transaction_states,
-            pos,
-        ) = _read_transaction_state_list_1(data, pos, n_transaction_states - 1)
-    elif n_transaction_states:
+    elif n_transaction_states >= 128:
         n_transaction_states, pos = long_count(data, pos, n_transaction_states)
         (
             item.transaction_states,
             pos,
         ) = _read_transaction_state_list_1(data, pos, n_transaction_states)
+    elif n_transaction_states:
+        (
+            item.transaction_states,
+            pos,
+        ) = _read_transaction_state_list_1(data, pos, n_transaction_states - 1)
     else:
         raise Unusual
     tags = data[pos]

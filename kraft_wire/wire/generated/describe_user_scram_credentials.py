@@ -223,11 +223,11 @@ def _read_describe_user_scram_credentials_request_1(
     pos += 1
     if n_users == 1:
         item.users = []
-    elif 1 < n_users < 128:
-        item.users, pos = _read_user_name_list_1(data, pos, n_users - 1)
-    elif n_users:
+    elif n_users >= 128:
         n_users, pos = long_count(data, pos, n_users)
         item.users, pos = _read_user_name_list_1(data, pos, n_users)
+    elif n_users:
+        item.users, pos = _read_user_name_list_1(data, pos, n_users - 1)
     else:
         item.users = None
     tags = data[pos]
@@ -319,14 +319,14 @@ def _read_describe_user_scram_credentials_result_list_1(
             pos += 1
         if n_credential_infos == 1:
             item.credential_infos = []
-        elif 1 < n_credential_infos < 128:
+        elif n_credential_infos >= 128:
+            n_credential_infos, pos = long_count(data, pos, n_credential_infos)
+            item.credential_infos, pos = _read_credential_info_list_1(data, pos, n_credential_infos)
+        elif n_credential_infos:
             (
                 item.credential_infos,
                 pos,
             ) = _read_credential_info_list_1(data, pos, n_credential_infos - 1)
-        elif n_credential_infos:
-            n_credential_infos, pos = long_count(data, pos, n_credential_infos)
-            item.credential_infos, pos = _read_credential_info_list_1(data, pos, n_credential_infos)
         else:
             raise Unusual
         tags = data[pos]
@@ -358,17 +358,17 @@ def _read_describe_user_scram_credentials_response_1(
         pos += 1
     if n_results == 1:
         item.results = []
-    elif 1 < n_results < 128:
-        (
-            item.results,
-            pos,
-        ) = _read_describe_user_scram_credentials_result_list_1(data, pos, n_results - 1)
-    elif n_results:
+    elif n_results >= 128:
         n_results, pos = long_count(data, pos, n_results)
         (
             item.results,
             pos,
         ) = _read_describe_user_scram_credentials_result_list_1(data, pos, n_results)
+    elif n_results:
+        (
+            item.results,
+            pos,
+        ) = _read_describe_user_scram_credentials_result_list_1(data, pos, n_results - 1)
     else:
         raise Unusual
     tags = data[pos]

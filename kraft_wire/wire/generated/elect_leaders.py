@@ -318,14 +318,14 @@ def _read_elect_leaders_request_3(data: Buffer, pos: int) -> tuple[ElectLeadersR
     pos += 2
     if n_topic_partitions == 1:
         item.topic_partitions = []
-    elif 1 < n_topic_partitions < 128:
+    elif n_topic_partitions >= 128:
+        n_topic_partitions, pos = long_count(data, pos, n_topic_partitions)
+        item.topic_partitions, pos = _read_topic_partitions_list_2(data, pos, n_topic_partitions)
+    elif n_topic_partitions:
         (
             item.topic_partitions,
             pos,
         ) = _read_topic_partitions_list_2(data, pos, n_topic_partitions - 1)
-    elif n_topic_partitions:
-        n_topic_partitions, pos = long_count(data, pos, n_topic_partitions)
-        item.topic_partitions, pos = _read_topic_partitions_list_2(data, pos, n_topic_partitions)
     else:
         item.topic_partitions = None
     item.timeout_ms, tags = unpack_iB(data, pos)
@@ -555,17 +555,17 @@ def _read_replica_election_result_list_2(
             pos += 1
         if n_partition_result == 1:
             item.partition_result = []
-        elif 1 < n_partition_result < 128:
-            (
-                item.partition_result,
-                pos,
-            ) = _read_partition_result_list_2(data, pos, n_partition_result - 1)
-        elif n_partition_result:
+        elif n_partition_result >= 128:
             n_partition_result, pos = long_count(data, pos, n_partition_result)
             (
                 item.partition_result,
                 pos,
             ) = _read_partition_result_list_2(data, pos, n_partition_result)
+        elif n_partition_result:
+            (
+                item.partition_result,
+                pos,
+            ) = _read_partition_result_list_2(data, pos, n_partition_result - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -583,17 +583,17 @@ def _read_elect_leaders_response_3(data: Buffer, pos: int) -> tuple[ElectLeaders
     pos += 7
     if n_replica_election_results == 1:
         item.replica_election_results = []
-    elif 1 < n_replica_election_results < 128:
-        (
-            item.replica_election_results,
-            pos,
-        ) = _read_replica_election_result_list_2(data, pos, n_replica_election_results - 1)
-    elif n_replica_election_results:
+    elif n_replica_election_results >= 128:
         n_replica_election_results, pos = long_count(data, pos, n_replica_election_results)
         (
             item.replica_election_results,
             pos,
         ) = _read_replica_election_result_list_2(data, pos, n_replica_election_results)
+    elif n_replica_election_results:
+        (
+            item.replica_election_results,
+            pos,
+        ) = _read_replica_election_result_list_2(data, pos, n_replica_election_results - 1)
     else:
         raise Unusual
     tags = data[pos]

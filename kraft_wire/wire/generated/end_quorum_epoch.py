@@ -471,17 +471,17 @@ def _read_partition_data_list_2(
         pos += 13
         if n_preferred_candidates == 1:
             item.preferred_candidates = []
-        elif 1 < n_preferred_candidates < 128:
-            (
-                item.preferred_candidates,
-                pos,
-            ) = _read_replica_info_list_1(data, pos, n_preferred_candidates - 1)
-        elif n_preferred_candidates:
+        elif n_preferred_candidates >= 128:
             n_preferred_candidates, pos = long_count(data, pos, n_preferred_candidates)
             (
                 item.preferred_candidates,
                 pos,
             ) = _read_replica_info_list_1(data, pos, n_preferred_candidates)
+        elif n_preferred_candidates:
+            (
+                item.preferred_candidates,
+                pos,
+            ) = _read_replica_info_list_1(data, pos, n_preferred_candidates - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -510,11 +510,11 @@ def _read_topic_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[To
             pos += 1
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_partition_data_list_2(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             item.partitions, pos = _read_partition_data_list_2(data, pos, n_partitions)
+        elif n_partitions:
+            item.partitions, pos = _read_partition_data_list_2(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -575,22 +575,22 @@ def _read_end_quorum_epoch_request_2(data: Buffer, pos: int) -> tuple[EndQuorumE
         pos += 1
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_topic_data_list_2(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_topic_data_list_2(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_topic_data_list_2(data, pos, n_topics - 1)
     else:
         raise Unusual
     n_leader_endpoints = data[pos]
     pos += 1
     if n_leader_endpoints == 1:
         item.leader_endpoints = []
-    elif 1 < n_leader_endpoints < 128:
-        item.leader_endpoints, pos = _read_leader_endpoint_list_1(data, pos, n_leader_endpoints - 1)
-    elif n_leader_endpoints:
+    elif n_leader_endpoints >= 128:
         n_leader_endpoints, pos = long_count(data, pos, n_leader_endpoints)
         item.leader_endpoints, pos = _read_leader_endpoint_list_1(data, pos, n_leader_endpoints)
+    elif n_leader_endpoints:
+        item.leader_endpoints, pos = _read_leader_endpoint_list_1(data, pos, n_leader_endpoints - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -858,11 +858,11 @@ def _read_response_topic_data_list_2(
             pos += 1
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_response_partition_data_list_2(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             item.partitions, pos = _read_response_partition_data_list_2(data, pos, n_partitions)
+        elif n_partitions:
+            item.partitions, pos = _read_response_partition_data_list_2(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -910,14 +910,14 @@ def _read_end_quorum_epoch_response_tags_1(
             pos += 1
             if n_node_endpoints == 1:
                 item.node_endpoints = []
-            elif 1 < n_node_endpoints < 128:
+            elif n_node_endpoints >= 128:
+                n_node_endpoints, pos = long_count(data, pos, n_node_endpoints)
+                item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints)
+            elif n_node_endpoints:
                 (
                     item.node_endpoints,
                     pos,
                 ) = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
-            elif n_node_endpoints:
-                n_node_endpoints, pos = long_count(data, pos, n_node_endpoints)
-                item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints)
             else:
                 raise Unusual
         else:
@@ -934,11 +934,11 @@ def _read_end_quorum_epoch_response_2(data: Buffer, pos: int) -> tuple[EndQuorum
     pos += 3
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_response_topic_data_list_2(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_response_topic_data_list_2(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_response_topic_data_list_2(data, pos, n_topics - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -978,7 +978,7 @@ def _write_response_topic_data_list_1(items: list[ResponseTopicData], out: Appen
 def _write_end_quorum_epoch_response_1(item: EndQuorumEpochResponse, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.node_endpoints != []:
+    if len(item.node_endpoints):
         raise Unusual
     topics = item.topics
     n = len(topics)
@@ -1033,7 +1033,7 @@ def _write_end_quorum_epoch_response_tags_1(item: EndQuorumEpochResponse, out: A
     if item.unknown_tagged_fields is not None:
         raise Unusual
     fields: list[tuple[int, list[Part]]] = []
-    if item.node_endpoints != []:
+    if len(item.node_endpoints):
         parts: list[Part] = []
         put = parts.append
         node_endpoints = item.node_endpoints

@@ -1026,11 +1026,11 @@ def _read_fetch_topic_list_4(data: Buffer, pos: int, count: int) -> tuple[list[F
             pos += 1
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_fetch_partition_list_4(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             item.partitions, pos = _read_fetch_partition_list_4(data, pos, n_partitions)
+        elif n_partitions:
+            item.partitions, pos = _read_fetch_partition_list_4(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -1118,28 +1118,28 @@ def _read_fetch_request_6(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
     pos += 26
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_fetch_topic_list_4(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_fetch_topic_list_4(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_fetch_topic_list_4(data, pos, n_topics - 1)
     else:
         raise Unusual
     n_forgotten_topics_data = data[pos]
     pos += 1
     if n_forgotten_topics_data == 1:
         item.forgotten_topics_data = []
-    elif 1 < n_forgotten_topics_data < 128:
-        (
-            item.forgotten_topics_data,
-            pos,
-        ) = _read_forgotten_topic_list_2(data, pos, n_forgotten_topics_data - 1)
-    elif n_forgotten_topics_data:
+    elif n_forgotten_topics_data >= 128:
         n_forgotten_topics_data, pos = long_count(data, pos, n_forgotten_topics_data)
         (
             item.forgotten_topics_data,
             pos,
         ) = _read_forgotten_topic_list_2(data, pos, n_forgotten_topics_data)
+    elif n_forgotten_topics_data:
+        (
+            item.forgotten_topics_data,
+            pos,
+        ) = _read_forgotten_topic_list_2(data, pos, n_forgotten_topics_data - 1)
     else:
         raise Unusual
     n_rack_id = data[pos]
@@ -1168,11 +1168,11 @@ def _read_fetch_topic_list_5(data: Buffer, pos: int, count: int) -> tuple[list[F
         pos += 17
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_fetch_partition_list_4(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             item.partitions, pos = _read_fetch_partition_list_4(data, pos, n_partitions)
+        elif n_partitions:
+            item.partitions, pos = _read_fetch_partition_list_4(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -1252,28 +1252,28 @@ def _read_fetch_request_7(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
     pos += 26
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_fetch_topic_list_5(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_fetch_topic_list_5(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_fetch_topic_list_5(data, pos, n_topics - 1)
     else:
         raise Unusual
     n_forgotten_topics_data = data[pos]
     pos += 1
     if n_forgotten_topics_data == 1:
         item.forgotten_topics_data = []
-    elif 1 < n_forgotten_topics_data < 128:
-        (
-            item.forgotten_topics_data,
-            pos,
-        ) = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data - 1)
-    elif n_forgotten_topics_data:
+    elif n_forgotten_topics_data >= 128:
         n_forgotten_topics_data, pos = long_count(data, pos, n_forgotten_topics_data)
         (
             item.forgotten_topics_data,
             pos,
         ) = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data)
+    elif n_forgotten_topics_data:
+        (
+            item.forgotten_topics_data,
+            pos,
+        ) = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data - 1)
     else:
         raise Unusual
     n_rack_id = data[pos]
@@ -1345,28 +1345,28 @@ def _read_fetch_request_8(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
     pos += 22
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_fetch_topic_list_5(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_fetch_topic_list_5(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_fetch_topic_list_5(data, pos, n_topics - 1)
     else:
         raise Unusual
     n_forgotten_topics_data = data[pos]
     pos += 1
     if n_forgotten_topics_data == 1:
         item.forgotten_topics_data = []
-    elif 1 < n_forgotten_topics_data < 128:
-        (
-            item.forgotten_topics_data,
-            pos,
-        ) = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data - 1)
-    elif n_forgotten_topics_data:
+    elif n_forgotten_topics_data >= 128:
         n_forgotten_topics_data, pos = long_count(data, pos, n_forgotten_topics_data)
         (
             item.forgotten_topics_data,
             pos,
         ) = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data)
+    elif n_forgotten_topics_data:
+        (
+            item.forgotten_topics_data,
+            pos,
+        ) = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data - 1)
     else:
         raise Unusual
     n_rack_id = data[pos]
@@ -1440,11 +1440,11 @@ def _read_fetch_topic_list_6(data: Buffer, pos: int, count: int) -> tuple[list[F
         pos += 17
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_fetch_partition_list_5(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             item.partitions, pos = _read_fetch_partition_list_5(data, pos, n_partitions)
+        elif n_partitions:
+            item.partitions, pos = _read_fetch_partition_list_5(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -1498,28 +1498,28 @@ def _read_fetch_request_9(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
     pos += 22
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_fetch_topic_list_6(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_fetch_topic_list_6(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_fetch_topic_list_6(data, pos, n_topics - 1)
     else:
         raise Unusual
     n_forgotten_topics_data = data[pos]
     pos += 1
     if n_forgotten_topics_data == 1:
         item.forgotten_topics_data = []
-    elif 1 < n_forgotten_topics_data < 128:
-        (
-            item.forgotten_topics_data,
-            pos,
-        ) = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data - 1)
-    elif n_forgotten_topics_data:
+    elif n_forgotten_topics_data >= 128:
         n_forgotten_topics_data, pos = long_count(data, pos, n_forgotten_topics_data)
         (
             item.forgotten_topics_data,
             pos,
         ) = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data)
+    elif n_forgotten_topics_data:
+        (
+            item.forgotten_topics_data,
+            pos,
+        ) = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data - 1)
     else:
         raise Unusual
     n_rack_id = data[pos]
@@ -1594,11 +1594,11 @@ def _read_fetch_topic_list_7(data: Buffer, pos: int, count: int) -> tuple[list[F
         pos += 17
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_fetch_partition_list_6(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             item.partitions, pos = _read_fetch_partition_list_6(data, pos, n_partitions)
+        elif n_partitions:
+            item.partitions, pos = _read_fetch_partition_list_6(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -1652,28 +1652,28 @@ def _read_fetch_request_10(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
     pos += 22
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_fetch_topic_list_7(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_fetch_topic_list_7(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_fetch_topic_list_7(data, pos, n_topics - 1)
     else:
         raise Unusual
     n_forgotten_topics_data = data[pos]
     pos += 1
     if n_forgotten_topics_data == 1:
         item.forgotten_topics_data = []
-    elif 1 < n_forgotten_topics_data < 128:
-        (
-            item.forgotten_topics_data,
-            pos,
-        ) = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data - 1)
-    elif n_forgotten_topics_data:
+    elif n_forgotten_topics_data >= 128:
         n_forgotten_topics_data, pos = long_count(data, pos, n_forgotten_topics_data)
         (
             item.forgotten_topics_data,
             pos,
         ) = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data)
+    elif n_forgotten_topics_data:
+        (
+            item.forgotten_topics_data,
+            pos,
+        ) = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data - 1)
     else:
         raise Unusual
     n_rack_id = data[pos]
@@ -1727,7 +1727,7 @@ def _write_fetch_request_1(item: FetchRequest, out: Append) -> None:
         raise Unusual
     if item.replica_state is not None and item.replica_state != ReplicaState():
         raise Unusual
-    if item.forgotten_topics_data != []:
+    if len(item.forgotten_topics_data):
         raise Unusual
     topics = item.topics
     n = len(topics)
@@ -1784,7 +1784,7 @@ def _write_fetch_request_2(item: FetchRequest, out: Append) -> None:
         raise Unusual
     if item.replica_state is not None and item.replica_state != ReplicaState():
         raise Unusual
-    if item.forgotten_topics_data != []:
+    if len(item.forgotten_topics_data):
         raise Unusual
     topics = item.topics
     n = len(topics)
@@ -2909,17 +2909,17 @@ def _read_partition_data_list_4(
         pos += 31
         if n_aborted_transactions == 1:
             item.aborted_transactions = []
-        elif 1 < n_aborted_transactions < 128:
-            (
-                item.aborted_transactions,
-                pos,
-            ) = _read_aborted_transaction_list_2(data, pos, n_aborted_transactions - 1)
-        elif n_aborted_transactions:
+        elif n_aborted_transactions >= 128:
             n_aborted_transactions, pos = long_count(data, pos, n_aborted_transactions)
             (
                 item.aborted_transactions,
                 pos,
             ) = _read_aborted_transaction_list_2(data, pos, n_aborted_transactions)
+        elif n_aborted_transactions:
+            (
+                item.aborted_transactions,
+                pos,
+            ) = _read_aborted_transaction_list_2(data, pos, n_aborted_transactions - 1)
         else:
             item.aborted_transactions = None
         item.preferred_read_replica, n_records = unpack_iB(data, pos)
@@ -2969,11 +2969,11 @@ def _read_fetchable_topic_response_list_4(
             pos += 1
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_partition_data_list_4(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             item.partitions, pos = _read_partition_data_list_4(data, pos, n_partitions)
+        elif n_partitions:
+            item.partitions, pos = _read_partition_data_list_4(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -3008,11 +3008,11 @@ def _read_fetch_response_5(data: Buffer, pos: int) -> tuple[FetchResponse, int]:
     pos += 11
     if n_responses == 1:
         item.responses = []
-    elif 1 < n_responses < 128:
-        item.responses, pos = _read_fetchable_topic_response_list_4(data, pos, n_responses - 1)
-    elif n_responses:
+    elif n_responses >= 128:
         n_responses, pos = long_count(data, pos, n_responses)
         item.responses, pos = _read_fetchable_topic_response_list_4(data, pos, n_responses)
+    elif n_responses:
+        item.responses, pos = _read_fetchable_topic_response_list_4(data, pos, n_responses - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -3034,11 +3034,11 @@ def _read_fetchable_topic_response_list_5(
         pos += 17
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_partition_data_list_4(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             item.partitions, pos = _read_partition_data_list_4(data, pos, n_partitions)
+        elif n_partitions:
+            item.partitions, pos = _read_partition_data_list_4(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -3073,11 +3073,11 @@ def _read_fetch_response_6(data: Buffer, pos: int) -> tuple[FetchResponse, int]:
     pos += 11
     if n_responses == 1:
         item.responses = []
-    elif 1 < n_responses < 128:
-        item.responses, pos = _read_fetchable_topic_response_list_5(data, pos, n_responses - 1)
-    elif n_responses:
+    elif n_responses >= 128:
         n_responses, pos = long_count(data, pos, n_responses)
         item.responses, pos = _read_fetchable_topic_response_list_5(data, pos, n_responses)
+    elif n_responses:
+        item.responses, pos = _read_fetchable_topic_response_list_5(data, pos, n_responses - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -3135,14 +3135,14 @@ def _read_fetch_response_tags_3(item: FetchResponse, data: Buffer, pos: int, cou
             pos += 1
             if n_node_endpoints == 1:
                 item.node_endpoints = []
-            elif 1 < n_node_endpoints < 128:
+            elif n_node_endpoints >= 128:
+                n_node_endpoints, pos = long_count(data, pos, n_node_endpoints)
+                item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints)
+            elif n_node_endpoints:
                 (
                     item.node_endpoints,
                     pos,
                 ) = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
-            elif n_node_endpoints:
-                n_node_endpoints, pos = long_count(data, pos, n_node_endpoints)
-                item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints)
             else:
                 raise Unusual
         else:
@@ -3159,11 +3159,11 @@ def _read_fetch_response_7(data: Buffer, pos: int) -> tuple[FetchResponse, int]:
     pos += 11
     if n_responses == 1:
         item.responses = []
-    elif 1 < n_responses < 128:
-        item.responses, pos = _read_fetchable_topic_response_list_5(data, pos, n_responses - 1)
-    elif n_responses:
+    elif n_responses >= 128:
         n_responses, pos = long_count(data, pos, n_responses)
         item.responses, pos = _read_fetchable_topic_response_list_5(data, pos, n_responses)
+    elif n_responses:
+        item.responses, pos = _read_fetchable_topic_response_list_5(data, pos, n_responses - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -3252,7 +3252,7 @@ def _write_fetch_response_1(item: FetchResponse, out: Append) -> None:
         raise Unusual
     if item.session_id != 0:
         raise Unusual
-    if item.node_endpoints != []:
+    if len(item.node_endpoints):
         raise Unusual
     responses = item.responses
     n = len(responses)
@@ -3333,7 +3333,7 @@ def _write_fetch_response_2(item: FetchResponse, out: Append) -> None:
         raise Unusual
     if item.session_id != 0:
         raise Unusual
-    if item.node_endpoints != []:
+    if len(item.node_endpoints):
         raise Unusual
     responses = item.responses
     n = len(responses)
@@ -3345,7 +3345,7 @@ def _write_fetch_response_2(item: FetchResponse, out: Append) -> None:
 def _write_fetch_response_3(item: FetchResponse, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.node_endpoints != []:
+    if len(item.node_endpoints):
         raise Unusual
     responses = item.responses
     n = len(responses)
@@ -3422,7 +3422,7 @@ def _write_fetchable_topic_response_list_3(
 def _write_fetch_response_4(item: FetchResponse, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.node_endpoints != []:
+    if len(item.node_endpoints):
         raise Unusual
     responses = item.responses
     n = len(responses)
@@ -3569,7 +3569,7 @@ def _write_fetchable_topic_response_list_4(
 def _write_fetch_response_5(item: FetchResponse, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.node_endpoints != []:
+    if len(item.node_endpoints):
         raise Unusual
     responses = item.responses
     n = len(responses)
@@ -3606,7 +3606,7 @@ def _write_fetchable_topic_response_list_5(
 def _write_fetch_response_6(item: FetchResponse, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.node_endpoints != []:
+    if len(item.node_endpoints):
         raise Unusual
     responses = item.responses
     n = len(responses)
@@ -3649,7 +3649,7 @@ def _write_fetch_response_tags_1(item: FetchResponse, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     fields: list[tuple[int, list[Part]]] = []
-    if item.node_endpoints != []:
+    if len(item.node_endpoints):
         parts: list[Part] = []
         put = parts.append
         node_endpoints = item.node_endpoints

@@ -468,11 +468,11 @@ def _read_topic_snapshot_list_1(
             pos += 1
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_partition_snapshot_list_1(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             item.partitions, pos = _read_partition_snapshot_list_1(data, pos, n_partitions)
+        elif n_partitions:
+            item.partitions, pos = _read_partition_snapshot_list_1(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -517,11 +517,11 @@ def _read_fetch_snapshot_request_1(data: Buffer, pos: int) -> tuple[FetchSnapsho
     pos += 9
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_topic_snapshot_list_1(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_topic_snapshot_list_1(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_topic_snapshot_list_1(data, pos, n_topics - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -589,11 +589,11 @@ def _read_topic_snapshot_list_2(
             pos += 1
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_partition_snapshot_list_2(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             item.partitions, pos = _read_partition_snapshot_list_2(data, pos, n_partitions)
+        elif n_partitions:
+            item.partitions, pos = _read_partition_snapshot_list_2(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -638,11 +638,11 @@ def _read_fetch_snapshot_request_2(data: Buffer, pos: int) -> tuple[FetchSnapsho
     pos += 9
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_topic_snapshot_list_2(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_topic_snapshot_list_2(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_topic_snapshot_list_2(data, pos, n_topics - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -896,14 +896,14 @@ def _read_response_topic_snapshot_list_1(
             pos += 1
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
+        elif n_partitions >= 128:
+            n_partitions, pos = long_count(data, pos, n_partitions)
+            item.partitions, pos = _read_response_partition_snapshot_list_1(data, pos, n_partitions)
+        elif n_partitions:
             (
                 item.partitions,
                 pos,
             ) = _read_response_partition_snapshot_list_1(data, pos, n_partitions - 1)
-        elif n_partitions:
-            n_partitions, pos = long_count(data, pos, n_partitions)
-            item.partitions, pos = _read_response_partition_snapshot_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
@@ -939,11 +939,11 @@ def _read_fetch_snapshot_response_1(data: Buffer, pos: int) -> tuple[FetchSnapsh
     pos += 7
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_response_topic_snapshot_list_1(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_response_topic_snapshot_list_1(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_response_topic_snapshot_list_1(data, pos, n_topics - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -991,14 +991,14 @@ def _read_fetch_snapshot_response_tags_2(
             pos += 1
             if n_node_endpoints == 1:
                 item.node_endpoints = []
-            elif 1 < n_node_endpoints < 128:
+            elif n_node_endpoints >= 128:
+                n_node_endpoints, pos = long_count(data, pos, n_node_endpoints)
+                item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints)
+            elif n_node_endpoints:
                 (
                     item.node_endpoints,
                     pos,
                 ) = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
-            elif n_node_endpoints:
-                n_node_endpoints, pos = long_count(data, pos, n_node_endpoints)
-                item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints)
             else:
                 raise Unusual
         else:
@@ -1015,11 +1015,11 @@ def _read_fetch_snapshot_response_2(data: Buffer, pos: int) -> tuple[FetchSnapsh
     pos += 7
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_response_topic_snapshot_list_1(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_response_topic_snapshot_list_1(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_response_topic_snapshot_list_1(data, pos, n_topics - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -1103,7 +1103,7 @@ def _write_response_topic_snapshot_list_1(items: list[ResponseTopicSnapshot], ou
 def _write_fetch_snapshot_response_1(item: FetchSnapshotResponse, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.node_endpoints != []:
+    if len(item.node_endpoints):
         raise Unusual
     topics = item.topics
     n = len(topics)
@@ -1135,7 +1135,7 @@ def _write_fetch_snapshot_response_tags_1(item: FetchSnapshotResponse, out: Appe
     if item.unknown_tagged_fields is not None:
         raise Unusual
     fields: list[tuple[int, list[Part]]] = []
-    if item.node_endpoints != []:
+    if len(item.node_endpoints):
         parts: list[Part] = []
         put = parts.append
         node_endpoints = item.node_endpoints

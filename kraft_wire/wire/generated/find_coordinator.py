@@ -273,7 +273,7 @@ def _write_find_coordinator_request_1(item: FindCoordinatorRequest, out: Append)
         raise Unusual
     if item.key_type != 0:
         raise Unusual
-    if item.coordinator_keys != []:
+    if len(item.coordinator_keys):
         raise Unusual
     raw = item.key.encode()
     n = len(raw)
@@ -287,7 +287,7 @@ def _write_find_coordinator_request_1(item: FindCoordinatorRequest, out: Append)
 def _write_find_coordinator_request_2(item: FindCoordinatorRequest, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.coordinator_keys != []:
+    if len(item.coordinator_keys):
         raise Unusual
     raw = item.key.encode()
     n = len(raw)
@@ -302,7 +302,7 @@ def _write_find_coordinator_request_2(item: FindCoordinatorRequest, out: Append)
 def _write_find_coordinator_request_3(item: FindCoordinatorRequest, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.coordinator_keys != []:
+    if len(item.coordinator_keys):
         raise Unusual
     raw = item.key.encode()
     n = len(raw)
@@ -463,11 +463,11 @@ def _read_find_coordinator_response_4(
     pos += 5
     if n_coordinators == 1:
         item.coordinators = []
-    elif 1 < n_coordinators < 128:
-        item.coordinators, pos = _read_coordinator_list_1(data, pos, n_coordinators - 1)
-    elif n_coordinators:
+    elif n_coordinators >= 128:
         n_coordinators, pos = long_count(data, pos, n_coordinators)
         item.coordinators, pos = _read_coordinator_list_1(data, pos, n_coordinators)
+    elif n_coordinators:
+        item.coordinators, pos = _read_coordinator_list_1(data, pos, n_coordinators - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -486,7 +486,7 @@ def _read_find_coordinator_response_4(
 def _write_find_coordinator_response_1(item: FindCoordinatorResponse, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.coordinators != []:
+    if len(item.coordinators):
         raise Unusual
     raw = item.host.encode()
     n = len(raw)
@@ -501,7 +501,7 @@ def _write_find_coordinator_response_1(item: FindCoordinatorResponse, out: Appen
 def _write_find_coordinator_response_2(item: FindCoordinatorResponse, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.coordinators != []:
+    if len(item.coordinators):
         raise Unusual
     error_message = item.error_message
     if error_message is None:
@@ -527,7 +527,7 @@ def _write_find_coordinator_response_2(item: FindCoordinatorResponse, out: Appen
 def _write_find_coordinator_response_3(item: FindCoordinatorResponse, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.coordinators != []:
+    if len(item.coordinators):
         raise Unusual
     error_message = item.error_message
     if error_message is None:

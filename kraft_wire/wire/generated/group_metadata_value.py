@@ -663,11 +663,11 @@ def _read_group_metadata_value_5(data: Buffer, pos: int) -> tuple[GroupMetadataV
         pos += 9
     if n_members == 1:
         item.members = []
-    elif 1 < n_members < 128:
-        item.members, pos = _read_member_metadata_list_4(data, pos, n_members - 1)
-    elif n_members:
+    elif n_members >= 128:
         n_members, pos = long_count(data, pos, n_members)
         item.members, pos = _read_member_metadata_list_4(data, pos, n_members)
+    elif n_members:
+        item.members, pos = _read_member_metadata_list_4(data, pos, n_members - 1)
     else:
         raise Unusual
     tags = data[pos]

@@ -513,11 +513,11 @@ def _read_join_group_request_4(data: Buffer, pos: int) -> tuple[JoinGroupRequest
         pos += 1
     if n_protocols == 1:
         item.protocols = []
-    elif 1 < n_protocols < 128:
-        item.protocols, pos = _read_join_group_request_protocol_list_2(data, pos, n_protocols - 1)
-    elif n_protocols:
+    elif n_protocols >= 128:
         n_protocols, pos = long_count(data, pos, n_protocols)
         item.protocols, pos = _read_join_group_request_protocol_list_2(data, pos, n_protocols)
+    elif n_protocols:
+        item.protocols, pos = _read_join_group_request_protocol_list_2(data, pos, n_protocols - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -576,11 +576,11 @@ def _read_join_group_request_5(data: Buffer, pos: int) -> tuple[JoinGroupRequest
         pos += 1
     if n_protocols == 1:
         item.protocols = []
-    elif 1 < n_protocols < 128:
-        item.protocols, pos = _read_join_group_request_protocol_list_2(data, pos, n_protocols - 1)
-    elif n_protocols:
+    elif n_protocols >= 128:
         n_protocols, pos = long_count(data, pos, n_protocols)
         item.protocols, pos = _read_join_group_request_protocol_list_2(data, pos, n_protocols)
+    elif n_protocols:
+        item.protocols, pos = _read_join_group_request_protocol_list_2(data, pos, n_protocols - 1)
     else:
         raise Unusual
     n_reason = data[pos]
@@ -1137,11 +1137,11 @@ def _read_join_group_response_4(data: Buffer, pos: int) -> tuple[JoinGroupRespon
         pos += 1
     if n_members == 1:
         item.members = []
-    elif 1 < n_members < 128:
-        item.members, pos = _read_join_group_response_member_list_3(data, pos, n_members - 1)
-    elif n_members:
+    elif n_members >= 128:
         n_members, pos = long_count(data, pos, n_members)
         item.members, pos = _read_join_group_response_member_list_3(data, pos, n_members)
+    elif n_members:
+        item.members, pos = _read_join_group_response_member_list_3(data, pos, n_members - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -1205,11 +1205,11 @@ def _read_join_group_response_5(data: Buffer, pos: int) -> tuple[JoinGroupRespon
         pos += 1
     if n_members == 1:
         item.members = []
-    elif 1 < n_members < 128:
-        item.members, pos = _read_join_group_response_member_list_3(data, pos, n_members - 1)
-    elif n_members:
+    elif n_members >= 128:
         n_members, pos = long_count(data, pos, n_members)
         item.members, pos = _read_join_group_response_member_list_3(data, pos, n_members)
+    elif n_members:
+        item.members, pos = _read_join_group_response_member_list_3(data, pos, n_members - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -1272,11 +1272,11 @@ def _read_join_group_response_6(data: Buffer, pos: int) -> tuple[JoinGroupRespon
         pos += 1
     if n_members == 1:
         item.members = []
-    elif 1 < n_members < 128:
-        item.members, pos = _read_join_group_response_member_list_3(data, pos, n_members - 1)
-    elif n_members:
+    elif n_members >= 128:
         n_members, pos = long_count(data, pos, n_members)
         item.members, pos = _read_join_group_response_member_list_3(data, pos, n_members)
+    elif n_members:
+        item.members, pos = _read_join_group_response_member_list_3(data, pos, n_members - 1)
     else:
         raise Unusual
     tags = data[pos]

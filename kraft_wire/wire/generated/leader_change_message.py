@@ -114,22 +114,22 @@ def _read_leader_change_message_1(data: Buffer, pos: int) -> tuple[LeaderChangeM
     pos += 7
     if n_voters == 1:
         item.voters = []
-    elif 1 < n_voters < 128:
-        item.voters, pos = _read_voter_list_1(data, pos, n_voters - 1)
-    elif n_voters:
+    elif n_voters >= 128:
         n_voters, pos = long_count(data, pos, n_voters)
         item.voters, pos = _read_voter_list_1(data, pos, n_voters)
+    elif n_voters:
+        item.voters, pos = _read_voter_list_1(data, pos, n_voters - 1)
     else:
         raise Unusual
     n_granting_voters = data[pos]
     pos += 1
     if n_granting_voters == 1:
         item.granting_voters = []
-    elif 1 < n_granting_voters < 128:
-        item.granting_voters, pos = _read_voter_list_1(data, pos, n_granting_voters - 1)
-    elif n_granting_voters:
+    elif n_granting_voters >= 128:
         n_granting_voters, pos = long_count(data, pos, n_granting_voters)
         item.granting_voters, pos = _read_voter_list_1(data, pos, n_granting_voters)
+    elif n_granting_voters:
+        item.granting_voters, pos = _read_voter_list_1(data, pos, n_granting_voters - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -163,22 +163,22 @@ def _read_leader_change_message_2(data: Buffer, pos: int) -> tuple[LeaderChangeM
     pos += 7
     if n_voters == 1:
         item.voters = []
-    elif 1 < n_voters < 128:
-        item.voters, pos = _read_voter_list_2(data, pos, n_voters - 1)
-    elif n_voters:
+    elif n_voters >= 128:
         n_voters, pos = long_count(data, pos, n_voters)
         item.voters, pos = _read_voter_list_2(data, pos, n_voters)
+    elif n_voters:
+        item.voters, pos = _read_voter_list_2(data, pos, n_voters - 1)
     else:
         raise Unusual
     n_granting_voters = data[pos]
     pos += 1
     if n_granting_voters == 1:
         item.granting_voters = []
-    elif 1 < n_granting_voters < 128:
-        item.granting_voters, pos = _read_voter_list_2(data, pos, n_granting_voters - 1)
-    elif n_granting_voters:
+    elif n_granting_voters >= 128:
         n_granting_voters, pos = long_count(data, pos, n_granting_voters)
         item.granting_voters, pos = _read_voter_list_2(data, pos, n_granting_voters)
+    elif n_granting_voters:
+        item.granting_voters, pos = _read_voter_list_2(data, pos, n_granting_voters - 1)
     else:
         raise Unusual
     tags = data[pos]

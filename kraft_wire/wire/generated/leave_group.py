@@ -313,11 +313,11 @@ def _read_leave_group_request_3(data: Buffer, pos: int) -> tuple[LeaveGroupReque
         pos += 1
     if n_members == 1:
         item.members = []
-    elif 1 < n_members < 128:
-        item.members, pos = _read_member_identity_list_2(data, pos, n_members - 1)
-    elif n_members:
+    elif n_members >= 128:
         n_members, pos = long_count(data, pos, n_members)
         item.members, pos = _read_member_identity_list_2(data, pos, n_members)
+    elif n_members:
+        item.members, pos = _read_member_identity_list_2(data, pos, n_members - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -390,11 +390,11 @@ def _read_leave_group_request_4(data: Buffer, pos: int) -> tuple[LeaveGroupReque
         pos += 1
     if n_members == 1:
         item.members = []
-    elif 1 < n_members < 128:
-        item.members, pos = _read_member_identity_list_3(data, pos, n_members - 1)
-    elif n_members:
+    elif n_members >= 128:
         n_members, pos = long_count(data, pos, n_members)
         item.members, pos = _read_member_identity_list_3(data, pos, n_members)
+    elif n_members:
+        item.members, pos = _read_member_identity_list_3(data, pos, n_members - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -409,7 +409,7 @@ def _read_leave_group_request_4(data: Buffer, pos: int) -> tuple[LeaveGroupReque
 def _write_leave_group_request_1(item: LeaveGroupRequest, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.members != []:
+    if len(item.members):
         raise Unusual
     raw = item.group_id.encode()
     n = len(raw)
@@ -677,11 +677,11 @@ def _read_leave_group_response_4(data: Buffer, pos: int) -> tuple[LeaveGroupResp
     pos += 7
     if n_members == 1:
         item.members = []
-    elif 1 < n_members < 128:
-        item.members, pos = _read_member_response_list_2(data, pos, n_members - 1)
-    elif n_members:
+    elif n_members >= 128:
         n_members, pos = long_count(data, pos, n_members)
         item.members, pos = _read_member_response_list_2(data, pos, n_members)
+    elif n_members:
+        item.members, pos = _read_member_response_list_2(data, pos, n_members - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -695,7 +695,7 @@ def _read_leave_group_response_4(data: Buffer, pos: int) -> tuple[LeaveGroupResp
 def _write_leave_group_response_1(item: LeaveGroupResponse, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.members != []:
+    if len(item.members):
         raise Unusual
     out(pack_h(item.error_code))
 
@@ -703,7 +703,7 @@ def _write_leave_group_response_1(item: LeaveGroupResponse, out: Append) -> None
 def _write_leave_group_response_2(item: LeaveGroupResponse, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.members != []:
+    if len(item.members):
         raise Unusual
     out(pack_ih(item.throttle_time_ms, item.error_code))
 

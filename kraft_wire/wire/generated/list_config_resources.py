@@ -169,7 +169,7 @@ def _read_list_config_resources_request_2(
 def _write_list_config_resources_request_1(item: ListConfigResourcesRequest, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.resource_types != []:
+    if len(item.resource_types):
         raise Unusual
     out(b"\x00")
 
@@ -219,11 +219,11 @@ def _read_list_config_resources_response_1(
     pos += 7
     if n_config_resources == 1:
         item.config_resources = []
-    elif 1 < n_config_resources < 128:
-        item.config_resources, pos = _read_config_resource_list_1(data, pos, n_config_resources - 1)
-    elif n_config_resources:
+    elif n_config_resources >= 128:
         n_config_resources, pos = long_count(data, pos, n_config_resources)
         item.config_resources, pos = _read_config_resource_list_1(data, pos, n_config_resources)
+    elif n_config_resources:
+        item.config_resources, pos = _read_config_resource_list_1(data, pos, n_config_resources - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -265,11 +265,11 @@ def _read_list_config_resources_response_2(
     pos += 7
     if n_config_resources == 1:
         item.config_resources = []
-    elif 1 < n_config_resources < 128:
-        item.config_resources, pos = _read_config_resource_list_2(data, pos, n_config_resources - 1)
-    elif n_config_resources:
+    elif n_config_resources >= 128:
         n_config_resources, pos = long_count(data, pos, n_config_resources)
         item.config_resources, pos = _read_config_resource_list_2(data, pos, n_config_resources)
+    elif n_config_resources:
+        item.config_resources, pos = _read_config_resource_list_2(data, pos, n_config_resources - 1)
     else:
         raise Unusual
     tags = data[pos]

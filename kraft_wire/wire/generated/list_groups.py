@@ -203,18 +203,18 @@ def _read_list_groups_request_4(data: Buffer, pos: int) -> tuple[ListGroupsReque
 def _write_list_groups_request_1(item: ListGroupsRequest, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.states_filter != []:
+    if len(item.states_filter):
         raise Unusual
-    if item.types_filter != []:
+    if len(item.types_filter):
         raise Unusual
 
 
 def _write_list_groups_request_2(item: ListGroupsRequest, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.states_filter != []:
+    if len(item.states_filter):
         raise Unusual
-    if item.types_filter != []:
+    if len(item.types_filter):
         raise Unusual
     out(b"\x00")
 
@@ -222,7 +222,7 @@ def _write_list_groups_request_2(item: ListGroupsRequest, out: Append) -> None:
 def _write_list_groups_request_3(item: ListGroupsRequest, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.types_filter != []:
+    if len(item.types_filter):
         raise Unusual
     states_filter = item.states_filter
     n = len(states_filter)
@@ -347,11 +347,11 @@ def _read_list_groups_response_3(data: Buffer, pos: int) -> tuple[ListGroupsResp
     pos += 7
     if n_groups == 1:
         item.groups = []
-    elif 1 < n_groups < 128:
-        item.groups, pos = _read_listed_group_list_2(data, pos, n_groups - 1)
-    elif n_groups:
+    elif n_groups >= 128:
         n_groups, pos = long_count(data, pos, n_groups)
         item.groups, pos = _read_listed_group_list_2(data, pos, n_groups)
+    elif n_groups:
+        item.groups, pos = _read_listed_group_list_2(data, pos, n_groups - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -406,11 +406,11 @@ def _read_list_groups_response_4(data: Buffer, pos: int) -> tuple[ListGroupsResp
     pos += 7
     if n_groups == 1:
         item.groups = []
-    elif 1 < n_groups < 128:
-        item.groups, pos = _read_listed_group_list_3(data, pos, n_groups - 1)
-    elif n_groups:
+    elif n_groups >= 128:
         n_groups, pos = long_count(data, pos, n_groups)
         item.groups, pos = _read_listed_group_list_3(data, pos, n_groups)
+    elif n_groups:
+        item.groups, pos = _read_listed_group_list_3(data, pos, n_groups - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -472,11 +472,11 @@ def _read_list_groups_response_5(data: Buffer, pos: int) -> tuple[ListGroupsResp
     pos += 7
     if n_groups == 1:
         item.groups = []
-    elif 1 < n_groups < 128:
-        item.groups, pos = _read_listed_group_list_4(data, pos, n_groups - 1)
-    elif n_groups:
+    elif n_groups >= 128:
         n_groups, pos = long_count(data, pos, n_groups)
         item.groups, pos = _read_listed_group_list_4(data, pos, n_groups)
+    elif n_groups:
+        item.groups, pos = _read_listed_group_list_4(data, pos, n_groups - 1)
     else:
         raise Unusual
     tags = data[pos]

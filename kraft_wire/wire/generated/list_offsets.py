@@ -441,11 +441,11 @@ def _read_list_offsets_topic_list_3(
             pos += 1
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_list_offsets_partition_list_3(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             item.partitions, pos = _read_list_offsets_partition_list_3(data, pos, n_partitions)
+        elif n_partitions:
+            item.partitions, pos = _read_list_offsets_partition_list_3(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -463,11 +463,11 @@ def _read_list_offsets_request_4(data: Buffer, pos: int) -> tuple[ListOffsetsReq
     pos += 6
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_list_offsets_topic_list_3(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_list_offsets_topic_list_3(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_list_offsets_topic_list_3(data, pos, n_topics - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -485,11 +485,11 @@ def _read_list_offsets_request_5(data: Buffer, pos: int) -> tuple[ListOffsetsReq
     pos += 6
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_list_offsets_topic_list_3(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_list_offsets_topic_list_3(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_list_offsets_topic_list_3(data, pos, n_topics - 1)
     else:
         raise Unusual
     item.timeout_ms, tags = unpack_iB(data, pos)
@@ -823,17 +823,17 @@ def _read_list_offsets_topic_response_list_3(
             pos += 1
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            (
-                item.partitions,
-                pos,
-            ) = _read_list_offsets_partition_response_list_3(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             (
                 item.partitions,
                 pos,
             ) = _read_list_offsets_partition_response_list_3(data, pos, n_partitions)
+        elif n_partitions:
+            (
+                item.partitions,
+                pos,
+            ) = _read_list_offsets_partition_response_list_3(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -851,11 +851,11 @@ def _read_list_offsets_response_4(data: Buffer, pos: int) -> tuple[ListOffsetsRe
     pos += 5
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_list_offsets_topic_response_list_3(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_list_offsets_topic_response_list_3(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_list_offsets_topic_response_list_3(data, pos, n_topics - 1)
     else:
         raise Unusual
     tags = data[pos]

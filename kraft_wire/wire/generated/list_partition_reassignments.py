@@ -243,11 +243,11 @@ def _read_list_partition_reassignments_request_1(
     pos += 5
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_list_partition_reassignments_topics_list_1(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_list_partition_reassignments_topics_list_1(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_list_partition_reassignments_topics_list_1(data, pos, n_topics - 1)
     else:
         item.topics = None
     tags = data[pos]
@@ -360,17 +360,17 @@ def _read_ongoing_topic_reassignment_list_1(
             pos += 1
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            (
-                item.partitions,
-                pos,
-            ) = _read_ongoing_partition_reassignment_list_1(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             (
                 item.partitions,
                 pos,
             ) = _read_ongoing_partition_reassignment_list_1(data, pos, n_partitions)
+        elif n_partitions:
+            (
+                item.partitions,
+                pos,
+            ) = _read_ongoing_partition_reassignment_list_1(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -402,11 +402,11 @@ def _read_list_partition_reassignments_response_1(
         pos += 1
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_ongoing_topic_reassignment_list_1(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_ongoing_topic_reassignment_list_1(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_ongoing_topic_reassignment_list_1(data, pos, n_topics - 1)
     else:
         raise Unusual
     tags = data[pos]

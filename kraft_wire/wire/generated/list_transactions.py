@@ -368,17 +368,17 @@ def _read_list_transactions_response_1(
     pos += 1
     if n_transaction_states == 1:
         item.transaction_states = []
-    elif 1 < n_transaction_states < 128:
-        (
-            item.transaction_states,
-            pos,
-        ) = _read_transaction_state_list_1(data, pos, n_transaction_states - 1)
-    elif n_transaction_states:
+    elif n_transaction_states >= 128:
         n_transaction_states, pos = long_count(data, pos, n_transaction_states)
         (
             item.transaction_states,
             pos,
         ) = _read_transaction_state_list_1(data, pos, n_transaction_states)
+    elif n_transaction_states:
+        (
+            item.transaction_states,
+            pos,
+        ) = _read_transaction_state_list_1(data, pos, n_transaction_states - 1)
     else:
         raise Unusual
     tags = data[pos]

@@ -487,11 +487,11 @@ def _read_metadata_request_5(data: Buffer, pos: int) -> tuple[MetadataRequest, i
     pos += 1
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_metadata_request_topic_list_2(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_metadata_request_topic_list_2(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_metadata_request_topic_list_2(data, pos, n_topics - 1)
     else:
         item.topics = None
     (
@@ -540,11 +540,11 @@ def _read_metadata_request_6(data: Buffer, pos: int) -> tuple[MetadataRequest, i
     pos += 1
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_metadata_request_topic_list_3(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_metadata_request_topic_list_3(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_metadata_request_topic_list_3(data, pos, n_topics - 1)
     else:
         item.topics = None
     (
@@ -566,11 +566,11 @@ def _read_metadata_request_7(data: Buffer, pos: int) -> tuple[MetadataRequest, i
     pos += 1
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_metadata_request_topic_list_3(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_metadata_request_topic_list_3(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_metadata_request_topic_list_3(data, pos, n_topics - 1)
     else:
         item.topics = None
     (
@@ -1433,14 +1433,14 @@ def _read_metadata_response_topic_list_6(
             pos += 2
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
+        elif n_partitions >= 128:
+            n_partitions, pos = long_count(data, pos, n_partitions)
+            item.partitions, pos = _read_metadata_response_partition_list_4(data, pos, n_partitions)
+        elif n_partitions:
             (
                 item.partitions,
                 pos,
             ) = _read_metadata_response_partition_list_4(data, pos, n_partitions - 1)
-        elif n_partitions:
-            n_partitions, pos = long_count(data, pos, n_partitions)
-            item.partitions, pos = _read_metadata_response_partition_list_4(data, pos, n_partitions)
         else:
             raise Unusual
         item.topic_authorized_operations, tags = unpack_iB(data, pos)
@@ -1459,11 +1459,11 @@ def _read_metadata_response_8(data: Buffer, pos: int) -> tuple[MetadataResponse,
     pos += 5
     if n_brokers == 1:
         item.brokers = []
-    elif 1 < n_brokers < 128:
-        item.brokers, pos = _read_metadata_response_broker_list_3(data, pos, n_brokers - 1)
-    elif n_brokers:
+    elif n_brokers >= 128:
         n_brokers, pos = long_count(data, pos, n_brokers)
         item.brokers, pos = _read_metadata_response_broker_list_3(data, pos, n_brokers)
+    elif n_brokers:
+        item.brokers, pos = _read_metadata_response_broker_list_3(data, pos, n_brokers - 1)
     else:
         raise Unusual
     n_cluster_id = data[pos]
@@ -1482,11 +1482,11 @@ def _read_metadata_response_8(data: Buffer, pos: int) -> tuple[MetadataResponse,
         pos += 5
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_metadata_response_topic_list_6(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_metadata_response_topic_list_6(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_metadata_response_topic_list_6(data, pos, n_topics - 1)
     else:
         raise Unusual
     item.cluster_authorized_operations, tags = unpack_iB(data, pos)
@@ -1516,14 +1516,14 @@ def _read_metadata_response_topic_list_7(
             pos += 18
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
+        elif n_partitions >= 128:
+            n_partitions, pos = long_count(data, pos, n_partitions)
+            item.partitions, pos = _read_metadata_response_partition_list_4(data, pos, n_partitions)
+        elif n_partitions:
             (
                 item.partitions,
                 pos,
             ) = _read_metadata_response_partition_list_4(data, pos, n_partitions - 1)
-        elif n_partitions:
-            n_partitions, pos = long_count(data, pos, n_partitions)
-            item.partitions, pos = _read_metadata_response_partition_list_4(data, pos, n_partitions)
         else:
             raise Unusual
         item.topic_authorized_operations, tags = unpack_iB(data, pos)
@@ -1541,11 +1541,11 @@ def _read_metadata_response_9(data: Buffer, pos: int) -> tuple[MetadataResponse,
     pos += 5
     if n_brokers == 1:
         item.brokers = []
-    elif 1 < n_brokers < 128:
-        item.brokers, pos = _read_metadata_response_broker_list_3(data, pos, n_brokers - 1)
-    elif n_brokers:
+    elif n_brokers >= 128:
         n_brokers, pos = long_count(data, pos, n_brokers)
         item.brokers, pos = _read_metadata_response_broker_list_3(data, pos, n_brokers)
+    elif n_brokers:
+        item.brokers, pos = _read_metadata_response_broker_list_3(data, pos, n_brokers - 1)
     else:
         raise Unusual
     n_cluster_id = data[pos]
@@ -1564,11 +1564,11 @@ def _read_metadata_response_9(data: Buffer, pos: int) -> tuple[MetadataResponse,
         pos += 5
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_metadata_response_topic_list_7(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_metadata_response_topic_list_7(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_metadata_response_topic_list_7(data, pos, n_topics - 1)
     else:
         raise Unusual
     item.cluster_authorized_operations, tags = unpack_iB(data, pos)
@@ -1586,11 +1586,11 @@ def _read_metadata_response_10(data: Buffer, pos: int) -> tuple[MetadataResponse
     pos += 5
     if n_brokers == 1:
         item.brokers = []
-    elif 1 < n_brokers < 128:
-        item.brokers, pos = _read_metadata_response_broker_list_3(data, pos, n_brokers - 1)
-    elif n_brokers:
+    elif n_brokers >= 128:
         n_brokers, pos = long_count(data, pos, n_brokers)
         item.brokers, pos = _read_metadata_response_broker_list_3(data, pos, n_brokers)
+    elif n_brokers:
+        item.brokers, pos = _read_metadata_response_broker_list_3(data, pos, n_brokers - 1)
     else:
         raise Unusual
     n_cluster_id = data[pos]
@@ -1609,11 +1609,11 @@ def _read_metadata_response_10(data: Buffer, pos: int) -> tuple[MetadataResponse
         pos += 5
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_metadata_response_topic_list_7(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_metadata_response_topic_list_7(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_metadata_response_topic_list_7(data, pos, n_topics - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -1648,14 +1648,14 @@ def _read_metadata_response_topic_list_8(
             pos += 18
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
+        elif n_partitions >= 128:
+            n_partitions, pos = long_count(data, pos, n_partitions)
+            item.partitions, pos = _read_metadata_response_partition_list_4(data, pos, n_partitions)
+        elif n_partitions:
             (
                 item.partitions,
                 pos,
             ) = _read_metadata_response_partition_list_4(data, pos, n_partitions - 1)
-        elif n_partitions:
-            n_partitions, pos = long_count(data, pos, n_partitions)
-            item.partitions, pos = _read_metadata_response_partition_list_4(data, pos, n_partitions)
         else:
             raise Unusual
         item.topic_authorized_operations, tags = unpack_iB(data, pos)
@@ -1673,11 +1673,11 @@ def _read_metadata_response_11(data: Buffer, pos: int) -> tuple[MetadataResponse
     pos += 5
     if n_brokers == 1:
         item.brokers = []
-    elif 1 < n_brokers < 128:
-        item.brokers, pos = _read_metadata_response_broker_list_3(data, pos, n_brokers - 1)
-    elif n_brokers:
+    elif n_brokers >= 128:
         n_brokers, pos = long_count(data, pos, n_brokers)
         item.brokers, pos = _read_metadata_response_broker_list_3(data, pos, n_brokers)
+    elif n_brokers:
+        item.brokers, pos = _read_metadata_response_broker_list_3(data, pos, n_brokers - 1)
     else:
         raise Unusual
     n_cluster_id = data[pos]
@@ -1696,11 +1696,11 @@ def _read_metadata_response_11(data: Buffer, pos: int) -> tuple[MetadataResponse
         pos += 5
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_metadata_response_topic_list_8(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_metadata_response_topic_list_8(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_metadata_response_topic_list_8(data, pos, n_topics - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -1719,11 +1719,11 @@ def _read_metadata_response_12(data: Buffer, pos: int) -> tuple[MetadataResponse
     pos += 5
     if n_brokers == 1:
         item.brokers = []
-    elif 1 < n_brokers < 128:
-        item.brokers, pos = _read_metadata_response_broker_list_3(data, pos, n_brokers - 1)
-    elif n_brokers:
+    elif n_brokers >= 128:
         n_brokers, pos = long_count(data, pos, n_brokers)
         item.brokers, pos = _read_metadata_response_broker_list_3(data, pos, n_brokers)
+    elif n_brokers:
+        item.brokers, pos = _read_metadata_response_broker_list_3(data, pos, n_brokers - 1)
     else:
         raise Unusual
     n_cluster_id = data[pos]
@@ -1742,11 +1742,11 @@ def _read_metadata_response_12(data: Buffer, pos: int) -> tuple[MetadataResponse
         pos += 5
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_metadata_response_topic_list_8(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_metadata_response_topic_list_8(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_metadata_response_topic_list_8(data, pos, n_topics - 1)
     else:
         raise Unusual
     item.error_code, tags = unpack_hB(data, pos)

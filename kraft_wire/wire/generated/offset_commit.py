@@ -578,17 +578,17 @@ def _read_offset_commit_request_topic_list_3(
             pos += 1
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            (
-                item.partitions,
-                pos,
-            ) = _read_offset_commit_request_partition_list_3(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             (
                 item.partitions,
                 pos,
             ) = _read_offset_commit_request_partition_list_3(data, pos, n_partitions)
+        elif n_partitions:
+            (
+                item.partitions,
+                pos,
+            ) = _read_offset_commit_request_partition_list_3(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -635,11 +635,11 @@ def _read_offset_commit_request_5(data: Buffer, pos: int) -> tuple[OffsetCommitR
         pos += 1
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_offset_commit_request_topic_list_3(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_offset_commit_request_topic_list_3(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_offset_commit_request_topic_list_3(data, pos, n_topics - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -661,17 +661,17 @@ def _read_offset_commit_request_topic_list_4(
         pos += 17
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            (
-                item.partitions,
-                pos,
-            ) = _read_offset_commit_request_partition_list_3(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             (
                 item.partitions,
                 pos,
             ) = _read_offset_commit_request_partition_list_3(data, pos, n_partitions)
+        elif n_partitions:
+            (
+                item.partitions,
+                pos,
+            ) = _read_offset_commit_request_partition_list_3(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -718,11 +718,11 @@ def _read_offset_commit_request_6(data: Buffer, pos: int) -> tuple[OffsetCommitR
         pos += 1
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_offset_commit_request_topic_list_4(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_offset_commit_request_topic_list_4(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_offset_commit_request_topic_list_4(data, pos, n_topics - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -1219,17 +1219,17 @@ def _read_offset_commit_response_topic_list_2(
             pos += 1
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            (
-                item.partitions,
-                pos,
-            ) = _read_offset_commit_response_partition_list_2(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             (
                 item.partitions,
                 pos,
             ) = _read_offset_commit_response_partition_list_2(data, pos, n_partitions)
+        elif n_partitions:
+            (
+                item.partitions,
+                pos,
+            ) = _read_offset_commit_response_partition_list_2(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -1248,11 +1248,11 @@ def _read_offset_commit_response_3(data: Buffer, pos: int) -> tuple[OffsetCommit
     pos += 5
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_offset_commit_response_topic_list_2(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_offset_commit_response_topic_list_2(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_offset_commit_response_topic_list_2(data, pos, n_topics - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -1273,17 +1273,17 @@ def _read_offset_commit_response_topic_list_3(
         pos += 17
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            (
-                item.partitions,
-                pos,
-            ) = _read_offset_commit_response_partition_list_2(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             (
                 item.partitions,
                 pos,
             ) = _read_offset_commit_response_partition_list_2(data, pos, n_partitions)
+        elif n_partitions:
+            (
+                item.partitions,
+                pos,
+            ) = _read_offset_commit_response_partition_list_2(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -1302,11 +1302,11 @@ def _read_offset_commit_response_4(data: Buffer, pos: int) -> tuple[OffsetCommit
     pos += 5
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_offset_commit_response_topic_list_3(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_offset_commit_response_topic_list_3(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_offset_commit_response_topic_list_3(data, pos, n_topics - 1)
     else:
         raise Unusual
     tags = data[pos]

@@ -532,11 +532,11 @@ def _read_offset_fetch_request_3(data: Buffer, pos: int) -> tuple[OffsetFetchReq
         pos += 1
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_offset_fetch_request_topic_list_2(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_offset_fetch_request_topic_list_2(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_offset_fetch_request_topic_list_2(data, pos, n_topics - 1)
     else:
         item.topics = None
     tags = data[pos]
@@ -563,11 +563,11 @@ def _read_offset_fetch_request_4(data: Buffer, pos: int) -> tuple[OffsetFetchReq
         pos += 1
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_offset_fetch_request_topic_list_2(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_offset_fetch_request_topic_list_2(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_offset_fetch_request_topic_list_2(data, pos, n_topics - 1)
     else:
         item.topics = None
     item.require_stable, tags = unpack_tB(data, pos)
@@ -630,11 +630,11 @@ def _read_offset_fetch_request_group_list_1(
             pos += 1
         if n_topics == 1:
             item.topics = []
-        elif 1 < n_topics < 128:
-            item.topics, pos = _read_offset_fetch_request_topics_list_1(data, pos, n_topics - 1)
-        elif n_topics:
+        elif n_topics >= 128:
             n_topics, pos = long_count(data, pos, n_topics)
             item.topics, pos = _read_offset_fetch_request_topics_list_1(data, pos, n_topics)
+        elif n_topics:
+            item.topics, pos = _read_offset_fetch_request_topics_list_1(data, pos, n_topics - 1)
         else:
             item.topics = None
         tags = data[pos]
@@ -654,11 +654,11 @@ def _read_offset_fetch_request_5(data: Buffer, pos: int) -> tuple[OffsetFetchReq
     pos += 1
     if n_groups == 1:
         item.groups = []
-    elif 1 < n_groups < 128:
-        item.groups, pos = _read_offset_fetch_request_group_list_1(data, pos, n_groups - 1)
-    elif n_groups:
+    elif n_groups >= 128:
         n_groups, pos = long_count(data, pos, n_groups)
         item.groups, pos = _read_offset_fetch_request_group_list_1(data, pos, n_groups)
+    elif n_groups:
+        item.groups, pos = _read_offset_fetch_request_group_list_1(data, pos, n_groups - 1)
     else:
         raise Unusual
     item.require_stable, tags = unpack_tB(data, pos)
@@ -701,11 +701,11 @@ def _read_offset_fetch_request_group_list_2(
             pos += 5
         if n_topics == 1:
             item.topics = []
-        elif 1 < n_topics < 128:
-            item.topics, pos = _read_offset_fetch_request_topics_list_1(data, pos, n_topics - 1)
-        elif n_topics:
+        elif n_topics >= 128:
             n_topics, pos = long_count(data, pos, n_topics)
             item.topics, pos = _read_offset_fetch_request_topics_list_1(data, pos, n_topics)
+        elif n_topics:
+            item.topics, pos = _read_offset_fetch_request_topics_list_1(data, pos, n_topics - 1)
         else:
             item.topics = None
         tags = data[pos]
@@ -723,11 +723,11 @@ def _read_offset_fetch_request_6(data: Buffer, pos: int) -> tuple[OffsetFetchReq
     pos += 1
     if n_groups == 1:
         item.groups = []
-    elif 1 < n_groups < 128:
-        item.groups, pos = _read_offset_fetch_request_group_list_2(data, pos, n_groups - 1)
-    elif n_groups:
+    elif n_groups >= 128:
         n_groups, pos = long_count(data, pos, n_groups)
         item.groups, pos = _read_offset_fetch_request_group_list_2(data, pos, n_groups)
+    elif n_groups:
+        item.groups, pos = _read_offset_fetch_request_group_list_2(data, pos, n_groups - 1)
     else:
         raise Unusual
     item.require_stable, tags = unpack_tB(data, pos)
@@ -795,11 +795,11 @@ def _read_offset_fetch_request_group_list_3(
             pos += 5
         if n_topics == 1:
             item.topics = []
-        elif 1 < n_topics < 128:
-            item.topics, pos = _read_offset_fetch_request_topics_list_2(data, pos, n_topics - 1)
-        elif n_topics:
+        elif n_topics >= 128:
             n_topics, pos = long_count(data, pos, n_topics)
             item.topics, pos = _read_offset_fetch_request_topics_list_2(data, pos, n_topics)
+        elif n_topics:
+            item.topics, pos = _read_offset_fetch_request_topics_list_2(data, pos, n_topics - 1)
         else:
             item.topics = None
         tags = data[pos]
@@ -817,11 +817,11 @@ def _read_offset_fetch_request_7(data: Buffer, pos: int) -> tuple[OffsetFetchReq
     pos += 1
     if n_groups == 1:
         item.groups = []
-    elif 1 < n_groups < 128:
-        item.groups, pos = _read_offset_fetch_request_group_list_3(data, pos, n_groups - 1)
-    elif n_groups:
+    elif n_groups >= 128:
         n_groups, pos = long_count(data, pos, n_groups)
         item.groups, pos = _read_offset_fetch_request_group_list_3(data, pos, n_groups)
+    elif n_groups:
+        item.groups, pos = _read_offset_fetch_request_group_list_3(data, pos, n_groups - 1)
     else:
         raise Unusual
     item.require_stable, tags = unpack_tB(data, pos)
@@ -859,7 +859,7 @@ def _write_offset_fetch_request_topic_list_1(
 def _write_offset_fetch_request_1(item: OffsetFetchRequest, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.groups != []:
+    if len(item.groups):
         raise Unusual
     if item.require_stable:
         raise Unusual
@@ -882,7 +882,7 @@ def _write_offset_fetch_request_1(item: OffsetFetchRequest, out: Append) -> None
 def _write_offset_fetch_request_2(item: OffsetFetchRequest, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.groups != []:
+    if len(item.groups):
         raise Unusual
     if item.require_stable:
         raise Unusual
@@ -928,7 +928,7 @@ def _write_offset_fetch_request_topic_list_2(
 def _write_offset_fetch_request_3(item: OffsetFetchRequest, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.groups != []:
+    if len(item.groups):
         raise Unusual
     if item.require_stable:
         raise Unusual
@@ -955,7 +955,7 @@ def _write_offset_fetch_request_3(item: OffsetFetchRequest, out: Append) -> None
 def _write_offset_fetch_request_4(item: OffsetFetchRequest, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.groups != []:
+    if len(item.groups):
         raise Unusual
     raw = item.group_id.encode()
     n = len(raw)
@@ -1407,17 +1407,17 @@ def _read_offset_fetch_response_topic_list_3(
             pos += 1
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            (
-                item.partitions,
-                pos,
-            ) = _read_offset_fetch_response_partition_list_3(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             (
                 item.partitions,
                 pos,
             ) = _read_offset_fetch_response_partition_list_3(data, pos, n_partitions)
+        elif n_partitions:
+            (
+                item.partitions,
+                pos,
+            ) = _read_offset_fetch_response_partition_list_3(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -1435,11 +1435,11 @@ def _read_offset_fetch_response_5(data: Buffer, pos: int) -> tuple[OffsetFetchRe
     pos += 5
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_offset_fetch_response_topic_list_3(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_offset_fetch_response_topic_list_3(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_offset_fetch_response_topic_list_3(data, pos, n_topics - 1)
     else:
         raise Unusual
     item.error_code, tags = unpack_hB(data, pos)
@@ -1501,17 +1501,17 @@ def _read_offset_fetch_response_topics_list_1(
             pos += 1
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            (
-                item.partitions,
-                pos,
-            ) = _read_offset_fetch_response_partitions_list_1(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             (
                 item.partitions,
                 pos,
             ) = _read_offset_fetch_response_partitions_list_1(data, pos, n_partitions)
+        elif n_partitions:
+            (
+                item.partitions,
+                pos,
+            ) = _read_offset_fetch_response_partitions_list_1(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -1542,11 +1542,11 @@ def _read_offset_fetch_response_group_list_1(
             pos += 1
         if n_topics == 1:
             item.topics = []
-        elif 1 < n_topics < 128:
-            item.topics, pos = _read_offset_fetch_response_topics_list_1(data, pos, n_topics - 1)
-        elif n_topics:
+        elif n_topics >= 128:
             n_topics, pos = long_count(data, pos, n_topics)
             item.topics, pos = _read_offset_fetch_response_topics_list_1(data, pos, n_topics)
+        elif n_topics:
+            item.topics, pos = _read_offset_fetch_response_topics_list_1(data, pos, n_topics - 1)
         else:
             raise Unusual
         item.error_code, tags = unpack_hB(data, pos)
@@ -1564,11 +1564,11 @@ def _read_offset_fetch_response_6(data: Buffer, pos: int) -> tuple[OffsetFetchRe
     pos += 5
     if n_groups == 1:
         item.groups = []
-    elif 1 < n_groups < 128:
-        item.groups, pos = _read_offset_fetch_response_group_list_1(data, pos, n_groups - 1)
-    elif n_groups:
+    elif n_groups >= 128:
         n_groups, pos = long_count(data, pos, n_groups)
         item.groups, pos = _read_offset_fetch_response_group_list_1(data, pos, n_groups)
+    elif n_groups:
+        item.groups, pos = _read_offset_fetch_response_group_list_1(data, pos, n_groups - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -1591,17 +1591,17 @@ def _read_offset_fetch_response_topics_list_2(
         pos += 17
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            (
-                item.partitions,
-                pos,
-            ) = _read_offset_fetch_response_partitions_list_1(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             (
                 item.partitions,
                 pos,
             ) = _read_offset_fetch_response_partitions_list_1(data, pos, n_partitions)
+        elif n_partitions:
+            (
+                item.partitions,
+                pos,
+            ) = _read_offset_fetch_response_partitions_list_1(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -1632,11 +1632,11 @@ def _read_offset_fetch_response_group_list_2(
             pos += 1
         if n_topics == 1:
             item.topics = []
-        elif 1 < n_topics < 128:
-            item.topics, pos = _read_offset_fetch_response_topics_list_2(data, pos, n_topics - 1)
-        elif n_topics:
+        elif n_topics >= 128:
             n_topics, pos = long_count(data, pos, n_topics)
             item.topics, pos = _read_offset_fetch_response_topics_list_2(data, pos, n_topics)
+        elif n_topics:
+            item.topics, pos = _read_offset_fetch_response_topics_list_2(data, pos, n_topics - 1)
         else:
             raise Unusual
         item.error_code, tags = unpack_hB(data, pos)
@@ -1654,11 +1654,11 @@ def _read_offset_fetch_response_7(data: Buffer, pos: int) -> tuple[OffsetFetchRe
     pos += 5
     if n_groups == 1:
         item.groups = []
-    elif 1 < n_groups < 128:
-        item.groups, pos = _read_offset_fetch_response_group_list_2(data, pos, n_groups - 1)
-    elif n_groups:
+    elif n_groups >= 128:
         n_groups, pos = long_count(data, pos, n_groups)
         item.groups, pos = _read_offset_fetch_response_group_list_2(data, pos, n_groups)
+    elif n_groups:
+        item.groups, pos = _read_offset_fetch_response_group_list_2(data, pos, n_groups - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -1722,7 +1722,7 @@ def _write_offset_fetch_response_topic_list_1(
 def _write_offset_fetch_response_1(item: OffsetFetchResponse, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.groups != []:
+    if len(item.groups):
         raise Unusual
     topics = item.topics
     n = len(topics)
@@ -1734,7 +1734,7 @@ def _write_offset_fetch_response_1(item: OffsetFetchResponse, out: Append) -> No
 def _write_offset_fetch_response_2(item: OffsetFetchResponse, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.groups != []:
+    if len(item.groups):
         raise Unusual
     topics = item.topics
     n = len(topics)
@@ -1747,7 +1747,7 @@ def _write_offset_fetch_response_2(item: OffsetFetchResponse, out: Append) -> No
 def _write_offset_fetch_response_3(item: OffsetFetchResponse, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.groups != []:
+    if len(item.groups):
         raise Unusual
     topics = item.topics
     n = len(topics)
@@ -1824,7 +1824,7 @@ def _write_offset_fetch_response_topic_list_2(
 def _write_offset_fetch_response_4(item: OffsetFetchResponse, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.groups != []:
+    if len(item.groups):
         raise Unusual
     topics = item.topics
     n = len(topics)
@@ -1903,7 +1903,7 @@ def _write_offset_fetch_response_topic_list_3(
 def _write_offset_fetch_response_5(item: OffsetFetchResponse, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.groups != []:
+    if len(item.groups):
         raise Unusual
     topics = item.topics
     n = len(topics)
@@ -2009,7 +2009,7 @@ def _write_offset_fetch_response_group_list_1(
 def _write_offset_fetch_response_6(item: OffsetFetchResponse, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.topics != []:
+    if len(item.topics):
         raise Unusual
     groups = item.groups
     n = len(groups)
@@ -2069,7 +2069,7 @@ def _write_offset_fetch_response_group_list_2(
 def _write_offset_fetch_response_7(item: OffsetFetchResponse, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.topics != []:
+    if len(item.topics):
         raise Unusual
     groups = item.groups
     n = len(groups)

@@ -350,14 +350,14 @@ def _read_offset_for_leader_topic_list_2(
             pos += 1
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
+        elif n_partitions >= 128:
+            n_partitions, pos = long_count(data, pos, n_partitions)
+            item.partitions, pos = _read_offset_for_leader_partition_list_2(data, pos, n_partitions)
+        elif n_partitions:
             (
                 item.partitions,
                 pos,
             ) = _read_offset_for_leader_partition_list_2(data, pos, n_partitions - 1)
-        elif n_partitions:
-            n_partitions, pos = long_count(data, pos, n_partitions)
-            item.partitions, pos = _read_offset_for_leader_partition_list_2(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
@@ -377,11 +377,11 @@ def _read_offset_for_leader_epoch_request_3(
     pos += 5
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_offset_for_leader_topic_list_2(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_offset_for_leader_topic_list_2(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_offset_for_leader_topic_list_2(data, pos, n_topics - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -591,11 +591,11 @@ def _read_offset_for_leader_topic_result_list_2(
             pos += 1
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_epoch_end_offset_list_2(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             item.partitions, pos = _read_epoch_end_offset_list_2(data, pos, n_partitions)
+        elif n_partitions:
+            item.partitions, pos = _read_epoch_end_offset_list_2(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -615,11 +615,11 @@ def _read_offset_for_leader_epoch_response_2(
     pos += 5
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_offset_for_leader_topic_result_list_2(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_offset_for_leader_topic_result_list_2(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_offset_for_leader_topic_result_list_2(data, pos, n_topics - 1)
     else:
         raise Unusual
     tags = data[pos]

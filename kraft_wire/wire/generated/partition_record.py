@@ -386,7 +386,7 @@ def _write_partition_record_tags_1(item: PartitionRecord, out: Append) -> None:
 
 
 def _write_partition_record_1(item: PartitionRecord, out: Append) -> None:
-    if item.directories != []:
+    if len(item.directories):
         raise Unusual
     if item.eligible_leader_replicas is not None:
         raise Unusual

@@ -528,17 +528,17 @@ def _read_topic_produce_data_list_2(
             pos += 1
         if n_partition_data == 1:
             item.partition_data = []
-        elif 1 < n_partition_data < 128:
-            (
-                item.partition_data,
-                pos,
-            ) = _read_partition_produce_data_list_2(data, pos, n_partition_data - 1)
-        elif n_partition_data:
+        elif n_partition_data >= 128:
             n_partition_data, pos = long_count(data, pos, n_partition_data)
             (
                 item.partition_data,
                 pos,
             ) = _read_partition_produce_data_list_2(data, pos, n_partition_data)
+        elif n_partition_data:
+            (
+                item.partition_data,
+                pos,
+            ) = _read_partition_produce_data_list_2(data, pos, n_partition_data - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -569,11 +569,11 @@ def _read_produce_request_2(data: Buffer, pos: int) -> tuple[ProduceRequest, int
         pos += 7
     if n_topic_data == 1:
         item.topic_data = []
-    elif 1 < n_topic_data < 128:
-        item.topic_data, pos = _read_topic_produce_data_list_2(data, pos, n_topic_data - 1)
-    elif n_topic_data:
+    elif n_topic_data >= 128:
         n_topic_data, pos = long_count(data, pos, n_topic_data)
         item.topic_data, pos = _read_topic_produce_data_list_2(data, pos, n_topic_data)
+    elif n_topic_data:
+        item.topic_data, pos = _read_topic_produce_data_list_2(data, pos, n_topic_data - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -594,17 +594,17 @@ def _read_topic_produce_data_list_3(
         pos += 17
         if n_partition_data == 1:
             item.partition_data = []
-        elif 1 < n_partition_data < 128:
-            (
-                item.partition_data,
-                pos,
-            ) = _read_partition_produce_data_list_2(data, pos, n_partition_data - 1)
-        elif n_partition_data:
+        elif n_partition_data >= 128:
             n_partition_data, pos = long_count(data, pos, n_partition_data)
             (
                 item.partition_data,
                 pos,
             ) = _read_partition_produce_data_list_2(data, pos, n_partition_data)
+        elif n_partition_data:
+            (
+                item.partition_data,
+                pos,
+            ) = _read_partition_produce_data_list_2(data, pos, n_partition_data - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -635,11 +635,11 @@ def _read_produce_request_3(data: Buffer, pos: int) -> tuple[ProduceRequest, int
         pos += 7
     if n_topic_data == 1:
         item.topic_data = []
-    elif 1 < n_topic_data < 128:
-        item.topic_data, pos = _read_topic_produce_data_list_3(data, pos, n_topic_data - 1)
-    elif n_topic_data:
+    elif n_topic_data >= 128:
         n_topic_data, pos = long_count(data, pos, n_topic_data)
         item.topic_data, pos = _read_topic_produce_data_list_3(data, pos, n_topic_data)
+    elif n_topic_data:
+        item.topic_data, pos = _read_topic_produce_data_list_3(data, pos, n_topic_data - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -1128,17 +1128,17 @@ def _read_partition_produce_response_list_4(
         pos += 31
         if n_record_errors == 1:
             item.record_errors = []
-        elif 1 < n_record_errors < 128:
-            (
-                item.record_errors,
-                pos,
-            ) = _read_batch_index_and_error_message_list_2(data, pos, n_record_errors - 1)
-        elif n_record_errors:
+        elif n_record_errors >= 128:
             n_record_errors, pos = long_count(data, pos, n_record_errors)
             (
                 item.record_errors,
                 pos,
             ) = _read_batch_index_and_error_message_list_2(data, pos, n_record_errors)
+        elif n_record_errors:
+            (
+                item.record_errors,
+                pos,
+            ) = _read_batch_index_and_error_message_list_2(data, pos, n_record_errors - 1)
         else:
             raise Unusual
         n_error_message = data[pos]
@@ -1181,17 +1181,17 @@ def _read_topic_produce_response_list_4(
             pos += 1
         if n_partition_responses == 1:
             item.partition_responses = []
-        elif 1 < n_partition_responses < 128:
-            (
-                item.partition_responses,
-                pos,
-            ) = _read_partition_produce_response_list_4(data, pos, n_partition_responses - 1)
-        elif n_partition_responses:
+        elif n_partition_responses >= 128:
             n_partition_responses, pos = long_count(data, pos, n_partition_responses)
             (
                 item.partition_responses,
                 pos,
             ) = _read_partition_produce_response_list_4(data, pos, n_partition_responses)
+        elif n_partition_responses:
+            (
+                item.partition_responses,
+                pos,
+            ) = _read_partition_produce_response_list_4(data, pos, n_partition_responses - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -1226,11 +1226,11 @@ def _read_produce_response_4(data: Buffer, pos: int) -> tuple[ProduceResponse, i
     pos += 1
     if n_responses == 1:
         item.responses = []
-    elif 1 < n_responses < 128:
-        item.responses, pos = _read_topic_produce_response_list_4(data, pos, n_responses - 1)
-    elif n_responses:
+    elif n_responses >= 128:
         n_responses, pos = long_count(data, pos, n_responses)
         item.responses, pos = _read_topic_produce_response_list_4(data, pos, n_responses)
+    elif n_responses:
+        item.responses, pos = _read_topic_produce_response_list_4(data, pos, n_responses - 1)
     else:
         raise Unusual
     item.throttle_time_ms, tags = unpack_iB(data, pos)
@@ -1287,17 +1287,17 @@ def _read_partition_produce_response_list_5(
         pos += 31
         if n_record_errors == 1:
             item.record_errors = []
-        elif 1 < n_record_errors < 128:
-            (
-                item.record_errors,
-                pos,
-            ) = _read_batch_index_and_error_message_list_2(data, pos, n_record_errors - 1)
-        elif n_record_errors:
+        elif n_record_errors >= 128:
             n_record_errors, pos = long_count(data, pos, n_record_errors)
             (
                 item.record_errors,
                 pos,
             ) = _read_batch_index_and_error_message_list_2(data, pos, n_record_errors)
+        elif n_record_errors:
+            (
+                item.record_errors,
+                pos,
+            ) = _read_batch_index_and_error_message_list_2(data, pos, n_record_errors - 1)
         else:
             raise Unusual
         n_error_message = data[pos]
@@ -1340,17 +1340,17 @@ def _read_topic_produce_response_list_5(
             pos += 1
         if n_partition_responses == 1:
             item.partition_responses = []
-        elif 1 < n_partition_responses < 128:
-            (
-                item.partition_responses,
-                pos,
-            ) = _read_partition_produce_response_list_5(data, pos, n_partition_responses - 1)
-        elif n_partition_responses:
+        elif n_partition_responses >= 128:
             n_partition_responses, pos = long_count(data, pos, n_partition_responses)
             (
                 item.partition_responses,
                 pos,
             ) = _read_partition_produce_response_list_5(data, pos, n_partition_responses)
+        elif n_partition_responses:
+            (
+                item.partition_responses,
+                pos,
+            ) = _read_partition_produce_response_list_5(data, pos, n_partition_responses - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -1409,14 +1409,14 @@ def _read_produce_response_tags_2(item: ProduceResponse, data: Buffer, pos: int,
             pos += 1
             if n_node_endpoints == 1:
                 item.node_endpoints = []
-            elif 1 < n_node_endpoints < 128:
+            elif n_node_endpoints >= 128:
+                n_node_endpoints, pos = long_count(data, pos, n_node_endpoints)
+                item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints)
+            elif n_node_endpoints:
                 (
                     item.node_endpoints,
                     pos,
                 ) = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
-            elif n_node_endpoints:
-                n_node_endpoints, pos = long_count(data, pos, n_node_endpoints)
-                item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints)
             else:
                 raise Unusual
         else:
@@ -1433,11 +1433,11 @@ def _read_produce_response_5(data: Buffer, pos: int) -> tuple[ProduceResponse, i
     pos += 1
     if n_responses == 1:
         item.responses = []
-    elif 1 < n_responses < 128:
-        item.responses, pos = _read_topic_produce_response_list_5(data, pos, n_responses - 1)
-    elif n_responses:
+    elif n_responses >= 128:
         n_responses, pos = long_count(data, pos, n_responses)
         item.responses, pos = _read_topic_produce_response_list_5(data, pos, n_responses)
+    elif n_responses:
+        item.responses, pos = _read_topic_produce_response_list_5(data, pos, n_responses - 1)
     else:
         raise Unusual
     item.throttle_time_ms, tags = unpack_iB(data, pos)
@@ -1459,17 +1459,17 @@ def _read_topic_produce_response_list_6(
         pos += 17
         if n_partition_responses == 1:
             item.partition_responses = []
-        elif 1 < n_partition_responses < 128:
-            (
-                item.partition_responses,
-                pos,
-            ) = _read_partition_produce_response_list_5(data, pos, n_partition_responses - 1)
-        elif n_partition_responses:
+        elif n_partition_responses >= 128:
             n_partition_responses, pos = long_count(data, pos, n_partition_responses)
             (
                 item.partition_responses,
                 pos,
             ) = _read_partition_produce_response_list_5(data, pos, n_partition_responses)
+        elif n_partition_responses:
+            (
+                item.partition_responses,
+                pos,
+            ) = _read_partition_produce_response_list_5(data, pos, n_partition_responses - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -1493,14 +1493,14 @@ def _read_produce_response_tags_3(item: ProduceResponse, data: Buffer, pos: int,
             pos += 1
             if n_node_endpoints == 1:
                 item.node_endpoints = []
-            elif 1 < n_node_endpoints < 128:
+            elif n_node_endpoints >= 128:
+                n_node_endpoints, pos = long_count(data, pos, n_node_endpoints)
+                item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints)
+            elif n_node_endpoints:
                 (
                     item.node_endpoints,
                     pos,
                 ) = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
-            elif n_node_endpoints:
-                n_node_endpoints, pos = long_count(data, pos, n_node_endpoints)
-                item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints)
             else:
                 raise Unusual
         else:
@@ -1517,11 +1517,11 @@ def _read_produce_response_6(data: Buffer, pos: int) -> tuple[ProduceResponse, i
     pos += 1
     if n_responses == 1:
         item.responses = []
-    elif 1 < n_responses < 128:
-        item.responses, pos = _read_topic_produce_response_list_6(data, pos, n_responses - 1)
-    elif n_responses:
+    elif n_responses >= 128:
         n_responses, pos = long_count(data, pos, n_responses)
         item.responses, pos = _read_topic_produce_response_list_6(data, pos, n_responses)
+    elif n_responses:
+        item.responses, pos = _read_topic_produce_response_list_6(data, pos, n_responses - 1)
     else:
         raise Unusual
     item.throttle_time_ms, tags = unpack_iB(data, pos)
@@ -1565,7 +1565,7 @@ def _write_topic_produce_response_list_1(items: list[TopicProduceResponse], out:
 def _write_produce_response_1(item: ProduceResponse, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.node_endpoints != []:
+    if len(item.node_endpoints):
         raise Unusual
     responses = item.responses
     n = len(responses)
@@ -1615,7 +1615,7 @@ def _write_topic_produce_response_list_2(items: list[TopicProduceResponse], out:
 def _write_produce_response_2(item: ProduceResponse, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.node_endpoints != []:
+    if len(item.node_endpoints):
         raise Unusual
     responses = item.responses
     n = len(responses)
@@ -1700,7 +1700,7 @@ def _write_topic_produce_response_list_3(items: list[TopicProduceResponse], out:
 def _write_produce_response_3(item: ProduceResponse, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.node_endpoints != []:
+    if len(item.node_endpoints):
         raise Unusual
     responses = item.responses
     n = len(responses)
@@ -1801,7 +1801,7 @@ def _write_topic_produce_response_list_4(items: list[TopicProduceResponse], out:
 def _write_produce_response_4(item: ProduceResponse, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.node_endpoints != []:
+    if len(item.node_endpoints):
         raise Unusual
     responses = item.responses
     n = len(responses)
@@ -1929,7 +1929,7 @@ def _write_produce_response_tags_1(item: ProduceResponse, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     fields: list[tuple[int, list[Part]]] = []
-    if item.node_endpoints != []:
+    if len(item.node_endpoints):
         parts: list[Part] = []
         put = parts.append
         node_endpoints = item.node_endpoints
@@ -1982,7 +1982,7 @@ def _write_produce_response_tags_2(item: ProduceResponse, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     fields: list[tuple[int, list[Part]]] = []
-    if item.node_endpoints != []:
+    if len(item.node_endpoints):
         parts: list[Part] = []
         put = parts.append
         node_endpoints = item.node_endpoints

@@ -153,11 +153,11 @@ def _read_quorum_state_data_1(data: Buffer, pos: int) -> tuple[QuorumStateData, 
         pos += 21
     if n_current_voters == 1:
         item.current_voters = []
-    elif 1 < n_current_voters < 128:
-        item.current_voters, pos = _read_voter_list_1(data, pos, n_current_voters - 1)
-    elif n_current_voters:
+    elif n_current_voters >= 128:
         n_current_voters, pos = long_count(data, pos, n_current_voters)
         item.current_voters, pos = _read_voter_list_1(data, pos, n_current_voters)
+    elif n_current_voters:
+        item.current_voters, pos = _read_voter_list_1(data, pos, n_current_voters - 1)
     else:
         item.current_voters = None
     tags = data[pos]

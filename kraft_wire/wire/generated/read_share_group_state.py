@@ -291,11 +291,11 @@ def _read_read_state_data_list_1(
         pos += 17
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions)
+        elif n_partitions:
+            item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -323,11 +323,11 @@ def _read_read_share_group_state_request_1(
         pos += 1
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_read_state_data_list_1(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_read_state_data_list_1(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_read_state_data_list_1(data, pos, n_topics - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -429,11 +429,11 @@ def _read_partition_result_list_1(
             pos += 13
         if n_state_batches == 1:
             item.state_batches = []
-        elif 1 < n_state_batches < 128:
-            item.state_batches, pos = _read_state_batch_list_1(data, pos, n_state_batches - 1)
-        elif n_state_batches:
+        elif n_state_batches >= 128:
             n_state_batches, pos = long_count(data, pos, n_state_batches)
             item.state_batches, pos = _read_state_batch_list_1(data, pos, n_state_batches)
+        elif n_state_batches:
+            item.state_batches, pos = _read_state_batch_list_1(data, pos, n_state_batches - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -455,11 +455,11 @@ def _read_read_state_result_list_1(
         pos += 17
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_partition_result_list_1(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             item.partitions, pos = _read_partition_result_list_1(data, pos, n_partitions)
+        elif n_partitions:
+            item.partitions, pos = _read_partition_result_list_1(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -479,11 +479,11 @@ def _read_read_share_group_state_response_1(
     pos += 1
     if n_results == 1:
         item.results = []
-    elif 1 < n_results < 128:
-        item.results, pos = _read_read_state_result_list_1(data, pos, n_results - 1)
-    elif n_results:
+    elif n_results >= 128:
         n_results, pos = long_count(data, pos, n_results)
         item.results, pos = _read_read_state_result_list_1(data, pos, n_results)
+    elif n_results:
+        item.results, pos = _read_read_state_result_list_1(data, pos, n_results - 1)
     else:
         raise Unusual
     tags = data[pos]

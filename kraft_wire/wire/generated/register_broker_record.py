@@ -279,22 +279,22 @@ def _read_register_broker_record_1(data: Buffer, pos: int) -> tuple[RegisterBrok
     pos += 29
     if n_end_points == 1:
         item.end_points = []
-    elif 1 < n_end_points < 128:
-        item.end_points, pos = _read_broker_endpoint_list_1(data, pos, n_end_points - 1)
-    elif n_end_points:
+    elif n_end_points >= 128:
         n_end_points, pos = long_count(data, pos, n_end_points)
         item.end_points, pos = _read_broker_endpoint_list_1(data, pos, n_end_points)
+    elif n_end_points:
+        item.end_points, pos = _read_broker_endpoint_list_1(data, pos, n_end_points - 1)
     else:
         raise Unusual
     n_features = data[pos]
     pos += 1
     if n_features == 1:
         item.features = []
-    elif 1 < n_features < 128:
-        item.features, pos = _read_broker_feature_list_1(data, pos, n_features - 1)
-    elif n_features:
+    elif n_features >= 128:
         n_features, pos = long_count(data, pos, n_features)
         item.features, pos = _read_broker_feature_list_1(data, pos, n_features)
+    elif n_features:
+        item.features, pos = _read_broker_feature_list_1(data, pos, n_features - 1)
     else:
         raise Unusual
     n_rack = data[pos]
@@ -345,22 +345,22 @@ def _read_register_broker_record_2(data: Buffer, pos: int) -> tuple[RegisterBrok
     pos += 29
     if n_end_points == 1:
         item.end_points = []
-    elif 1 < n_end_points < 128:
-        item.end_points, pos = _read_broker_endpoint_list_1(data, pos, n_end_points - 1)
-    elif n_end_points:
+    elif n_end_points >= 128:
         n_end_points, pos = long_count(data, pos, n_end_points)
         item.end_points, pos = _read_broker_endpoint_list_1(data, pos, n_end_points)
+    elif n_end_points:
+        item.end_points, pos = _read_broker_endpoint_list_1(data, pos, n_end_points - 1)
     else:
         raise Unusual
     n_features = data[pos]
     pos += 1
     if n_features == 1:
         item.features = []
-    elif 1 < n_features < 128:
-        item.features, pos = _read_broker_feature_list_1(data, pos, n_features - 1)
-    elif n_features:
+    elif n_features >= 128:
         n_features, pos = long_count(data, pos, n_features)
         item.features, pos = _read_broker_feature_list_1(data, pos, n_features)
+    elif n_features:
+        item.features, pos = _read_broker_feature_list_1(data, pos, n_features - 1)
     else:
         raise Unusual
     n_rack = data[pos]
@@ -416,22 +416,22 @@ def _read_register_broker_record_3(data: Buffer, pos: int) -> tuple[RegisterBrok
     pos += 30
     if n_end_points == 1:
         item.end_points = []
-    elif 1 < n_end_points < 128:
-        item.end_points, pos = _read_broker_endpoint_list_1(data, pos, n_end_points - 1)
-    elif n_end_points:
+    elif n_end_points >= 128:
         n_end_points, pos = long_count(data, pos, n_end_points)
         item.end_points, pos = _read_broker_endpoint_list_1(data, pos, n_end_points)
+    elif n_end_points:
+        item.end_points, pos = _read_broker_endpoint_list_1(data, pos, n_end_points - 1)
     else:
         raise Unusual
     n_features = data[pos]
     pos += 1
     if n_features == 1:
         item.features = []
-    elif 1 < n_features < 128:
-        item.features, pos = _read_broker_feature_list_1(data, pos, n_features - 1)
-    elif n_features:
+    elif n_features >= 128:
         n_features, pos = long_count(data, pos, n_features)
         item.features, pos = _read_broker_feature_list_1(data, pos, n_features)
+    elif n_features:
+        item.features, pos = _read_broker_feature_list_1(data, pos, n_features - 1)
     else:
         raise Unusual
     n_rack = data[pos]
@@ -495,22 +495,22 @@ def _read_register_broker_record_4(data: Buffer, pos: int) -> tuple[RegisterBrok
     pos += 30
     if n_end_points == 1:
         item.end_points = []
-    elif 1 < n_end_points < 128:
-        item.end_points, pos = _read_broker_endpoint_list_1(data, pos, n_end_points - 1)
-    elif n_end_points:
+    elif n_end_points >= 128:
         n_end_points, pos = long_count(data, pos, n_end_points)
         item.end_points, pos = _read_broker_endpoint_list_1(data, pos, n_end_points)
+    elif n_end_points:
+        item.end_points, pos = _read_broker_endpoint_list_1(data, pos, n_end_points - 1)
     else:
         raise Unusual
     n_features = data[pos]
     pos += 1
     if n_features == 1:
         item.features = []
-    elif 1 < n_features < 128:
-        item.features, pos = _read_broker_feature_list_1(data, pos, n_features - 1)
-    elif n_features:
+    elif n_features >= 128:
         n_features, pos = long_count(data, pos, n_features)
         item.features, pos = _read_broker_feature_list_1(data, pos, n_features)
+    elif n_features:
+        item.features, pos = _read_broker_feature_list_1(data, pos, n_features - 1)
     else:
         raise Unusual
     n_rack = data[pos]
@@ -586,22 +586,22 @@ def _read_register_broker_record_5(data: Buffer, pos: int) -> tuple[RegisterBrok
     pos += 30
     if n_end_points == 1:
         item.end_points = []
-    elif 1 < n_end_points < 128:
-        item.end_points, pos = _read_broker_endpoint_list_1(data, pos, n_end_points - 1)
-    elif n_end_points:
+    elif n_end_points >= 128:
         n_end_points, pos = long_count(data, pos, n_end_points)
         item.end_points, pos = _read_broker_endpoint_list_1(data, pos, n_end_points)
+    elif n_end_points:
+        item.end_points, pos = _read_broker_endpoint_list_1(data, pos, n_end_points - 1)
     else:
         raise Unusual
     n_features = data[pos]
     pos += 1
     if n_features == 1:
         item.features = []
-    elif 1 < n_features < 128:
-        item.features, pos = _read_broker_feature_list_1(data, pos, n_features - 1)
-    elif n_features:
+    elif n_features >= 128:
         n_features, pos = long_count(data, pos, n_features)
         item.features, pos = _read_broker_feature_list_1(data, pos, n_features)
+    elif n_features:
+        item.features, pos = _read_broker_feature_list_1(data, pos, n_features - 1)
     else:
         raise Unusual
     n_rack = data[pos]
@@ -665,7 +665,7 @@ def _write_register_broker_record_1(item: RegisterBrokerRecord, out: Append) -> 
         raise Unusual
     if item.in_controlled_shutdown:
         raise Unusual
-    if item.log_dirs != []:
+    if len(item.log_dirs):
         raise Unusual
     if item.cordoned_log_dirs is not None:
         raise Unusual
@@ -706,7 +706,7 @@ def _write_register_broker_record_2(item: RegisterBrokerRecord, out: Append) -> 
         raise Unusual
     if item.is_migrating_zk_broker:
         raise Unusual
-    if item.log_dirs != []:
+    if len(item.log_dirs):
         raise Unusual
     if item.cordoned_log_dirs is not None:
         raise Unusual
@@ -745,7 +745,7 @@ def _write_register_broker_record_2(item: RegisterBrokerRecord, out: Append) -> 
 def _write_register_broker_record_3(item: RegisterBrokerRecord, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.log_dirs != []:
+    if len(item.log_dirs):
         raise Unusual
     if item.cordoned_log_dirs is not None:
         raise Unusual
@@ -800,7 +800,7 @@ def _write_register_broker_record_tags_1(item: RegisterBrokerRecord, out: Append
     if item.unknown_tagged_fields is not None:
         raise Unusual
     fields: list[tuple[int, list[Part]]] = []
-    if item.log_dirs != []:
+    if len(item.log_dirs):
         parts: list[Part] = []
         put = parts.append
         log_dirs = item.log_dirs
@@ -872,7 +872,7 @@ def _write_register_broker_record_tags_2(item: RegisterBrokerRecord, out: Append
     if item.unknown_tagged_fields is not None:
         raise Unusual
     fields: list[tuple[int, list[Part]]] = []
-    if item.log_dirs != []:
+    if len(item.log_dirs):
         parts: list[Part] = []
         put = parts.append
         log_dirs = item.log_dirs

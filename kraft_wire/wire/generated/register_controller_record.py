@@ -221,22 +221,22 @@ def _read_register_controller_record_1(
     pos += 22
     if n_end_points == 1:
         item.end_points = []
-    elif 1 < n_end_points < 128:
-        item.end_points, pos = _read_controller_endpoint_list_1(data, pos, n_end_points - 1)
-    elif n_end_points:
+    elif n_end_points >= 128:
         n_end_points, pos = long_count(data, pos, n_end_points)
         item.end_points, pos = _read_controller_endpoint_list_1(data, pos, n_end_points)
+    elif n_end_points:
+        item.end_points, pos = _read_controller_endpoint_list_1(data, pos, n_end_points - 1)
     else:
         raise Unusual
     n_features = data[pos]
     pos += 1
     if n_features == 1:
         item.features = []
-    elif 1 < n_features < 128:
-        item.features, pos = _read_controller_feature_list_1(data, pos, n_features - 1)
-    elif n_features:
+    elif n_features >= 128:
         n_features, pos = long_count(data, pos, n_features)
         item.features, pos = _read_controller_feature_list_1(data, pos, n_features)
+    elif n_features:
+        item.features, pos = _read_controller_feature_list_1(data, pos, n_features - 1)
     else:
         raise Unusual
     tags = data[pos]

@@ -283,17 +283,17 @@ def _read_remote_log_segment_metadata_record_1(
     pos += 37
     if n_segment_leader_epochs == 1:
         item.segment_leader_epochs = []
-    elif 1 < n_segment_leader_epochs < 128:
-        (
-            item.segment_leader_epochs,
-            pos,
-        ) = _read_segment_leader_epoch_entry_list_1(data, pos, n_segment_leader_epochs - 1)
-    elif n_segment_leader_epochs:
+    elif n_segment_leader_epochs >= 128:
         n_segment_leader_epochs, pos = long_count(data, pos, n_segment_leader_epochs)
         (
             item.segment_leader_epochs,
             pos,
         ) = _read_segment_leader_epoch_entry_list_1(data, pos, n_segment_leader_epochs)
+    elif n_segment_leader_epochs:
+        (
+            item.segment_leader_epochs,
+            pos,
+        ) = _read_segment_leader_epoch_entry_list_1(data, pos, n_segment_leader_epochs - 1)
     else:
         raise Unusual
     item.segment_size_in_bytes, n_custom_metadata = unpack_iB(data, pos)

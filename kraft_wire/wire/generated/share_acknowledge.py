@@ -388,17 +388,17 @@ def _read_acknowledge_partition_list_1(
         pos += 5
         if n_acknowledgement_batches == 1:
             item.acknowledgement_batches = []
-        elif 1 < n_acknowledgement_batches < 128:
-            (
-                item.acknowledgement_batches,
-                pos,
-            ) = _read_acknowledgement_batch_list_1(data, pos, n_acknowledgement_batches - 1)
-        elif n_acknowledgement_batches:
+        elif n_acknowledgement_batches >= 128:
             n_acknowledgement_batches, pos = long_count(data, pos, n_acknowledgement_batches)
             (
                 item.acknowledgement_batches,
                 pos,
             ) = _read_acknowledgement_batch_list_1(data, pos, n_acknowledgement_batches)
+        elif n_acknowledgement_batches:
+            (
+                item.acknowledgement_batches,
+                pos,
+            ) = _read_acknowledgement_batch_list_1(data, pos, n_acknowledgement_batches - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -420,11 +420,11 @@ def _read_acknowledge_topic_list_1(
         pos += 17
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_acknowledge_partition_list_1(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             item.partitions, pos = _read_acknowledge_partition_list_1(data, pos, n_partitions)
+        elif n_partitions:
+            item.partitions, pos = _read_acknowledge_partition_list_1(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -468,11 +468,11 @@ def _read_share_acknowledge_request_1(
         pos += 5
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_acknowledge_topic_list_1(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_acknowledge_topic_list_1(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_acknowledge_topic_list_1(data, pos, n_topics - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -521,11 +521,11 @@ def _read_share_acknowledge_request_2(
         pos += 6
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_acknowledge_topic_list_1(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_acknowledge_topic_list_1(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_acknowledge_topic_list_1(data, pos, n_topics - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -703,11 +703,11 @@ def _read_share_acknowledge_topic_response_list_1(
         pos += 17
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions)
+        elif n_partitions:
+            item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -774,25 +774,25 @@ def _read_share_acknowledge_response_1(
         pos += 1
     if n_responses == 1:
         item.responses = []
-    elif 1 < n_responses < 128:
+    elif n_responses >= 128:
+        n_responses, pos = long_count(data, pos, n_responses)
+        item.responses, pos = _read_share_acknowledge_topic_response_list_1(data, pos, n_responses)
+    elif n_responses:
         (
             item.responses,
             pos,
         ) = _read_share_acknowledge_topic_response_list_1(data, pos, n_responses - 1)
-    elif n_responses:
-        n_responses, pos = long_count(data, pos, n_responses)
-        item.responses, pos = _read_share_acknowledge_topic_response_list_1(data, pos, n_responses)
     else:
         raise Unusual
     n_node_endpoints = data[pos]
     pos += 1
     if n_node_endpoints == 1:
         item.node_endpoints = []
-    elif 1 < n_node_endpoints < 128:
-        item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
-    elif n_node_endpoints:
+    elif n_node_endpoints >= 128:
         n_node_endpoints, pos = long_count(data, pos, n_node_endpoints)
         item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints)
+    elif n_node_endpoints:
+        item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -828,25 +828,25 @@ def _read_share_acknowledge_response_2(
         pos += 5
     if n_responses == 1:
         item.responses = []
-    elif 1 < n_responses < 128:
+    elif n_responses >= 128:
+        n_responses, pos = long_count(data, pos, n_responses)
+        item.responses, pos = _read_share_acknowledge_topic_response_list_1(data, pos, n_responses)
+    elif n_responses:
         (
             item.responses,
             pos,
         ) = _read_share_acknowledge_topic_response_list_1(data, pos, n_responses - 1)
-    elif n_responses:
-        n_responses, pos = long_count(data, pos, n_responses)
-        item.responses, pos = _read_share_acknowledge_topic_response_list_1(data, pos, n_responses)
     else:
         raise Unusual
     n_node_endpoints = data[pos]
     pos += 1
     if n_node_endpoints == 1:
         item.node_endpoints = []
-    elif 1 < n_node_endpoints < 128:
-        item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
-    elif n_node_endpoints:
+    elif n_node_endpoints >= 128:
         n_node_endpoints, pos = long_count(data, pos, n_node_endpoints)
         item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints)
+    elif n_node_endpoints:
+        item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
     else:
         raise Unusual
     tags = data[pos]

@@ -506,17 +506,17 @@ def _read_fetch_partition_list_1(
         pos += 5
         if n_acknowledgement_batches == 1:
             item.acknowledgement_batches = []
-        elif 1 < n_acknowledgement_batches < 128:
-            (
-                item.acknowledgement_batches,
-                pos,
-            ) = _read_acknowledgement_batch_list_1(data, pos, n_acknowledgement_batches - 1)
-        elif n_acknowledgement_batches:
+        elif n_acknowledgement_batches >= 128:
             n_acknowledgement_batches, pos = long_count(data, pos, n_acknowledgement_batches)
             (
                 item.acknowledgement_batches,
                 pos,
             ) = _read_acknowledgement_batch_list_1(data, pos, n_acknowledgement_batches)
+        elif n_acknowledgement_batches:
+            (
+                item.acknowledgement_batches,
+                pos,
+            ) = _read_acknowledgement_batch_list_1(data, pos, n_acknowledgement_batches - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -537,11 +537,11 @@ def _read_fetch_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[F
         pos += 17
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_fetch_partition_list_1(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             item.partitions, pos = _read_fetch_partition_list_1(data, pos, n_partitions)
+        elif n_partitions:
+            item.partitions, pos = _read_fetch_partition_list_1(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -632,28 +632,28 @@ def _read_share_fetch_request_1(data: Buffer, pos: int) -> tuple[ShareFetchReque
         pos += 25
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_fetch_topic_list_1(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_fetch_topic_list_1(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_fetch_topic_list_1(data, pos, n_topics - 1)
     else:
         raise Unusual
     n_forgotten_topics_data = data[pos]
     pos += 1
     if n_forgotten_topics_data == 1:
         item.forgotten_topics_data = []
-    elif 1 < n_forgotten_topics_data < 128:
-        (
-            item.forgotten_topics_data,
-            pos,
-        ) = _read_forgotten_topic_list_1(data, pos, n_forgotten_topics_data - 1)
-    elif n_forgotten_topics_data:
+    elif n_forgotten_topics_data >= 128:
         n_forgotten_topics_data, pos = long_count(data, pos, n_forgotten_topics_data)
         (
             item.forgotten_topics_data,
             pos,
         ) = _read_forgotten_topic_list_1(data, pos, n_forgotten_topics_data)
+    elif n_forgotten_topics_data:
+        (
+            item.forgotten_topics_data,
+            pos,
+        ) = _read_forgotten_topic_list_1(data, pos, n_forgotten_topics_data - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -727,28 +727,28 @@ def _read_share_fetch_request_2(data: Buffer, pos: int) -> tuple[ShareFetchReque
         pos += 27
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_fetch_topic_list_1(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_fetch_topic_list_1(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_fetch_topic_list_1(data, pos, n_topics - 1)
     else:
         raise Unusual
     n_forgotten_topics_data = data[pos]
     pos += 1
     if n_forgotten_topics_data == 1:
         item.forgotten_topics_data = []
-    elif 1 < n_forgotten_topics_data < 128:
-        (
-            item.forgotten_topics_data,
-            pos,
-        ) = _read_forgotten_topic_list_1(data, pos, n_forgotten_topics_data - 1)
-    elif n_forgotten_topics_data:
+    elif n_forgotten_topics_data >= 128:
         n_forgotten_topics_data, pos = long_count(data, pos, n_forgotten_topics_data)
         (
             item.forgotten_topics_data,
             pos,
         ) = _read_forgotten_topic_list_1(data, pos, n_forgotten_topics_data)
+    elif n_forgotten_topics_data:
+        (
+            item.forgotten_topics_data,
+            pos,
+        ) = _read_forgotten_topic_list_1(data, pos, n_forgotten_topics_data - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -1044,17 +1044,17 @@ def _read_partition_data_list_1(
         pos += 1
         if n_acquired_records == 1:
             item.acquired_records = []
-        elif 1 < n_acquired_records < 128:
-            (
-                item.acquired_records,
-                pos,
-            ) = _read_acquired_records_list_1(data, pos, n_acquired_records - 1)
-        elif n_acquired_records:
+        elif n_acquired_records >= 128:
             n_acquired_records, pos = long_count(data, pos, n_acquired_records)
             (
                 item.acquired_records,
                 pos,
             ) = _read_acquired_records_list_1(data, pos, n_acquired_records)
+        elif n_acquired_records:
+            (
+                item.acquired_records,
+                pos,
+            ) = _read_acquired_records_list_1(data, pos, n_acquired_records - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -1076,11 +1076,11 @@ def _read_share_fetchable_topic_response_list_1(
         pos += 17
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions)
+        elif n_partitions:
+            item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -1149,25 +1149,25 @@ def _read_share_fetch_response_1(data: Buffer, pos: int) -> tuple[ShareFetchResp
         pos += 5
     if n_responses == 1:
         item.responses = []
-    elif 1 < n_responses < 128:
+    elif n_responses >= 128:
+        n_responses, pos = long_count(data, pos, n_responses)
+        item.responses, pos = _read_share_fetchable_topic_response_list_1(data, pos, n_responses)
+    elif n_responses:
         (
             item.responses,
             pos,
         ) = _read_share_fetchable_topic_response_list_1(data, pos, n_responses - 1)
-    elif n_responses:
-        n_responses, pos = long_count(data, pos, n_responses)
-        item.responses, pos = _read_share_fetchable_topic_response_list_1(data, pos, n_responses)
     else:
         raise Unusual
     n_node_endpoints = data[pos]
     pos += 1
     if n_node_endpoints == 1:
         item.node_endpoints = []
-    elif 1 < n_node_endpoints < 128:
-        item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
-    elif n_node_endpoints:
+    elif n_node_endpoints >= 128:
         n_node_endpoints, pos = long_count(data, pos, n_node_endpoints)
         item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints)
+    elif n_node_endpoints:
+        item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
     else:
         raise Unusual
     tags = data[pos]

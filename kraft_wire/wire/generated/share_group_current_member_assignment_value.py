@@ -137,17 +137,17 @@ def _read_share_group_current_member_assignment_value_1(
     pos += 10
     if n_assigned_partitions == 1:
         item.assigned_partitions = []
-    elif 1 < n_assigned_partitions < 128:
-        (
-            item.assigned_partitions,
-            pos,
-        ) = _read_topic_partitions_list_1(data, pos, n_assigned_partitions - 1)
-    elif n_assigned_partitions:
+    elif n_assigned_partitions >= 128:
         n_assigned_partitions, pos = long_count(data, pos, n_assigned_partitions)
         (
             item.assigned_partitions,
             pos,
         ) = _read_topic_partitions_list_1(data, pos, n_assigned_partitions)
+    elif n_assigned_partitions:
+        (
+            item.assigned_partitions,
+            pos,
+        ) = _read_topic_partitions_list_1(data, pos, n_assigned_partitions - 1)
     else:
         raise Unusual
     tags = data[pos]

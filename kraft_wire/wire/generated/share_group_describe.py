@@ -340,14 +340,14 @@ def _read_assignment_1(data: Buffer, pos: int) -> tuple[Assignment, int]:
     pos += 1
     if n_topic_partitions == 1:
         item.topic_partitions = []
-    elif 1 < n_topic_partitions < 128:
+    elif n_topic_partitions >= 128:
+        n_topic_partitions, pos = long_count(data, pos, n_topic_partitions)
+        item.topic_partitions, pos = _read_topic_partitions_list_1(data, pos, n_topic_partitions)
+    elif n_topic_partitions:
         (
             item.topic_partitions,
             pos,
         ) = _read_topic_partitions_list_1(data, pos, n_topic_partitions - 1)
-    elif n_topic_partitions:
-        n_topic_partitions, pos = long_count(data, pos, n_topic_partitions)
-        item.topic_partitions, pos = _read_topic_partitions_list_1(data, pos, n_topic_partitions)
     else:
         raise Unusual
     tags = data[pos]
@@ -462,11 +462,11 @@ def _read_described_group_list_1(
             pos += 1
         if n_members == 1:
             item.members = []
-        elif 1 < n_members < 128:
-            item.members, pos = _read_member_list_1(data, pos, n_members - 1)
-        elif n_members:
+        elif n_members >= 128:
             n_members, pos = long_count(data, pos, n_members)
             item.members, pos = _read_member_list_1(data, pos, n_members)
+        elif n_members:
+            item.members, pos = _read_member_list_1(data, pos, n_members - 1)
         else:
             raise Unusual
         item.authorized_operations, tags = unpack_iB(data, pos)
@@ -486,11 +486,11 @@ def _read_share_group_describe_response_1(
     pos += 5
     if n_groups == 1:
         item.groups = []
-    elif 1 < n_groups < 128:
-        item.groups, pos = _read_described_group_list_1(data, pos, n_groups - 1)
-    elif n_groups:
+    elif n_groups >= 128:
         n_groups, pos = long_count(data, pos, n_groups)
         item.groups, pos = _read_described_group_list_1(data, pos, n_groups)
+    elif n_groups:
+        item.groups, pos = _read_described_group_list_1(data, pos, n_groups - 1)
     else:
         raise Unusual
     tags = data[pos]

@@ -190,45 +190,45 @@ def _read_share_group_state_partition_metadata_value_1(
     pos += 1
     if n_initializing_topics == 1:
         item.initializing_topics = []
-    elif 1 < n_initializing_topics < 128:
-        (
-            item.initializing_topics,
-            pos,
-        ) = _read_topic_partitions_info_list_1(data, pos, n_initializing_topics - 1)
-    elif n_initializing_topics:
+    elif n_initializing_topics >= 128:
         n_initializing_topics, pos = long_count(data, pos, n_initializing_topics)
         (
             item.initializing_topics,
             pos,
         ) = _read_topic_partitions_info_list_1(data, pos, n_initializing_topics)
+    elif n_initializing_topics:
+        (
+            item.initializing_topics,
+            pos,
+        ) = _read_topic_partitions_info_list_1(data, pos, n_initializing_topics - 1)
     else:
         raise Unusual
     n_initialized_topics = data[pos]
     pos += 1
     if n_initialized_topics == 1:
         item.initialized_topics = []
-    elif 1 < n_initialized_topics < 128:
-        (
-            item.initialized_topics,
-            pos,
-        ) = _read_topic_partitions_info_list_1(data, pos, n_initialized_topics - 1)
-    elif n_initialized_topics:
+    elif n_initialized_topics >= 128:
         n_initialized_topics, pos = long_count(data, pos, n_initialized_topics)
         (
             item.initialized_topics,
             pos,
         ) = _read_topic_partitions_info_list_1(data, pos, n_initialized_topics)
+    elif n_initialized_topics:
+        (
+            item.initialized_topics,
+            pos,
+        ) = _read_topic_partitions_info_list_1(data, pos, n_initialized_topics - 1)
     else:
         raise Unusual
     n_deleting_topics = data[pos]
     pos += 1
     if n_deleting_topics == 1:
         item.deleting_topics = []
-    elif 1 < n_deleting_topics < 128:
-        item.deleting_topics, pos = _read_topic_info_list_1(data, pos, n_deleting_topics - 1)
-    elif n_deleting_topics:
+    elif n_deleting_topics >= 128:
         n_deleting_topics, pos = long_count(data, pos, n_deleting_topics)
         item.deleting_topics, pos = _read_topic_info_list_1(data, pos, n_deleting_topics)
+    elif n_deleting_topics:
+        item.deleting_topics, pos = _read_topic_info_list_1(data, pos, n_deleting_topics - 1)
     else:
         raise Unusual
     tags = data[pos]

@@ -118,11 +118,11 @@ def _read_share_group_target_assignment_member_value_1(
     pos += 1
     if n_topic_partitions == 1:
         item.topic_partitions = []
-    elif 1 < n_topic_partitions < 128:
-        item.topic_partitions, pos = _read_topic_partition_list_1(data, pos, n_topic_partitions - 1)
-    elif n_topic_partitions:
+    elif n_topic_partitions >= 128:
         n_topic_partitions, pos = long_count(data, pos, n_topic_partitions)
         item.topic_partitions, pos = _read_topic_partition_list_1(data, pos, n_topic_partitions)
+    elif n_topic_partitions:
+        item.topic_partitions, pos = _read_topic_partition_list_1(data, pos, n_topic_partitions - 1)
     else:
         raise Unusual
     tags = data[pos]

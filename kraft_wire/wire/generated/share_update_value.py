@@ -151,11 +151,11 @@ def _read_share_update_value_1(data: Buffer, pos: int) -> tuple[ShareUpdateValue
     pos += 17
     if n_state_batches == 1:
         item.state_batches = []
-    elif 1 < n_state_batches < 128:
-        item.state_batches, pos = _read_state_batch_list_1(data, pos, n_state_batches - 1)
-    elif n_state_batches:
+    elif n_state_batches >= 128:
         n_state_batches, pos = long_count(data, pos, n_state_batches)
         item.state_batches, pos = _read_state_batch_list_1(data, pos, n_state_batches)
+    elif n_state_batches:
+        item.state_batches, pos = _read_state_batch_list_1(data, pos, n_state_batches - 1)
     else:
         raise Unusual
     tags = data[pos]

@@ -578,11 +578,11 @@ def _read_topic_info_list_1(data: Buffer, pos: int, count: int) -> tuple[list[To
             pos += 7
         if n_topic_configs == 1:
             item.topic_configs = []
-        elif 1 < n_topic_configs < 128:
-            item.topic_configs, pos = _read_key_value_list_1(data, pos, n_topic_configs - 1)
-        elif n_topic_configs:
+        elif n_topic_configs >= 128:
             n_topic_configs, pos = long_count(data, pos, n_topic_configs)
             item.topic_configs, pos = _read_key_value_list_1(data, pos, n_topic_configs)
+        elif n_topic_configs:
+            item.topic_configs, pos = _read_key_value_list_1(data, pos, n_topic_configs - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -616,34 +616,34 @@ def _read_subtopology_list_1(data: Buffer, pos: int, count: int) -> tuple[list[S
         pos += 1
         if n_state_changelog_topics == 1:
             item.state_changelog_topics = []
-        elif 1 < n_state_changelog_topics < 128:
-            (
-                item.state_changelog_topics,
-                pos,
-            ) = _read_topic_info_list_1(data, pos, n_state_changelog_topics - 1)
-        elif n_state_changelog_topics:
+        elif n_state_changelog_topics >= 128:
             n_state_changelog_topics, pos = long_count(data, pos, n_state_changelog_topics)
             (
                 item.state_changelog_topics,
                 pos,
             ) = _read_topic_info_list_1(data, pos, n_state_changelog_topics)
+        elif n_state_changelog_topics:
+            (
+                item.state_changelog_topics,
+                pos,
+            ) = _read_topic_info_list_1(data, pos, n_state_changelog_topics - 1)
         else:
             raise Unusual
         n_repartition_source_topics = data[pos]
         pos += 1
         if n_repartition_source_topics == 1:
             item.repartition_source_topics = []
-        elif 1 < n_repartition_source_topics < 128:
-            (
-                item.repartition_source_topics,
-                pos,
-            ) = _read_topic_info_list_1(data, pos, n_repartition_source_topics - 1)
-        elif n_repartition_source_topics:
+        elif n_repartition_source_topics >= 128:
             n_repartition_source_topics, pos = long_count(data, pos, n_repartition_source_topics)
             (
                 item.repartition_source_topics,
                 pos,
             ) = _read_topic_info_list_1(data, pos, n_repartition_source_topics)
+        elif n_repartition_source_topics:
+            (
+                item.repartition_source_topics,
+                pos,
+            ) = _read_topic_info_list_1(data, pos, n_repartition_source_topics - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -661,11 +661,11 @@ def _read_topology_1(data: Buffer, pos: int) -> tuple[Topology, int]:
     pos += 5
     if n_subtopologies == 1:
         item.subtopologies = []
-    elif 1 < n_subtopologies < 128:
-        item.subtopologies, pos = _read_subtopology_list_1(data, pos, n_subtopologies - 1)
-    elif n_subtopologies:
+    elif n_subtopologies >= 128:
         n_subtopologies, pos = long_count(data, pos, n_subtopologies)
         item.subtopologies, pos = _read_subtopology_list_1(data, pos, n_subtopologies)
+    elif n_subtopologies:
+        item.subtopologies, pos = _read_subtopology_list_1(data, pos, n_subtopologies - 1)
     else:
         item.subtopologies = None
     tags = data[pos]
@@ -751,33 +751,33 @@ def _read_assignment_1(data: Buffer, pos: int) -> tuple[Assignment, int]:
     pos += 1
     if n_active_tasks == 1:
         item.active_tasks = []
-    elif 1 < n_active_tasks < 128:
-        item.active_tasks, pos = _read_task_ids_list_1(data, pos, n_active_tasks - 1)
-    elif n_active_tasks:
+    elif n_active_tasks >= 128:
         n_active_tasks, pos = long_count(data, pos, n_active_tasks)
         item.active_tasks, pos = _read_task_ids_list_1(data, pos, n_active_tasks)
+    elif n_active_tasks:
+        item.active_tasks, pos = _read_task_ids_list_1(data, pos, n_active_tasks - 1)
     else:
         raise Unusual
     n_standby_tasks = data[pos]
     pos += 1
     if n_standby_tasks == 1:
         item.standby_tasks = []
-    elif 1 < n_standby_tasks < 128:
-        item.standby_tasks, pos = _read_task_ids_list_1(data, pos, n_standby_tasks - 1)
-    elif n_standby_tasks:
+    elif n_standby_tasks >= 128:
         n_standby_tasks, pos = long_count(data, pos, n_standby_tasks)
         item.standby_tasks, pos = _read_task_ids_list_1(data, pos, n_standby_tasks)
+    elif n_standby_tasks:
+        item.standby_tasks, pos = _read_task_ids_list_1(data, pos, n_standby_tasks - 1)
     else:
         raise Unusual
     n_warmup_tasks = data[pos]
     pos += 1
     if n_warmup_tasks == 1:
         item.warmup_tasks = []
-    elif 1 < n_warmup_tasks < 128:
-        item.warmup_tasks, pos = _read_task_ids_list_1(data, pos, n_warmup_tasks - 1)
-    elif n_warmup_tasks:
+    elif n_warmup_tasks >= 128:
         n_warmup_tasks, pos = long_count(data, pos, n_warmup_tasks)
         item.warmup_tasks, pos = _read_task_ids_list_1(data, pos, n_warmup_tasks)
+    elif n_warmup_tasks:
+        item.warmup_tasks, pos = _read_task_ids_list_1(data, pos, n_warmup_tasks - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -860,33 +860,33 @@ def _read_member_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Member
         pos += 1
         if n_client_tags == 1:
             item.client_tags = []
-        elif 1 < n_client_tags < 128:
-            item.client_tags, pos = _read_key_value_list_1(data, pos, n_client_tags - 1)
-        elif n_client_tags:
+        elif n_client_tags >= 128:
             n_client_tags, pos = long_count(data, pos, n_client_tags)
             item.client_tags, pos = _read_key_value_list_1(data, pos, n_client_tags)
+        elif n_client_tags:
+            item.client_tags, pos = _read_key_value_list_1(data, pos, n_client_tags - 1)
         else:
             raise Unusual
         n_task_offsets = data[pos]
         pos += 1
         if n_task_offsets == 1:
             item.task_offsets = []
-        elif 1 < n_task_offsets < 128:
-            item.task_offsets, pos = _read_task_offset_list_1(data, pos, n_task_offsets - 1)
-        elif n_task_offsets:
+        elif n_task_offsets >= 128:
             n_task_offsets, pos = long_count(data, pos, n_task_offsets)
             item.task_offsets, pos = _read_task_offset_list_1(data, pos, n_task_offsets)
+        elif n_task_offsets:
+            item.task_offsets, pos = _read_task_offset_list_1(data, pos, n_task_offsets - 1)
         else:
             raise Unusual
         n_task_end_offsets = data[pos]
         pos += 1
         if n_task_end_offsets == 1:
             item.task_end_offsets = []
-        elif 1 < n_task_end_offsets < 128:
-            item.task_end_offsets, pos = _read_task_offset_list_1(data, pos, n_task_end_offsets - 1)
-        elif n_task_end_offsets:
+        elif n_task_end_offsets >= 128:
             n_task_end_offsets, pos = long_count(data, pos, n_task_end_offsets)
             item.task_end_offsets, pos = _read_task_offset_list_1(data, pos, n_task_end_offsets)
+        elif n_task_end_offsets:
+            item.task_end_offsets, pos = _read_task_offset_list_1(data, pos, n_task_end_offsets - 1)
         else:
             raise Unusual
         item.assignment, pos = _read_assignment_1(data, pos)
@@ -951,11 +951,11 @@ def _read_described_group_list_1(
         pos += 1
         if n_members == 1:
             item.members = []
-        elif 1 < n_members < 128:
-            item.members, pos = _read_member_list_1(data, pos, n_members - 1)
-        elif n_members:
+        elif n_members >= 128:
             n_members, pos = long_count(data, pos, n_members)
             item.members, pos = _read_member_list_1(data, pos, n_members)
+        elif n_members:
+            item.members, pos = _read_member_list_1(data, pos, n_members - 1)
         else:
             raise Unusual
         item.authorized_operations, tags = unpack_iB(data, pos)
@@ -975,11 +975,11 @@ def _read_streams_group_describe_response_1(
     pos += 5
     if n_groups == 1:
         item.groups = []
-    elif 1 < n_groups < 128:
-        item.groups, pos = _read_described_group_list_1(data, pos, n_groups - 1)
-    elif n_groups:
+    elif n_groups >= 128:
         n_groups, pos = long_count(data, pos, n_groups)
         item.groups, pos = _read_described_group_list_1(data, pos, n_groups)
+    elif n_groups:
+        item.groups, pos = _read_described_group_list_1(data, pos, n_groups - 1)
     else:
         raise Unusual
     tags = data[pos]

@@ -677,11 +677,11 @@ def _read_topic_info_list_1(data: Buffer, pos: int, count: int) -> tuple[list[To
             pos += 7
         if n_topic_configs == 1:
             item.topic_configs = []
-        elif 1 < n_topic_configs < 128:
-            item.topic_configs, pos = _read_key_value_list_1(data, pos, n_topic_configs - 1)
-        elif n_topic_configs:
+        elif n_topic_configs >= 128:
             n_topic_configs, pos = long_count(data, pos, n_topic_configs)
             item.topic_configs, pos = _read_key_value_list_1(data, pos, n_topic_configs)
+        elif n_topic_configs:
+            item.topic_configs, pos = _read_key_value_list_1(data, pos, n_topic_configs - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -760,17 +760,17 @@ def _read_subtopology_list_1(data: Buffer, pos: int, count: int) -> tuple[list[S
         pos += 1
         if n_state_changelog_topics == 1:
             item.state_changelog_topics = []
-        elif 1 < n_state_changelog_topics < 128:
-            (
-                item.state_changelog_topics,
-                pos,
-            ) = _read_topic_info_list_1(data, pos, n_state_changelog_topics - 1)
-        elif n_state_changelog_topics:
+        elif n_state_changelog_topics >= 128:
             n_state_changelog_topics, pos = long_count(data, pos, n_state_changelog_topics)
             (
                 item.state_changelog_topics,
                 pos,
             ) = _read_topic_info_list_1(data, pos, n_state_changelog_topics)
+        elif n_state_changelog_topics:
+            (
+                item.state_changelog_topics,
+                pos,
+            ) = _read_topic_info_list_1(data, pos, n_state_changelog_topics - 1)
         else:
             raise Unusual
         n_repartition_sink_topics = data[pos]
@@ -780,34 +780,34 @@ def _read_subtopology_list_1(data: Buffer, pos: int, count: int) -> tuple[list[S
         pos += 1
         if n_repartition_source_topics == 1:
             item.repartition_source_topics = []
-        elif 1 < n_repartition_source_topics < 128:
-            (
-                item.repartition_source_topics,
-                pos,
-            ) = _read_topic_info_list_1(data, pos, n_repartition_source_topics - 1)
-        elif n_repartition_source_topics:
+        elif n_repartition_source_topics >= 128:
             n_repartition_source_topics, pos = long_count(data, pos, n_repartition_source_topics)
             (
                 item.repartition_source_topics,
                 pos,
             ) = _read_topic_info_list_1(data, pos, n_repartition_source_topics)
+        elif n_repartition_source_topics:
+            (
+                item.repartition_source_topics,
+                pos,
+            ) = _read_topic_info_list_1(data, pos, n_repartition_source_topics - 1)
         else:
             raise Unusual
         n_copartition_groups = data[pos]
         pos += 1
         if n_copartition_groups == 1:
             item.copartition_groups = []
-        elif 1 < n_copartition_groups < 128:
-            (
-                item.copartition_groups,
-                pos,
-            ) = _read_copartition_group_list_1(data, pos, n_copartition_groups - 1)
-        elif n_copartition_groups:
+        elif n_copartition_groups >= 128:
             n_copartition_groups, pos = long_count(data, pos, n_copartition_groups)
             (
                 item.copartition_groups,
                 pos,
             ) = _read_copartition_group_list_1(data, pos, n_copartition_groups)
+        elif n_copartition_groups:
+            (
+                item.copartition_groups,
+                pos,
+            ) = _read_copartition_group_list_1(data, pos, n_copartition_groups - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -825,11 +825,11 @@ def _read_topology_1(data: Buffer, pos: int) -> tuple[Topology, int]:
     pos += 5
     if n_subtopologies == 1:
         item.subtopologies = []
-    elif 1 < n_subtopologies < 128:
-        item.subtopologies, pos = _read_subtopology_list_1(data, pos, n_subtopologies - 1)
-    elif n_subtopologies:
+    elif n_subtopologies >= 128:
         n_subtopologies, pos = long_count(data, pos, n_subtopologies)
         item.subtopologies, pos = _read_subtopology_list_1(data, pos, n_subtopologies)
+    elif n_subtopologies:
+        item.subtopologies, pos = _read_subtopology_list_1(data, pos, n_subtopologies - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -970,33 +970,33 @@ def _read_streams_group_heartbeat_request_1(
     pos += 1
     if n_active_tasks == 1:
         item.active_tasks = []
-    elif 1 < n_active_tasks < 128:
-        item.active_tasks, pos = _read_task_ids_list_1(data, pos, n_active_tasks - 1)
-    elif n_active_tasks:
+    elif n_active_tasks >= 128:
         n_active_tasks, pos = long_count(data, pos, n_active_tasks)
         item.active_tasks, pos = _read_task_ids_list_1(data, pos, n_active_tasks)
+    elif n_active_tasks:
+        item.active_tasks, pos = _read_task_ids_list_1(data, pos, n_active_tasks - 1)
     else:
         item.active_tasks = None
     n_standby_tasks = data[pos]
     pos += 1
     if n_standby_tasks == 1:
         item.standby_tasks = []
-    elif 1 < n_standby_tasks < 128:
-        item.standby_tasks, pos = _read_task_ids_list_1(data, pos, n_standby_tasks - 1)
-    elif n_standby_tasks:
+    elif n_standby_tasks >= 128:
         n_standby_tasks, pos = long_count(data, pos, n_standby_tasks)
         item.standby_tasks, pos = _read_task_ids_list_1(data, pos, n_standby_tasks)
+    elif n_standby_tasks:
+        item.standby_tasks, pos = _read_task_ids_list_1(data, pos, n_standby_tasks - 1)
     else:
         item.standby_tasks = None
     n_warmup_tasks = data[pos]
     pos += 1
     if n_warmup_tasks == 1:
         item.warmup_tasks = []
-    elif 1 < n_warmup_tasks < 128:
-        item.warmup_tasks, pos = _read_task_ids_list_1(data, pos, n_warmup_tasks - 1)
-    elif n_warmup_tasks:
+    elif n_warmup_tasks >= 128:
         n_warmup_tasks, pos = long_count(data, pos, n_warmup_tasks)
         item.warmup_tasks, pos = _read_task_ids_list_1(data, pos, n_warmup_tasks)
+    elif n_warmup_tasks:
+        item.warmup_tasks, pos = _read_task_ids_list_1(data, pos, n_warmup_tasks - 1)
     else:
         item.warmup_tasks = None
     n_process_id = data[pos]
@@ -1023,33 +1023,33 @@ def _read_streams_group_heartbeat_request_1(
     pos += 1
     if n_client_tags == 1:
         item.client_tags = []
-    elif 1 < n_client_tags < 128:
-        item.client_tags, pos = _read_key_value_list_1(data, pos, n_client_tags - 1)
-    elif n_client_tags:
+    elif n_client_tags >= 128:
         n_client_tags, pos = long_count(data, pos, n_client_tags)
         item.client_tags, pos = _read_key_value_list_1(data, pos, n_client_tags)
+    elif n_client_tags:
+        item.client_tags, pos = _read_key_value_list_1(data, pos, n_client_tags - 1)
     else:
         item.client_tags = None
     n_task_offsets = data[pos]
     pos += 1
     if n_task_offsets == 1:
         item.task_offsets = []
-    elif 1 < n_task_offsets < 128:
-        item.task_offsets, pos = _read_task_offset_list_1(data, pos, n_task_offsets - 1)
-    elif n_task_offsets:
+    elif n_task_offsets >= 128:
         n_task_offsets, pos = long_count(data, pos, n_task_offsets)
         item.task_offsets, pos = _read_task_offset_list_1(data, pos, n_task_offsets)
+    elif n_task_offsets:
+        item.task_offsets, pos = _read_task_offset_list_1(data, pos, n_task_offsets - 1)
     else:
         item.task_offsets = None
     n_task_end_offsets = data[pos]
     pos += 1
     if n_task_end_offsets == 1:
         item.task_end_offsets = []
-    elif 1 < n_task_end_offsets < 128:
-        item.task_end_offsets, pos = _read_task_offset_list_1(data, pos, n_task_end_offsets - 1)
-    elif n_task_end_offsets:
+    elif n_task_end_offsets >= 128:
         n_task_end_offsets, pos = long_count(data, pos, n_task_end_offsets)
         item.task_end_offsets, pos = _read_task_offset_list_1(data, pos, n_task_end_offsets)
+    elif n_task_end_offsets:
+        item.task_end_offsets, pos = _read_task_offset_list_1(data, pos, n_task_end_offsets - 1)
     else:
         item.task_end_offsets = None
     item.shutdown_application, tags = unpack_tB(data, pos)
@@ -1490,34 +1490,34 @@ def _read_endpoint_to_partitions_list_1(
         pos += 1
         if n_active_partitions == 1:
             item.active_partitions = []
-        elif 1 < n_active_partitions < 128:
-            (
-                item.active_partitions,
-                pos,
-            ) = _read_topic_partition_list_1(data, pos, n_active_partitions - 1)
-        elif n_active_partitions:
+        elif n_active_partitions >= 128:
             n_active_partitions, pos = long_count(data, pos, n_active_partitions)
             (
                 item.active_partitions,
                 pos,
             ) = _read_topic_partition_list_1(data, pos, n_active_partitions)
+        elif n_active_partitions:
+            (
+                item.active_partitions,
+                pos,
+            ) = _read_topic_partition_list_1(data, pos, n_active_partitions - 1)
         else:
             raise Unusual
         n_standby_partitions = data[pos]
         pos += 1
         if n_standby_partitions == 1:
             item.standby_partitions = []
-        elif 1 < n_standby_partitions < 128:
-            (
-                item.standby_partitions,
-                pos,
-            ) = _read_topic_partition_list_1(data, pos, n_standby_partitions - 1)
-        elif n_standby_partitions:
+        elif n_standby_partitions >= 128:
             n_standby_partitions, pos = long_count(data, pos, n_standby_partitions)
             (
                 item.standby_partitions,
                 pos,
             ) = _read_topic_partition_list_1(data, pos, n_standby_partitions)
+        elif n_standby_partitions:
+            (
+                item.standby_partitions,
+                pos,
+            ) = _read_topic_partition_list_1(data, pos, n_standby_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -1570,61 +1570,61 @@ def _read_streams_group_heartbeat_response_1(
         pos += 17
     if n_status == 1:
         item.status = []
-    elif 1 < n_status < 128:
-        item.status, pos = _read_status_list_1(data, pos, n_status - 1)
-    elif n_status:
+    elif n_status >= 128:
         n_status, pos = long_count(data, pos, n_status)
         item.status, pos = _read_status_list_1(data, pos, n_status)
+    elif n_status:
+        item.status, pos = _read_status_list_1(data, pos, n_status - 1)
     else:
         item.status = None
     n_active_tasks = data[pos]
     pos += 1
     if n_active_tasks == 1:
         item.active_tasks = []
-    elif 1 < n_active_tasks < 128:
-        item.active_tasks, pos = _read_response_task_ids_list_1(data, pos, n_active_tasks - 1)
-    elif n_active_tasks:
+    elif n_active_tasks >= 128:
         n_active_tasks, pos = long_count(data, pos, n_active_tasks)
         item.active_tasks, pos = _read_response_task_ids_list_1(data, pos, n_active_tasks)
+    elif n_active_tasks:
+        item.active_tasks, pos = _read_response_task_ids_list_1(data, pos, n_active_tasks - 1)
     else:
         item.active_tasks = None
     n_standby_tasks = data[pos]
     pos += 1
     if n_standby_tasks == 1:
         item.standby_tasks = []
-    elif 1 < n_standby_tasks < 128:
-        item.standby_tasks, pos = _read_response_task_ids_list_1(data, pos, n_standby_tasks - 1)
-    elif n_standby_tasks:
+    elif n_standby_tasks >= 128:
         n_standby_tasks, pos = long_count(data, pos, n_standby_tasks)
         item.standby_tasks, pos = _read_response_task_ids_list_1(data, pos, n_standby_tasks)
+    elif n_standby_tasks:
+        item.standby_tasks, pos = _read_response_task_ids_list_1(data, pos, n_standby_tasks - 1)
     else:
         item.standby_tasks = None
     n_warmup_tasks = data[pos]
     pos += 1
     if n_warmup_tasks == 1:
         item.warmup_tasks = []
-    elif 1 < n_warmup_tasks < 128:
-        item.warmup_tasks, pos = _read_response_task_ids_list_1(data, pos, n_warmup_tasks - 1)
-    elif n_warmup_tasks:
+    elif n_warmup_tasks >= 128:
         n_warmup_tasks, pos = long_count(data, pos, n_warmup_tasks)
         item.warmup_tasks, pos = _read_response_task_ids_list_1(data, pos, n_warmup_tasks)
+    elif n_warmup_tasks:
+        item.warmup_tasks, pos = _read_response_task_ids_list_1(data, pos, n_warmup_tasks - 1)
     else:
         item.warmup_tasks = None
     item.endpoint_information_epoch, n_partitions_by_user_endpoint = unpack_iB(data, pos)
     pos += 5
     if n_partitions_by_user_endpoint == 1:
         item.partitions_by_user_endpoint = []
-    elif 1 < n_partitions_by_user_endpoint < 128:
-        (
-            item.partitions_by_user_endpoint,
-            pos,
-        ) = _read_endpoint_to_partitions_list_1(data, pos, n_partitions_by_user_endpoint - 1)
-    elif n_partitions_by_user_endpoint:
+    elif n_partitions_by_user_endpoint >= 128:
         n_partitions_by_user_endpoint, pos = long_count(data, pos, n_partitions_by_user_endpoint)
         (
             item.partitions_by_user_endpoint,
             pos,
         ) = _read_endpoint_to_partitions_list_1(data, pos, n_partitions_by_user_endpoint)
+    elif n_partitions_by_user_endpoint:
+        (
+            item.partitions_by_user_endpoint,
+            pos,
+        ) = _read_endpoint_to_partitions_list_1(data, pos, n_partitions_by_user_endpoint - 1)
     else:
         item.partitions_by_user_endpoint = None
     tags = data[pos]

@@ -268,11 +268,11 @@ def _read_streams_group_member_metadata_value_1(
     pos += 1
     if n_client_tags == 1:
         item.client_tags = []
-    elif 1 < n_client_tags < 128:
-        item.client_tags, pos = _read_key_value_list_1(data, pos, n_client_tags - 1)
-    elif n_client_tags:
+    elif n_client_tags >= 128:
         n_client_tags, pos = long_count(data, pos, n_client_tags)
         item.client_tags, pos = _read_key_value_list_1(data, pos, n_client_tags)
+    elif n_client_tags:
+        item.client_tags, pos = _read_key_value_list_1(data, pos, n_client_tags - 1)
     else:
         raise Unusual
     tags = data[pos]

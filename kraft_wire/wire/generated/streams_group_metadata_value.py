@@ -150,17 +150,17 @@ def _read_streams_group_metadata_value_tags_1(
             pos += 1
             if n_last_assignment_configs == 1:
                 item.last_assignment_configs = []
-            elif 1 < n_last_assignment_configs < 128:
-                (
-                    item.last_assignment_configs,
-                    pos,
-                ) = _read_last_assignment_config_list_1(data, pos, n_last_assignment_configs - 1)
-            elif n_last_assignment_configs:
+            elif n_last_assignment_configs >= 128:
                 n_last_assignment_configs, pos = long_count(data, pos, n_last_assignment_configs)
                 (
                     item.last_assignment_configs,
                     pos,
                 ) = _read_last_assignment_config_list_1(data, pos, n_last_assignment_configs)
+            elif n_last_assignment_configs:
+                (
+                    item.last_assignment_configs,
+                    pos,
+                ) = _read_last_assignment_config_list_1(data, pos, n_last_assignment_configs - 1)
             else:
                 item.last_assignment_configs = None
         else:

@@ -131,33 +131,33 @@ def _read_streams_group_target_assignment_member_value_1(
     pos += 1
     if n_active_tasks == 1:
         item.active_tasks = []
-    elif 1 < n_active_tasks < 128:
-        item.active_tasks, pos = _read_task_ids_list_1(data, pos, n_active_tasks - 1)
-    elif n_active_tasks:
+    elif n_active_tasks >= 128:
         n_active_tasks, pos = long_count(data, pos, n_active_tasks)
         item.active_tasks, pos = _read_task_ids_list_1(data, pos, n_active_tasks)
+    elif n_active_tasks:
+        item.active_tasks, pos = _read_task_ids_list_1(data, pos, n_active_tasks - 1)
     else:
         raise Unusual
     n_standby_tasks = data[pos]
     pos += 1
     if n_standby_tasks == 1:
         item.standby_tasks = []
-    elif 1 < n_standby_tasks < 128:
-        item.standby_tasks, pos = _read_task_ids_list_1(data, pos, n_standby_tasks - 1)
-    elif n_standby_tasks:
+    elif n_standby_tasks >= 128:
         n_standby_tasks, pos = long_count(data, pos, n_standby_tasks)
         item.standby_tasks, pos = _read_task_ids_list_1(data, pos, n_standby_tasks)
+    elif n_standby_tasks:
+        item.standby_tasks, pos = _read_task_ids_list_1(data, pos, n_standby_tasks - 1)
     else:
         raise Unusual
     n_warmup_tasks = data[pos]
     pos += 1
     if n_warmup_tasks == 1:
         item.warmup_tasks = []
-    elif 1 < n_warmup_tasks < 128:
-        item.warmup_tasks, pos = _read_task_ids_list_1(data, pos, n_warmup_tasks - 1)
-    elif n_warmup_tasks:
+    elif n_warmup_tasks >= 128:
         n_warmup_tasks, pos = long_count(data, pos, n_warmup_tasks)
         item.warmup_tasks, pos = _read_task_ids_list_1(data, pos, n_warmup_tasks)
+    elif n_warmup_tasks:
+        item.warmup_tasks, pos = _read_task_ids_list_1(data, pos, n_warmup_tasks - 1)
     else:
         raise Unusual
     tags = data[pos]

@@ -262,11 +262,11 @@ def _read_topic_info_list_1(data: Buffer, pos: int, count: int) -> tuple[list[To
             pos += 7
         if n_topic_configs == 1:
             item.topic_configs = []
-        elif 1 < n_topic_configs < 128:
-            item.topic_configs, pos = _read_topic_config_list_1(data, pos, n_topic_configs - 1)
-        elif n_topic_configs:
+        elif n_topic_configs >= 128:
             n_topic_configs, pos = long_count(data, pos, n_topic_configs)
             item.topic_configs, pos = _read_topic_config_list_1(data, pos, n_topic_configs)
+        elif n_topic_configs:
+            item.topic_configs, pos = _read_topic_config_list_1(data, pos, n_topic_configs - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -345,17 +345,17 @@ def _read_subtopology_list_1(data: Buffer, pos: int, count: int) -> tuple[list[S
         pos += 1
         if n_state_changelog_topics == 1:
             item.state_changelog_topics = []
-        elif 1 < n_state_changelog_topics < 128:
-            (
-                item.state_changelog_topics,
-                pos,
-            ) = _read_topic_info_list_1(data, pos, n_state_changelog_topics - 1)
-        elif n_state_changelog_topics:
+        elif n_state_changelog_topics >= 128:
             n_state_changelog_topics, pos = long_count(data, pos, n_state_changelog_topics)
             (
                 item.state_changelog_topics,
                 pos,
             ) = _read_topic_info_list_1(data, pos, n_state_changelog_topics)
+        elif n_state_changelog_topics:
+            (
+                item.state_changelog_topics,
+                pos,
+            ) = _read_topic_info_list_1(data, pos, n_state_changelog_topics - 1)
         else:
             raise Unusual
         n_repartition_sink_topics = data[pos]
@@ -365,34 +365,34 @@ def _read_subtopology_list_1(data: Buffer, pos: int, count: int) -> tuple[list[S
         pos += 1
         if n_repartition_source_topics == 1:
             item.repartition_source_topics = []
-        elif 1 < n_repartition_source_topics < 128:
-            (
-                item.repartition_source_topics,
-                pos,
-            ) = _read_topic_info_list_1(data, pos, n_repartition_source_topics - 1)
-        elif n_repartition_source_topics:
+        elif n_repartition_source_topics >= 128:
             n_repartition_source_topics, pos = long_count(data, pos, n_repartition_source_topics)
             (
                 item.repartition_source_topics,
                 pos,
             ) = _read_topic_info_list_1(data, pos, n_repartition_source_topics)
+        elif n_repartition_source_topics:
+            (
+                item.repartition_source_topics,
+                pos,
+            ) = _read_topic_info_list_1(data, pos, n_repartition_source_topics - 1)
         else:
             raise Unusual
         n_copartition_groups = data[pos]
         pos += 1
         if n_copartition_groups == 1:
             item.copartition_groups = []
-        elif 1 < n_copartition_groups < 128:
-            (
-                item.copartition_groups,
-                pos,
-            ) = _read_copartition_group_list_1(data, pos, n_copartition_groups - 1)
-        elif n_copartition_groups:
+        elif n_copartition_groups >= 128:
             n_copartition_groups, pos = long_count(data, pos, n_copartition_groups)
             (
                 item.copartition_groups,
                 pos,
             ) = _read_copartition_group_list_1(data, pos, n_copartition_groups)
+        elif n_copartition_groups:
+            (
+                item.copartition_groups,
+                pos,
+            ) = _read_copartition_group_list_1(data, pos, n_copartition_groups - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -412,11 +412,11 @@ def _read_streams_group_topology_value_1(
     pos += 5
     if n_subtopologies == 1:
         item.subtopologies = []
-    elif 1 < n_subtopologies < 128:
-        item.subtopologies, pos = _read_subtopology_list_1(data, pos, n_subtopologies - 1)
-    elif n_subtopologies:
+    elif n_subtopologies >= 128:
         n_subtopologies, pos = long_count(data, pos, n_subtopologies)
         item.subtopologies, pos = _read_subtopology_list_1(data, pos, n_subtopologies)
+    elif n_subtopologies:
+        item.subtopologies, pos = _read_subtopology_list_1(data, pos, n_subtopologies - 1)
     else:
         raise Unusual
     tags = data[pos]

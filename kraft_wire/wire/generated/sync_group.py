@@ -362,14 +362,14 @@ def _read_sync_group_request_3(data: Buffer, pos: int) -> tuple[SyncGroupRequest
         pos += 1
     if n_assignments == 1:
         item.assignments = []
-    elif 1 < n_assignments < 128:
+    elif n_assignments >= 128:
+        n_assignments, pos = long_count(data, pos, n_assignments)
+        item.assignments, pos = _read_sync_group_request_assignment_list_2(data, pos, n_assignments)
+    elif n_assignments:
         (
             item.assignments,
             pos,
         ) = _read_sync_group_request_assignment_list_2(data, pos, n_assignments - 1)
-    elif n_assignments:
-        n_assignments, pos = long_count(data, pos, n_assignments)
-        item.assignments, pos = _read_sync_group_request_assignment_list_2(data, pos, n_assignments)
     else:
         raise Unusual
     tags = data[pos]
@@ -440,14 +440,14 @@ def _read_sync_group_request_4(data: Buffer, pos: int) -> tuple[SyncGroupRequest
         pos += 1
     if n_assignments == 1:
         item.assignments = []
-    elif 1 < n_assignments < 128:
+    elif n_assignments >= 128:
+        n_assignments, pos = long_count(data, pos, n_assignments)
+        item.assignments, pos = _read_sync_group_request_assignment_list_2(data, pos, n_assignments)
+    elif n_assignments:
         (
             item.assignments,
             pos,
         ) = _read_sync_group_request_assignment_list_2(data, pos, n_assignments - 1)
-    elif n_assignments:
-        n_assignments, pos = long_count(data, pos, n_assignments)
-        item.assignments, pos = _read_sync_group_request_assignment_list_2(data, pos, n_assignments)
     else:
         raise Unusual
     tags = data[pos]

@@ -280,17 +280,17 @@ def _read_transaction_log_value_2(data: Buffer, pos: int) -> tuple[TransactionLo
     pos += 16
     if n_transaction_partitions == 1:
         item.transaction_partitions = []
-    elif 1 < n_transaction_partitions < 128:
-        (
-            item.transaction_partitions,
-            pos,
-        ) = _read_partitions_schema_list_2(data, pos, n_transaction_partitions - 1)
-    elif n_transaction_partitions:
+    elif n_transaction_partitions >= 128:
         n_transaction_partitions, pos = long_count(data, pos, n_transaction_partitions)
         (
             item.transaction_partitions,
             pos,
         ) = _read_partitions_schema_list_2(data, pos, n_transaction_partitions)
+    elif n_transaction_partitions:
+        (
+            item.transaction_partitions,
+            pos,
+        ) = _read_partitions_schema_list_2(data, pos, n_transaction_partitions - 1)
     else:
         item.transaction_partitions = None
     (

@@ -489,17 +489,17 @@ def _read_txn_offset_commit_request_topic_list_3(
             pos += 1
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            (
-                item.partitions,
-                pos,
-            ) = _read_txn_offset_commit_request_partition_list_3(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             (
                 item.partitions,
                 pos,
             ) = _read_txn_offset_commit_request_partition_list_3(data, pos, n_partitions)
+        elif n_partitions:
+            (
+                item.partitions,
+                pos,
+            ) = _read_txn_offset_commit_request_partition_list_3(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -564,11 +564,11 @@ def _read_txn_offset_commit_request_3(data: Buffer, pos: int) -> tuple[TxnOffset
         pos += 1
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_txn_offset_commit_request_topic_list_3(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_txn_offset_commit_request_topic_list_3(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_txn_offset_commit_request_topic_list_3(data, pos, n_topics - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -946,17 +946,17 @@ def _read_txn_offset_commit_response_topic_list_2(
             pos += 1
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            (
-                item.partitions,
-                pos,
-            ) = _read_txn_offset_commit_response_partition_list_2(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             (
                 item.partitions,
                 pos,
             ) = _read_txn_offset_commit_response_partition_list_2(data, pos, n_partitions)
+        elif n_partitions:
+            (
+                item.partitions,
+                pos,
+            ) = _read_txn_offset_commit_response_partition_list_2(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -976,11 +976,11 @@ def _read_txn_offset_commit_response_2(
     pos += 5
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_txn_offset_commit_response_topic_list_2(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_txn_offset_commit_response_topic_list_2(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_txn_offset_commit_response_topic_list_2(data, pos, n_topics - 1)
     else:
         raise Unusual
     tags = data[pos]

@@ -231,14 +231,14 @@ def _read_update_features_request_1(data: Buffer, pos: int) -> tuple[UpdateFeatu
     pos += 5
     if n_feature_updates == 1:
         item.feature_updates = []
-    elif 1 < n_feature_updates < 128:
+    elif n_feature_updates >= 128:
+        n_feature_updates, pos = long_count(data, pos, n_feature_updates)
+        item.feature_updates, pos = _read_feature_update_key_list_1(data, pos, n_feature_updates)
+    elif n_feature_updates:
         (
             item.feature_updates,
             pos,
         ) = _read_feature_update_key_list_1(data, pos, n_feature_updates - 1)
-    elif n_feature_updates:
-        n_feature_updates, pos = long_count(data, pos, n_feature_updates)
-        item.feature_updates, pos = _read_feature_update_key_list_1(data, pos, n_feature_updates)
     else:
         raise Unusual
     tags = data[pos]
@@ -285,14 +285,14 @@ def _read_update_features_request_2(data: Buffer, pos: int) -> tuple[UpdateFeatu
     pos += 5
     if n_feature_updates == 1:
         item.feature_updates = []
-    elif 1 < n_feature_updates < 128:
+    elif n_feature_updates >= 128:
+        n_feature_updates, pos = long_count(data, pos, n_feature_updates)
+        item.feature_updates, pos = _read_feature_update_key_list_2(data, pos, n_feature_updates)
+    elif n_feature_updates:
         (
             item.feature_updates,
             pos,
         ) = _read_feature_update_key_list_2(data, pos, n_feature_updates - 1)
-    elif n_feature_updates:
-        n_feature_updates, pos = long_count(data, pos, n_feature_updates)
-        item.feature_updates, pos = _read_feature_update_key_list_2(data, pos, n_feature_updates)
     else:
         raise Unusual
     item.validate_only, tags = unpack_tB(data, pos)
@@ -418,11 +418,11 @@ def _read_update_features_response_1(data: Buffer, pos: int) -> tuple[UpdateFeat
         pos += 1
     if n_results == 1:
         item.results = []
-    elif 1 < n_results < 128:
-        item.results, pos = _read_updatable_feature_result_list_1(data, pos, n_results - 1)
-    elif n_results:
+    elif n_results >= 128:
         n_results, pos = long_count(data, pos, n_results)
         item.results, pos = _read_updatable_feature_result_list_1(data, pos, n_results)
+    elif n_results:
+        item.results, pos = _read_updatable_feature_result_list_1(data, pos, n_results - 1)
     else:
         raise Unusual
     tags = data[pos]

@@ -304,11 +304,11 @@ def _read_update_raft_voter_request_1(data: Buffer, pos: int) -> tuple[UpdateRaf
         pos += 25
     if n_listeners == 1:
         item.listeners = []
-    elif 1 < n_listeners < 128:
-        item.listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
-    elif n_listeners:
+    elif n_listeners >= 128:
         n_listeners, pos = long_count(data, pos, n_listeners)
         item.listeners, pos = _read_listener_list_1(data, pos, n_listeners)
+    elif n_listeners:
+        item.listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
     else:
         raise Unusual
     item.kraft_version_feature, pos = _read_kraft_version_feature_1(data, pos)

@@ -357,11 +357,11 @@ def _read_topic_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[To
             pos += 1
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions)
+        elif n_partitions:
+            item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -391,11 +391,11 @@ def _read_vote_request_1(data: Buffer, pos: int) -> tuple[VoteRequest, int]:
         pos += 1
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_topic_data_list_1(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_topic_data_list_1(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_topic_data_list_1(data, pos, n_topics - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -448,11 +448,11 @@ def _read_topic_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[To
             pos += 1
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_partition_data_list_2(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             item.partitions, pos = _read_partition_data_list_2(data, pos, n_partitions)
+        elif n_partitions:
+            item.partitions, pos = _read_partition_data_list_2(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -482,11 +482,11 @@ def _read_vote_request_2(data: Buffer, pos: int) -> tuple[VoteRequest, int]:
         pos += 5
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_topic_data_list_2(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_topic_data_list_2(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_topic_data_list_2(data, pos, n_topics - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -538,11 +538,11 @@ def _read_topic_data_list_3(data: Buffer, pos: int, count: int) -> tuple[list[To
             pos += 1
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_partition_data_list_3(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             item.partitions, pos = _read_partition_data_list_3(data, pos, n_partitions)
+        elif n_partitions:
+            item.partitions, pos = _read_partition_data_list_3(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -572,11 +572,11 @@ def _read_vote_request_3(data: Buffer, pos: int) -> tuple[VoteRequest, int]:
         pos += 5
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_topic_data_list_3(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_topic_data_list_3(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_topic_data_list_3(data, pos, n_topics - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -826,11 +826,11 @@ def _read_response_topic_data_list_1(
             pos += 1
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_response_partition_data_list_1(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             item.partitions, pos = _read_response_partition_data_list_1(data, pos, n_partitions)
+        elif n_partitions:
+            item.partitions, pos = _read_response_partition_data_list_1(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -864,11 +864,11 @@ def _read_vote_response_1(data: Buffer, pos: int) -> tuple[VoteResponse, int]:
     pos += 3
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_response_topic_data_list_1(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_response_topic_data_list_1(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_response_topic_data_list_1(data, pos, n_topics - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -914,14 +914,14 @@ def _read_vote_response_tags_2(item: VoteResponse, data: Buffer, pos: int, count
             pos += 1
             if n_node_endpoints == 1:
                 item.node_endpoints = []
-            elif 1 < n_node_endpoints < 128:
+            elif n_node_endpoints >= 128:
+                n_node_endpoints, pos = long_count(data, pos, n_node_endpoints)
+                item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints)
+            elif n_node_endpoints:
                 (
                     item.node_endpoints,
                     pos,
                 ) = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
-            elif n_node_endpoints:
-                n_node_endpoints, pos = long_count(data, pos, n_node_endpoints)
-                item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints)
             else:
                 raise Unusual
         else:
@@ -938,11 +938,11 @@ def _read_vote_response_2(data: Buffer, pos: int) -> tuple[VoteResponse, int]:
     pos += 3
     if n_topics == 1:
         item.topics = []
-    elif 1 < n_topics < 128:
-        item.topics, pos = _read_response_topic_data_list_1(data, pos, n_topics - 1)
-    elif n_topics:
+    elif n_topics >= 128:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_response_topic_data_list_1(data, pos, n_topics)
+    elif n_topics:
+        item.topics, pos = _read_response_topic_data_list_1(data, pos, n_topics - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -993,7 +993,7 @@ def _write_response_topic_data_list_1(items: list[ResponseTopicData], out: Appen
 def _write_vote_response_1(item: VoteResponse, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.node_endpoints != []:
+    if len(item.node_endpoints):
         raise Unusual
     topics = item.topics
     n = len(topics)
@@ -1025,7 +1025,7 @@ def _write_vote_response_tags_1(item: VoteResponse, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     fields: list[tuple[int, list[Part]]] = []
-    if item.node_endpoints != []:
+    if len(item.node_endpoints):
         parts: list[Part] = []
         put = parts.append
         node_endpoints = item.node_endpoints

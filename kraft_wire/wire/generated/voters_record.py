@@ -210,11 +210,11 @@ def _read_voter_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Voter],
         pos += 21
         if n_endpoints == 1:
             item.endpoints = []
-        elif 1 < n_endpoints < 128:
-            item.endpoints, pos = _read_endpoint_list_1(data, pos, n_endpoints - 1)
-        elif n_endpoints:
+        elif n_endpoints >= 128:
             n_endpoints, pos = long_count(data, pos, n_endpoints)
             item.endpoints, pos = _read_endpoint_list_1(data, pos, n_endpoints)
+        elif n_endpoints:
+            item.endpoints, pos = _read_endpoint_list_1(data, pos, n_endpoints - 1)
         else:
             raise Unusual
         item.kraft_version_feature, pos = _read_kraft_version_feature_1(data, pos)
@@ -233,11 +233,11 @@ def _read_voters_record_1(data: Buffer, pos: int) -> tuple[VotersRecord, int]:
     pos += 3
     if n_voters == 1:
         item.voters = []
-    elif 1 < n_voters < 128:
-        item.voters, pos = _read_voter_list_1(data, pos, n_voters - 1)
-    elif n_voters:
+    elif n_voters >= 128:
         n_voters, pos = long_count(data, pos, n_voters)
         item.voters, pos = _read_voter_list_1(data, pos, n_voters)
+    elif n_voters:
+        item.voters, pos = _read_voter_list_1(data, pos, n_voters - 1)
     else:
         raise Unusual
     tags = data[pos]

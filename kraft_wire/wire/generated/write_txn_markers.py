@@ -297,11 +297,11 @@ def _read_writable_txn_marker_list_1(
         pos += 12
         if n_topics == 1:
             item.topics = []
-        elif 1 < n_topics < 128:
-            item.topics, pos = _read_writable_txn_marker_topic_list_1(data, pos, n_topics - 1)
-        elif n_topics:
+        elif n_topics >= 128:
             n_topics, pos = long_count(data, pos, n_topics)
             item.topics, pos = _read_writable_txn_marker_topic_list_1(data, pos, n_topics)
+        elif n_topics:
+            item.topics, pos = _read_writable_txn_marker_topic_list_1(data, pos, n_topics - 1)
         else:
             raise Unusual
         item.coordinator_epoch, tags = unpack_iB(data, pos)
@@ -320,11 +320,11 @@ def _read_write_txn_markers_request_1(data: Buffer, pos: int) -> tuple[WriteTxnM
     pos += 1
     if n_markers == 1:
         item.markers = []
-    elif 1 < n_markers < 128:
-        item.markers, pos = _read_writable_txn_marker_list_1(data, pos, n_markers - 1)
-    elif n_markers:
+    elif n_markers >= 128:
         n_markers, pos = long_count(data, pos, n_markers)
         item.markers, pos = _read_writable_txn_marker_list_1(data, pos, n_markers)
+    elif n_markers:
+        item.markers, pos = _read_writable_txn_marker_list_1(data, pos, n_markers - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -350,11 +350,11 @@ def _read_writable_txn_marker_list_2(
         pos += 12
         if n_topics == 1:
             item.topics = []
-        elif 1 < n_topics < 128:
-            item.topics, pos = _read_writable_txn_marker_topic_list_1(data, pos, n_topics - 1)
-        elif n_topics:
+        elif n_topics >= 128:
             n_topics, pos = long_count(data, pos, n_topics)
             item.topics, pos = _read_writable_txn_marker_topic_list_1(data, pos, n_topics)
+        elif n_topics:
+            item.topics, pos = _read_writable_txn_marker_topic_list_1(data, pos, n_topics - 1)
         else:
             raise Unusual
         item.coordinator_epoch, item.transaction_version, tags = unpack_ibB(data, pos)
@@ -372,11 +372,11 @@ def _read_write_txn_markers_request_2(data: Buffer, pos: int) -> tuple[WriteTxnM
     pos += 1
     if n_markers == 1:
         item.markers = []
-    elif 1 < n_markers < 128:
-        item.markers, pos = _read_writable_txn_marker_list_2(data, pos, n_markers - 1)
-    elif n_markers:
+    elif n_markers >= 128:
         n_markers, pos = long_count(data, pos, n_markers)
         item.markers, pos = _read_writable_txn_marker_list_2(data, pos, n_markers)
+    elif n_markers:
+        item.markers, pos = _read_writable_txn_marker_list_2(data, pos, n_markers - 1)
     else:
         raise Unusual
     tags = data[pos]
@@ -506,17 +506,17 @@ def _read_writable_txn_marker_topic_result_list_1(
             pos += 1
         if n_partitions == 1:
             item.partitions = []
-        elif 1 < n_partitions < 128:
-            (
-                item.partitions,
-                pos,
-            ) = _read_writable_txn_marker_partition_result_list_1(data, pos, n_partitions - 1)
-        elif n_partitions:
+        elif n_partitions >= 128:
             n_partitions, pos = long_count(data, pos, n_partitions)
             (
                 item.partitions,
                 pos,
             ) = _read_writable_txn_marker_partition_result_list_1(data, pos, n_partitions)
+        elif n_partitions:
+            (
+                item.partitions,
+                pos,
+            ) = _read_writable_txn_marker_partition_result_list_1(data, pos, n_partitions - 1)
         else:
             raise Unusual
         tags = data[pos]
@@ -538,14 +538,14 @@ def _read_writable_txn_marker_result_list_1(
         pos += 9
         if n_topics == 1:
             item.topics = []
-        elif 1 < n_topics < 128:
+        elif n_topics >= 128:
+            n_topics, pos = long_count(data, pos, n_topics)
+            item.topics, pos = _read_writable_txn_marker_topic_result_list_1(data, pos, n_topics)
+        elif n_topics:
             (
                 item.topics,
                 pos,
             ) = _read_writable_txn_marker_topic_result_list_1(data, pos, n_topics - 1)
-        elif n_topics:
-            n_topics, pos = long_count(data, pos, n_topics)
-            item.topics, pos = _read_writable_txn_marker_topic_result_list_1(data, pos, n_topics)
         else:
             raise Unusual
         tags = data[pos]
@@ -565,11 +565,11 @@ def _read_write_txn_markers_response_1(
     pos += 1
     if n_markers == 1:
         item.markers = []
-    elif 1 < n_markers < 128:
-        item.markers, pos = _read_writable_txn_marker_result_list_1(data, pos, n_markers - 1)
-    elif n_markers:
+    elif n_markers >= 128:
         n_markers, pos = long_count(data, pos, n_markers)
         item.markers, pos = _read_writable_txn_marker_result_list_1(data, pos, n_markers)
+    elif n_markers:
+        item.markers, pos = _read_writable_txn_marker_result_list_1(data, pos, n_markers - 1)
     else:
         raise Unusual
     tags = data[pos]
