@@ -13,10 +13,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, field, make_dataclass
 from inspect import get_annotations
 from operator import attrgetter, eq, ge, gt, le, lt
-from typing import Any, Final, TypeVar, dataclass_transform, overload
+from typing import Any, Final, ParamSpec, TypeVar, dataclass_transform, overload
 
-__all__ = ["frozen", "slotted"]
+__all__ = ["frozen", "maker", "slotted"]
 
+_P = ParamSpec("_P")
 _T = TypeVar("_T")
 _DESCRIPTION: Final = ("__dataclass_fields__", "__dataclass_params__")
 
@@ -53,6 +54,22 @@ def slotted(cls: type[_T] | None = None, /, *, eq: bool = True) -> object:
     if cls is None:
         return lambda cls: _made(cls, shared, False)
     return _made(cls, shared, False)
+
+
+def maker(cls: Callable[_P, _T]) -> Callable[_P, _T]:
+    """Return a function that makes objects of a `@slotted` class in two thirds of the time.
+
+    CPython 3.11 calls `__init__` from C, but a function without leaving the interpreter's loop.
+    """
+    initialize: Callable[..., None] = cls.__init__
+    names: tuple[str, ...] = cls.__slots__  # type: ignore[attr-defined]  # set by _made
+    assert len(names) == initialize.__code__.co_argcount - 1, f"{cls} takes keywords alone"
+    stores = "".join(f" self.{name} = {name}\n" for name in names)
+    scope: dict[str, Any] = {"cls": cls, "new": object.__new__}
+    exec(f"def make({', '.join(names)}):\n self = new(cls)\n{stores} return self", scope)
+    scope["make"].__defaults__ = initialize.__defaults__
+    make: Callable[_P, _T] = scope["make"]
+    return make
 
 
 def _made(cls: type[_T], shared: Mapping[str, object], kw_only: bool) -> type[_T]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kraft_wire.frozen import frozen, slotted
+from kraft_wire.frozen import frozen, maker, slotted
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,3 +293,24 @@ def test_only_what_is_ordered_is_ordered() -> None:
     with pytest.raises(TypeError):
         assert Named(a=1) < Named(a=2)  # type: ignore[operator]  # as it should be
     assert Ordered(1) < Ordered(2)
+
+
+@slotted
+class Made:
+    offset: int
+    epoch: int = 3
+    name: str | None = None
+
+
+@pytest.mark.parametrize(("args", "more"), ARGUMENTS)
+def test_maker_makes_what_the_class_makes(args: Any, more: Any) -> None:
+    made = maker(Made)(*args, **more)
+    assert made == Made(*args, **more)
+    assert made.__class__ is Made
+
+
+@pytest.mark.parametrize(("args", "more"), [((), {}), ((1, 2, "b", 4), {}), ((1,), {"x": 2})])
+def test_maker_refuses_what_the_class_refuses(args: Any, more: Any) -> None:
+    for make in (maker(Made), Made):
+        with pytest.raises(TypeError):
+            make(*args, **more)

@@ -18,7 +18,7 @@ from kraft_wire.broker.producing.append_validation import (
     assigned,
     check_batch,
 )
-from kraft_wire.frozen import slotted
+from kraft_wire.frozen import maker, slotted
 from kraft_wire.model import (
     LeaderEpoch,
     Offset,
@@ -58,6 +58,9 @@ class AppendResult:
     log_start_offset: Offset = _NO_OFFSET
     record_errors: tuple[RecordError, ...] = _NO_RECORD_ERRORS
     error_message: str | None = None
+
+
+_new_result: Final = maker(AppendResult)
 
 
 @dataclass(slots=True, eq=False)
@@ -161,7 +164,7 @@ class Partition:
             log.high_watermark = end_offset
         stamped = wall_ms if config.message_timestamp_type == "LogAppendTime" else -1
         last_offset, log_start_offset = end_offset - 1, log.log_start_offset
-        return AppendResult(_NO_ERROR, batch.base_offset, last_offset, stamped, log_start_offset)
+        return _new_result(_NO_ERROR, batch.base_offset, last_offset, stamped, log_start_offset)
 
     def read(
         self, fetch_offset: Offset, max_bytes: int, *, upper_bound: Offset, min_one_batch: bool

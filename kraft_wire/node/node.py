@@ -25,6 +25,7 @@ from kraft_wire.broker.context import (
 )
 from kraft_wire.broker.dispatch import handler
 from kraft_wire.controller.controller import Controller, layered
+from kraft_wire.frozen import maker
 from kraft_wire.metadata.delta import MetadataDelta
 from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.model import ANONYMOUS, DiskFull, RandomSource, ReportEvent, StorageError
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Node"]
 
+_new_context: Final = maker(RequestContext)
 _BROKERS: Final = frozenset(owned(Owner.BROKER, ListenerType.BROKER))
 """What the broker itself answers; the rest of its listeners' requests the controller decides."""
 
@@ -342,7 +344,7 @@ class Node:
             self.trailing_bytes_seen += 1
         peer.client_id = header.client_id
         self.requests_by_api[api_key] += 1
-        context = RequestContext(
+        context = _new_context(
             connection_id,
             peer.requests_count,
             header.api_version,
@@ -355,7 +357,8 @@ class Node:
         )
         try:
             if of_broker_alone:
-                answer = handler(api_key)(self.broker, context, request)
+                assert self._broker is not None, "this node is no broker"
+                answer = handler(api_key)(self._broker.broker, context, request)
             else:
                 answer = self._ask_apis(context, request)
         except UnencodableMessage as problem:  # before anything was written

@@ -16,6 +16,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from kraft_wire.frozen import maker
 from kraft_wire.model import (
     DiskFull,
     FileSlice,
@@ -62,6 +63,8 @@ class PendingFlush(NamedTuple):
 
 
 _NOTHING = b""
+_new_read = maker(LogRead)
+_new_slice = maker(FileSlice)
 
 
 class Log:
@@ -258,7 +261,7 @@ class Log:
         if not self.log_start_offset <= offset <= log_end_offset:
             raise OffsetOutOfRange(offset, self.log_start_offset, log_end_offset)
         if offset >= upper_bound or offset >= log_end_offset:
-            return LogRead(_NOTHING, 0, offset)
+            return _new_read(_NOTHING, 0, offset)
         active = self._active
         first = len(self.segments) - 1
         if offset < active.base_offset:
@@ -282,17 +285,17 @@ class Log:
             if size < frame.size_bytes:
                 if not min_one_batch:
                     first_offset = frame.base_offset
-                    return LogRead(
+                    return _new_read(
                         _NOTHING, 0, first_offset, True, is_older, segment, position, segment_end
                     )
                 size = frame.size_bytes
             end = position + size
             assert end <= segment.size_bytes, (frame, size)
-            records = FileSlice(segment.file, position, size)
-            return LogRead(
+            records = _new_slice(segment.file, position, size)
+            return _new_read(
                 records, size, frame.base_offset, False, is_older, segment, end, segment_end
             )
-        return LogRead(_NOTHING, 0, offset)
+        return _new_read(_NOTHING, 0, offset)
 
     def _position_of(self, upper_bound: Offset, segment: Segment) -> int:
         """Return where in the segment the batches below `upper_bound` end."""

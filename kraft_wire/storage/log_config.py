@@ -49,7 +49,6 @@ class LogConfig:
     @property
     def is_compacted(self) -> bool:
         """Whether `cleanup.policy` includes compact."""
-        assert isinstance(self.cleanup_policy, tuple), self.cleanup_policy
         return "compact" in self.cleanup_policy
 
     @property

@@ -9,7 +9,7 @@ request belongs to the retired ControlledShutdown version 0 alone.
 
 from struct import Struct, error
 
-from kraft_wire.frozen import slotted
+from kraft_wire.frozen import maker, slotted
 from kraft_wire.wire.generated.messages import MESSAGES
 from kraft_wire.wire.generated.registry import REQUESTS
 from kraft_wire.wire.message import Buffer, DecodeLimits, Malformation, MalformedMessage
@@ -47,6 +47,9 @@ class RequestHeader:
     api_version: int
     correlation_id: int
     client_id: str | None
+
+
+new_header = maker(RequestHeader)
 
 
 def request_header_version(api_key: int, api_version: int) -> int:
@@ -89,7 +92,7 @@ def parse_request_header(
         if end == len(frame):
             raise _cut_off("tagged_fields", end)
         end = end + 1 if frame[end] == 0 else _skip_tags(frame, end, limits)
-    return RequestHeader(api_key, api_version, correlation_id, client_id), end
+    return new_header(api_key, api_version, correlation_id, client_id), end
 
 
 def _cut_off(field: str, byte: int) -> MalformedMessage:

@@ -57,7 +57,7 @@ _CODECS: Final = {
     "lz4": Compression.LZ4,
     "zstd": Compression.ZSTD,
 }
-_LAST_CODEC: Final = Compression.ZSTD
+_LAST_CODEC: Final = int(Compression.ZSTD)
 _BATCH_ERRORS: Final = frozenset(
     {ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE, ErrorCode.CORRUPT_MESSAGE}
 )

@@ -8,6 +8,7 @@ from struct import Struct
 from typing import Final
 
 from kraft_wire.apis.registry import key_of
+from kraft_wire.frozen import maker
 from kraft_wire.model import FileSlice
 from kraft_wire.node.outputs import Buffers, Close, Reply
 from kraft_wire.node.requests.decoding import Answered, unencodable
@@ -16,6 +17,7 @@ from kraft_wire.wire.message import Message, UnencodableMessage
 
 __all__ = ["encoded_reply", "reply_of_bytes"]
 
+_new_reply: Final = maker(Reply)
 _WITH_SLICES: Final = frozenset({key_of("Fetch"), key_of("FetchSnapshot")})
 """Their answers carry parts of files."""
 _HEAD: Final = Struct(">ii")
@@ -34,14 +36,14 @@ def encoded_reply(connection_id: int, header: RequestHeader, response: Message) 
             body = response.encode(version)
             size = head.size + len(body)
             frame = head.pack(size - _LENGTH_BYTES, header.correlation_id) + body
-            return Reply(connection_id, [frame], size)
+            return _new_reply(connection_id, [frame], size)
         parts: Buffers = response.encode_parts(version)
     except UnencodableMessage as problem:
         return Close(connection_id, unencodable(header, problem))
     buffers, body_bytes = _joined(parts)
     size = head.size + body_bytes
     buffers[0] = head.pack(size - _LENGTH_BYTES, header.correlation_id) + buffers[0]  # type: ignore[operator]  # a message begins with bytes
-    return Reply(connection_id, buffers, size)
+    return _new_reply(connection_id, buffers, size)
 
 
 def _joined(parts: Buffers) -> tuple[Buffers, int]:
