@@ -17,7 +17,12 @@ PROGRAMS = Path(sys.executable).parent
 STEP_SECONDS_MAX = 300
 
 PYTHON = str(PROGRAMS / "python")
-TIDY_TESTS = ("tests/test_tidy.py", "tests/test_docs.py", "tests/codegen")
+TIDY_TESTS = (
+    "tests/test_tidy.py",
+    "tests/test_error_orders.py",
+    "tests/test_docs.py",
+    "tests/codegen",
+)
 TIDINESS = "tidiness and documents"
 
 STEPS: dict[str, list[str]] = {

@@ -8,6 +8,7 @@ from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.handlers.delete_records import handle
 from kraft_wire.metadata.image import TOPIC_RESOURCE, MetadataImage
 from kraft_wire.model import StorageError, TopicPartition
+from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.wire.generated.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
@@ -153,3 +154,19 @@ def test_topics_and_partitions_that_are_named_twice_are_answered_once(broker: Br
         ("a", 2, ErrorCode.OFFSET_OUT_OF_RANGE, -1),
         ("missing", 0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1),
     ]
+
+
+def test_errors_in_order(broker: Broker) -> None:
+    assert delete(broker, "__consumer_offsets", 9, 99)[0] == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    broker.partitions["__consumer_offsets", 0].offline = True
+    assert delete(broker, "__consumer_offsets", 0, 99)[0] == ErrorCode.INVALID_TOPIC_EXCEPTION
+    follower = broker.partitions["a", 1]
+    log_of(broker, "a", 1).config = LogConfig(cleanup_policy=("compact",))
+    follower.offline = True
+    assert delete(broker, "a", 1, 99)[0] == ErrorCode.KAFKA_STORAGE_ERROR
+    follower.offline = False
+    assert delete(broker, "a", 1, 99)[0] == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    follower.is_leader = True
+    assert delete(broker, "a", 1, 99)[0] == ErrorCode.POLICY_VIOLATION
+    log_of(broker, "a", 1).config = LogConfig()
+    assert delete(broker, "a", 1, 99)[0] == ErrorCode.OFFSET_OUT_OF_RANGE

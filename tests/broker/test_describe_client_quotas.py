@@ -42,3 +42,23 @@ def test_filter_that_contradicts_itself_is_refused(
     assert response.error_code == expected
     assert words in (response.error_message or "")
     assert (response.entries is None) == bool(words)
+
+
+@pytest.mark.parametrize(
+    ("components", "error"),
+    [
+        ([("", 3, "a")], ErrorCode.INVALID_REQUEST),
+        ([("user", EXACT, "a"), ("user", 3, None)], ErrorCode.INVALID_REQUEST),
+        ([("planet", EXACT, None)], ErrorCode.UNSUPPORTED_VERSION),
+        ([("ip", EXACT, None), ("user", EXACT, "a")], ErrorCode.INVALID_REQUEST),
+    ],
+)
+def test_errors_in_order(components: list[tuple[str, int, str | None]], error: ErrorCode) -> None:
+    request = DescribeClientQuotasRequest(
+        components=[
+            ComponentData(entity_type=kind, match_type=how, match=match)
+            for kind, how, match in components
+        ]
+    )
+    response = handle(small_broker(image_of({}, [])), context(1), request)
+    assert response.error_code == error

@@ -6,7 +6,7 @@ import pytest
 
 from kraft_wire.broker.handlers import describe_configs
 from kraft_wire.broker.settings import BrokerSettings
-from kraft_wire.metadata.image import EMPTY_IMAGE
+from kraft_wire.metadata.image import EMPTY_IMAGE, TOPIC_RESOURCE
 from kraft_wire.metadata.loader import MetadataLoader
 from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.wire.generated.config_record import ConfigRecord
@@ -97,3 +97,19 @@ def test_refusal_of_the_longest_name_fits_into_an_answer(resource_type: int) -> 
     answer = ask(DescribeConfigsRequest(resources=[resource]), {})
     assert answer.results[0].error_code != ErrorCode.NONE
     assert len(answer.encode(4)) < 65_536
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "error"),
+    [
+        (99, "no/name", ErrorCode.INVALID_REQUEST),
+        (TOPIC_RESOURCE, "no/name", ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (TOPIC_RESOURCE, "", ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (TOPIC_RESOURCE, "absent", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+    ],
+)
+def test_errors_in_order(kind: int, name: str, error: ErrorCode) -> None:
+    """No topic exists."""
+    resource = DescribeConfigsResource(resource_type=kind, resource_name=name)
+    (result,) = ask(DescribeConfigsRequest(resources=[resource]), {}).results
+    assert result.error_code == error

@@ -95,3 +95,11 @@ def test_partition_of_another_broker_is_refused(
 def test_offline_partition_is_a_storage_error(broker: Broker) -> None:
     broker.partitions["a", 0].offline = True
     assert ask(broker, "a", 0).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+
+
+def test_errors_in_order(broker: Broker) -> None:
+    assert ask(broker, "no/name", 9).error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+    assert ask(broker, "far", 9).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    broker.partitions["a", 1].offline = True
+    assert ask(broker, "a", 1).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert ask(broker, "far", 0).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER

@@ -121,3 +121,18 @@ def test_refusal_leaves_epoch_and_offset_undefined(
 def test_offline_partition_is_a_storage_error(broker: Broker) -> None:
     broker.partitions["a", 0].offline = True
     assert ask(broker, 5)[0] == ErrorCode.KAFKA_STORAGE_ERROR
+
+
+def test_errors_in_order(broker: Broker) -> None:
+    def error(topic: str, index: int, current: int) -> int:
+        return ask(broker, 5, topic=topic, index=index, current=current)[0]
+
+    follower = broker.partitions["a", 1]
+    follower.offline = True
+    assert error("a", 9, 6) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert error("a", 1, 6) == ErrorCode.KAFKA_STORAGE_ERROR
+    follower.offline = False
+    assert error("far", 0, 6) == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert error("a", 1, 6) == ErrorCode.FENCED_LEADER_EPOCH
+    assert error("a", 1, 8) == ErrorCode.UNKNOWN_LEADER_EPOCH
+    assert error("a", 1, 7) == ErrorCode.NOT_LEADER_OR_FOLLOWER

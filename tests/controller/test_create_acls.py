@@ -76,3 +76,26 @@ def test_entries_that_one_change_cannot_hold_are_refused_and_the_others_made() -
     codes = [each.error_code for each in response.results]
     assert codes == [ErrorCode.NONE] * 10_000 + [ErrorCode.POLICY_VIOLATION]
     assert len(cluster.loader.image.acls) == 10_000
+
+
+def test_errors_in_order() -> None:
+    """The principal of each entry is none."""
+
+    def error(settings: dict[str, str], pattern_type: int) -> int:
+        entry = AclCreation(
+            resource_type=2,
+            resource_name="t",
+            resource_pattern_type=pattern_type,
+            principal="no colon",
+            host="*",
+            operation=3,
+            permission_type=3,
+        )
+        response = OneNodeCluster(settings).ask(CreateAclsRequest(creations=[entry]), 3)
+        assert isinstance(response, CreateAclsResponse)
+        return response.results[0].error_code
+
+    any_pattern, literal = 1, 3
+    assert error({}, any_pattern) == ErrorCode.INVALID_REQUEST
+    assert error({}, literal) == ErrorCode.SECURITY_DISABLED
+    assert error({AUTHORIZER_KEY: STANDARD_AUTHORIZER}, literal) == ErrorCode.INVALID_REQUEST

@@ -140,3 +140,38 @@ def test_refusal_of_the_longest_name_and_value_fits_into_an_answer() -> None:
     resource = AlterConfigsResource(resource_type=2, resource_name="t", configs=[change])
     answer = cluster.ask(IncrementalAlterConfigsRequest(resources=[resource]), 1)
     assert len(answer.encode(1)) < 65_536
+
+
+def topic(name: str, partitions: int, replicas: int, *, is_config_bad: bool) -> CreatableTopic:
+    config = CreatableTopicConfig(name="retention.ms", value="x" if is_config_bad else "5")
+    return CreatableTopic(
+        name=name, num_partitions=partitions, replication_factor=replicas, configs=[config]
+    )
+
+
+def assigned(topic: CreatableTopic) -> CreatableTopic:
+    """Add an assignment to a broker that does not exist."""
+    topic.assignments = [CreatableReplicaAssignment(partition_index=0, broker_ids=[9])]
+    return topic
+
+
+@pytest.mark.parametrize(
+    ("topics", "error"),
+    [
+        ([assigned(topic("no/name", 0, 9, is_config_bad=True))] * 2, ErrorCode.INVALID_REQUEST),
+        ([assigned(topic("no/name", 0, 9, is_config_bad=True))], ErrorCode.INVALID_TOPIC_EXCEPTION),
+        ([assigned(topic("old", 0, 9, is_config_bad=True))], ErrorCode.TOPIC_ALREADY_EXISTS),
+        ([assigned(topic("new", 0, 9, is_config_bad=True))], ErrorCode.INVALID_CONFIG),
+        ([assigned(topic("new", 0, 9, is_config_bad=False))], ErrorCode.INVALID_REQUEST),
+        (
+            [assigned(topic("new", -1, -1, is_config_bad=False))],
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+        ),
+        ([topic("new", 0, 0, is_config_bad=False)], ErrorCode.INVALID_REPLICATION_FACTOR),
+        ([topic("new", 0, 1, is_config_bad=False)], ErrorCode.INVALID_PARTITIONS),
+    ],
+)
+def test_errors_in_order(topics: list[CreatableTopic], error: ErrorCode) -> None:
+    cluster = OneNodeCluster()
+    assert create(cluster, topic("old", 1, 1, is_config_bad=False)) == [ErrorCode.NONE]
+    assert create(cluster, *topics) == [error]

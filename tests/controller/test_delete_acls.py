@@ -4,7 +4,11 @@ from kraft_wire.controller.requests import decide
 from kraft_wire.metadata.acl_rules import AUTHORIZER_KEY, STANDARD_AUTHORIZER
 from kraft_wire.metadata.image import AclImage
 from kraft_wire.model import Uuid
-from kraft_wire.wire.generated.delete_acls import DeleteAclsFilter, DeleteAclsRequest
+from kraft_wire.wire.generated.delete_acls import (
+    DeleteAclsFilter,
+    DeleteAclsRequest,
+    DeleteAclsResponse,
+)
 from kraft_wire.wire.generated.error_code import ErrorCode
 from tests.controller.cluster import Context, OneNodeCluster
 
@@ -31,3 +35,24 @@ def test_more_entries_than_one_change_may_remove_are_refused() -> None:
     result = decide(cluster.controller, Context(3), DeleteAclsRequest(filters=[every]))
     assert result.records == ()
     assert result.response.filter_results[0].error_code == ErrorCode.INVALID_REQUEST
+
+
+def test_errors_in_order() -> None:
+    """The filter has an operation that does not exist."""
+    wrong = DeleteAclsFilter(
+        resource_type_filter=1,
+        resource_name_filter=None,
+        pattern_type_filter=1,
+        principal_filter=None,
+        host_filter=None,
+        operation=99,
+        permission_type=1,
+    )
+
+    def error(settings: dict[str, str]) -> int:
+        response = OneNodeCluster(settings).ask(DeleteAclsRequest(filters=[wrong]), 3)
+        assert isinstance(response, DeleteAclsResponse)
+        return response.filter_results[0].error_code
+
+    assert error({}) == ErrorCode.SECURITY_DISABLED
+    assert error({AUTHORIZER_KEY: STANDARD_AUTHORIZER}) == ErrorCode.INVALID_REQUEST

@@ -2,6 +2,7 @@
 
 import pytest
 
+from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.create_topics import (
     CreatableTopic,
 )
@@ -40,3 +41,21 @@ def test_topic_named_by_name_and_by_id_is_not_deleted() -> None:
     codes = [each.error_code for each in response.responses]
     assert codes == [ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_REQUEST]
     assert cluster.loader.image.topics_by_name.keys() == {"t"}
+
+
+def test_errors_in_order() -> None:
+    """A topic that does not exist is named twice."""
+
+    def error(settings: dict[str, str], *states: DeleteTopicState) -> int:
+        request = DeleteTopicsRequest(topics=list(states))
+        response = OneNodeCluster(settings).ask(request, 6)
+        assert isinstance(response, DeleteTopicsResponse)
+        return response.responses[0].error_code
+
+    absent = DeleteTopicState(name="absent")
+    disabled = {"delete.topic.enable": "false"}
+    assert error(disabled, absent, absent) == ErrorCode.TOPIC_DELETION_DISABLED
+    assert error({}, absent, absent) == ErrorCode.INVALID_REQUEST
+    assert error({}, absent) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    by_id = DeleteTopicState(name=None, topic_id=Uuid(b"id of no topic.."))
+    assert error({}, by_id) == ErrorCode.UNKNOWN_TOPIC_ID

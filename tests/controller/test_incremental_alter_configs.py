@@ -4,7 +4,7 @@ from time import process_time
 
 import pytest
 
-from kraft_wire.metadata.image import BROKER_RESOURCE
+from kraft_wire.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
 from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.settings.broker import FIXED_WHILE_RUNNING
 from kraft_wire.wire.generated.config_record import ConfigRecord
@@ -123,3 +123,24 @@ def test_setting_of_brokers_is_refused_where_it_cannot_be_one(
     assert (answer.error_code == ErrorCode.NONE) == (words == "")
     assert words in (answer.error_message or "")
     assert bool(cluster.loader.image.config(BROKER_RESOURCE, name)) == (words == "")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "times", "error"),
+    [
+        ("no/name", "x", 2, ErrorCode.INVALID_REQUEST),
+        ("no/name", None, 1, ErrorCode.INVALID_REQUEST),
+        ("absent", "x", 1, ErrorCode.INVALID_CONFIG),
+        ("no/name", "5", 1, ErrorCode.INVALID_TOPIC_EXCEPTION),
+        ("absent", "5", 1, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+    ],
+)
+def test_errors_in_order(name: str, value: str | None, times: int, error: ErrorCode) -> None:
+    config = AlterableConfig(name="retention.ms", config_operation=0, value=value)
+    resource = AlterConfigsResource(
+        resource_type=TOPIC_RESOURCE, resource_name=name, configs=[config]
+    )
+    request = IncrementalAlterConfigsRequest(resources=[resource] * times)
+    response = OneNodeCluster().ask(request, 1)
+    assert isinstance(response, IncrementalAlterConfigsResponse)
+    assert {each.error_code for each in response.responses} == {error}

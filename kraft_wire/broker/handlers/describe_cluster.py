@@ -30,7 +30,7 @@ def handle(
 ) -> DescribeClusterResponse:
     """Describe the cluster (KIP-700).
 
-    Errors, first match wins: UNSUPPORTED_ENDPOINT_TYPE, MISMATCHED_ENDPOINT_TYPE (version 0:
+    Errors, first match wins: UNSUPPORTED_ENDPOINT_TYPE or MISMATCHED_ENDPOINT_TYPE (version 0:
     INVALID_REQUEST for both).
     """
     if request.endpoint_type != _BROKERS:

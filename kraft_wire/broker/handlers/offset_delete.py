@@ -33,9 +33,9 @@ def handle(
 ) -> OffsetDeleteResponse | Parked:
     """Delete committed offsets; parked until the ISR knows it.
 
-    Errors of the answer, first match wins: INVALID_GROUP_ID, NOT_COORDINATOR,
-    COORDINATOR_LOAD_IN_PROGRESS, GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP. Errors per partition:
-    UNKNOWN_TOPIC_OR_PARTITION, GROUP_SUBSCRIBED_TO_TOPIC.
+    Errors, first match wins: INVALID_GROUP_ID, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS,
+    GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP; per partition UNKNOWN_TOPIC_OR_PARTITION,
+    GROUP_SUBSCRIBED_TO_TOPIC.
     """
     if not request.group_id:
         return OffsetDeleteResponse(error_code=ErrorCode.INVALID_GROUP_ID)

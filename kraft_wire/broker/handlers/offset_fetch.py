@@ -45,7 +45,7 @@ def handle(
     """Return committed offsets; an answer beyond its room ends the connection.
 
     Errors per group, first match wins: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS (in every
-    partition before v2). Errors per partition: UNKNOWN_TOPIC_ID (v10+), UNSTABLE_OFFSET_COMMIT.
+    partition before v2); per partition UNKNOWN_TOPIC_ID (v10+), UNSTABLE_OFFSET_COMMIT.
     """
     version = context.api_version
     is_of_one = version < _SEVERAL_GROUPS_FROM

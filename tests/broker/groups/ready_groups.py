@@ -60,3 +60,15 @@ def stable_group(harness: Harness, count: int = 3) -> tuple[Member, list[Member]
             if member.joining.response is not None:
                 member.join_once()
     return finish_rebalance(*members), members
+
+
+def lose_coordination(harness: Harness) -> None:
+    """Give the only partition of `__consumer_offsets` to another broker, once it has a record."""
+    harness.create_topic("elsewhere")
+    assert Member(harness, group_id="another").commit("elsewhere") == 0
+    harness.lead("__consumer_offsets", leader=2, leader_epoch=1)
+
+
+def begin_loading(harness: Harness) -> None:
+    """Give it back; its records are read by `Harness.settle`."""
+    harness.lead("__consumer_offsets", leader=1, leader_epoch=2)

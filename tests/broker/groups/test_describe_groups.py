@@ -6,7 +6,12 @@ import pytest
 
 from kraft_wire.wire.generated.describe_groups import DescribeGroupsRequest
 from kraft_wire.wire.generated.error_code import ErrorCode
-from tests.broker.groups.ready_groups import harness_with_groups
+from tests.broker.groups.harness import Harness
+from tests.broker.groups.ready_groups import (
+    begin_loading,
+    harness_with_groups,
+    lose_coordination,
+)
 from tests.broker.groups.requests import subscription
 
 
@@ -44,3 +49,18 @@ def test_describe_shows_all_operations_when_asked() -> None:
     request = DescribeGroupsRequest(groups=["stable", "none"], include_authorized_operations=True)
     response = harness_with_groups().send(request, 6).response
     assert [g.authorized_operations for g in response.groups] == [0b110101001000, -(1 << 31)]
+
+
+def test_errors_in_order() -> None:
+    harness = Harness()
+
+    def error_of_unknown_group() -> int:
+        response = harness.send(DescribeGroupsRequest(groups=["none"]), 6).response
+        return int(response.groups[0].error_code)
+
+    lose_coordination(harness)
+    assert error_of_unknown_group() == ErrorCode.NOT_COORDINATOR
+    begin_loading(harness)
+    assert error_of_unknown_group() == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    harness.settle()
+    assert error_of_unknown_group() == ErrorCode.GROUP_ID_NOT_FOUND

@@ -100,3 +100,15 @@ def java_hash_by_hand(text: str) -> int:
 def test_the_smallest_hash_counts_as_partition_zero() -> None:
     assert key_partition("polygenelubricants", 50) == 0
     assert key_partition("hello", 50) == 99162322 % 50
+
+
+def test_errors_in_order() -> None:
+    harness = Harness(offsets_partitions=0)
+
+    def error(key_type: int) -> int:
+        request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=["group"])
+        return int(harness.send(request, 6).response.coordinators[0].error_code)
+
+    assert error(9) == ErrorCode.INVALID_REQUEST
+    assert harness.controller_requests == []
+    assert error(0) == ErrorCode.COORDINATOR_NOT_AVAILABLE

@@ -6,7 +6,13 @@ import pytest
 
 from kraft_wire.wire.generated.error_code import ErrorCode
 from tests.broker.groups.harness import Harness
-from tests.broker.groups.ready_groups import harness_with_delay, stable_group, three_members
+from tests.broker.groups.ready_groups import (
+    begin_loading,
+    harness_with_delay,
+    lose_coordination,
+    stable_group,
+    three_members,
+)
 from tests.broker.groups.requests import Member
 
 
@@ -103,3 +109,18 @@ def test_group_max_size_refuses_one_member_too_many() -> None:
 
 def test_a_client_id_that_leaves_no_room_for_a_member_id_is_refused() -> None:
     assert Member(Harness(), client_id="x" * 32_731).join_once().error == ErrorCode.INVALID_REQUEST
+
+
+def test_errors_in_order() -> None:
+    harness = Harness()
+    nobody = Member(harness, group_id="", member_id="nobody", session_timeout_ms=1)
+    lose_coordination(harness)
+    assert nobody.join_once().error == ErrorCode.INVALID_GROUP_ID
+    nobody.group_id = "group"
+    assert nobody.join_once().error == ErrorCode.INVALID_SESSION_TIMEOUT
+    nobody.session_timeout_ms = 10_000
+    assert nobody.join_once().error == ErrorCode.NOT_COORDINATOR
+    begin_loading(harness)
+    assert nobody.join_once().error == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    harness.settle()
+    assert nobody.join_once().error == ErrorCode.UNKNOWN_MEMBER_ID

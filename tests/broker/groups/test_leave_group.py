@@ -7,7 +7,12 @@ import pytest
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.leave_group import LeaveGroupRequest, MemberIdentity
 from tests.broker.groups.harness import Harness
-from tests.broker.groups.ready_groups import harness_with_delay, stable_group
+from tests.broker.groups.ready_groups import (
+    begin_loading,
+    harness_with_delay,
+    lose_coordination,
+    stable_group,
+)
 from tests.broker.groups.requests import Member, finish_rebalance
 
 
@@ -59,3 +64,19 @@ def test_a_leaving_given_id_is_forgotten() -> None:
     member.member_id = member.joining.response.member_id
     assert member.leave().response.members[0].error_code == ErrorCode.NONE
     assert harness.group("group").pending_members == {}
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_errors_in_order(version: int) -> None:
+    harness = Harness()
+    nobody = Member(harness, group_id="", member_id="nobody")
+    lose_coordination(harness)
+    assert nobody.leave(version).error == ErrorCode.INVALID_GROUP_ID
+    nobody.group_id = "group"
+    assert nobody.leave(version).error == ErrorCode.NOT_COORDINATOR
+    begin_loading(harness)
+    assert nobody.leave(version).error == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    harness.settle()
+    left = nobody.leave(version)
+    errors = [m.error_code for m in left.response.members] or [left.error]
+    assert errors == [ErrorCode.UNKNOWN_MEMBER_ID]

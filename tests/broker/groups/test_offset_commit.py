@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.offset_commit import OffsetCommitRequest
 from kraft_wire.wire.generated.offset_fetch import (
@@ -12,7 +13,12 @@ from kraft_wire.wire.generated.offset_fetch import (
     OffsetFetchRequestTopics,
 )
 from tests.broker.groups.harness import topic_id_of
-from tests.broker.groups.ready_groups import stable_member, with_topic
+from tests.broker.groups.ready_groups import (
+    begin_loading,
+    lose_coordination,
+    stable_member,
+    with_topic,
+)
 from tests.broker.groups.requests import (
     Member,
     commit_topic,
@@ -152,3 +158,23 @@ def test_a_commit_that_is_not_in_the_log_is_not_visible(
     harness.store.refusals = [refusal]
     assert Member(harness).commit() == error
     assert committed(harness) == {}
+
+
+def test_errors_in_order() -> None:
+    harness = with_topic()
+    nobody = Member(harness, member_id="nobody", generation_id=7)
+
+    def error(topic_id: Uuid, partition: int) -> int:
+        topic = commit_topic("", 1, partition, topic_id=topic_id)
+        return nobody.commit(version=10, topics=[topic])
+
+    lose_coordination(harness)
+    assert error(topic_id_of("nowhere"), 9) == ErrorCode.UNKNOWN_TOPIC_ID
+    assert error(topic_id_of("topic"), 9) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert error(topic_id_of("topic"), 0) == ErrorCode.NOT_COORDINATOR
+    begin_loading(harness)
+    assert error(topic_id_of("topic"), 0) == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    harness.settle()
+    assert error(topic_id_of("topic"), 0) == ErrorCode.GROUP_ID_NOT_FOUND
+    stable_member(harness)
+    assert error(topic_id_of("topic"), 0) == ErrorCode.UNKNOWN_MEMBER_ID

@@ -9,7 +9,12 @@ from kraft_wire.wire.generated.offset_delete import (
     OffsetDeleteRequestTopic,
 )
 from tests.broker.groups.harness import Harness
-from tests.broker.groups.ready_groups import stable_member, with_topic
+from tests.broker.groups.ready_groups import (
+    begin_loading,
+    lose_coordination,
+    stable_member,
+    with_topic,
+)
 from tests.broker.groups.requests import (
     Member,
     committed,
@@ -56,3 +61,31 @@ def test_deleting_offsets_of_unknown_groups_topics_or_other_protocols_is_refused
     assert unknown == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] * 2
     stable_member(harness, group_id="connect", protocol_type="connect")
     assert harness.send(delete_request("connect"), 0).error == ErrorCode.NON_EMPTY_GROUP
+
+
+def test_errors_in_order() -> None:
+    harness = with_topic()
+
+    def error(group_id: str = "group") -> ErrorCode:
+        request = delete_request(group_id, "nowhere")
+        found: ErrorCode = harness.send(request, 0).error
+        return found
+
+    lose_coordination(harness)
+    assert error("") == ErrorCode.INVALID_GROUP_ID
+    assert error() == ErrorCode.NOT_COORDINATOR
+    begin_loading(harness)
+    assert error() == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    harness.settle()
+    assert error() == ErrorCode.GROUP_ID_NOT_FOUND
+    member = stable_member(harness, protocol_type="connect")
+    assert error() == ErrorCode.NON_EMPTY_GROUP
+    member.leave()
+    Member(harness, group_id="simple").commit()
+    assert (
+        partition_errors(harness, delete_request("simple", "nowhere"))
+        == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] * 2
+    )
+    stable_member(harness, group_id="reading")
+    subscribed = partition_errors(harness, delete_request("reading"))
+    assert subscribed == [ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC] * 2

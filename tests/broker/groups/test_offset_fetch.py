@@ -10,9 +10,10 @@ from kraft_wire.wire.generated.offset_fetch import (
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,
     OffsetFetchRequestTopics,
+    OffsetFetchResponseGroup,
 )
 from tests.broker.groups.harness import topic_id_of
-from tests.broker.groups.ready_groups import with_topic
+from tests.broker.groups.ready_groups import begin_loading, lose_coordination, with_topic
 from tests.broker.groups.requests import (
     Member,
     fetch_group,
@@ -75,3 +76,23 @@ def test_several_groups_are_fetched_at_once() -> None:
         [1],
         [],
     ]
+
+
+def test_errors_in_order() -> None:
+    harness = with_topic()
+    topic = OffsetFetchRequestTopics(topic_id=topic_id_of("nowhere"), partition_indexes=[0])
+    group = OffsetFetchRequestGroup(group_id="group", topics=[topic])
+
+    def answer() -> OffsetFetchResponseGroup:
+        response = harness.send(OffsetFetchRequest(groups=[group]), 10).response
+        found: OffsetFetchResponseGroup = response.groups[0]
+        return found
+
+    lose_coordination(harness)
+    assert answer().error_code == ErrorCode.NOT_COORDINATOR
+    begin_loading(harness)
+    assert answer().error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    harness.settle()
+    assert answer().error_code == ErrorCode.NONE
+    (partition,) = answer().topics[0].partitions
+    assert partition.error_code == ErrorCode.UNKNOWN_TOPIC_ID
