@@ -82,7 +82,7 @@ def one_topic(argument: str | None, option: str | None) -> str:
         raise WrongInput(f"two topics are given: {argument} and {option}")
     topic = argument or option
     if not topic:
-        raise WrongInput("no topic is given")
+        raise WrongInput("give a topic")
     return topic
 
 

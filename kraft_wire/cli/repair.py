@@ -91,7 +91,7 @@ def _repair(path: str, partition: str | None, is_cutting: bool) -> tuple[list[_F
 def _locked(fs: FileSystem, path: str) -> Iterator[None]:
     """Keep a node from starting meanwhile."""
     if not fs.exists(path) or not fs.is_directory(path):
-        raise _CannotRun(f"{path} is no directory")
+        raise _CannotRun(f"{path} is not a directory")
     try:
         lock = fs.lock(f"{path}/{LOCK}")
     except LockHeld:
@@ -109,7 +109,7 @@ def _chosen(fs: FileSystem, path: str, name: str | None) -> list[TopicPartition 
         return [None, *known]
     wanted = partition_of_directory(name)
     if wanted not in known:
-        raise _CannotRun(f"{path} has no log of {name}")
+        raise _CannotRun(f"{path} contains no log of {name}")
     return [wanted]
 
 
@@ -148,13 +148,13 @@ def _show(path: str, findings: list[_Finding], checked: int, *, is_cutting: bool
     what = f"{checked} logs in {path} checked"
     left = sum(not finding.is_cut for finding in findings)
     if not findings:
-        console.print(f"{what}: nothing is damaged", markup=False)
+        console.print(f"{what}: no damage", markup=False)
     elif not left:
-        console.print(f"{what}: all damage is cut; the node can be started", markup=False)
+        console.print(f"{what}: all damage is removed; the node can be started", markup=False)
     elif is_cutting:
-        console.print(f"{what}: {left} left that cannot be cut", markup=False)
+        console.print(f"{what}: {left} left that cannot be removed", markup=False)
     else:
-        console.print(f"{what}; to cut what is shown, repeat with --cut", markup=False)
+        console.print(f"{what}; to remove the shown damage, repeat with --cut", markup=False)
 
 
 def _show_finding(console: Console, finding: _Finding) -> None:
@@ -167,7 +167,7 @@ def _show_finding(console: Console, finding: _Finding) -> None:
         lines.append(("to cut", f"{what}, {damage.readable_batches} readable batches among them"))
     lines.append(("then", damage.consequence))
     if damage.partition == METADATA_PARTITION and damage.readable_batches:
-        lines.append(("note", "logs of topics that are forgotten with it are set aside as -stray"))
+        lines.append(("note", "logs of topics removed with it are renamed to -stray"))
     lines += [("kept", kept) for kept in finding.kept]
     for name, text in lines:
         console.print(f"  {name:<8}{text}", markup=False)

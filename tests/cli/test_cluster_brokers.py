@@ -222,7 +222,7 @@ def broker_whose_heartbeats_get_lost_is_fenced(apart: ClusterCommand) -> None:
     assert "does not reach 1" in apart.run("status").stdout
     apart.until(lambda: status(apart, 3)["role"] == "Fenced")
     wrong = apart.run("partition", "2", "--only", "up")
-    said = "kraft-wire cluster: --only up: it is `in` or `out`\n"
+    said = "kraft-wire cluster: --only up: expected `in` or `out`\n"
     assert (wrong.returncode, wrong.stderr) == (2, said)
 
 
@@ -280,6 +280,6 @@ def test_networks_need_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     done = CliRunner().invoke(app, ("up", "--dir", str(tmp_path), "--netns"))
     assert done.exit_code == 2
     assert done.stderr in (
-        "kraft-wire cluster: --netns: that needs root\n",
-        "kraft-wire cluster: --netns: there is no command `ip` (package iproute2) on the PATH\n",
+        "kraft-wire cluster: --netns: root is required\n",
+        "kraft-wire cluster: --netns: the command `ip` (package iproute2) is not on the PATH\n",
     )

@@ -29,7 +29,7 @@ def test_node_that_ends_between_two_questions_is_seen_to_end_by_the_next_look(
     assert node.condition == "running"
     processes.look()
     assert node.condition == "down"
-    assert "ended with exit code 2" in node.note
+    assert "exited with code 2" in node.note
 
 
 @pytest.mark.slow

@@ -137,7 +137,7 @@ def test_damage_is_a_fault_with_its_position(tmp_path: Path) -> None:
     spoiled = good[:70] + b"\0" + good[71:]
     faults = {
         "the checksum is wrong": good + spoiled,
-        "20 bytes of a batch that is cut": good + good[:20],
+        "20 bytes of a truncated batch": good + good[:20],
         "magic is 9": good + good[:16] + b"\x09" + good[17:],
     }
     for reason, content in faults.items():

@@ -57,14 +57,14 @@ def test_offset_index_is_read_from_the_base_of_its_name_to_its_zeros() -> None:
         {"kind": "entry", "offset": 100, "position": 7},
         {"kind": "entry", "offset": 103, "position": 9},
         {"kind": "entry", "offset": 103, "position": 9},
-        fault(16, "the position does not grow"),
+        fault(16, "the position does not increase"),
         {"kind": "entry", "offset": 108, "position": 8},
-        fault(24, "the position does not grow"),
+        fault(24, "the position does not increase"),
     ]
     assert entries(f"{100:020d}.index", data) == expected
     assert entries(f"{100:020d}.index", data + bytes(3)) == [
         *expected,
-        fault(32, "3 bytes are no whole slot"),
+        fault(32, "3 bytes are not a complete slot"),
     ]
     tail = struct.pack(">ii", 9, 90)
     assert entries(f"{100:020d}.index", data + bytes(8) + tail) == expected
@@ -78,9 +78,9 @@ def test_time_index_is_read_from_the_base_of_its_name_to_its_zeros() -> None:
         {"kind": "entry", "timestamp": 50, "offset": 100},
         {"kind": "entry", "timestamp": 60, "offset": 102},
         {"kind": "entry", "timestamp": 60, "offset": 103},
-        fault(24, "the timestamp does not grow"),
+        fault(24, "the timestamp does not increase"),
         {"kind": "entry", "timestamp": 55, "offset": 104},
-        fault(36, "the timestamp does not grow"),
+        fault(36, "the timestamp does not increase"),
     ]
     (first,) = entries(f"{100:020d}.timeindex", struct.pack(">qi", 0, 5))
     assert first == {"kind": "entry", "timestamp": 0, "offset": 105}
@@ -106,7 +106,7 @@ def test_aborted_transactions_have_the_five_columns_of_kafka() -> None:
             "lastStableOffset": 25,
         },
         fault(34, "version 1 is unknown"),
-        fault(68, "2 bytes are no whole slot"),
+        fault(68, "2 bytes are not a complete slot"),
     ]
 
 
@@ -123,7 +123,7 @@ def test_producer_snapshot_has_an_entry_for_each_producer_and_a_checksum() -> No
     assert entries("10.snapshot", data + b"abc")[-2] == fault(2, "the checksum is wrong")
     spoilt = data[:-1] + bytes([data[-1] ^ 1])
     assert entries("10.snapshot", spoilt)[-1] == fault(2, "the checksum is wrong")
-    assert entries("10.snapshot", b"\0") == [fault(0, "the file is cut")]
+    assert entries("10.snapshot", b"\0") == [fault(0, "the file is truncated")]
     (cut,) = entries("10.snapshot", data[:-3])
     assert cut["kind"] == "fault"
     assert isinstance(cut["position"], int)
@@ -145,7 +145,7 @@ def test_segment_has_its_batches_and_what_cannot_be_read_behind_them() -> None:
     zeros = bytes(1_500_000) + b"\1"
     assert entries("0.log", first + zeros)[-1]["kind"] == "fault"
     cut = entries("0.log", first + second[:-4])
-    assert cut[-1] == fault(len(first), f"{len(second) - 4} bytes of a batch that is cut")
+    assert cut[-1] == fault(len(first), f"{len(second) - 4} bytes of a truncated batch")
     wrong = bytearray(first)
     wrong[-1] ^= 1
     found = entries("0.log", bytes(wrong) + second)
@@ -156,7 +156,7 @@ def test_segment_has_its_batches_and_what_cannot_be_read_behind_them() -> None:
     unknown[16] = 9
     last = entries("0.log", first + bytes(unknown))[-1]
     assert (last["kind"], last["position"]) == ("fault", len(first))
-    assert str(last["reason"]).startswith(f"{len(second)} bytes from here on cannot be read: ")
+    assert str(last["reason"]).startswith(f"{len(second)} the following bytes cannot be read: ")
 
 
 @pytest.mark.parametrize(
@@ -170,16 +170,16 @@ def test_segment_has_its_batches_and_what_cannot_be_read_behind_them() -> None:
             ],
         ),
         ("0\n0\n", []),
-        ("", [fault(0, "no version and count at the head")]),
-        ("0\n", [fault(0, "no version and count at the head")]),
-        ("0\nmany\n", [fault(0, "no version and count at the head")]),
-        ("0\n" + "1" * 20 + "\n", [fault(0, "no version and count at the head")]),
+        ("", [fault(0, "no version and count at the start")]),
+        ("0\n", [fault(0, "no version and count at the start")]),
+        ("0\nmany\n", [fault(0, "no version and count at the start")]),
+        ("0\n" + "1" * 20 + "\n", [fault(0, "no version and count at the start")]),
         (
             "0\n3\nt 0\nt 0 5\n",
             [
                 fault(0, "line 3 has 2 words, not 3"),
                 {"kind": "entry", "topic": "t", "partition": 0, "offset": 5},
-                fault(0, "3 entries are announced, 2 are there"),
+                fault(0, "3 entries are declared, 2 exist"),
             ],
         ),
         (
@@ -207,8 +207,8 @@ def test_properties_are_keys_and_values_without_comments() -> None:
         {"kind": "entry", "key": "node.id", "value": "7"},
         {"kind": "entry", "key": "cluster.id: a", "value": "b"},
         {"kind": "entry", "key": "url", "value": "x"},
-        fault(0, "line 8 is no key=value"),
-        fault(0, "line 9 is no key=value"),
+        fault(0, "line 8 is not key=value"),
+        fault(0, "line 9 is not key=value"),
     ]
 
 

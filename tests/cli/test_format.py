@@ -236,7 +236,7 @@ def test_controller_alone_may_have_every_feature_that_apaches_tool_finalises(
         (STATIC, ["--standalone"], 2, "makes the quorum static"),
         (STATIC, ["-s", "-N"], 2, "only one of"),
         (STATIC, ["-f", "kraft.version=1"], 2, "a static quorum, not 1: for a dynamic one remove"),
-        (DYNAMIC, [], 2, "give one of --standalone"),
+        (DYNAMIC, [], 2, "use one of --standalone"),
         (f"{DYNAMIC}\n{BROKER}", ["-s"], 2, "You can only use --standalone on a controller."),
         (DYNAMIC, ["-s", "-f", "kraft.version=0"], 2, "for a dynamic quorum, not 0: leave"),
         (STATIC, ["-f", "group.version=1"], 2, "only group.version=0 is possible"),

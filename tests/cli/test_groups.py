@@ -133,7 +133,7 @@ def test_reset_goes_where_apaches_tool_goes(
         (("--topic", "x:a", "--to-earliest"), '"x:a" is not of the form topic or topic:0,1'),
         (("--all-topics",), "give one of --to-earliest, --to-latest"),
         (("--all-topics", "--to-latest", "--shift-by", "0"), "give one of --to-earliest"),
-        (("--all-topics", "--by-duration", "1h"), '"1h" is no ISO 8601 duration'),
+        (("--all-topics", "--by-duration", "1h"), '"1h" is not an ISO 8601 duration'),
         (("--all-topics", "--to-latest"), "has no committed offsets"),
     ],
 )

@@ -66,7 +66,7 @@ def test_a_voter_is_given_in_one_way(tmp_path: Path) -> None:
     for config, given in ((None, None), ("file", word)):
         with pytest.raises(BadInput, match=r"^give exactly one of --config and --voter$"):
             voter_of(config, given, "CONTROLLER")
-    with pytest.raises(BadInput, match=r"one voter at a time is added$"):
+    with pytest.raises(BadInput, match=r"add one voter at a time$"):
         voter_of(None, f"{word},6@host:9:{uuid_to_text(OWN)}", "CONTROLLER")
     with pytest.raises(BadInput):
         voter_of(None, "5@host", "CONTROLLER")

@@ -155,7 +155,7 @@ def test_a_damaged_log_is_offline_until_it_is_cut_and_the_rest_is_served(
     assert "repeat with --cut" in shown
     assert "all damage is cut" in repair(filled.data, "--cut")
     assert (filled.data / "damaged-0" / f"{0:020d}.0.cut").stat().st_size == size
-    assert "nothing is damaged" in repair(filled.data)
+    assert "no damage" in repair(filled.data)
 
     with filled:
         assert fetch_error(filled.bootstrap, "damaged") is ErrorCode.NONE
@@ -195,19 +195,19 @@ def test_what_cannot_be_cut_is_named_and_left(filled: ServerProcess) -> None:
     (filled.data / "__cluster_metadata-0" / "quorum-state").write_text("?")
     (filled.data / "log-start-offset-checkpoint").write_text("?")
     shown = repair(filled.data, "--cut", exit_code=1)
-    assert "1 left that cannot be cut" in shown
+    assert "1 left that cannot be removed" in shown
     assert "restore the file from a copy" in shown
     assert (filled.data / "log-start-offset-checkpoint.0.cut").read_text() == "?"
 
 
 def test_mistakes_are_one_line_and_change_nothing(tmp_path: Path) -> None:
-    assert "is no directory" in repair(tmp_path / "none", exit_code=2)
+    assert "is not a directory" in repair(tmp_path / "none", exit_code=2)
     assert "is not a formatted log directory" in repair(tmp_path, exit_code=2)
     home = tmp_path / "node"
     home.mkdir()
     with ServerProcess(home) as server:
         pass
-    assert "has no log of x-0" in repair(server.data, "--partition", "x-0", exit_code=2)
+    assert "contains no log of x-0" in repair(server.data, "--partition", "x-0", exit_code=2)
     assert repair_json(server.data) == {
         "directory": str(server.data),
         "logs_checked": 1,

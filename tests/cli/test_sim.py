@@ -129,7 +129,7 @@ def test_file_that_is_missing_is_named_with_the_reason_alone(tmp_path: Path) -> 
     [
         ("plan.json", b"\xff", "not a text file (invalid start byte)"),
         ("plan.json", b"{}", "no plan: it has no seed"),
-        ("plan.json", b"[" * 100_000, "no plan: it is nested too deeply"),
+        ("plan.json", b"[" * 100_000, "not a plan: it is nested too deeply"),
         ("story.txt", b"", "the first command is `cluster`"),
         ("story.txt", b"> nothing 1\n", "unknown command: nothing"),
         ("story.txt", b"> cluster brokers=5\n", "'cluster brokers=5': there is no 'brokers'"),
@@ -160,7 +160,7 @@ def test_more_seeds_than_memory_holds_are_refused(seeds: str) -> None:
 @pytest.mark.parametrize(
     "content",
     [b"\x00\xff\xfe binary \n more", b"no line end", b"{}\n"],
-    ids=["binary", "no whole line", "other JSON"],
+    ids=["binary", "incomplete line", "other JSON"],
 )
 def test_file_that_is_no_record_is_refused_and_left_alone(tmp_path: Path, content: bytes) -> None:
     record = tmp_path / "campaign.jsonl"
@@ -179,7 +179,7 @@ def test_line_of_a_record_that_is_no_result_is_named(tmp_path: Path) -> None:
         file.write('{"seed": 1}\n')
     result = RUNNER.invoke(app, arguments)
     assert result.exit_code == 2
-    assert result.output == f"kraft-wire sim: {record}, line 3: no result of a seed\n"
+    assert result.output == f"kraft-wire sim: {record}, line 3: not the result of a seed\n"
 
 
 def test_stopped_campaign_prints_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -188,7 +188,7 @@ def test_topics_are_deleted_in_the_last_version_of_names_and_the_first_of_ids(
         (["reassign", "a", "--to", "1,2"], "'1,2' is not of the form 0=4,5,6"),
         (["reassign", "a", "--to", "0=2147483648"], "'2147483648' is not of the form 4,5,6"),
         (["reassign", "a", "--to", "0="], "'' is not of the form 4,5,6"),
-        (["reassign", "a", "--to", "0=1", "--cancel", "0"], "partition 0 is named twice"),
+        (["reassign", "a", "--to", "0=1", "--cancel", "0"], "partition 0 is given twice"),
     ],
 )
 def test_what_cannot_run_is_one_line_and_exit_code_2(arguments: list[str], said: str) -> None:
@@ -214,7 +214,7 @@ def test_an_answer_that_says_nothing_of_the_topic_is_one_line_and_exit_code_2(
         done = CliRunner().invoke(app, [*command, "-b", address])
     assert (done.exit_code, done.stderr) == (
         2,
-        "kraft-wire topics: the broker says nothing of topic t\n",
+        "kraft-wire topics: the broker's response lacks topic t\n",
     )
 
 

@@ -231,7 +231,7 @@ def test_hexdump_as_json_has_every_piece_and_the_break() -> None:
 
 def test_hexdump_cuts_long_values_and_shows_long_text_with_its_length() -> None:
     shown = runner.invoke(app, ["hexdump", "--request", "SaslHandshake", "0200" + "62" * 512])
-    assert "… 448 bytes more" in shown.output
+    assert "… 448 more bytes" in shown.output
     assert "(512 bytes)" in shown.output
     produce = "ffff" + "0001" + "00000005" + "00000001" + "000174" + "00000001" + "00000000"
     shown = runner.invoke(

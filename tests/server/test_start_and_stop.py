@@ -66,9 +66,9 @@ def test_a_wrong_value_is_refused_with_its_place(tmp_path: Path) -> None:
     ("arguments", "words"),
     [
         (["--nonsense"], 'unknown option "--nonsense"'),
-        (["--data"], "--data needs a value"),
+        (["--data"], "--data requires a value"),
         (["--override", "num.partitions"], "is not KEY=VALUE"),
-        (["one", "two"], "'two' is one file too many"),
+        (["one", "two"], "'two' is a second file"),
         (["missing.properties"], "missing.properties: No such file or directory"),
     ],
 )

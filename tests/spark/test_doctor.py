@@ -69,7 +69,7 @@ def test_other_interpreter_for_workers_and_missing_jars_are_named(tmp_path: Path
     jar = str(tmp_path / "kafka-clients-3.9.2.jar")
     checks = spark_doctor.examine([jar], {"PYSPARK_PYTHON": "/bin/sh"})
     wrong = [line for line in spark_doctor.missing(checks) if not line.startswith("java")]
-    assert f"jars: {jar} is not there; give --jars the paths of jar files" in wrong
+    assert f"jars: {jar} does not exist; give --jars the paths of jar files" in wrong
     assert any(line.startswith("workers' interpreter: /bin/sh, not the driver's") for line in wrong)
     assert spark_doctor.examine([], {"PYSPARK_PYTHON": sys.executable})[-1].is_well
 

@@ -23,7 +23,7 @@ def cut_off(
     """Cut a node off from others, none meaning all; return the directions. Errors: CannotRun."""
     network = _network(files, state)
     if only not in ("", "in", "out"):
-        raise CannotRun(f"--only {only}: it is `in` or `out`")
+        raise CannotRun(f"--only {only}: expected `in` or `out`")
     ids = [each.node_id for each in others or state.nodes.values() if each is not node]
     if not ids:
         raise CannotRun(f"node {node.node_id} cannot be cut off from itself")
@@ -48,12 +48,13 @@ def healed(files: ClusterFiles, state: ClusterState, node: NodeState | None) -> 
 def _network(files: ClusterFiles, state: ClusterState) -> ClusterNetwork:
     if state.network is None:
         raise CannotRun(
-            "these nodes share this machine's network, where none can be cut off: `kraft-wire "
-            "cluster up --netns` in a new --dir gives each its own (Linux, root)"
+            "these nodes share this machine's network and cannot be partitioned: "
+            "`kraft-wire cluster up --netns` in a new --dir gives each its own (Linux, "
+            "root)"
         )
     if not files.is_supervised:
         raise CannotRun(f"no `kraft-wire cluster up` runs in {files.directory}")
     why = missing()
     if why is not None:
-        raise CannotRun(f"nobody can be cut off: {why}")
+        raise CannotRun(f"nodes cannot be partitioned: {why}")
     return ClusterNetwork.of(state)

@@ -28,9 +28,9 @@ _NETWORKS: Final = 250
 def missing() -> str | None:
     """Return why nodes cannot have networks of their own here, None where they can."""
     if shutil.which("ip") is None:
-        return "there is no command `ip` (package iproute2) on the PATH"
+        return "the command `ip` (package iproute2) is not on the PATH"
     if os.geteuid() != 0:
-        return "that needs root"
+        return "root is required"
     probe = f"kw{os.getpid()}p"
     done = _asked("netns", "add", probe)
     if done.returncode:
@@ -46,7 +46,7 @@ def free_network(cluster_id: str) -> int:
     for number in range(first, first + _NETWORKS):
         if f" {host_in(number % _NETWORKS, _MACHINE)}/" not in taken:
             return number % _NETWORKS
-    raise CannotRun("every network of 10.92.0.0/16 is taken: end another cluster")
+    raise CannotRun("all networks of 10.92.0.0/16 are in use: stop another cluster")
 
 
 def host_in(network: int, node_id: int) -> str:

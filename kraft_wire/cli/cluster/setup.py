@@ -62,16 +62,16 @@ _APACHE_FLAGS: Final = (
 def apache_jars(named: str | None) -> Path:
     """Return the folder of Apache Kafka's jars. Errors: CannotRun with what is missing."""
     if shutil.which("java") is None:
-        raise CannotRun("--apache needs Java: there is no java on the PATH")
+        raise CannotRun("--apache needs Java: java is not on the PATH")
     text = named or os.environ.get(JARS_VARIABLE)
     if not text:
         raise CannotRun(
-            f"--apache needs Apache Kafka's jars: name their folder with --apache-jars or "
+            "--apache needs Apache Kafka's jars: give their folder with --apache-jars or "
             f"{JARS_VARIABLE} (the libs folder of its distribution)"
         )
     folder = Path(text).absolute()
     if not any(folder.glob("kafka_2.*.jar")):
-        raise CannotRun(f"--apache: there is no kafka_2.*.jar in {folder}")
+        raise CannotRun(f"--apache: {folder} has no kafka_2.*.jar")
     return folder
 
 

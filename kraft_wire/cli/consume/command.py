@@ -115,7 +115,7 @@ def _topics(cluster: ClusterClient, names: Sequence[str], include: str | None) -
     """Return the topics to read. Errors: WrongInput, ClusterRefused where none matches."""
     if include is None:
         if not names:
-            raise WrongInput("no topic is given")
+            raise WrongInput("give a topic")
         return list(dict.fromkeys(names))
     try:
         pattern = re.compile(include)

@@ -43,7 +43,7 @@ def read_start(text: str) -> Start:
         return Start(timestamp=timestamp_ms(text[1:]))
     if not _NUMBER.fullmatch(text):
         raise WrongInput(
-            f'"{text}" is no offset: earliest, latest, a number, -N before the end, or @time'
+            f'"{text}" is not an offset: earliest, latest, a number, -N before the end, or @time'
         )
     if text.startswith("-"):
         return Start(before_end=int(text[1:]))
@@ -60,7 +60,7 @@ def timestamp_ms(text: str) -> int:
     try:
         found = datetime.fromisoformat(text)
     except ValueError as error:
-        raise WrongInput(f'"{text}" is no time: milliseconds or 2026-01-31T12:00:00') from error
+        raise WrongInput(f'"{text}" is not a time: milliseconds or 2026-01-31T12:00:00') from error
     at = found if found.tzinfo is not None else found.replace(tzinfo=UTC)
     return max(0, round(at.timestamp() * 1000))
 

@@ -55,7 +55,7 @@ def dump(
             raise typer.BadParameter(f"{path} is not a regular file")
         found = format_of_file(path.absolute(), with_records=records, records_as=records_as)
         if found is None:
-            raise typer.BadParameter(f"{path}: Kafka gives no file such a name")
+            raise typer.BadParameter(f"{path}: not the name of a Kafka file")
         formats.append((path, found))
     with _printer(as_json) as show:
         faults = sum(_show_file(path, found, show) for path, found in formats)

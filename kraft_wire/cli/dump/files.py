@@ -81,13 +81,13 @@ def _reader(path: PurePath, is_snapshot: bool, records_as: str | None) -> Record
 def log_entries(data: Buffer, reader: RecordReader, with_records: bool) -> Iterator[Entry]:
     """Yield the batches of a segment or snapshot, each followed by its records if wanted."""
     position = 0
-    fault = "bytes of a batch that is cut"
+    fault = "bytes of a truncated batch"
     try:
         for batch in iter_batches(data):
             yield from _batch_entries(batch, position, reader, with_records)
             position += batch.size_bytes
     except CorruptRecordBatch as error:
-        fault = f"bytes from here on cannot be read: {error.reason}"
+        fault = f"the following bytes cannot be read: {error.reason}"
     left = len(data) - position
     if left and _is_zeros(data, position):
         yield {"kind": "entry", "position": position, "preallocatedBytes": left}
@@ -140,7 +140,7 @@ def offset_index_entries(data: Buffer, base_offset: int) -> Iterator[Entry]:
             return
         yield {"kind": "entry", "offset": base_offset + relative, "position": position}
         if position <= before and index:
-            yield _slot_fault(index, _INDEX_SLOT, "the position does not grow")
+            yield _slot_fault(index, _INDEX_SLOT, "the position does not increase")
         before = position
     yield from _odd_bytes(data, _INDEX_SLOT)
 
@@ -153,7 +153,7 @@ def time_index_entries(data: Buffer, base_offset: int) -> Iterator[Entry]:
             return
         yield {"kind": "entry", "timestamp": timestamp, "offset": base_offset + relative}
         if timestamp <= before and index:
-            yield _slot_fault(index, _TIME_SLOT, "the timestamp does not grow")
+            yield _slot_fault(index, _TIME_SLOT, "the timestamp does not increase")
         before = timestamp
     yield from _odd_bytes(data, _TIME_SLOT)
 
@@ -180,13 +180,17 @@ def _odd_bytes(data: Buffer, slot: struct.Struct) -> Iterator[Entry]:
     odd = len(data) % slot.size
     if odd:
         position = len(data) - odd
-        yield {"kind": "fault", "position": position, "reason": f"{odd} bytes are no whole slot"}
+        yield {
+            "kind": "fault",
+            "position": position,
+            "reason": f"{odd} bytes are not a complete slot",
+        }
 
 
 def producer_snapshot_entries(data: Buffer) -> Iterator[Entry]:
     """Yield the producers of a `.snapshot`; its checksum covers all after itself."""
     if len(data) < _SNAPSHOT_VERSION.size:
-        yield {"kind": "fault", "position": 0, "reason": "the file is cut"}
+        yield {"kind": "fault", "position": 0, "reason": "the file is truncated"}
         return
     version: int = _SNAPSHOT_VERSION.unpack_from(data)[0]
     try:
@@ -219,7 +223,7 @@ def properties_entries(data: Buffer) -> Iterator[Entry]:
         if separator and line.isprintable():
             yield {"kind": "entry", "key": key.strip(), "value": value.strip()}
         else:
-            yield {"kind": "fault", "position": 0, "reason": f"line {number} is no key=value"}
+            yield {"kind": "fault", "position": 0, "reason": f"line {number} is not key=value"}
 
 
 def json_entries(data: Buffer) -> Iterator[Entry]:
@@ -248,7 +252,7 @@ def checkpoint_entries(data: Buffer, columns: tuple[str, ...]) -> Iterator[Entry
     """Yield the lines of a text checkpoint: version, count, then words in `columns`."""
     lines = _lines(data)
     if len(lines) < 2 or not all(_is_number(line.strip()) for line in lines[:2]):
-        yield {"kind": "fault", "position": 0, "reason": "no version and count at the head"}
+        yield {"kind": "fault", "position": 0, "reason": "no version and count at the start"}
         return
     rows = [line.split() for line in lines[2:] if line.strip()]
     for number, words in enumerate(rows, start=3):
@@ -259,7 +263,7 @@ def checkpoint_entries(data: Buffer, columns: tuple[str, ...]) -> Iterator[Entry
         values = (int(word) if _is_number(word.removeprefix("-")) else word for word in words)
         yield {"kind": "entry", **dict(zip(columns, values, strict=True))}
     if len(rows) != int(lines[1]):
-        reason = f"{lines[1].strip()} entries are announced, {len(rows)} are there"
+        reason = f"{lines[1].strip()} entries are declared, {len(rows)} exist"
         yield {"kind": "fault", "position": 0, "reason": reason}
 
 

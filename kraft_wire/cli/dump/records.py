@@ -71,7 +71,7 @@ def _coordinator_reader(key_names: tuple[str, ...]) -> RecordReader:
     def read(record: Record) -> dict[str, Json]:
         name = by_type.get(int.from_bytes((record.key or b"\xff\xff")[:_TYPE_BYTES], "big"))
         if name is None or record.key is None:
-            return data_reader(record) | {"error": "no record type of this topic"}
+            return data_reader(record) | {"error": "not a record type of this topic"}
         return _guarded(record, lambda: _key_and_value(name, record))
 
     return read

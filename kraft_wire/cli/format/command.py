@@ -159,7 +159,7 @@ def format_command(
         has_to_choose = node.is_controller and not no_initial_controllers
         if not kind.writes_voters and kind.kraft_version and has_to_choose:
             raise FormatRefused(
-                "controller.quorum.voters is not set: give one of --standalone, "
+                "controller.quorum.voters is not set: use one of --standalone, "
                 "--initial-controllers and --no-initial-controllers"
             )
         levels = feature_levels(release_version, feature or (), kind, is_broker=node.is_broker)
@@ -210,7 +210,7 @@ def _plan(
             f"metadata.log.dir={metadata}: the metadata log is kept in the first of log.dirs here"
         )
     if not cluster_id.strip() or not (cluster_id.isascii() and cluster_id.isprintable()):
-        raise FormatRefused("a cluster id must not be empty, and must be printable ASCII")
+        raise FormatRefused("a cluster id must be non-empty printable ASCII")
     chosen = own_directory(voters, node.node_id)
     return _Plan(
         config=node,
@@ -230,8 +230,8 @@ def _run(fs: FileSystem, plan: _Plan, *, ignore_formatted: bool) -> None:
         _check_owner(fs, path, plan)
     if done and not ignore_formatted:
         raise _AlreadyFormatted(
-            f"log directory {done[0]} is already formatted; "
-            "--ignore-formatted leaves it alone and formats the others"
+            f"log directory {done[0]} is already formatted; --ignore-formatted skips it and "
+            "formats the others"
         )
     if not fresh:
         sys.stdout.write("All of the log directories are already formatted.\n")
@@ -249,8 +249,8 @@ def _check_owner(fs: FileSystem, path: str, plan: _Plan) -> None:
     if meta.node_id != node_id:
         own += f"{' and ' if own else ''}node.id={meta.node_id}"
     raise FormatRefused(
-        f"log directory {path} belongs to node {meta.node_id} of cluster {meta.cluster_id}: "
-        f"name another in log.dirs, give {own}, or empty it by hand"
+        f"log directory {path} belongs to node {meta.node_id} of cluster "
+        f"{meta.cluster_id}: set another directory in log.dirs, use {own}, or empty it"
     )
 
 

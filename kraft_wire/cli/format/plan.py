@@ -137,7 +137,7 @@ def _check_level(
         _check_metadata_version(level)
     elif name == KRAFT_VERSION and level != kind.kraft_version:
         what, remedy = (
-            ("dynamic", "leave --feature kraft.version away")
+            ("dynamic", "omit --feature kraft.version")
             if kind.kraft_version
             else (
                 "static",
@@ -153,8 +153,8 @@ def _check_level(
         raise FormatRefused(f"Unsupported feature: {name}. Supported features are: {known}")
     elif name not in supported and level:
         raise FormatRefused(
-            f"feature {name} is not served by brokers of ours: only {name}=0 is possible where "
-            "process.roles has broker"
+            f"kraft-wire's brokers do not support feature {name}: with broker in "
+            f"process.roles only {name}=0 is possible"
         )
     elif not RELEASE_FEATURES[name].min_level <= level <= RELEASE_FEATURES[name].max_level:
         raise FormatRefused(f"No feature:{name} with feature level {level}")

@@ -72,7 +72,7 @@ def _parts(text: str) -> dict[str, str]:
     while position < len(text):
         match = _PART.match(text, position)
         if match is None or match[1] in parts:
-            raise FormatRefused(f"--add-scram cannot be read from {text[position:]!r} on")
+            raise FormatRefused(f"--add-scram cannot be parsed at {text[position:]!r}")
         parts[match[1]] = match[2] if match[2] is not None else match[3]
         position = match.end()
     return parts
@@ -83,7 +83,7 @@ def _iterations(text: str | None, mechanism: _Mechanism) -> int:
         return mechanism.iterations_min
     low = mechanism.iterations_min
     if not text.isdecimal() or not low <= int(text) <= _ITERATIONS_MAX:
-        raise FormatRefused(f"--add-scram takes {low} to {_ITERATIONS_MAX} iterations, not {text}")
+        raise FormatRefused(f"--add-scram allows {low} to {_ITERATIONS_MAX} iterations, not {text}")
     return int(text)
 
 

@@ -210,7 +210,7 @@ def _reset(
 ) -> None:
     with clustered("groups", bootstrap_server) as cluster:
         if group is None:
-            raise WrongInput("no group is given")
+            raise WrongInput("give a group")
         target = read_target(chosen, wall_ms())
         if all_topics == bool(topics):
             raise WrongInput("give --topic or --all-topics")

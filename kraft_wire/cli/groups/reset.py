@@ -66,7 +66,7 @@ def read_target(chosen: Mapping[str, object], now_ms: int) -> Target:
 def _duration_ms(text: str) -> int:
     found = _DURATION.fullmatch(text)
     if found is None:
-        raise WrongInput(f'"{text}" is no ISO 8601 duration such as P1D or PT2H30M')
+        raise WrongInput(f'"{text}" is not an ISO 8601 duration such as P1D or PT2H30M')
     numbers = [int(each or 0) for each in found.groups()]
     return sum(number * unit for number, unit in zip(numbers, _UNITS_MS, strict=True))
 

@@ -198,7 +198,9 @@ class QuorumAdmin:
             endpoint_type=_CONTROLLERS if self._entry.are_controllers else _BROKERS
         )
         answer = connection.send(request, DescribeClusterResponse)
-        _check("the cluster is not described", answer.error_code, answer.error_message)
+        _check(
+            "the controller did not describe the cluster", answer.error_code, answer.error_message
+        )
         return answer
 
     # -- requests --------------------------------------------------------------------------------
@@ -206,13 +208,13 @@ class QuorumAdmin:
     def _describe(self, connection: BrokerConnection) -> QuorumFacts:
         topic = TopicData(topic_name=_METADATA_TOPIC, partitions=[PartitionData()])
         answer = connection.send(DescribeQuorumRequest(topics=[topic]), DescribeQuorumResponse)
-        what = "the quorum is not described"
+        what = "the controller did not describe the quorum"
         _check(what, answer.error_code, answer.error_message)
         for found in answer.topics:
             for partition in found.partitions:
                 _check(what, partition.error_code, partition.error_message)
                 return facts_of(self._described_cluster(connection).cluster_id, answer, partition)
-        raise BrokerConnectionError("the answer describes no quorum")
+        raise BrokerConnectionError("the response describes no quorum")
 
     def _change(
         self, connection: BrokerConnection, request: Message, response: type[C], what: str
@@ -224,7 +226,7 @@ class QuorumAdmin:
             answer = connection.send(request, response, version=version)
         except BrokerConnectionError as problem:
             raise OutcomeUnknown(
-                f"{problem}; whether the voters changed is not known: describe them"
+                f"{problem}; it is unknown whether the voters changed: use describe"
             ) from problem
         _check(what, answer.error_code, answer.error_message)
 

@@ -70,7 +70,7 @@ def describe_command(
         if status and replication:
             raise BadInput("give one of --status and --replication, or neither for both")
         if human_readable and not replication:
-            raise BadInput("--human-readable belongs to --replication")
+            raise BadInput("--human-readable needs --replication")
         facts = _admin(bootstrap_controller, bootstrap_server, timeout).describe()
     if as_json:
         print_json(facts_json(facts))

@@ -36,7 +36,7 @@ def voter_of(config: str | None, voter: str | None, listener: str) -> NewVoter:
     except FormatRefused as error:
         raise BadInput(str(error)) from error
     if len(parsed) != 1:
-        raise BadInput(f"--voter {voter}: one voter at a time is added")
+        raise BadInput(f"--voter {voter}: add one voter at a time")
     (new,) = parsed
     return NewVoter(new.node_id, new.directory_id, ((listener.upper(), new.host, new.port),))
 
@@ -48,7 +48,7 @@ def _configured(path: str) -> NewVoter:
     except (UnreadableFile, ConfigError) as error:
         raise BadInput(str(error)) from error
     if not config.controller_listeners:
-        raise BadInput(f"{path}: the node has no listener for a controller")
+        raise BadInput(f"{path}: the node has no controller listener")
     directory = config.log_dirs[0]
     try:
         meta = read_meta_properties(OsFileSystem(), directory)
@@ -69,12 +69,12 @@ def removed_voter(admin: QuorumAdmin, node_id: int, directory_id: str | None) ->
         return _uuid(directory_id)
     found = [each for each in admin.describe().voters if each.node_id == node_id]
     if not found:
-        raise BadInput(f"controller {node_id} is no voter")
+        raise BadInput(f"controller {node_id} is not a voter")
     known = [each.directory_id for each in found if each.directory_id is not None]
     if not known:
         raise BadInput(f"voter {node_id} has no directory id: the voters of this quorum are static")
     if len(known) > 1:
-        raise BadInput(f"voter {node_id} has several directories: name one of {', '.join(known)}")
+        raise BadInput(f"voter {node_id} has several directories: give one of {', '.join(known)}")
     return uuid_from_text(known[0])
 
 

@@ -177,7 +177,7 @@ def _parse(arguments: Sequence[str]) -> _Arguments:
         name, equals, value = rest.pop(0).partition("=")
         if not name.startswith("--"):
             if parsed.file is not None:
-                raise _UsageError(f"{name!r} is one file too many")
+                raise _UsageError(f"{name!r} is a second file")
             parsed.file = name + equals + value
             continue
         if name == "--ephemeral" and not equals:
@@ -187,11 +187,11 @@ def _parse(arguments: Sequence[str]) -> _Arguments:
             raise _UsageError(f"{unknown_name('option', name, OPTIONS)} (see --help)")
         if not equals:
             if not rest:
-                raise _UsageError(f"{name} needs a value")
+                raise _UsageError(f"{name} requires a value")
             value = rest.pop(0)
         _take_option(parsed, name, value)
     if parsed.is_ephemeral and parsed.file is not None:
-        raise _UsageError("--ephemeral goes with --override, not with a file")
+        raise _UsageError("use --ephemeral with --override, not with a file")
     return parsed
 
 
@@ -259,7 +259,7 @@ def _warn_of_no_protection(config: NodeConfig, log: EventLog) -> None:
             "not_protected",
             key=AUTHORIZER_KEY,
             value=Line(authorizer),
-            reason=Line("requests are not authorized: every client may do everything"),
+            reason=Line("requests are not authorized: all operations are allowed"),
         )
 
 

@@ -34,7 +34,7 @@ class CampaignRecord:
         lines = whole.decode("utf-8", "replace").splitlines()
         head = json.dumps(what)
         if data and lines[:1] != [head]:
-            begins = lines[0][:100] if lines else "no whole line"
+            begins = lines[0][:100] if lines else "incomplete line"
             raise OtherCampaign(f"{path} holds another campaign: {begins}")
         self.known += [_result(line, path, number) for number, line in enumerate(lines[1:], 2)]
         self._file = path.open("a", encoding="utf-8")
@@ -64,4 +64,4 @@ def _result(line: str, path: Path, number: int) -> tuple[Result, float]:
             stored[name] = Counter(stored[name])
         return Result(failure=None if failure is None else Failure(**failure), **stored), busy_s
     except (ValueError, TypeError, AttributeError, KeyError) as error:
-        raise OtherCampaign(f"{path}, line {number}: no result of a seed") from error
+        raise OtherCampaign(f"{path}, line {number}: not the result of a seed") from error

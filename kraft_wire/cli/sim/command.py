@@ -143,7 +143,7 @@ def sim(
 
 def _check_no_run_of_one(*options: int | Path | None) -> None:
     if any(each is not None for each in options):
-        raise CannotRun("--seeds goes with none of --seed, --script, --trace and --html")
+        raise CannotRun("--seeds excludes --seed, --script, --trace and --html")
 
 
 def _plan(
@@ -157,13 +157,13 @@ def _plan(
     if script is None:
         return drawn(seed or 0, nodes=nodes, brokers=brokers, events=events, focus=focus)
     if seed is not None:
-        raise CannotRun("--script has a seed of its own")
+        raise CannotRun("--script excludes --seed, because the script sets it")
     try:
         return plan_from_json(_text_of(script))
     except ValueError as error:
         raise CannotRun(f"{script}: {error}") from error
     except RecursionError as error:
-        raise CannotRun(f"{script}: no plan: it is nested too deeply") from error
+        raise CannotRun(f"{script}: not a plan: it is nested too deeply") from error
 
 
 def _text_of(path: Path) -> str:

@@ -17,9 +17,9 @@ class CannotRun(Exception):
 def check_focus(focus: str | None, brokers: int | None) -> None:
     """Raise CannotRun for an unknown --focus, or one that does not go with --brokers as it is."""
     if focus not in (None, "membership", "transactions"):
-        raise CannotRun(f"--focus {focus}: only membership and transactions are known")
+        raise CannotRun(f"--focus {focus}: expected membership or transactions")
     if focus == "membership" and brokers is not None:
-        raise CannotRun("--focus membership goes without --brokers")
+        raise CannotRun("--focus membership excludes --brokers")
     if focus == "transactions" and brokers is None:
         raise CannotRun("--focus transactions needs --brokers")
 
@@ -29,8 +29,8 @@ def seed_range(text: str) -> range:
     first, colon, last = text.partition(":")
     is_range = colon and all(is_number_up_to(each, _SEED_MAX) for each in (first, last))
     if not is_range or int(first) >= int(last):
-        raise CannotRun(f"--seeds {text}: two numbers A:B with A < B are wanted")
+        raise CannotRun(f"--seeds {text}: expected two numbers A:B with A < B")
     found = range(int(first), int(last))
     if len(found) > _SEEDS_MAX:
-        raise CannotRun(f"--seeds {text}: at most {_SEEDS_MAX:,} seeds go into one campaign")
+        raise CannotRun(f"--seeds {text}: a campaign has at most {_SEEDS_MAX:,} seeds")
     return found

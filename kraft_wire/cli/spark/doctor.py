@@ -81,7 +81,7 @@ def _java(environment: Mapping[str, str]) -> Check:
         return Check("java", f"{program} does not run: {error}", False, install)
     match = _JAVA_VERSION.search(done.stderr + done.stdout)
     if match is None:
-        return Check("java", f"{program} does not tell its version", False, install)
+        return Check("java", f"{program} does not report its version", False, install)
     release = int(match[1]) if match[1] != "1" else int(match[2] or 0)
     return Check("java", f"{release} ({program})", release >= _JAVA_LEAST, install)
 
@@ -113,10 +113,10 @@ def _interpreter(environment: Mapping[str, str]) -> Check:
 def _jars(jars: Sequence[str]) -> Iterator[Check]:
     gone = [jar for jar in jars if not os.path.isfile(jar)]
     for jar in gone:
-        yield Check("jars", f"{jar} is not there", False, "give --jars the paths of jar files")
+        yield Check("jars", f"{jar} does not exist", False, "give --jars the paths of jar files")
     lacking = [name for name in _CONNECTOR if not any(name in jar for jar in jars)]
     if not lacking:
-        yield Check("jars", f"{len(jars)} given, Spark's own connector among them", True)
+        yield Check("jars", f"{len(jars)} given, including Spark's own connector", True)
     elif not gone:
         found = f"{len(jars)} given" if jars else "none given, and none is needed"
         yield Check("jars", f"{found}; --connector kafka needs also {', '.join(lacking)}", True)

@@ -50,7 +50,7 @@ def refusing(jars: str | None = None) -> Iterator[list[str]]:
     """
     chosen = [each.strip() for each in (jars or "").split(",") if each.strip()]
     for line in missing(needed(chosen)):
-        _refuse(f"{line} (kraft-wire spark doctor says more)")
+        _refuse(f"{line} (see kraft-wire spark doctor)")
     from kraft_wire.spark.failure import PipelineError, translated
 
     try:

@@ -241,7 +241,7 @@ def _first(found: Sequence[T], topic: str) -> T:
     none.
     """
     if not found:
-        raise BrokerConnectionError(f"the broker says nothing of topic {topic}")
+        raise BrokerConnectionError(f"the broker's response lacks topic {topic}")
     return found[0]
 
 

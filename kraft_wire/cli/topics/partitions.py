@@ -203,7 +203,7 @@ def _pages(
             partition_index=answer.next_cursor.partition_index,
         )
         if former is not None and _place(cursor) <= _place(former):
-            raise BrokerConnectionError("the broker describes the same partitions again and again")
+            raise BrokerConnectionError("the broker repeats the same partitions")
 
 
 def _place(cursor: Cursor) -> tuple[str, int]:

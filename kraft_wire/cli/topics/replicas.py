@@ -113,7 +113,7 @@ def assignment(text: str) -> list[int]:
     """Read `4,5,6`. Errors: WrongInput."""
     parts = [part.strip() for part in text.split(",")]
     if not all(is_number_up_to(part, _ID_MAX) for part in parts):
-        raise WrongInput(f"{text!r} is not of the form 4,5,6: ids of brokers")
+        raise WrongInput(f"{text!r} is not of the form 4,5,6 (broker ids)")
     return [int(part) for part in parts]
 
 
@@ -124,14 +124,14 @@ def _moves(to: Iterable[str], cancel: Iterable[int]) -> Iterable[tuple[int, list
     for text in to:
         number, equals, brokers = text.partition("=")
         if not equals or not is_number_up_to(number.strip(), _ID_MAX):
-            raise WrongInput(f"{text!r} is not of the form 0=4,5,6: a partition and its brokers")
+            raise WrongInput(f"{text!r} is not of the form 0=4,5,6 (partition=broker ids)")
         moves.append((int(number), assignment(brokers)))
     moves += [(partition, None) for partition in cancel]
     if not moves:
         raise WrongInput("nothing to do: give --to or --cancel")
     for partition, _ in moves:
         if partition in seen:
-            raise WrongInput(f"partition {partition} is named twice")
+            raise WrongInput(f"partition {partition} is given twice")
         seen.add(partition)
     return moves
 

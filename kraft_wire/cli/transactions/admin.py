@@ -155,7 +155,7 @@ def described_transaction(client: ClusterClient, transactional_id: str) -> Descr
         return state.error_code, None, described
 
     described = _retried(client, f"transactional id {transactional_id}", ask)
-    assert described is not None, "an answer without an error describes the id"
+    assert described is not None, "a response without an error describes the id"
     return described
 
 

@@ -176,7 +176,7 @@ def find_hanging_command(
         typer.Option(
             "--max-transaction-timeout",
             min=0,
-            help="Only producers that have been silent for as many minutes.",
+            help="Only producers idle for at least as many minutes.",
         ),
     ] = 15,
     topic: Annotated[str | None, typer.Option("--topic", help="Only this topic.")] = None,

@@ -82,7 +82,7 @@ def hexdump(
     """
     table = _asked_table(request, response, record)
     if frame and record is not None:
-        raise typer.BadParameter("--frame goes with --request or --response")
+        raise typer.BadParameter("--frame needs --request or --response")
     data = _bytes_of(source)
     cut = dissect_frame if frame else dissect
     found = cut(table, data, table.max_version if version is None else version)
@@ -107,11 +107,11 @@ def schema(
     """Show fields, types, versions and defaults of a message."""
     tables = [message_table(found) for found in _names_like(name, ("", "Request", "Response"))]
     if not tables:
-        raise typer.BadParameter(f"there is no message {name!r}")
+        raise typer.BadParameter(f"unknown message {name!r}")
     for table in tables:
         if version is not None and not table.min_version <= version <= table.max_version:
             known = f"{table.min_version} to {table.max_version}"
-            raise typer.BadParameter(f"{table.name} has the versions {known}")
+            raise typer.BadParameter(f"versions of {table.name}: {known}")
         if as_json:
             typer.echo(json.dumps(schema_json(table, version)))
         else:
@@ -139,10 +139,10 @@ def _asked_table(request: str | None, response: str | None, record: str | None) 
         if name is not None
     ]
     if len(asked) != 1:
-        raise typer.BadParameter("say one of --request, --response and --record")
+        raise typer.BadParameter("give one of --request, --response and --record")
     names = _names_like(*asked[0])
     if not names:
-        raise typer.BadParameter(f"there is no message {asked[0][0]!r}")
+        raise typer.BadParameter(f"unknown message {asked[0][0]!r}")
     return message_table(names[0])
 
 
@@ -160,7 +160,7 @@ def _bytes_of(source: str) -> bytes:
     try:
         return Path(source).read_bytes()
     except FileNotFoundError as error:
-        raise typer.BadParameter(f"{source[:60]!r} is neither hex nor a file") from error
+        raise typer.BadParameter(f"{source[:60]!r} is neither hexadecimal nor a file") from error
     except OSError as error:
         raise typer.BadParameter(f"{source[:60]!r}: {error.strerror}") from error
 

@@ -69,7 +69,7 @@ def _answer(line: bytes, respond: Callable[[dict[str, Json]], dict[str, Json]]) 
     except RecursionError:
         refusal = {"error": "nested too deeply"}
     except MemoryError:
-        refusal = {"error": "more memory needed than one answer may take"}
+        refusal = {"error": "needs more memory than a response may have"}
     return json.dumps(refusal, separators=(",", ":")).encode("ascii")
 
 
@@ -141,14 +141,14 @@ def _encode_named(kind: str, name: str, question: dict[str, Json], said: Json) -
 def _text(question: dict[str, Json], part: str) -> str:
     text = question.get(part)
     if not isinstance(text, str):
-        raise BadQuestion(f"{part!r} is missing or no string")
+        raise BadQuestion(f"{part!r} is missing or not a string")
     return text
 
 
 def _version(question: dict[str, Json]) -> int:
     version = question.get("version")
     if not isinstance(version, int) or isinstance(version, bool):
-        raise BadQuestion("'version' is missing or no integer")
+        raise BadQuestion("'version' is missing or not an integer")
     return version
 
 
@@ -157,7 +157,7 @@ def _name(question: dict[str, Json], kind: str) -> str:
     name = _text(question, "name")
     entry = MESSAGES.get(name)
     if entry is None or entry.kind not in _SCHEMA_KINDS.get(kind, (kind,)):
-        raise BadQuestion(f"there is no {kind} {name!r}")
+        raise BadQuestion(f"unknown {kind} {name!r}")
     return name
 
 

@@ -51,7 +51,7 @@ def _piece_rows(piece: Piece, data: bytes, after_break: bool) -> Iterator[tuple[
             Text(_value_text(piece, raw) if first else ""),
         )
     if len(raw) > len(shown):
-        yield Text(""), Text(f"… {len(raw) - len(shown)} bytes more"), Text(""), Text("")
+        yield Text(""), Text(f"… {len(raw) - len(shown)} more bytes"), Text(""), Text("")
 
 
 def _value_text(piece: Piece, raw: bytes) -> str:
