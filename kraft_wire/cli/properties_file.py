@@ -1,6 +1,6 @@
 """Reads a properties file that a command line names, and writes entries that are read as they were.
 
-One line says why a file cannot be read.
+An error is one line with the reason.
 """
 
 from typing import Final

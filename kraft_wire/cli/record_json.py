@@ -24,7 +24,7 @@ class InputRecord(NamedTuple):
     partition: int | None = None
     """None lets the partitioner choose."""
     timestamp_ms: int | None = None
-    """None stands for now."""
+    """None means now."""
 
 
 def record_json(topic: str, partition: int, record: Record) -> dict[str, object]:

@@ -103,7 +103,7 @@ def _locked(fs: FileSystem, path: str) -> Iterator[None]:
 
 
 def _chosen(fs: FileSystem, path: str, name: str | None) -> list[TopicPartition | None]:
-    """Return the logs to look at; None stands for the files that they share."""
+    """Return the logs to look at; None means their shared files."""
     known = partitions_of(fs, path)
     if name is None:
         return [None, *known]

@@ -252,7 +252,11 @@ def test_following_shows_what_arrives(commands: Commands) -> None:
     [
         (["consume", "no-such"], 1, "consume: topic 'no-such' does not exist at "),
         (["consume"], 2, "consume: give a topic"),
-        (["consume", "t", "-o", "x"], 2, 'consume: "x" is not an offset: earliest, latest, a number'),
+        (
+            ["consume", "t", "-o", "x"],
+            2,
+            'consume: "x" is not an offset: earliest, latest, a number',
+        ),
         (["consume", "t", "-o", "@x"], 2, 'consume: "x" is no time'),
         (["consume", "t", "--format", "%z"], 2, 'consume: unknown field "%z" in --format'),
         (["consume", "t", "--json", "--format", "%k"], 2, "consume: give one of --json"),

@@ -243,9 +243,9 @@ def impostor() -> Iterator[Callable[[bytes], str]]:
     ("answer", "said"),
     [
         (b"", "closed the connection"),
-        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "does not answer as a Kafka broker does"),
-        (bytes(4), "does not answer as a Kafka broker does"),
-        ((5).to_bytes(4, "big") + b"\0\0\0\1\0", "sent a broken answer"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "does not answer like a Kafka broker"),
+        (bytes(4), "does not answer like a Kafka broker"),
+        ((5).to_bytes(4, "big") + b"\0\0\0\1\0", "sent a malformed response"),
         ((9).to_bytes(4, "big") + b"\0\0\0\2" + bytes(5), "answered out of order"),
     ],
 )

@@ -104,7 +104,7 @@ def test_line_that_is_no_question_is_answered_with_an_error(line: bytes) -> None
 )
 def test_a_message_of_another_kind_is_refused_however_sound_its_bytes(kind: str, name: str) -> None:
     answer = decoded(kind=kind, name=name, version=0, hex="000000000000")
-    assert answer == {"error": f"there is no {kind} '{name}'"}
+    assert answer == {"error": f"unknown {kind} '{name}'"}
 
 
 def test_running_out_of_memory_is_an_error_like_any_other(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,6 @@
 """`cluster partition` and `heal`: which directions between nodes are cut, and made whole again.
 
-A file for each direction says what is cut, so that `up` and `status` can show it; the packets
+A file for each direction lists the cuts, so that `up` and `status` can show it; the packets
 themselves are `cluster_network`'s.
 """
 

@@ -1,7 +1,7 @@
-"""What a cluster of processes says of itself: its quorum, and the partitions of its brokers.
+"""State of a cluster of processes: its quorum, and the partitions of its brokers.
 
 The active controller is asked for the quorum, then the broker that is furthest in the metadata for
-everything else: one that is cut off, or has just come back, would tell what was.
+everything else: one that is cut off, or has just restarted, would report an old state.
 """
 
 from collections import Counter
@@ -38,7 +38,7 @@ class BrokerFacts:
 
 @dataclass(frozen=True, slots=True)
 class ClusterFacts:
-    """One moment of a cluster; a part that nobody answered for is None."""
+    """One moment of a cluster; a part without a response is None."""
 
     quorum: QuorumFacts | None = None
     brokers: Mapping[int, BrokerFacts] | None = None
@@ -71,7 +71,7 @@ class ClusterFacts:
 
 
 class ClusterQuestions:
-    """Asks one cluster, beginning each time with whoever led it the last time."""
+    """Asks one cluster, beginning each time with the last known leader."""
 
     def __init__(self, state: ClusterState, *, patience_s: float, answer_s: float) -> None:
         """`patience_s` is how long a leader is looked for, `answer_s` one answer waited for."""
@@ -95,7 +95,9 @@ class ClusterQuestions:
         return _facts(quorum, metadata, offsets_behind(metadata, addresses, self._answer_s))
 
     def quorum(self) -> QuorumFacts | None:
-        """Return what the active controller says, None where there is none."""
+        """Return the active controller's description of the quorum; None without an active
+        controller.
+        """
         try:
             return self._quorum.describe()
         except _NO_ANSWER:
@@ -133,7 +135,7 @@ def _facts(
 
 
 def _broker_facts(metadata: MetadataResponse, behind: Mapping[int, int]) -> dict[int, BrokerFacts]:
-    """Return what the metadata say of each broker that they name."""
+    """Return the state of each broker in the metadata."""
     leads, replicas, in_sync, under = (Counter[int]() for _ in range(4))
     for topic in metadata.topics:
         for each in topic.partitions:

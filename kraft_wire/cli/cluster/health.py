@@ -67,7 +67,7 @@ def _quorum(addresses: str) -> Check:
 
 
 def _behind(facts: QuorumFacts) -> list[str]:
-    """Return what is to be said of voters that do not keep up."""
+    """Return the problems of voters that lag."""
     leader = facts.leader
     if leader is None or leader.last_caught_up_ms is None:
         return []

@@ -1,7 +1,7 @@
 """How far replicas outside the ISR are behind their leaders, in offsets.
 
 Both are asked where their log ends by ListOffsets of the debugging replica id, which a follower
-answers too. Only brokers that are not fenced are asked, and nobody where all is in sync.
+answers too. Only unfenced brokers are queried, and only if some replica is not in sync.
 """
 
 from collections.abc import Iterator, Mapping
@@ -69,7 +69,7 @@ def _late(metadata: MetadataResponse, addresses: Mapping[int, str]) -> Iterator[
 
 
 def _log_ends(address: str, partitions: list[TopicPartition], answer_s: float) -> Ends:
-    """Return where logs end at a broker; nothing where it does not say."""
+    """Return where logs end at a broker; nothing if it does not report it."""
     topics: dict[str, list[ListOffsetsPartition]] = {}
     for topic, partition in partitions:
         asked = ListOffsetsPartition(partition_index=partition, timestamp=_LATEST)

@@ -2,9 +2,9 @@
 
 Linux namespaces on one bridge, whose other end is the machine itself, so that clients reach every
 node. A direction is cut where it begins: the sender gets a wrong hardware address for the receiver,
-and its packets leave and reach nobody, unnoticed, while the other direction works. That needs root
-and the command `ip`, and no kernel module beyond veth and bridge. Names are made of the cluster's
-id, so what an `up` that was killed left behind is found and replaced by the next.
+and its packets are dropped silently, while the other direction works. That needs root and the
+command `ip`, and no kernel module beyond veth and bridge. Names are made of the cluster's id, so
+what an `up` that was killed left behind is found and replaced by the next.
 """
 
 import hashlib
@@ -40,7 +40,7 @@ def missing() -> str | None:
 
 
 def free_network(cluster_id: str) -> int:
-    """Return the third number of addresses that nobody has here. Errors: CannotRun."""
+    """Return the third number of unused addresses."""
     taken = _asked("-4", "-o", "addr").stdout
     first = hashlib.sha256(cluster_id.encode()).digest()[0]
     for number in range(first, first + _NETWORKS):
@@ -74,7 +74,7 @@ class ClusterNetwork:
         return ["ip", "netns", "exec", self._namespace(node_id), *command]
 
     def make(self) -> None:
-        """Make everything anew. Errors: CannotRun."""
+        """Make everything again. Errors: CannotRun."""
         self.remove()
         _ip("link", "add", self._name, "type", "bridge")
         _ip("addr", "add", f"{host_in(self._network, _MACHINE)}/24", "dev", self._name)

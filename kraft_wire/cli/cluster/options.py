@@ -1,4 +1,4 @@
-"""The options and arguments of `kraft-wire cluster`, and what its help says of them."""
+"""The options and arguments of `kraft-wire cluster`, with their help texts."""
 
 from pathlib import Path
 from typing import Annotated, Final

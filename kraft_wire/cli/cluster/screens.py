@@ -28,7 +28,7 @@ class Screen(Protocol):
 
 
 class TableScreen:
-    """A table on a terminal, drawn over and over."""
+    """A table on a terminal, drawn repeatedly."""
 
     def __init__(self, live: Live) -> None:
         self._live = live

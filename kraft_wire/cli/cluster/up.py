@@ -1,7 +1,7 @@
 """`cluster up` at work: starts the processes, shows them until a signal, stops them.
 
-The cluster is asked in a thread of its own, because a paused node makes whoever asks it wait; the
-main one only looks after its children.
+A separate thread queries the cluster, because a paused node blocks its caller; the main one only
+looks after its children.
 """
 
 import signal
@@ -36,7 +36,7 @@ _ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class _Asking(threading.Thread):
-    """Asks the cluster until it is told to stop; `facts` is the newest answer."""
+    """Queries the cluster until it is stopped; `facts` is the newest answer."""
 
     def __init__(self, state: ClusterState) -> None:
         super().__init__(name="questions", daemon=True)

@@ -1,4 +1,4 @@
-"""`kraft-wire dump`: what stands in the files of a log directory.
+"""`kraft-wire dump`: what is in the files of a log directory.
 
 Lines for people, coloured and paged on a terminal; JSON lines for programs. Works on the files of a
 running node and of Apache Kafka alike, opens nothing for writing, and ends with 1 where it found a

@@ -2,7 +2,7 @@
 
 Each entry has a `kind`: `batch`, `record`, `entry` (a line or slot of a small file) or `fault`.
 Reading is tolerant, because a dump is wanted most when a file is damaged: a fault names the byte
-and, where anything can follow it, the reading goes on. The node itself reads through `storage/`,
+and, where anything can follow it, the reading continues. The node itself reads through `storage/`,
 which refuses where this shows.
 """
 
@@ -49,10 +49,10 @@ class FileFormat(NamedTuple):
 def format_of_file(
     path: PurePath, *, with_records: bool = False, records_as: str | None = None
 ) -> FileFormat | None:
-    """Return the format that a file's name stands for; None for a name that Kafka never gives.
+    """Return the format for a file's name; None for a name that Kafka never gives.
 
-    `records_as` is a key of `READERS` and overrides what the name of the directory says, so the
-    path should be absolute.
+    `records_as` is a key of `READERS` and overrides the name of the directory, so the path should
+    be absolute.
     """
     name = path.name
     while name.endswith(_PASSING_SUFFIXES):

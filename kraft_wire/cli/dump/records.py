@@ -1,9 +1,9 @@
 """Reading keys and values of the internal topics' records for `kraft-wire dump`.
 
 A reader turns a record into JSON: metadata records (KIP-631), group offsets and group metadata
-(`__consumer_offsets`), transactions (`__transaction_state`), share groups
-(`__share_group_state`), or the text or base64 of anything else. What a reader cannot decode it
-shows as base64 with the reason: a dump goes on.
+(`__consumer_offsets`), transactions (`__transaction_state`), share groups (`__share_group_state`),
+or the text or base64 of anything else. What a reader cannot decode it shows as base64 with the
+reason: a dump continues.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """`kraft-wire format`: prepare a node's log directories, as `kafka-storage format` does.
 
-Same arguments, same files; the features that are finalised are those that this node lives up to.
-Exit codes: 0 formatted (or nothing to do), 1 a directory is formatted already, 2 could not run.
+Same arguments, same files; only features that this node supports are finalised. Exit codes: 0
+formatted (or nothing to do), 1 a directory is formatted already, 2 could not run.
 """
 
 import os
@@ -65,7 +65,7 @@ _FORMATTED: Final = OffsetAndEpoch(Offset(0), LeaderEpoch(0))
 
 
 class _AlreadyFormatted(Exception):
-    """A directory belongs to a cluster already, and nobody said to leave it alone."""
+    """A directory is formatted already, and --ignore-formatted is not given."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ class QuorumKind:
     """How the directory's quorum is known."""
 
     kraft_version: int
-    """1 where the voters stand in the log, 0 where they stand in the configuration."""
+    """1 where the voters are in the log, 0 where they are in the configuration."""
     writes_voters: bool
     """Whether the (0, 0) checkpoint is written."""
 

@@ -43,7 +43,7 @@ _CLASSIC_VERSION_MAX: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class ListedGroup:
-    """A group in a list; None where the broker's version does not tell."""
+    """A group in a list; None if the broker's version does not report it."""
 
     group: str
     state: str | None

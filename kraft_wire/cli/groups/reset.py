@@ -74,9 +74,9 @@ def _duration_ms(text: str) -> int:
 def partitions_to_reset(
     cluster: ClusterClient, topics: Sequence[str], committed: dict[TopicPartition, int]
 ) -> list[TopicPartition]:
-    """Read `topic` and `topic:0,1`; none stands for what is committed. Errors: as both say.
+    """Read `topic` and `topic:0,1`; none means the committed offsets.
 
-    WrongInput for a wrong form, ClusterRefused for a partition that does not exist.
+    Errors: WrongInput for a wrong form, ClusterRefused for a partition that does not exist.
     """
     if not topics:
         return sorted(committed)

@@ -70,7 +70,7 @@ def _form(properties: Iterable[str], key_separator: str | None, null: str | None
 
 
 def _write_lines(writer: TopicWriter, fixed: InputRecord, form: LineForm | None) -> None:
-    """Write the lines of standard input; None as a form stands for JSON."""
+    """Write the lines of standard input; None as form means JSON."""
     try:
         for number, line, has_paused in _numbered(lines_of(sys.stdin.fileno())):
             writer.write(_record(line, number, fixed, form))

@@ -25,7 +25,7 @@ PROPERTIES: Final = {
     "headers.key.separator": ":",
     "null.marker": "",
 }
-"""Those of kafka-console-producer, with its defaults; an empty null.marker stands for none."""
+"""Those of kafka-console-producer, with its defaults; an empty null.marker means none."""
 _CHUNK_BYTES: Final = 1 << 16
 _PAUSE_SECONDS: Final = 0.005
 

@@ -62,7 +62,7 @@ _ELSEWHERE: Final = frozenset(
 
 
 class QuorumRefused(Exception):
-    """The quorum said no; the text is one line."""
+    """The quorum refused the change; the text is one line."""
 
     def __init__(self, what: str, error_code: int, message: str | None) -> None:
         name = error_name(error_code)

@@ -1,7 +1,7 @@
-"""What a leader says of its quorum, as plain values, and what follows from them.
+"""A leader's description of its quorum as plain values, with derived ones.
 
-Lags are in offsets, times are times of day in milliseconds; None stands for what the leader does
-not know. The figures are those of `kafka-metadata-quorum describe`.
+Lags are in offsets, times are times of day in milliseconds; None means unknown to the leader. The
+figures are those of `kafka-metadata-quorum describe`.
 """
 
 from dataclasses import dataclass
@@ -91,7 +91,7 @@ class QuorumFacts:
 def facts_of(
     cluster_id: str, response: DescribeQuorumResponse, partition: ResponsePartitionData
 ) -> QuorumFacts:
-    """Read an answer that is no error."""
+    """Read a response without an error."""
     endpoints = {
         node.node_id: tuple(f"{each.name}://{each.host}:{each.port}" for each in node.listeners)
         for node in response.nodes
@@ -123,5 +123,5 @@ def _known(number: int) -> int | None:
 
 
 def _end(replica: ReplicaFacts) -> int:
-    """Return a log's end as the wire says it, so that a voter that never fetched is the slowest."""
+    """Return a log end as in the response, so that a voter that never fetched is the slowest."""
     return -1 if replica.log_end_offset is None else replica.log_end_offset

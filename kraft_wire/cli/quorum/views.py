@@ -46,7 +46,7 @@ def status_text(facts: QuorumFacts) -> str:
 
 
 def replication_text(facts: QuorumFacts, wall_ms: int | None = None) -> str:
-    """Return the table of `describe --replication`; given the time, it says how long ago."""
+    """Return the table of `describe --replication`; with a current time, as an age."""
     rows = [list(_COLUMNS)]
     for each in facts.replicas:
         row = [

@@ -1,7 +1,7 @@
-"""`kraft-wire server`: reads the configuration, serves, and says what a user needs to see.
+"""`kraft-wire server`: reads the configuration, runs the node, and prints how to use it.
 
-Arguments are parsed by hand, because typer and rich would double the time to the first answer.
-Exit codes: 0 stopped, 2 could not run.
+Arguments are parsed by hand, because typer and rich would double the time to the first answer. Exit
+codes: 0 stopped, 2 could not run.
 """
 
 import json
@@ -123,7 +123,7 @@ def run_server(arguments: Sequence[str]) -> int:
 
 
 def _serve(parsed: _Arguments, config: NodeConfig) -> None:
-    """Bind, open the node, listen, say so, and serve until a signal."""
+    """Bind, open the node, listen, print the addresses, and serve until a signal."""
     process = ServerProcess()
     if parsed.log_format == "json":
         from kraft_wire.cli.server.json_log import json_line
@@ -252,7 +252,7 @@ def _open_node(config: NodeConfig, fs: FileSystem, log: EventLog) -> Node:
 
 
 def _warn_of_no_protection(config: NodeConfig, log: EventLog) -> None:
-    """Tell the user of an authorizer that entries are kept, but nobody is refused by them."""
+    """Warn a user of an authorizer that ACLs are stored but not enforced."""
     authorizer = config.settings.text(AUTHORIZER_KEY)
     if authorizer:
         log.event(
@@ -281,7 +281,7 @@ def _serve_metrics(serving: Serving, address: str, port: int, state: _State) -> 
 
 
 def _announce(parsed: _Arguments, node: Node, config: NodeConfig) -> None:
-    """Say that requests are answered, and how to try it."""
+    """Print that the node is ready, and a command to try."""
     listeners = config.all_listeners
     address = f"{listeners[0].advertised_host}:{listeners[0].advertised_port}"
     others = "".join(
@@ -321,7 +321,7 @@ def _check_ready_file(path: str | None) -> None:
 
 
 def _take_away_ready_file(path: str | None) -> None:
-    """Let nobody take the file that a killed node left for ours."""
+    """Remove the ready file that a killed node left."""
     if path is not None:
         with suppress(OSError):
             os.unlink(path)
@@ -341,7 +341,7 @@ def _write_ready_file(path: str, facts: str) -> None:
 
 
 def _ready_facts(parsed: _Arguments, node: Node, config: NodeConfig) -> str:
-    """Return what the ready file says, as one line of JSON."""
+    """Return the content of the ready file: one line of JSON."""
     facts = {
         "pid": os.getpid(),
         "node_id": config.node_id,

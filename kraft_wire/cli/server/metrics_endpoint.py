@@ -3,8 +3,8 @@
 Imported only where `metrics.port` is set. `/health` returns 200 while the process works, `/ready`
 returns 200 while the node serves clients and 503 before and after. Other paths return the metrics.
 
-How much of its time the node's thread is idle (KIP-595) is measured here, beside the loop: below it
-nobody knows a clock.
+How much of its time the node's thread is idle (KIP-595) is measured here, in the loop: no module
+below it has a clock.
 """
 
 import asyncio

@@ -1,8 +1,7 @@
-"""A campaign's results in a file, one JSON line for each seed, so that it can stop and go on.
+"""A campaign's results in a file, one JSON line for each seed, so that it can stop and continue.
 
-The first line says what was run; a file of something else is refused and left as it is. Seeds that
-stand there are not lived through again. A line that a death cut off is dropped: its seed is run
-anew.
+The first line describes the campaign; a file of something else is refused and left as it is. Seeds
+that stand there are not run again. A line that a death cut off is dropped: its seed is run again.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ class CampaignRecord:
     """The file of one campaign, open to be added to."""
 
     def __init__(self, path: Path, what: dict[str, Any]) -> None:
-        """Open or begin a file; `what` says which campaign it is. OtherCampaign, OSError."""
+        """Open or begin a file; `what` describes the campaign. OtherCampaign, OSError."""
         self.known: list[tuple[Result, float]] = []
         """What an earlier run left: results with the processor time of each."""
         data = path.read_bytes() if path.exists() else b""

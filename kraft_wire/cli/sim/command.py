@@ -1,8 +1,8 @@
-"""`kraft-wire sim`: lives through seeds on a simulated cluster, and shows what broke.
+"""`kraft-wire sim`: runs seeds on a simulated cluster, and shows what broke.
 
 One seed or a range of them, a plan file of an earlier failure, or a story. A violation is shown
-with its seed, the shortest plan that still fails, and the command that replays it.
-Exit codes: 0 every invariant held, 1 a violation, 2 could not run.
+with its seed, the shortest plan that still fails, and the command that replays it. Exit codes: 0
+every invariant held, 1 a violation, 2 could not run.
 """
 
 import json
@@ -58,7 +58,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 _VIOLATION: Final = 1
 _COULD_NOT_RUN: Final = 2
 _LINE_EVERY_S: Final = 60
-"""How often progress is told where no terminal shows it."""
+"""Interval of progress lines without a terminal."""
 
 
 _Kinds: TypeAlias = tuple[type[Signals], ...]
@@ -66,7 +66,7 @@ _Kinds: TypeAlias = tuple[type[Signals], ...]
 
 @dataclass(frozen=True, slots=True)
 class _Campaign:
-    """Which seeds to live through, and how."""
+    """Which seeds to run, and how."""
 
     seeds: range
     events: int
@@ -223,7 +223,7 @@ def _show_run(result: Result) -> None:
 
 
 def _show_failure(plan: Plan, failure: Failure, kinds: _Kinds, focus: str | None) -> None:
-    """Shrink, keep the shortest plan in a file, and say how to replay it."""
+    """Shrink the plan, write the shortest one to a file, and print the command that replays it."""
     console = Console(highlight=False, soft_wrap=True)
     console.print(f"\n[bold red]{failure.invariant}[/]", f"after {failure.events:,} events")
     console.print(failure.text, markup=False)
@@ -264,7 +264,7 @@ def _shrunk(plan: Plan, failure: Failure, kinds: _Kinds) -> Shrunk:
 
 
 def _many(campaign: _Campaign, as_json: bool) -> bool:
-    """Live through many seeds; ^C shows what there is so far, and is no success."""
+    """Run many seeds; ^C shows what there is so far, and is no success."""
     totals = Totals()
     try:
         _add_up(campaign, totals)

@@ -1,4 +1,4 @@
-"""Options that say which seeds are drawn: of one machine's runs, and of those on Spark."""
+"""Options that select seeds, for runs on one machine and on Spark."""
 
 from typing import Annotated
 

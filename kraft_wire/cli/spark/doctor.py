@@ -100,7 +100,7 @@ def _package(name: str, version_of: Callable[[str], str] = version) -> Check:
 
 
 def _interpreter(environment: Mapping[str, str]) -> Check:
-    """The verbs set it; whoever starts Spark otherwise has to."""
+    """The verbs set it; other ways to start Spark must set it."""
     ours = os.path.realpath(sys.executable)
     others = [environment[name] for name in _INTERPRETERS if environment.get(name)]
     strange = [each for each in others if os.path.realpath(shutil.which(each) or each) != ours]

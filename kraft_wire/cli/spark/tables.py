@@ -1,4 +1,4 @@
-"""`kraft-wire spark tables`: what the metadata log says, as Parquet tables."""
+"""`kraft-wire spark tables`: the metadata log as Parquet tables."""
 
 from typing import Annotated
 

@@ -85,7 +85,7 @@ class TopicFacts:
 
 @dataclass(frozen=True, slots=True)
 class CreatedTopic:
-    """What the answer to a creation tells; None where the broker's version does not say it.
+    """The result of a creation; None if the broker's version does not report it.
 
     It is not asked for again: another broker may learn of the topic only a moment later.
     """
@@ -232,7 +232,7 @@ def add_partitions(
 
 
 def id_text(topic_id: Uuid) -> str | None:
-    """Return an id in Kafka's 22 characters; None for the one that stands for none."""
+    """Return an id in Kafka's 22 characters; None for the zero id."""
     return None if topic_id == ZERO_UUID else uuid_to_text(topic_id)
 
 

@@ -1,4 +1,4 @@
-"""Partitions of topics, as their brokers tell them: replicas, ISR, ELR, and what is being moved.
+"""Partitions of topics as brokers describe them: replicas, ISR, ELR, and reassignments.
 
 DescribeTopicPartitions (75, KIP-966) where the broker serves it, page by page; else Metadata, which
 knows no eligible leader replicas. AlterPartitionReassignments and ListPartitionReassignments (45,
@@ -44,7 +44,7 @@ _Moves: TypeAlias = dict[TopicPartition, tuple[list[int], list[int]]]
 """The replicas that are being added, and those being removed."""
 
 _PAGE_PARTITIONS = 2_000
-"""What a broker puts into one answer at most, unless it is told otherwise."""
+"""A broker's default maximum of partitions per response."""
 _TIMEOUT_MS = 60_000
 _CONTROLLER_SECONDS = 5.0
 
@@ -60,7 +60,7 @@ class DescribedPartition:
     replicas: list[int]
     isr: list[int]
     elr: list[int] | None
-    """Eligible leader replicas; None where the broker does not say."""
+    """Eligible leader replicas; None if the broker does not report it."""
     last_known_elr: list[int] | None
     offline: list[int]
     error: str | None
@@ -109,7 +109,7 @@ def described(connection: BrokerConnection, names: Sequence[str]) -> list[Descri
 def reassign(
     connection: BrokerConnection, topic: str, wanted: Mapping[int, list[int] | None]
 ) -> list[AdminRefused]:
-    """Ask for other replicas, None for an end of what is under way; return what was refused."""
+    """Ask for other replicas, None for an end of what is in progress; return what was refused."""
     request = AlterPartitionReassignmentsRequest(
         timeout_ms=_TIMEOUT_MS,
         topics=[
@@ -134,7 +134,7 @@ def reassign(
 
 
 def _moves(connection: BrokerConnection) -> _Moves | None:
-    """Return what is being added and removed; None where nobody answers for it."""
+    """Return what is being added and removed; None without a response for it."""
     request = ListPartitionReassignmentsRequest(timeout_ms=_TIMEOUT_MS, topics=None)
     connection.wait_at_most(_CONTROLLER_SECONDS)
     try:
@@ -182,8 +182,8 @@ def _by_pages(connection: BrokerConnection, names: Sequence[str]) -> list[Descri
 def _pages(
     connection: BrokerConnection, names: Sequence[str]
 ) -> Iterator[DescribeTopicPartitionsResponse]:
-    """Ask from the cursor on until there is none. Errors: BrokerConnectionError for one that stands
-    still.
+    """Repeat the request with the cursor until there is none. Errors: BrokerConnectionError if the
+    cursor does not advance.
     """
     cursor: Cursor | None = None
     while True:

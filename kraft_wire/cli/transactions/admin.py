@@ -232,7 +232,7 @@ def force_terminate(client: ClusterClient, transactional_id: str) -> InitProduce
 
 
 def _retried(client: ClusterClient, what: str, ask: Callable[[], tuple[int, str | None, T]]) -> T:
-    """Ask until there is no error that passes. Errors: AdminRefused."""
+    """Retry until there is no retriable error. Errors: AdminRefused."""
     patience = RetryDeadline(client.settings.deadline_seconds)
     while True:
         error, message, answer = ask()

@@ -144,7 +144,7 @@ def abort_command(
 ) -> None:
     """Abort a hanging transaction on one partition, past its coordinator.
 
-    Never do so to a transaction that its coordinator still knows: `find-hanging` tells.
+    Never abort a transaction that its coordinator still has: use `find-hanging` first.
     """
     key = TopicPartition(topic, partition)
     with clustered("transactions", bootstrap_server, seconds=15.0) as client:

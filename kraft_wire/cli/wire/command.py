@@ -154,7 +154,7 @@ def _names_like(name: str, suffixes: tuple[str, ...]) -> list[str]:
 
 
 def _bytes_of(source: str) -> bytes:
-    """Return the bytes that a hex text says, or else those of the file of that name."""
+    """Return the bytes of a hexadecimal text, or else of the file with that name."""
     with contextlib.suppress(ValueError):
         return bytes.fromhex(source)
     try:
