@@ -2,7 +2,7 @@
 
 `connection` talks to one broker and is all that is imported here, because a command should start
 quickly. Over it: `cluster` finds leaders and tries again, `fetching` reads one partition ahead of
-whoever decodes it, `producing` writes idempotently. Bytes of records go in and out as they are.
+its decoder, `producing` writes idempotently. Bytes of records go in and out as they are.
 """
 
 from kraft_wire.client.connection import BrokerConnection, BrokerConnectionError, split_address

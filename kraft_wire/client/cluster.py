@@ -82,14 +82,14 @@ class ClusterSettings:
 
 
 class RetryDeadline:
-    """One deadline, and pauses that grow until it; progress begins it anew."""
+    """One deadline, and pauses that grow until it; progress begins it again."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self.renew()
 
     def renew(self) -> None:
-        """Begin anew."""
+        """Begin again."""
         self._deadline = time.monotonic() + self._seconds
         self._pause = _PAUSE_SECONDS
 
@@ -108,7 +108,7 @@ class ClusterClient:
     """Connections to the brokers of one cluster; used by one thread, closed at the end."""
 
     def __init__(self, settings: ClusterSettings) -> None:
-        assert settings.bootstrap, "no broker is named"
+        assert settings.bootstrap, "give a broker"
         self.settings = settings
         self._connections: dict[str, BrokerConnection] = {}
         self._brokers: dict[int, str] = {}
@@ -134,8 +134,8 @@ class ClusterClient:
     def partitions_of(self, topics: Iterable[str], *, create: bool = False) -> dict[str, int]:
         """Return how many partitions each topic has; ClusterRefused names one that is not there.
 
-        A topic that nobody knows is asked for again for two seconds: it may be just being made, by
-        this very question with `create`, where brokers allow that.
+        An unknown topic is requested again for two seconds: it may be in creation, with `create` by
+        this request itself, if brokers allow it.
         """
         wanted = list(topics)
         patience = RetryDeadline(self.settings.deadline_seconds)
@@ -176,7 +176,7 @@ class ClusterClient:
                 problem = _take_offsets(answer, address, missing, found) or problem
             if problem is None and len(found) < len(wanted):
                 absent = next(key for key in wanted if key not in found)
-                problem = f"{absent}: no broker leads it"
+                problem = f"{absent}: no leader"
             return problem
 
         self.until_done(ask, wanted)
@@ -216,14 +216,12 @@ class ClusterClient:
                     self._leaders.pop(key, None)
 
     def forget(self) -> None:
-        """Believe nothing any more: connections are closed, leaders are asked for anew."""
+        """Discard all cached state: connections are closed, leaders are asked for again."""
         self.close()
         self._leaders.clear()
 
     def leader_of(self, key: TopicPartition) -> BrokerConnection:
-        """Return a connection to a partition's leader; BrokerConnectionError where there is none
-        just now.
-        """
+        """Return a connection to a partition's leader; BrokerConnectionError if unknown."""
         if key not in self._leaders:
             self.learn_leaders([key.topic])
         leader = self._leaders.get(key)

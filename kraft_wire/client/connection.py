@@ -2,7 +2,7 @@
 
 Speaks to any broker: the first request is ApiVersions, asked again in version 0 of who does not
 know ours (KIP-511); every other one goes out in the highest version that both sides know. `post`
-sends and `answer` receives, so that one request can be under way while the answer before it is
+sends and `answer` receives, so that one request can be in progress while the answer before it is
 worked on; `send` is both. Not here: retries, several brokers, encryption, authentication.
 """
 
@@ -36,7 +36,7 @@ class BrokerConnectionError(Exception):
 
 
 class _Posted(NamedTuple):
-    """A request whose answer is under way."""
+    """A request whose answer is in flight."""
 
     correlation_id: int
     request: Message
@@ -61,9 +61,7 @@ class BrokerConnection:
             reason = error.strerror or str(error)
             raise BrokerConnectionError(f"cannot connect to {address}: {reason.lower()}") from error
         except ValueError as error:  # neither DNS nor the system could carry it
-            raise BrokerConnectionError(
-                f"cannot connect to {address!a}: no host has such a name"
-            ) from error
+            raise BrokerConnectionError(f"cannot connect to {address!a}: unknown host") from error
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
             self._versions = self._learn_versions()
@@ -78,7 +76,7 @@ class BrokerConnection:
 
     def send(self, request: Message, response: type[R], *, version: int | None = None) -> R:
         """Send a request and return its answer, in the highest common version if none is named."""
-        assert not self._posted, "an answer is under way"
+        assert not self._posted, "a response is outstanding"
         self.post(request, version=version)
         return self.answer(response)
 
@@ -103,7 +101,7 @@ class BrokerConnection:
         version = min(offered[1], request.MAX_VERSION if at_most is None else at_most)
         if version < max(offered[0], request.MIN_VERSION):
             raise BrokerConnectionError(
-                f"{self._address} and this program share no version of {request.NAME}"
+                f"{self._address} supports no version of {request.NAME} that this program supports"
             )
         return version
 
@@ -150,14 +148,12 @@ class BrokerConnection:
         self._posted.append(_Posted(self._correlation_id, request, version))
 
     def _receive(self) -> Message:
-        assert self._posted, "no answer is under way"
+        assert self._posted, "no response is outstanding"
         posted = self._posted.popleft()
         try:
             size = int.from_bytes(self._exactly(FRAME_PREFIX_BYTES), "big", signed=True)
             if not _HEADER_BYTES_MIN <= size <= _RESPONSE_BYTES_MAX:
-                raise BrokerConnectionError(
-                    f"{self._address} does not answer as a Kafka broker does"
-                )
+                raise BrokerConnectionError(f"{self._address} does not answer like a Kafka broker")
             data = self._exactly(size)
         except OSError as error:
             raise self._lost(error) from error
@@ -184,7 +180,9 @@ class BrokerConnection:
                 version = 0
             answer, _ = response_class(request.API_KEY).decode(data, version, offset)
         except MalformedMessage as error:
-            raise BrokerConnectionError(f"{self._address} sent a broken answer: {error}") from error
+            raise BrokerConnectionError(
+                f"{self._address} sent a malformed response: {error}"
+            ) from error
         return answer
 
     def _lost(self, error: OSError) -> BrokerConnectionError:

@@ -59,7 +59,7 @@ class GroupCoordinator:
 
     def serves(self, request: Message) -> bool:
         """Whether the coordinator that was asked last knows a request."""
-        assert self._connection is not None, "nothing was asked"
+        assert self._connection is not None, "no request is outstanding"
         try:
             self._connection.version_of(request)
         except BrokerConnectionError:
@@ -75,7 +75,7 @@ class GroupCoordinator:
         at_most: int | None = None,
         seconds: float | None = None,
     ) -> R:
-        """Send a request until its error code is none that passes; return the answer.
+        """Send a request until its error is not retriable; return the answer.
 
         `seconds` is how long one answer may take. Errors: ClusterRefused at the deadline.
         """

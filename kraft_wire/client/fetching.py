@@ -1,12 +1,12 @@
-"""Reading one partition from its leader, with one request always ahead of whoever decodes.
+"""Reading one partition from its leader, with one request always ahead of the decoder.
 
-The next request goes out as soon as an answer is here, before its bytes are worked on; where it
-begins is told by the last whole batch. An answer may end inside a batch (KIP-74), which is cut off
-and fetched again. Answers are full, without a fetch session (KIP-227): a session saves bytes where
-many partitions are idle, and here is one that is not.
+The next request goes out as soon as an answer is here, before its bytes are worked on; the last
+complete batch determines where it begins. An answer may end inside a batch (KIP-74), which is cut
+off and fetched again. Answers are full, without a fetch session (KIP-227): a session saves bytes
+where many partitions are idle, and here is one that is not.
 
-Does not look into batches, and decides nothing about aborted transactions: the list of an answer
-is handed on with its bytes.
+Does not look into batches, and decides nothing about aborted transactions: the list of an answer is
+handed on with its bytes.
 """
 
 import struct
@@ -68,7 +68,7 @@ class FetchedBatches(NamedTuple):
 
     records: memoryview
     aborted: list[tuple[int, int]]
-    """Producer id and first offset of transactions that ended in vain (KIP-98)."""
+    """Producer id and first offset of aborted transactions (KIP-98)."""
     offset: int
     """Where they were asked from: what the first batch holds before it is not meant."""
     next_offset: int
@@ -118,10 +118,10 @@ class _Reading:
         self._fail_on_loss = fail_on_loss
         self._patience = RetryDeadline(settings.progress_seconds)
         self._ahead: BrokerConnection | None = None
-        """The connection on which the request for `offset` is under way."""
+        """The connection on which the request for `offset` is in progress."""
 
     def step(self) -> FetchedBatches | None:
-        """Return the next answer's batches, None where there were none; `offset` goes on."""
+        """Return the next answer's batches, None where there were none; `offset` continues."""
         if self.offset >= self._end:
             return None
         try:
@@ -155,8 +155,8 @@ class _Reading:
         if next_offset <= self.offset:
             if size or (records and not size):
                 raise ClusterRefused(
-                    f"{self._key}: no whole batch at offset {self.offset} in {len(records)} bytes"
-                    f" of {self._place}"
+                    f"{self._key}: no complete batch at offset {self.offset} in {len(records)} "
+                    f"bytes from {self._place}"
                 )
             if self._patience.is_over and not self._skip_what_is_lost():
                 raise ClusterRefused(self._silence())
@@ -213,14 +213,14 @@ class _Reading:
         lost = min(earliest, self._end) - self.offset
         if self._fail_on_loss:
             what = f"begins at {earliest}" if lost > 0 else "ends before"
-            raise OffsetsLost(f"{self._key}: offset {self.offset} is not there, the log {what}")
+            raise OffsetsLost(f"{self._key}: offset {self.offset} does not exist, the log {what}")
         self.offset = min(earliest, self._end) if lost > 0 else self._end
         return True
 
     def _try_again(self, problem: str) -> None:
         if self._patience.is_over:
             seconds = f"{self._settings.progress_seconds:g} s"
-            raise ClusterRefused(f"{problem}; {self._key} was asked for {seconds} in vain")
+            raise ClusterRefused(f"{problem}; {self._key} was retried for {seconds}")
         self._cluster.forget()
         self._patience.pause()
 
@@ -230,15 +230,15 @@ class _Reading:
 
     def _silence(self) -> str:
         return (
-            f"{self._key}: {self._place} gave nothing from offset {self.offset} on for"
-            f" {self._settings.progress_seconds:g} s, of {self._end} that were promised"
+            f"{self._key}: {self._place} returned no record from offset {self.offset} for "
+            f"{self._settings.progress_seconds:g} s; the end is {self._end}"
         )
 
 
 def whole_batches(records: memoryview) -> tuple[int, int]:
     """Return how many bytes are whole batches, and the offset behind the last of them.
 
-    Zero and -1 where there is none. Formats 0 and 1 tell only the offset of their last message,
+    Zero and -1 where there is none. Formats 0 and 1 have only the offset of their last message,
     which is the base offset of a compressed set (KIP-31).
     """
     position, next_offset, total = 0, -1, len(records)

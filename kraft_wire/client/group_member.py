@@ -1,7 +1,7 @@
 """A member of a classic consumer group: joins, keeps its place, commits, leaves (KIP-62, KIP-394).
 
-One thread does everything: whoever reads calls `beat` between rounds, and joins again when it
-returns False. The member that leads the group assigns by range.
+One thread does everything: the reader calls `beat` between rounds, and joins again when it returns
+False. The member that leads the group assigns by range.
 """
 
 import time

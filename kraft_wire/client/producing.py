@@ -1,11 +1,11 @@
-"""Idempotent producing (KIP-98): batches by bytes, one request to a leader under way at a time.
+"""Idempotent producing (KIP-98): batches by bytes, one request to a leader in progress at a time.
 
 A producer gets an id of its own; every batch carries the number of its first record in its
 partition, and one that must be sent again, because an answer was lost or a leader moved, goes out
 byte for byte as before, so that a broker which has it already drops it. What is written in order is
 stored in order. A batch that a topic finds too large goes out again as several smaller ones, and
 later ones for that topic are made so small (`splitting`); one record that is too large is refused.
-Two producers know nothing of each other: whoever runs a task twice writes twice.
+Two producers are independent: a task that runs twice writes twice.
 
 No transactions, no waiting for more records (linger): a batch is sent when it is full, or at the
 end.
@@ -131,7 +131,7 @@ class IdempotentProducer:
             self._send_round()
 
     def settle(self) -> None:
-        """Take the answers under way, so that the cluster's connections are free for a question."""
+        """Take the answers in flight, so that the cluster's connections are free for a question."""
         self._collect()
 
     def _begin(self, key: TopicPartition) -> BatchBuilder:
@@ -160,7 +160,7 @@ class IdempotentProducer:
             self._send_round()
 
     def _send_round(self) -> None:
-        """Take the answers that are under way, then send the first batch of each partition."""
+        """Take the answers that are in flight, then send the first batch of each partition."""
         self._collect()
         if self._problem is not None:
             if self._patience.is_over:
@@ -227,8 +227,8 @@ class IdempotentProducer:
         (batch,) = parse_batches(memoryview(refused.data))
         if batch.records_count == 1:
             raise ClusterRefused(
-                f"{where}: one record makes a batch of {len(refused.data)} bytes, more than"
-                " max.message.bytes of the topic allows"
+                f"{where}: one record makes a batch of {len(refused.data)} bytes, more than the "
+                "topic's max.message.bytes"
             )
         size = unpacked_bytes(batch)
         known = self._batch_bytes.get(key.topic, size)

@@ -145,7 +145,7 @@ class PartitionsReader:
         hidden = _Aborted(aborted)
         for batch in iter_batches(data.records):
             if not isinstance(batch, RecordBatch):
-                raise ClusterRefused(f"{key}: a message format from before Kafka 0.11")
+                raise ClusterRefused(f"{key}: a message format older than Kafka 0.11")
             if not hidden.hides(batch):
                 for record in batch.iter_records(STORED_LIMITS):
                     if record.offset >= self.positions[key]:
@@ -154,7 +154,7 @@ class PartitionsReader:
             self.positions[key] = max(self.positions[key], batch.next_offset)
 
     def _judge(self, problem: str | None) -> None:
-        """Begin anew after a round without a problem, else wait. Errors: ClusterRefused."""
+        """Begin again after a round without a problem, else wait. Errors: ClusterRefused."""
         if problem is None:
             self._patience.renew()
             return

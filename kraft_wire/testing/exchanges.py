@@ -40,7 +40,7 @@ class Exchange:
     header: RequestHeader
     request_frame: bytes
     response_frame: bytes | None = None
-    """None while there is none, and where none is sent."""
+    """None until there is one, and if none is sent."""
     took_ms: int | None = None
     treatment: Treatment | None = None
 
@@ -77,7 +77,7 @@ class Exchange:
 
     @property
     def response(self) -> Message | None:
-        """The response, decoded; None where there is none or it cannot be."""
+        """The response, decoded; None if there is none or it cannot be decoded."""
         if self.response_frame is None:
             return None
         try:
@@ -156,7 +156,7 @@ class Recorder:
             self._trace.flush()
 
     def _hold(self, size_bytes: int) -> None:
-        """Forget the oldest exchanges while all of them are too large."""
+        """Drop the oldest exchanges while all of them are too large."""
         self._held_bytes += size_bytes
         while self._held_bytes > _BYTES_MAX and len(self._exchanges) > 1:
             oldest = self._exchanges.popleft()
@@ -177,7 +177,7 @@ class Recorder:
         ]
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Drop everything."""
         self._exchanges.clear()
         self._held_bytes = 0
 

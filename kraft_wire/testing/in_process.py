@@ -156,7 +156,7 @@ class InProcess:
             each.close()
 
     def reset(self) -> None:
-        """Give every node an empty disk, and forget rules and exchanges."""
+        """Give every node an empty disk, and drop rules and exchanges."""
         assert self.thread is not None, "it runs"
         if self._directory is not None:
             raise ValueError("reset needs a cluster in memory: it does not remove a directory")

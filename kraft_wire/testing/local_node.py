@@ -170,7 +170,7 @@ class LocalNode:
     # -- ending ----------------------------------------------------------------------------------
 
     async def stop(self) -> None:
-        """Leave as a server does at SIGTERM; a quorum is given time to be told."""
+        """Leave as a server does at SIGTERM; a quorum has time to receive the last requests."""
         host = self.host
         if host is None:
             return

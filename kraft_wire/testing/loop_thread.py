@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class LoopThread:
-    """Runs until `stop`; a daemon, so that a test that forgets it ends all the same."""
+    """Runs until `stop`; a daemon, so that a test that does not stop it ends all the same."""
 
     def __init__(self, name: str) -> None:
         self.loop = asyncio.new_event_loop()

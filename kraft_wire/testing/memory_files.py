@@ -100,7 +100,7 @@ class _Directories:
     def remove_directory(self, path: str) -> None:
         self.enter("rmdir", path)
         if not self.is_directory(path) or self.names(path):
-            raise StorageError("rmdir", path, "is no empty directory")
+            raise StorageError("rmdir", path, "is not an empty directory")
         del self._directories[path.strip("/")]
 
     def sync_directory(self, path: str) -> None:
@@ -229,7 +229,7 @@ class _MemoryFile:
         self._content.modified_ms = modified_ms
 
     def close(self) -> None:
-        """Do nothing: the content lives as long as its name or a holder."""
+        """Do nothing: the content lasts as long as its name or a holder."""
 
 
 class _MemoryLock:

@@ -43,9 +43,9 @@ class NodeHost(Host):
         self._recorder = recorder
         self._clients: dict[int, Client] = {}
         self._exchanges: dict[int, tuple[Exchange | None, Treatment | None]] = {}
-        """The request under way, by connection id."""
+        """The request in flight, by connection id."""
         self.is_over = False
-        """Whether the node was killed: it does nothing any more, whatever was under way."""
+        """Whether the node was killed: it does nothing any more, whatever was in progress."""
 
     def tick(self) -> None:
         """Let the node act on time, unless it was killed."""
@@ -151,7 +151,7 @@ class NodeHost(Host):
             self._recorder.end(exchange, frame)
 
     def drop(self, connection: Connection, rejection: Rejection | None = None) -> None:
-        """Close and forget a connection."""
+        """Close and drop a connection."""
         connection_id = connection.peer.connection_id
         self._finish(connection_id, None)
         self._clients.pop(connection_id, None)

@@ -21,7 +21,7 @@ from kraft_wire.testing.node_host import NodeHost
 __all__ = ["EPHEMERAL_SETTINGS", "ObservedServer", "add_rules_of_file", "open_control"]
 
 EPHEMERAL_SETTINGS: Final = {"log.dirs": "memory", "storage.ballast.bytes": "0"}
-"""What a node in memory is told before the command line: nothing is kept against a full disk."""
+"""Settings of a node in memory, which the command line overrides: no ballast."""
 
 
 class ObservedServer:

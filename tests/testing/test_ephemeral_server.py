@@ -88,10 +88,10 @@ def test_rules_over_http_reach_a_client_and_tell_that_they_fired(server: Ephemer
 @pytest.mark.parametrize(
     ("method", "path", "document", "status", "reason"),
     [
-        ("POST", "/rules", {"delay": "long"}, 400, "delay: 'long' is no number"),
+        ("POST", "/rules", {"delay": "long"}, 400, "delay: 'long' is not a number"),
         ("POST", "/rules", {}, 400, "one effect is needed"),
-        ("POST", "/rules", {"disconnect": True, "api": "Fech"}, 400, "there is no API 'Fech'"),
-        ("GET", "/rules/7", None, 404, "there is no rule 7"),
+        ("POST", "/rules", {"disconnect": True, "api": "Fech"}, 400, "unknown API 'Fech'"),
+        ("GET", "/rules/7", None, 404, "unknown rule 7"),
         ("GET", "/", None, 404, "there is /rules"),
         ("PUT", "/rules", {}, 405, "GET, POST and DELETE"),
     ],

@@ -149,7 +149,7 @@ def test_session_that_names_nothing_is_hit_by_its_response() -> None:
 
 
 def test_rule_about_an_api_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(ValueError, match="there is no API 'Fetched'"):
+    with pytest.raises(ValueError, match="unknown API 'Fetched'"):
         rules().disconnect(api="Fetched")
 
 
@@ -243,19 +243,19 @@ def test_file_of_rules_is_read_and_written_the_same() -> None:
 @pytest.mark.parametrize(
     ("document", "reason"),
     [
-        ("text", "is no object"),
+        ("text", "is not an object"),
         ({"api": "Fetch"}, "one effect is needed"),
         ({"delay": 1, "disconnect": True}, "one effect is needed"),
         ({"delay": 1, "colour": "red"}, "'colour' is not known"),
         ({"delay": -1}, "no number of 0 or more"),
-        ({"throttle": 3_000_000}, "is no number of seconds up to"),
-        ({"inject_error": 40_000}, "40000 is no error code"),
-        ({"inject_error": "NOT_AN_ERROR"}, "there is no error 'NOT_AN_ERROR'"),
-        ({"disconnect": True, "partition": "one"}, "partition: 'one' is no number"),
+        ({"throttle": 3_000_000}, "is not a number of seconds up to"),
+        ({"inject_error": 40_000}, "40000 is not an error code"),
+        ({"inject_error": "NOT_AN_ERROR"}, "unknown error 'NOT_AN_ERROR'"),
+        ({"disconnect": True, "partition": "one"}, "partition: 'one' is not a number"),
         ({"disconnect": True, "versions": "new"}, "neither a version nor a range"),
         ({"disconnect": True, "when": "often"}, "is none of once"),
         ({"disconnect": True, "when": {"times": 0}}, "counted from 1"),
-        ({"disconnect": True, "when": {"with_probability": 2}}, "is no probability"),
+        ({"disconnect": True, "when": {"with_probability": 2}}, "is not a probability"),
         ({"inject_error": "NONE", "after_handling": True}, "does not go with"),
     ],
 )

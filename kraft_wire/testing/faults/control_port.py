@@ -75,7 +75,7 @@ async def _respond(rules: FaultRules, method: str, target: str, body: bytes) -> 
     parts = urlsplit(target)
     names = [each for each in parts.path.split("/") if each]
     if not names or names[0] != "rules" or len(names) > 2:
-        raise _Refused(404, "there is /rules and /rules/NUMBER")
+        raise _Refused(404, "expected /rules or /rules/NUMBER")
     if method == "POST" and len(names) == 1:
         return 200, [rule_to_document(each) for each in _add(rules, body)]
     chosen = list(rules.in_force) if len(names) == 1 else [_numbered(rules, names[1])]
@@ -83,7 +83,7 @@ async def _respond(rules: FaultRules, method: str, target: str, body: bytes) -> 
         for each in chosen:
             each.remove()
     elif method != "GET":
-        raise _Refused(405, "GET, POST and DELETE are known")
+        raise _Refused(405, "expected GET, POST or DELETE")
     elif "wait" in parse_qs(parts.query):
         await _wait(chosen, parse_qs(parts.query)["wait"][0])
     shown = [rule_to_document(each) for each in chosen]
@@ -104,7 +104,7 @@ def _numbered(rules: FaultRules, number: str) -> Rule:
     for each in rules.in_force:
         if str(each.number) == number:
             return each
-    raise _Refused(404, f"there is no rule {number}")
+    raise _Refused(404, f"unknown rule {number}")
 
 
 async def _wait(chosen: list[Rule], seconds: str) -> None:
@@ -112,7 +112,7 @@ async def _wait(chosen: list[Rule], seconds: str) -> None:
     try:
         limit = min(float(seconds), _WAIT_SECONDS_MAX)
     except ValueError:
-        raise _Refused(400, f"wait: {seconds!r} is no number of seconds") from None
+        raise _Refused(400, f"wait: {seconds!r} is not a number of seconds") from None
     loop = asyncio.get_running_loop()
     until = loop.time() + limit
     while not all(each.fired for each in chosen) and loop.time() < until:

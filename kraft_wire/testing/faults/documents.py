@@ -79,7 +79,7 @@ def rules_of(document: object) -> list[RuleDocument]:
 def rule_of(entry: object, place: str) -> RuleDocument:
     """Return one rule. Errors: InvalidRule, with `place` in front."""
     if not isinstance(entry, Mapping):
-        raise InvalidRule(f"{place}: {entry!r} is no object with an effect")
+        raise InvalidRule(f"{place}: {entry!r} is not an object with an effect")
     try:
         return _rule_of(entry)
     except ValueError as error:
@@ -89,12 +89,12 @@ def rule_of(entry: object, place: str) -> RuleDocument:
 def _rule_of(entry: Mapping[object, object]) -> RuleDocument:
     named = [_EFFECTS[each] for each in entry if isinstance(each, str) and each in _EFFECTS]
     if len(named) != 1:
-        raise ValueError(f"one effect is needed: {', '.join(_EFFECTS)}")
+        raise ValueError(f"expected one effect of {', '.join(_EFFECTS)}")
     effect = named[0]
     known = {effect.value, "versions", "when", "after_handling", *_SELECTING}
     unknown = [str(each) for each in entry if each not in known]
     if unknown:
-        raise ValueError(f"{unknown[0]!r} is not known; {', '.join(sorted(known))} are")
+        raise ValueError(f"unknown key {unknown[0]!r}; known: {', '.join(sorted(known))}")
     chosen = {name: _typed(entry, name, kind) for name, kind in _SELECTING.items()}
     if effect is Effect.CORRUPT_RECORDS and chosen["api"] is None:
         chosen["api"] = "Fetch"
@@ -106,7 +106,7 @@ def _rule_of(entry: Mapping[object, object]) -> RuleDocument:
 def _typed(entry: Mapping[object, object], name: str, kind: type) -> object:
     value = entry.get(name)
     if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
-        raise ValueError(f"{name}: {value!r} is no {'text' if kind is str else 'number'}")
+        raise ValueError(f"{name}: {value!r} is not a {'string' if kind is str else 'number'}")
     return value
 
 
@@ -115,10 +115,10 @@ def _fault(effect: Effect, entry: Mapping[object, object]) -> Fault:
     if not isinstance(after_handling, bool):
         raise ValueError(f"after_handling: {after_handling!r} is neither true nor false")
     if after_handling and effect not in _AFTER_HANDLING:
-        raise ValueError(f"after_handling does not go with {effect.value}")
+        raise ValueError(f"after_handling is not possible with {effect.value}")
     if effect is Effect.INJECT_ERROR:
         if not isinstance(value, str | int):
-            raise ValueError(f"inject_error: {value!r} is no name of an error")
+            raise ValueError(f"inject_error: {value!r} is not the name of an error")
         return Fault(effect, error_code=error_code_of(value))
     number = _number(effect.value, value) if value not in (None, True) else 0
     if effect in _WITH_SECONDS:
@@ -128,7 +128,7 @@ def _fault(effect: Effect, entry: Mapping[object, object]) -> Fault:
 
 def _number(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
-        raise ValueError(f"{name}: {value!r} is no number of 0 or more")
+        raise ValueError(f"{name}: {value!r} is not a number of 0 or more")
     return value
 
 

@@ -28,7 +28,7 @@ def error_code_of(error: str | int) -> int:
     try:
         return int(ErrorCode[error])
     except KeyError:
-        raise ValueError(f"there is no error {error!r}") from None
+        raise ValueError(f"unknown error {error!r}") from None
 
 
 class Faults:

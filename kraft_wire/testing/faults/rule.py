@@ -62,11 +62,11 @@ class Fault:
     def __post_init__(self) -> None:
         """Refuse a number that no response can carry. Errors: ValueError."""
         if not -1 <= self.error_code <= _INT16_MAX:
-            raise ValueError(f"{self.error_code} is no error code")
+            raise ValueError(f"{self.error_code} is not an error code")
         if not 0 <= self.seconds <= _SECONDS_MAX:
-            raise ValueError(f"{self.seconds} is no number of seconds up to {_SECONDS_MAX}")
+            raise ValueError(f"{self.seconds} is not a number of seconds up to {_SECONDS_MAX}")
         if self.size_bytes < 0:
-            raise ValueError(f"{self.size_bytes} is no size")
+            raise ValueError(f"{self.size_bytes} is not a size")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Selector:
             try:
                 key_of(self.api)
             except KeyError:
-                raise ValueError(f"there is no API {self.api!r}") from None
+                raise ValueError(f"unknown API {self.api!r}") from None
 
     @property
     def needs_partitions(self) -> bool:
@@ -140,13 +140,13 @@ def every_time() -> When:
 def with_probability(probability: float, seed: int = 0) -> When:
     """Fire on each selected request by chance; the same seed decides the same way."""
     if not 0 <= probability <= 1:
-        raise ValueError(f"{probability} is no probability")
+        raise ValueError(f"{probability} is not a probability")
     return When(probability=probability, seed=seed)
 
 
 def _counted(number: int) -> int:
     if number < 1:
-        raise ValueError(f"{number}: requests are counted from 1")
+        raise ValueError(f"{number}: the first request is 1")
     return number
 
 

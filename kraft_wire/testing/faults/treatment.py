@@ -1,4 +1,4 @@
-"""What the rules make of one request and its response; a host carries it out."""
+"""The effect of the rules on one request and its response; a host carries it out."""
 
 from dataclasses import dataclass, field
 from enum import Enum, auto

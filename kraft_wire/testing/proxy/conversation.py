@@ -1,9 +1,9 @@
 """One client's connection through the proxy: bytes of both sides in, bytes for both sides out.
 
-No sockets and no time here: a host feeds bytes, writes what is in `to_client` and
-`to_upstream`, and obeys `pauses` and `is_over`. Without rules and trace, requests pass as they
-come, and so do responses that name no addresses. Responses leave in the order of the requests,
-those that a rule made among them.
+No sockets and no time here: a host feeds bytes, writes what is in `to_client` and `to_upstream`,
+and applies `pauses` and `is_over`. Without rules and trace, requests pass as they come, and so do
+responses that name no addresses. Responses leave in the order of the requests, those that a rule
+made among them.
 """
 
 from collections import deque

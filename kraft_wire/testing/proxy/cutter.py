@@ -73,7 +73,7 @@ class Cutter:
         head = self._data[self._position : self._position + self._head_bytes]
         size: int = _LENGTH.unpack_from(head)[0]
         if not self._head_bytes - FRAME_PREFIX_BYTES <= size <= _FRAME_BYTES_MAX:
-            raise MalformedFrame(size, "it is no frame of Kafka's protocol")
+            raise MalformedFrame(size, "it is not a frame of Kafka's protocol")
         if not self._wants(head):
             self._left = FRAME_PREFIX_BYTES + size
             return False

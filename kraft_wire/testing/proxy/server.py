@@ -112,7 +112,7 @@ class Relay:
         await loop.connect_accepted_socket(lambda: self.client, accepted)
 
     def drain(self) -> None:
-        """Write what the conversation has for either side, and obey it."""
+        """Write what the conversation has for either side, and apply its state."""
         conversation = self.conversation
         for end, out in (
             (self.upstream, conversation.to_upstream),
