@@ -174,7 +174,7 @@ class RequestMemory:
         return connection_id in self._starved
 
     def release(self, connection_id: int) -> list[int]:
-        """Take back what a connection holds; return those that may go on: one where all wait."""
+        """Take back what a connection holds; return those that may continue: one where all wait."""
         self.used_bytes -= self.held.pop(connection_id, 0)
         self._starved.pop(connection_id, None)
         assert self.used_bytes >= 0, self.used_bytes

@@ -154,7 +154,7 @@ class Node:
     @property
     def broker(self) -> Broker:
         """The broker of a node that is one."""
-        assert self._broker is not None, "this node is no broker"
+        assert self._broker is not None, "this node is not a broker"
         return self._broker.broker
 
     @property
@@ -273,7 +273,7 @@ class Node:
         return self._quorum.links_of(link_id), False
 
     def connection_closed(self, connection_id: int) -> None:
-        """Forget a connection and what it was waiting for."""
+        """Drop a connection and what it was waiting for."""
         if self._parked.pop(connection_id, None) is None:
             return
         if self._quorum.controller_apis_or_none is not None:

@@ -153,7 +153,7 @@ class LinkNode(Protocol):
 
 @frozen
 class LimitsChanged:
-    """Obey other limits from now on: dynamic settings have changed (KIP-226, KIP-402, KIP-612)."""
+    """Apply other limits from now on: dynamic settings have changed (KIP-226, KIP-402, KIP-612)."""
 
     limits: ServerLimits
     spared_listeners: frozenset[str]
@@ -167,7 +167,7 @@ class ServeClients:
 
 @frozen
 class StopProcess:
-    """The node is done: its graceful stop is over, or it must not go on for a reason."""
+    """The node is done: its graceful stop is over, or it must not continue for a reason."""
 
     reason: str | None
 

@@ -178,7 +178,7 @@ class Connection:
         self._queue.add(buffers, size_bytes)
 
     def settle(self) -> None:
-        """Write what is queued, then go on reading; or wait until the socket takes more."""
+        """Write what is queued, then continue reading; or wait until the socket takes more."""
         if self.is_closed:
             return
         queue, transport = self._queue, self.transport
@@ -223,7 +223,7 @@ class Connection:
                 sent = transport.sendfile(part)
                 if not sent:
                     # The segment was cut below the slice: the frame cannot be completed any more.
-                    raise ConnectionAbortedError("a log segment ended inside an answer")
+                    raise ConnectionAbortedError("a log segment ended inside a response")
             else:
                 sent = transport.send(part, not queue.ends_with(part))
             queue.wrote(sent)
@@ -239,7 +239,7 @@ class Connection:
             self._host.watch_writes(self, wanted)
 
     def close(self) -> None:
-        """Close the socket and drop everything; the host has already forgotten this connection."""
+        """Close the socket and drop everything; the host has already dropped this connection."""
         self._watch_reads(False)
         self._watch_writes(False)
         self.is_closed = True

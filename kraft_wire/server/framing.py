@@ -5,7 +5,7 @@ memory. A frame that is not whole yet is received in place, into memory that gro
 arrived: a declared length alone takes nothing. Lengths are judged before anything is taken from
 them; only Produce may use the largest (all others: `request.metadata.max.bytes`).
 
-`wire.frame.FrameReader` does the same for whoever talks to a broker.
+`wire.frame.FrameReader` does the same for clients.
 """
 
 from struct import Struct
@@ -117,7 +117,7 @@ class Framing:
         self._data, self._position = _EMPTY, 0
 
     def _judge(self, size: int, api_key: memoryview) -> Rejection | None:
-        """Say why a length out of the usual is refused, if it is."""
+        """Return why an unusual length is refused, if it is."""
         if size < _HEADER_BYTES_MIN:
             return _refusal("frame_length_invalid", size, _HEADER_BYTES_MIN)
         allowed = self._limits.frame_bytes_max

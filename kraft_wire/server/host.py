@@ -132,7 +132,7 @@ class Host:
             self._loop.remove_writer(connection.transport.fileno())
 
     def drop(self, connection: Connection, rejection: Rejection | None = None) -> None:
-        """Close and forget a connection; a rejection becomes a log line."""
+        """Close and drop a connection; a rejection becomes a log line."""
         if rejection is not None:
             self.log.rejected(connection.peer, rejection, self.now_ms())
         if self.connections.pop(connection.peer.connection_id, None) is None:

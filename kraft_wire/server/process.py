@@ -1,8 +1,8 @@
 """The process that a server runs in: its log, event loop, descriptors, signals and exits.
 
 The first SIGTERM or SIGINT stops gracefully, which is the server's matter; the second at once. What
-ends the process at once leaves the data as it is: what a failed assert says about the state is
-unknown, and after a failed flush nothing may be written any more.
+ends the process at once leaves the data as it is: after a failed assert the state is unknown, and
+after a failed flush nothing may be written any more.
 """
 
 import asyncio
@@ -64,7 +64,7 @@ class ServerProcess:
     def _signalled(self, number: int, begin: Callable[[], object]) -> None:
         """Take a signal, between any two instructions, whether the loop runs already or not.
 
-        The loops' own handlers are not used: uvloop's forgets a signal that comes before it runs.
+        The loops' own handlers are not used: uvloop's drops a signal that comes before it runs.
         """
         self._signals.append(signal.Signals(number).name)
         if len(self._signals) == 1:
@@ -85,7 +85,7 @@ class ServerProcess:
         os._exit(_BROKEN)
 
     def _broken(self, context: Mapping[str, object]) -> NoReturn:
-        """End because of an exception that nobody expected."""
+        """Exit because of an unexpected exception."""
         error = context.get("exception")
         if isinstance(error, FsyncFailed | StorageError):
             self.break_off(str(error))

@@ -1,7 +1,8 @@
 """Answers on their way out: buffers and file slices in order, and how far they are written.
 
 Small neighbours are joined into one buffer, small file slices are read, and large ones are left to
-the host's sendfile. What `next_part` returned stays in front until `wrote` says that it went out.
+the host's sendfile. The part that `next_part` returned stays first until `wrote` reports that it
+was sent.
 """
 
 from collections import deque

@@ -36,7 +36,9 @@ class Serving:
         self.host = host(node, self.loop, process.log, process.break_off)
 
     def listen(self, ready: Callable[[], None]) -> None:
-        """Let the quorum's peers connect, clients once the node says so; then call `ready`."""
+        """Accept the quorum's peers, and clients when the node returns ServeClients; then call
+        `ready`.
+        """
         early = self._node.config.controller_listeners
 
         def serve_clients() -> None:
@@ -55,7 +57,7 @@ class Serving:
                 self.loop.add_reader(sock.fileno(), self._accept, listener, sock)
 
     def run(self) -> None:
-        """Serve until the process is told to stop, then stop."""
+        """Serve until the process must stop, then stop."""
         try:
             self.loop.run_forever()
         finally:

@@ -63,4 +63,4 @@ class PlainTransport:
         return os.sendfile(self.fileno(), part.file.fileno(), part.position, part.size_bytes)
 
     def flush(self) -> None:
-        assert not self.unsent_bytes, "a plain socket keeps nothing"
+        assert not self.unsent_bytes, "a plain socket has no buffer"

@@ -189,7 +189,7 @@ class ListOf:
 
 @frozen
 class NonEmpty:
-    """A string that, where it is set, says something."""
+    """A value that must not be empty or null."""
 
     what: Literal["non-empty string", "non-null string", "non-empty list"] = "non-empty string"
 

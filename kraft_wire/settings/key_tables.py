@@ -1,9 +1,9 @@
 """Reads the key tables: one JSON object per key and line, beside this module.
 
-The tables are data because 430 keys as code would bury what little code there is. Members that
-have their usual value are left out: `scope` read-only, no `valid`, no `synonyms`, not `internal`.
-`valid` is the text that Kafka's own definition prints for its limit; `list` says whether a list may
-be empty and whether it may be null. tests/settings compares every table with the release.
+The tables are data because 430 keys as code would bury what little code there is. Members that have
+their usual value are left out: `scope` read-only, no `valid`, no `synonyms`, not `internal`.
+`valid` is the text that Kafka's own definition prints for its limit; `list` states whether a list
+may be empty and whether it may be null. tests/settings compares every table with the release.
 """
 
 import json
@@ -70,7 +70,7 @@ def load_keys(file_name: str) -> dict[str, ConfigKey]:
     assert data is not None, file_name
     rows: list[_Row] = json.loads(data)
     keys = {row["name"]: _key(row) for row in rows}
-    assert len(keys) == len(rows), f"{file_name} names a key twice"
+    assert len(keys) == len(rows), f"{file_name} lists a key twice"
     return keys
 
 

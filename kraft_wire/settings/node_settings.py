@@ -42,7 +42,7 @@ _BROKER_SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
 
 
 class SourcedValue(NamedTuple):
-    """One place where a value stands: the key's name there, the typed value, the kind of place."""
+    """One source of a value: the key's name there, the typed value, the kind of place."""
 
     name: str
     value: ConfigValue

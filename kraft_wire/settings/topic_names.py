@@ -33,5 +33,5 @@ def topic_name_problem(name: str) -> str | None:
 
 
 def collision_form(name: str) -> str:
-    """Return the form in which two names that metrics could not tell apart are equal."""
+    """Return the form in which two names that collide in metrics are equal."""
     return name.replace(".", "_")

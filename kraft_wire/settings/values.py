@@ -42,7 +42,7 @@ class InvalidConfigValue(ValueError):
 
 
 def parse_value(key: ConfigKey, text: str | None) -> ConfigValue:
-    """Parse and check a text; InvalidConfigValue says what is wrong with it."""
+    """Parse and check a text; InvalidConfigValue has the reason."""
     value = None if text is None else _parse_text(key, text.strip())
     if isinstance(value, tuple) and isinstance(key.valid, ListOf):
         value = tuple(dict.fromkeys(value))  # Kafka drops duplicates instead of refusing them

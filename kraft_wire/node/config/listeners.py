@@ -49,7 +49,9 @@ def read_listeners(
     names = [name for name, _, _ in bound]
     for name in advertised:
         if name not in names:
-            raise reader.error(_ADVERTISED, f"{name} is advertised, but it is not in listeners")
+            raise reader.error(
+                _ADVERTISED, f"{name} is in advertised.listeners, but not in listeners"
+            )
     listeners = {}
     for name, host, port in bound:
         _check_protocol(reader, name, _LISTENERS)
@@ -57,8 +59,8 @@ def read_listeners(
         if shown_host in _UNROUTABLE and name not in controller_names:
             raise reader.error(
                 _LISTENERS,
-                f"{name} listens on all addresses, so advertised.listeners must name one "
-                "that clients can reach",
+                f"{name} listens on all addresses, so advertised.listeners must contain an "
+                "address that clients can reach",
             )
         listeners[name] = Listener(name, host or "0.0.0.0", port, shown_host, shown_port)
     found = Listeners(
@@ -77,7 +79,7 @@ def _check_controllers_elsewhere(
     """See that a node that is only a broker knows how controllers are spoken to, and is none."""
     if not controller_names:
         raise reader.error(
-            _CONTROLLER_NAMES, "a broker needs the name of the listener that controllers have"
+            _CONTROLLER_NAMES, "a broker needs the name of the controllers' listener"
         )
     if found.controller:
         raise reader.error(
@@ -92,7 +94,7 @@ def _check_kinds(
     reader: ConfigReader, found: Listeners, is_broker: bool, needs_controller_listener: bool
 ) -> None:
     if is_broker and not found.clients:
-        raise reader.error(_LISTENERS, "no listener is left for clients")
+        raise reader.error(_LISTENERS, "there is no listener for clients")
     if not is_broker and found.clients:
         raise reader.error(
             _LISTENERS,
@@ -104,7 +106,7 @@ def _check_kinds(
             _CONTROLLER_NAMES,
             "a controller needs one of these names in listeners"
             if reader.strings(_CONTROLLER_NAMES)
-            else "a controller needs a listener of its own, named here and in listeners",
+            else "a controller needs its own listener, here and in listeners",
         )
 
 
@@ -138,4 +140,4 @@ def _check_protocol(reader: ConfigReader, name: str, key: str) -> None:
     if protocol == name and is_controllers and not reader.is_set(_PROTOCOLS):
         return
     if protocol != "PLAINTEXT":
-        raise reader.error(key, f"{name} asks for {protocol}; only PLAINTEXT is served")
+        raise reader.error(key, f"{name} has {protocol}; only PLAINTEXT is supported")

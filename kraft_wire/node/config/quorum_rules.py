@@ -42,7 +42,7 @@ def read_voters(reader: ConfigReader) -> tuple[QuorumAddress, ...]:
     ids = [voter.node_id for voter in voters]
     for node_id in ids:
         if ids.count(node_id) > 1:
-            raise reader.error(_VOTERS, f"voter {node_id} stands there twice")
+            raise reader.error(_VOTERS, f"voter {node_id} is listed twice")
     return voters
 
 
@@ -67,7 +67,7 @@ def check_quorum(
     if not voters and not bootstrap_servers and not is_embedded:
         raise reader.error(
             _BOOTSTRAP,
-            "the quorum cannot be found: name its controllers here, or in controller.quorum.voters",
+            "the quorum cannot be found: list its controllers here or in controller.quorum.voters",
         )
     is_voter = node_id in [voter.node_id for voter in voters]
     if voters and is_controller and not is_voter:
@@ -83,8 +83,8 @@ def check_quorum(
     if reader.settings.boolean(_AUTO_JOIN) and voters and not bootstrap_servers:
         raise reader.error(
             _AUTO_JOIN,
-            "the voters of controller.quorum.voters are fixed: only a quorum that is found by "
-            "controller.quorum.bootstrap.servers can be joined",
+            "the voters of controller.quorum.voters are fixed: use "
+            "controller.quorum.bootstrap.servers to join a quorum",
         )
 
 

@@ -1,10 +1,10 @@
 """What the controller of a node answers: on its own listeners, and behind the broker beside it.
 
 KIP-595 (the quorum's RPCs), KIP-590 (envelopes), KIP-919 (clients that talk to controllers). Each
-key has a kind: the quorum's are answered by the replica, whoever leads; the controller's by the
-active controller alone; what only describes metadata by every node; an envelope is opened and its
-content answered in an envelope. What a client asks of the broker goes to the controller of this
-node where that is active, else to the one that is (`forwarding`).
+key has a kind: the quorum's are answered by the replica, the leader; the controller's by the active
+controller alone; what only describes metadata by every node; an envelope is opened and its content
+answered in an envelope. What a client asks of the broker goes to the controller of this node where
+that is active, else to the one that is (`forwarding`).
 
 Not here: decoding, encoding, connections (`node`); which request leads to which records
 (`controller`).
@@ -196,7 +196,7 @@ class ControllerApis:
         return PARKED
 
     def _open(self, context: RequestContext, envelope: EnvelopeRequest) -> Message | Parked:
-        """Answer what stands in an envelope, in an envelope."""
+        """Answer what is in an envelope, in an envelope."""
         inner = unpack(envelope, self._inner_decoder)
         if not isinstance(inner, Unpacked):
             return inner
@@ -304,7 +304,7 @@ class ControllerApis:
                 self.forwarder.answers.append((to, answer))
 
     def connection_closed(self, connection_id: int) -> None:
-        """Forget what a connection was waiting for."""
+        """Drop what a connection was waiting for."""
         self._enveloped.pop(connection_id, None)
         self.forwarder.connection_closed(connection_id)
 

@@ -152,7 +152,7 @@ class ControllerHost:
         """
         from kraft_wire.controller.handlers.broker_registration import register
 
-        assert self.is_active, "who is not is asked over a wire"
+        assert self.is_active, "a remote controller needs a link"
         self.controller.next_offset = self._raft.log.log_end_offset
         result = register(self.controller, request, request.previous_broker_epoch)
         return self._write(result, to, now_ms, wall_ms)
@@ -167,7 +167,7 @@ class ControllerHost:
 
     def _upgrade_quorum(self, upgrade: QuorumUpgrade, now_ms: int, wall_ms: int) -> ErrorCode:
         """Raise kraft.version, which is the quorum's to do; its record is answered for here."""
-        assert self._leader_epoch is not None, "only a leader is asked"
+        assert self._leader_epoch is not None, "only the leader handles requests"
         ticket = KraftVersionUpgrade()
         asked = VersionUpgradeRequested(
             ticket, upgrade.level, self._leader_epoch, upgrade.validate_only
@@ -230,7 +230,7 @@ class ControllerHost:
     # -- what the quorum tells -------------------------------------------------------------------
 
     def committed(self, now_ms: int, wall_ms: int) -> None:
-        """The committed image has grown: answer who waited for it, and go on."""
+        """The committed image has grown: answer who waited for it, and continue."""
         next_offset = self._raft.committed.next_offset
         self.controller.publish(self._raft.committed.image)
         waiting = self._waiting
@@ -250,7 +250,7 @@ class ControllerHost:
         self.committed(now_ms, wall_ms)
 
     def leadership_ended(self) -> None:
-        """Another controller may be active from now on: forget what was not committed."""
+        """Another controller may be active from now on: drop what was not committed."""
         waiting, self._waiting = self._waiting, deque()
         self.answers += [(each.to, not_controller(each.response)) for each in waiting]
         self._steps = None
@@ -291,7 +291,7 @@ class ControllerHost:
     def _go_on(self, now_ms: int, wall_ms: int) -> None:
         """Append the next batch of our own, or be done with them."""
         steps = self._steps
-        assert steps is not None, "nothing to go on with"
+        assert steps is not None, "nothing to continue"
         self._again_at_ms = None  # a commit may come before the time at which to try again
         self.controller.next_offset = self._raft.log.log_end_offset
         records = steps.refused or next(steps.batches, None)

@@ -15,7 +15,7 @@ __all__ = ["Flushing"]
 
 
 class Flushing:
-    """Which flush is under way, and for what."""
+    """Which flush is in progress, and for what."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker

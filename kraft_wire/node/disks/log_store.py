@@ -133,14 +133,14 @@ class NodeLogStore:
         return log
 
     def configure(self, partition: TopicPartition, config: Mapping[str, str]) -> None:
-        """Make a log obey changed settings of its topic."""
+        """Make a log apply changed settings of its topic."""
         self._own[partition.topic] = config
         log = self._log(partition)
         if log is not None:
             log.update_config(self.config_for(partition.topic))
 
     def configure_all(self, settings: NodeSettings) -> None:
-        """Make every log obey changed settings of the broker."""
+        """Make every log apply changed settings of the broker."""
         self._settings, self._recent = settings, None
         self.file_delete_delay_ms = settings.integer("log.segment.delete.delay.ms")
         self.producer_expiration_ms = settings.integer("producer.id.expiration.ms")
@@ -246,7 +246,7 @@ class NodeLogStore:
         """Open the logs of every directory; tell of those that are refused.
 
         `own` has the values that topics set themselves. Errors: StorageError for a directory that
-        cannot be read: a replica in it would else begin anew, empty, in another one.
+        cannot be read: a replica in it would else begin again, empty, in another one.
         """
         self._own.update(own)
         for directory in self.log_directories:

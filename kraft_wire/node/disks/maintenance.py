@@ -80,7 +80,7 @@ class Maintenance:
         )
 
     def configure(self, settings: NodeSettings) -> None:
-        """Obey changed settings: a task that was to be run after its old interval keeps its start.
+        """Apply changed settings: a task that was to be run after its old interval keeps its start.
 
         `log.cleaner.backoff.ms` and `log.flush.interval.ms` are those that can change.
         """

@@ -96,8 +96,9 @@ def open_quorum(
         is_alone = len(opened.voters.latest) <= 1
         if config.is_controller and not replica_config.endpoints and not is_alone:
             raise StartError(
-                f"the controllers {list(opened.voters.latest.nodes)} decide together about these "
-                "data: a listener of controller.listener.names is needed, where they reach this one"
+                f"the controllers {list(opened.voters.latest.nodes)} are the voters of these "
+                "data: a listener of controller.listener.names is needed, so that they can "
+                "reach this node"
             )
         return RaftIo(
             fs,
@@ -145,7 +146,7 @@ def _metadata_refused(first: LogDirectory, error: Exception) -> StartError:
     if not isinstance(error, _DAMAGE):
         return StartError(f"the metadata log cannot be opened: {error}")
     return StartError(
-        f"the metadata log is refused: {error}; to see what is damaged, run: "
+        f"the metadata log is refused: {error}; to show the damage, run: "
         f"{repair_command(first.path, METADATA_PARTITION)}"
     )
 
@@ -271,7 +272,7 @@ def _check_directory_id(
     directory: LogDirectory, meta: MetaProperties, seen: dict[Uuid, str]
 ) -> None:
     if meta.directory_id is None:
-        raise StartError(f"log directory {directory.path} has no directory.id: format it anew")
+        raise StartError(f"log directory {directory.path} has no directory.id: format it again")
     other = seen.setdefault(meta.directory_id, directory.path)
     if other != directory.path:
         raise StartError(f"log directories {other} and {directory.path} have the same directory.id")

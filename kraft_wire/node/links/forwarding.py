@@ -141,7 +141,7 @@ class Forwarder:
         return [(each.requester, each.request) for each in waiting]
 
     def connection_closed(self, connection_id: int) -> None:
-        """Forget what a client was waiting for."""
+        """Drop what a client was waiting for."""
         self._forget(connection_id)
 
     def take_outputs(self) -> list[Output]:
@@ -194,7 +194,7 @@ class Forwarder:
 
     def _ask(self, question: _Question, now_ms: int) -> None:
         key = _key(question.requester)
-        assert key not in self._questions, "one question at a time"
+        assert key not in self._questions, "one request at a time"
         self._questions[key] = question
         self._send(question, now_ms)
 

@@ -67,9 +67,9 @@ class ChannelLimits:
     """Rest after the first failure to reach a peer; it doubles up to `backoff_max_ms`."""
     backoff_max_ms: int = 200
     peers_max: int = 64
-    """Peers that are remembered; the one unused for longest is forgotten, its link closed."""
+    """Peers that are remembered; the one unused for longest is dropped, its link closed."""
     requests_max: int = 128
-    """Requests of one peer that wait or are under way; more fail at once."""
+    """Requests of one peer that wait or are in progress; more fail at once."""
 
 
 class _Asked(NamedTuple):
@@ -253,7 +253,7 @@ class PeerChannels:
     # -- links -----------------------------------------------------------------------------------
 
     def _peer(self, key: _PeerKey, now_ms: int) -> tuple[_Peer, list[ChannelEvent]]:
-        """Return a peer, now the last one used, and what the one forgotten for it was asked."""
+        """Return a peer, now the last one used, and what the one dropped for it was asked."""
         events: list[ChannelEvent] = []
         peer = self._peers.pop(key, None) or _Peer(key)
         if len(self._peers) >= self._limits.peers_max:
@@ -281,7 +281,7 @@ class PeerChannels:
         return self._detached(peer)
 
     def _detached(self, peer: _Peer) -> list[ChannelEvent]:
-        """Forget a link that is no more; return the failure of what was asked on it."""
+        """Drop a link that is no more; return the failure of what was asked on it."""
         del self._by_link[peer.link_id]
         asked = [*peer.in_flight.values(), *peer.waiting]
         peer.in_flight, peer.waiting = {}, deque()

@@ -47,31 +47,47 @@ def _controller(part: QuorumNode, wall_ms: int) -> Iterator[Family]:
     shutting_down = sum(broker.in_controlled_shutdown for broker in image.brokers.values())
     partitions = _partitions(image)
     for name, text, value in (
-        ("activecontrollercount", "1 where this controller is active.", int(part.host.is_active)),
-        ("newactivecontrollerscount", "Leaders that this node saw begin.", part.leaders_count),
-        ("lastappliedrecordoffset", "Last record that was replayed.", committed.next_offset - 1),
-        ("lastappliedrecordtimestamp", "Its append time.", committed.timestamp_ms),
+        ("activecontrollercount", "1 if this controller is active.", int(part.host.is_active)),
+        (
+            "newactivecontrollerscount",
+            "Number of new active controllers seen by this node.",
+            part.leaders_count,
+        ),
+        (
+            "lastappliedrecordoffset",
+            "Offset of the last replayed record.",
+            committed.next_offset - 1,
+        ),
+        (
+            "lastappliedrecordtimestamp",
+            "Append time of the last replayed record.",
+            committed.timestamp_ms,
+        ),
         (
             "lastappliedrecordlagms",
-            "Its age; 0 where this controller is active.",
+            "Age of the last replayed record; 0 if this controller is active.",
             _lag_ms(part, wall_ms),
         ),
-        ("lastcommittedrecordoffset", "Last record that is committed.", (high_watermark or 0) - 1),
-        ("activebrokercount", "Brokers that are not fenced.", len(image.brokers) - fenced),
-        ("fencedbrokercount", "Brokers that are fenced.", fenced),
-        ("controlledshutdownbrokercount", "Brokers that are about to stop.", shutting_down),
+        (
+            "lastcommittedrecordoffset",
+            "Offset of the last committed record.",
+            (high_watermark or 0) - 1,
+        ),
+        ("activebrokercount", "Unfenced brokers.", len(image.brokers) - fenced),
+        ("fencedbrokercount", "Fenced brokers.", fenced),
+        ("controlledshutdownbrokercount", "Brokers in controlled shutdown.", shutting_down),
         ("globaltopiccount", "Topics.", len(image.topics_by_name)),
         ("globalpartitioncount", "Partitions.", partitions.total),
         ("offlinepartitionscount", "Partitions without a leader.", partitions.offline),
         (
             "preferredreplicaimbalancecount",
-            "Partitions that another than the preferred replica leads.",
+            "Partitions whose leader is not the preferred replica.",
             partitions.imbalanced,
         ),
-        ("metadataerrorcount", "Records that could not be replayed.", 0),
+        ("metadataerrorcount", "Records that failed to replay.", 0),
         (
             "ignoredstaticvoters",
-            "1 where the log's voters replace the configured ones.",
+            "1 if the log's voters replace the configured ones.",
             _ignored(part),
         ),
     ):
@@ -82,34 +98,46 @@ def _loader(part: QuorumNode) -> Iterator[Family]:
     committed, quorum = part.raft.committed, part.raft.replica.quorum
     for name, text, value in (
         ("handleloadsnapshotcount", "Snapshots loaded.", committed.loads_count),
-        ("currentcontrollerid", "Who leads; -1 where nobody is known.", quorum.leader_id),
-        ("currentmetadataversion", "The level in force.", committed.image.metadata_version),
+        ("currentcontrollerid", "Id of the leader; -1 if unknown.", quorum.leader_id),
+        ("currentmetadataversion", "Finalized metadata.version.", committed.image.metadata_version),
     ):
         yield Family(f"{_LOADER}{name}", False, text, "", {"": value})
     levels = dict(sorted(committed.image.finalized_features.items()))
-    text = "The finalised level of each feature."
+    text = "Finalized level of each feature."
     yield Family(f"{_LOADER}finalizedlevel", False, text, "featurename", levels)
 
 
 def _snapshots(part: QuorumNode) -> Iterator[Family]:
     upkeep, now_ms = part.upkeep, part.raft.replica.stepped_ms
     age_ms = -1 if upkeep.generated_ms is None else now_ms - upkeep.generated_ms
-    text = "Size of the snapshot that this node made last."
+    text = "Size of the newest snapshot that this node wrote."
     size_bytes = {"": upkeep.generated_bytes}
     yield Family(f"{_EMITTER}latestsnapshotgeneratedbytes", False, text, "", size_bytes)
-    text = "Its age in milliseconds; -1 where there is none."
+    text = "Age of the newest snapshot in milliseconds; -1 if there is none."
     yield Family(f"{_EMITTER}latestsnapshotgeneratedagems", False, text, "", {"": age_ms})
 
 
 def _broker(part: QuorumNode, wall_ms: int) -> Iterator[Family]:
     committed = part.raft.committed
     for name, text, value in (
-        ("last_applied_record_offset", "Last record replayed.", committed.next_offset - 1),
-        ("last_applied_record_timestamp", "Its append time.", committed.timestamp_ms),
-        ("last_applied_record_lag_ms", "Its age in milliseconds.", _lag_ms(part, wall_ms)),
-        ("metadata_load_error_count", "Records that could not be loaded.", 0),
-        ("metadata_apply_error_count", "Images that could not be applied.", 0),
-        ("ignored_static_voters", "1 where the configured voters do not count.", _ignored(part)),
+        (
+            "last_applied_record_offset",
+            "Offset of the last replayed record.",
+            committed.next_offset - 1,
+        ),
+        (
+            "last_applied_record_timestamp",
+            "Append time of the last replayed record.",
+            committed.timestamp_ms,
+        ),
+        (
+            "last_applied_record_lag_ms",
+            "Age of the last replayed record in milliseconds.",
+            _lag_ms(part, wall_ms),
+        ),
+        ("metadata_load_error_count", "Records that failed to load.", 0),
+        ("metadata_apply_error_count", "Images that failed to apply.", 0),
+        ("ignored_static_voters", "1 if the configured voters are ignored.", _ignored(part)),
     ):
         yield Family(f"{_BROKER}{name}", False, text, "", {"": value})
 

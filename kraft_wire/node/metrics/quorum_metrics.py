@@ -17,22 +17,22 @@ __all__ = ["quorum_metrics"]
 
 _GROUP: Final = "kafka_server_raft_metrics_"
 _TEXTS: Final = {
-    "current-leader": "Who leads; -1 where nobody is known.",
-    "current-vote": "Whom this replica voted for in the epoch; -1 for nobody.",
+    "current-leader": "Id of the leader; -1 if unknown.",
+    "current-vote": "Id of the candidate that this replica voted for in the epoch; -1: none.",
     "current-epoch": "The leader epoch.",
-    "high-watermark": "End of what is committed; -1 where it is not known.",
-    "log-end-offset": "Offset that the next record gets.",
+    "high-watermark": "High watermark; -1 if unknown.",
+    "log-end-offset": "Log end offset: the offset of the next record.",
     "log-end-epoch": "Epoch of the last record.",
-    "number-unknown-voter-connections": "Voters whose address is not known.",
-    "number-of-voters": "Voters in force.",
-    "number-of-observers": "Replicas that fetch and are no voters.",
-    "uncommitted-voter-change": "1 while a change of the voters is pending.",
-    "election-latency-avg": "Milliseconds from asking for votes to a known leader.",
-    "election-latency-max": "The longest of them.",
-    "commit-latency-avg": "Milliseconds from a leader's append to its commitment.",
-    "commit-latency-max": "The longest of them.",
-    "fetch-records-rate": "Records fetched in a second.",
-    "append-records-rate": "Records appended as leader in a second.",
+    "number-unknown-voter-connections": "Voters with unknown address.",
+    "number-of-voters": "Current number of voters.",
+    "number-of-observers": "Observers that fetch.",
+    "uncommitted-voter-change": "1 while a voter change is pending.",
+    "election-latency-avg": "Average time from candidacy to a known leader, in milliseconds.",
+    "election-latency-max": "Maximum time from candidacy to a known leader, in milliseconds.",
+    "commit-latency-avg": "Average time from a leader's append to its commit, in milliseconds.",
+    "commit-latency-max": "Maximum time from a leader's append to its commit, in milliseconds.",
+    "fetch-records-rate": "Records fetched per second.",
+    "append-records-rate": "Records appended per second as leader.",
 }
 
 
@@ -41,7 +41,7 @@ def quorum_metrics(replica: RaftReplica) -> Iterator[Family]:
     quorum = replica.quorum
     yield from _replica(quorum, replica.stepped_ms)
     reasons = {reason.name.lower(): count for reason, count in quorum.ignored.counts().items()}
-    text = "Messages of peers that were not obeyed."
+    text = "Ignored messages of peers."
     yield Family("kraft_wire_raft_ignored", True, text, "reason", reasons)
 
 
@@ -49,7 +49,7 @@ def _replica(quorum: Quorum, now_ms: int) -> Iterator[Family]:
     state = {state_name(quorum): 1}
     yield Family(f"{_GROUP}current_state", False, "The role of this replica.", "state", state)
     directory = {voted_directory(quorum): 1}
-    text = "The log directory that it voted for."
+    text = "Directory id of the candidate that this replica voted for."
     yield Family(f"{_GROUP}current_vote_directory_id", False, text, "directory_id", directory)
     for name, value in numbers(quorum, now_ms).items():
         spelled = name.replace("-", "_")

@@ -32,21 +32,31 @@ def transaction_metrics(broker: Broker, wall_ms: int) -> Iterator[Family]:
     yield Family(
         "kafka_cluster_partition_laststableoffsetlag",
         False,
-        "Committed offsets that read_committed readers do not see yet, where there are any.",
+        "Committed offsets above the last stable offset, if any.",
         "partition",
         behind,
     )
-    yield Family("kraft_wire_transactional_ids", False, "Ids coordinated here.", "state", states)
+    yield Family(
+        "kraft_wire_transactional_ids",
+        False,
+        "Transactional ids coordinated here.",
+        "state",
+        states,
+    )
     for name, documentation, value in (
-        ("server_replicamanager_produceridcount", "Producers that partitions know.", producers),
+        (
+            "server_replicamanager_produceridcount",
+            "Producers in the state of partitions.",
+            producers,
+        ),
         (
             "server_replicamanager_partitionswithlatetransactionscount",
-            "Partitions with a transaction that is open longer than any may last.",
+            "Partitions with a transaction that is open for longer than the maximum timeout.",
             late,
         ),
         (
             "coordinator_transaction_transactionmarkerchannelmanager_unknowndestinationqueuesize",
-            "Markers that wait for a leader, or for a pause to end.",
+            "Markers that wait for a leader or for the end of a pause.",
             0 if markers is None else markers.resting_count,
         ),
     ):

@@ -84,11 +84,11 @@ class CommittedMetadata:
         return self._loader.image is not before
 
     def snapshot_began(self) -> None:
-        """A snapshot of what is replayed is being written: count anew."""
+        """A snapshot of what is replayed is being written: count again."""
         self.bytes_since_snapshot = 0
 
     def _load(self, snapshot_id: OffsetAndEpoch) -> None:
-        """Begin anew with a snapshot."""
+        """Begin again with a snapshot."""
         assert snapshot_id.offset > self.next_offset, (snapshot_id, self.next_offset)
         snapshots = self._log.snapshots
         image = self._arrival.take_image(snapshot_id)

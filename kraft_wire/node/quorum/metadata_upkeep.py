@@ -1,11 +1,11 @@
 """When metadata snapshots are taken, and when old ones go with the log below them (KIP-630).
 
 One is due when enough bytes were committed since the last one, or enough time has passed with
-something new; only at the end of a batch and never inside a metadata transaction. It is
-sorted and written a little at a time, two steps per tick, so that a large one holds nothing up. Old
-snapshots are dropped by size and age once a minute, their files a minute after that.
+something new; only at the end of a batch and never inside a metadata transaction. It is sorted and
+written a little at a time, two steps per tick, so that a large one holds nothing up. Old snapshots
+are dropped by size and age once a minute, their files a minute after that.
 
-Not here: what stands in a snapshot (`metadata.image_records`, `storage.snapshots_contents`).
+Not here: what is in a snapshot (`metadata.image_records`, `storage.snapshots_contents`).
 """
 
 from collections.abc import Iterator

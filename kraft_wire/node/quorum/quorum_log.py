@@ -221,7 +221,7 @@ class QuorumLog:
         return FileSlice(part.file, part.position, size).read()
 
     def batches(self, offset: Offset, end: Offset) -> Iterator[MetadataBatch]:
-        """Yield the batches of [offset, end), which forgets what of them was kept decoded."""
+        """Yield the batches of [offset, end), which drops what of them was kept decoded."""
         while offset < end:
             known = self._decoded.get(offset)
             if known is not None:
@@ -284,7 +284,7 @@ def _described(batch: RecordBatch, records: Sequence[Message]) -> MetadataBatch:
 
 
 def voter_control_records(batch: RecordBatch) -> Iterator[ControlRecord]:
-    """Yield the records of a batch that a replica obeys from their append on (KIP-853)."""
+    """Yield the records of a batch that a replica applies from their append on (KIP-853)."""
     for delta, (kind, message) in enumerate(control_messages(batch)):
         if kind in VOTER_CONTROL_TYPES:
             yield ControlRecord(Offset(batch.base_offset + delta), message)
@@ -298,7 +298,7 @@ def _read_back(read: LogRead, offset: Offset) -> Iterator[RecordBatch]:
         is_whole = True
         yield batch
     if not is_whole:
-        raise CorruptRecordBatch(f"the batch of the metadata log at {offset} has become damaged")
+        raise CorruptRecordBatch(f"the batch of the metadata log at {offset} is damaged")
 
 
 def _whole_batches(view: memoryview) -> Iterator[RecordBatch]:

@@ -63,7 +63,7 @@ _LINE_EVERY_MS: Final = 1_000
 
 @slotted(eq=False)
 class PendingAppend:
-    """Records to append in one batch; how that went stands in it when `RaftIo.write` returns."""
+    """Records to append in one batch; how that went is in it when `RaftIo.write` returns."""
 
     values: tuple[bytes, ...]
     records: Sequence[Message]
@@ -96,7 +96,7 @@ class RaftDisk:
         self.fs = fs
         self.directory = directory
         self.retired: list[str] = []
-        """Renamed files of old snapshots, to be unlinked by and by."""
+        """Renamed files of old snapshots, to be unlinked gradually."""
         self.again_at_ms: int | None = None
         """When RecordsAppended is due without any, so that the leader is asked again."""
         self.flushes_inline = False

@@ -6,8 +6,8 @@ elsewhere follows when that is done. Nothing behind FlushLog in a list needs it:
 acknowledges waits for `LogView.flushed_end_offset`.
 
 What the state machine must know is left in `quorum_events`, answers in `answers`, for the node to
-take after the call, so that nothing steps the replica while it is being obeyed. What changes a disk
-is `raft_disk`'s, what goes over links `peer_channels`'.
+take after the call, so that nothing steps the replica while it is being applied. What changes a
+disk is `raft_disk`'s, what goes over links `peer_channels`'.
 """
 
 from collections import deque
@@ -129,7 +129,7 @@ class RaftIo:
         self.take(Started(self._election), now_ms, wall_ms)
 
     def take(self, event: Event, now_ms: int, wall_ms: int) -> None:
-        """Step the replica, do what it wants, and go on until there is nothing to report.
+        """Step the replica, do what it wants, and continue until there is nothing to report.
 
         `wall_ms` is the time of day for what is appended.
         """

@@ -1,6 +1,6 @@
 """One life of a broker, as its controller sees it: registered, fenced, running, stopping (KIP-631).
 
-A broker registers, then says again and again by heartbeats that it lives, how much metadata it has,
+A broker registers, then says repeatedly by heartbeats that it is alive, how much metadata it has,
 and which of its log directories failed (KIP-858). It stays fenced until it has its own registration
 and its logs are open; it runs from the first answer on that says it is not fenced. A graceful stop
 asks the controller to take away what the broker leads, and waits until it may go. One communication
@@ -49,7 +49,7 @@ _FIRST_PERMISSION_MS: Final = 50
 """Pause before the second question whether the broker may stop; the next ones take longer."""
 _BACKOFF_MS: Final = 100
 _FORMER_LIFE_MS_MAX: Final = 500
-"""Longest pause while the controller believes that the former life goes on."""
+"""Longest pause while the controller assumes that the former life continues."""
 _JITTER_PERCENT: Final = 2
 _DOUBLINGS_MAX: Final = 30
 _STOP_MS_MAX: Final = 300_000
@@ -58,7 +58,8 @@ _NOBODY_REGISTERED: Final = (
     "no controller registered this broker in time (initial.broker.registration.timeout.ms)"
 )
 _FAILURE_NOT_REPORTED: Final = (
-    "no controller could be told of a failed log directory in time (log.dir.failure.timeout.ms)"
+    "a failed log directory could not be reported to a controller in time "
+    "(log.dir.failure.timeout.ms)"
 )
 
 
@@ -304,7 +305,7 @@ class BrokerLifecycle:
 
     @property
     def _end_ms(self) -> int:
-        """When a stop goes on without permission."""
+        """When a stop continues without permission."""
         return min(self._stops_at_ms, self._answered_ms + self._session_ms)
 
     def deadline_ms(self) -> int | None:

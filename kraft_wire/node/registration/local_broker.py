@@ -2,7 +2,7 @@
 
 That is the controller of this node, asked without a wire, or one elsewhere, on links of its own. It
 may change with every election: what was asked of nobody yet is asked of the right one then, and a
-broker that got to another controller says at once that it lives. Where this node's controller is
+broker that got to another controller says at once that it is alive. Where this node's controller is
 active the broker is registered unchecked: its former life is over, or this one would not be.
 
 Not here: what is said and when (`broker_lifecycle`), the quorum (`quorum_node`).

@@ -1,7 +1,7 @@
 """Log directories of a broker that failed in this life, and whether its controller knows (KIP-858).
 
 Every heartbeat names them all. A broker that cannot tell of one within `log.dir.failure.timeout.ms`
-must not go on: its controller would let it lead what it cannot serve.
+must not continue: its controller would let it lead what it cannot serve.
 
 Not here: what fails a directory (`log_store`), what the controller makes of it (`controller`).
 """

@@ -50,7 +50,7 @@ def _joined(parts: Buffers) -> tuple[Buffers, int]:
     """Join the bytes between file slices, so that they are queued as one buffer; and count all.
 
     They are few, except for what a follower fetches of the metadata log: bytes of
-    `QuorumLog.whole_batches`, which are copied once more here.
+    `QuorumLog.whole_batches`, which are copied again here.
     """
     joined: Buffers = []
     begin = size = 0
