@@ -2,8 +2,8 @@
 
 On an empty log the records that the cluster was formatted with, as one change (KIP-631, and as a
 metadata transaction since KIP-868); on any other log nothing, unless a former controller left a
-transaction open: that is aborted, and begun anew where it was the first one. As release 4.3.1 does;
-what it would refuse, a transaction below the level that knows them, is a fault of the log.
+transaction open: that is aborted, and begun again where it was the first one. As release 4.3.1
+does; what it would refuse, a transaction below the level that knows them, is a fault of the log.
 """
 
 from collections.abc import Sequence
@@ -39,7 +39,9 @@ def first_records(
     is_empty = image.metadata_version == 0
     if in_transaction:
         if not is_empty and image.metadata_version < TRANSACTIONS_FROM:
-            words = f"metadata.version {image.metadata_version} knows no metadata transactions"
+            words = (
+                f"metadata.version {image.metadata_version} does not support metadata transactions"
+            )
             raise MetadataFault(words)
         records.append(VersionedRecord(AbortTransactionRecord(reason=_REASON)))
     if is_empty:

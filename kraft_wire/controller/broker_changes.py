@@ -58,10 +58,10 @@ class BrokerChanges:
     def unfence(self, failed: Sequence[Uuid] = ()) -> list[VersionedRecord]:
         """The broker is unfenced, then it may lead what nobody leads, but for failed directories.
 
-        4.3.1 lets it lead what lies in one that it tells of at once, and nobody would take over.
+        4.3.1 lets it lead what is in one that it tells of at once, and nobody would take over.
         """
         broker_id, image = self._broker_id, self._image
-        assert self._broker.fenced, "only who is fenced is unfenced"
+        assert self._broker.fenced, "only a fenced broker is unfenced"
         records = [self._change(fenced=_UNFENCE)]
         for elections, partition in self._partitions(lambda each: each.leader == NO_LEADER):
             may_lead = _directory(partition, broker_id) not in failed
@@ -72,7 +72,7 @@ class BrokerChanges:
 
     def enter_controlled_shutdown(self) -> list[VersionedRecord]:
         """The broker is about to stop: others lead, and it is in no ISR (KIP-841)."""
-        assert not self._broker.fenced, "who is fenced has stopped already"
+        assert not self._broker.fenced, "a fenced broker has already stopped"
         records = []
         if not self._broker.in_controlled_shutdown:
             records.append(self._change(version=1, in_controlled_shutdown=1))

@@ -43,7 +43,7 @@ class BrokerSessions:
     """The sessions of all registered brokers."""
 
     def __init__(self, own_id: int) -> None:
-        """`own_id` is the node's own: its broker lives as long as the controller beside it."""
+        """`own_id` is the node's own: its broker lasts as long as the controller beside it."""
         assert own_id >= 0, own_id
         self._own_id = own_id
         self._by_id: dict[int, BrokerSession] = {}
@@ -51,7 +51,7 @@ class BrokerSessions:
     def begin(self, brokers: Mapping[int, BrokerImage], offset: int, now_ms: int) -> None:
         """Begin to be active: everybody who is unfenced has just been heard of.
 
-        `offset` is the image's: where a registration stands below it is not known any more.
+        `offset` is the image's: where a registration is below it is not known any more.
         """
         assert not self._by_id, "a controller begins once in a leader epoch"
         self._by_id = {
@@ -70,7 +70,7 @@ class BrokerSessions:
         return self._by_id[broker_id]
 
     def follow(self, records: Iterable[VersionedRecord], base_offset: int) -> None:
-        """Follow the lives of brokers in a batch that was appended."""
+        """Follow the registration and sessions of brokers in a batch that was appended."""
         assert base_offset >= 0, base_offset
         for offset, (record, _) in enumerate(records, base_offset):
             match record:

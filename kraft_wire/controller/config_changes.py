@@ -212,7 +212,7 @@ def _split(text: str | None) -> list[str]:
 
 
 def _check_is_changeable(change: ConfigChange) -> None:
-    """Refuse what would be recorded and not obeyed; what Apache's broker recorded may go."""
+    """Refuse what would be recorded and not applied; what Apache's broker recorded may go."""
     if change.name in FIXED_WHILE_RUNNING and change.operation != ConfigOperation.DELETE:
         words = f"{change.name} cannot be changed while the broker runs: change its file, restart"
         raise Refusal(ErrorCode.INVALID_REQUEST, words)

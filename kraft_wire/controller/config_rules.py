@@ -45,7 +45,7 @@ _GROUP_LIMITS: Final = (
     ("delivery.count.limit", ("share",)),
     ("partition.max.record.locks", ("share",)),
 )
-"""A group's number lies between the broker's `group.<kind>.min.<key>` and `.max.<key>`."""
+"""A group's number is between the broker's `group.<kind>.min.<key>` and `.max.<key>`."""
 
 
 def check_resource(resource_type: int, name: str, values: Values, settings: NodeSettings) -> None:

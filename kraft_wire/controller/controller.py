@@ -67,7 +67,7 @@ class ControllerResult:
     """Whether the records are one batch or nothing. What concerns all partitions of a broker may
     be more than a batch holds; it is safe in parts, from the first on."""
     appended: Callable[[int], None] | None = None
-    """Called with the offset of the last record, once all of them stand in the log."""
+    """Called with the offset of the last record, once all of them are in the log."""
     values: tuple[bytes, ...] = ()
     """The records as they are appended; `requests.decide` fills them in."""
     quorum_upgrade: QuorumUpgrade | None = None
@@ -150,7 +150,7 @@ class Controller:
         return first_records(image, self.settings, bootstrap, in_transaction=in_transaction)
 
     def appended(self, records: Sequence[VersionedRecord], base_offset: int, now_ms: int) -> None:
-        """Take note that a batch stands in the log from `base_offset` on, committed or not."""
+        """Take note that a batch is in the log from `base_offset` on, committed or not."""
         assert self.leader_epoch is not None, "only the active controller appends"
         assert records, base_offset
         self._idle_since_ms = now_ms
@@ -175,7 +175,7 @@ class Controller:
             self._follow_settings()
 
     def renounce(self, committed: MetadataImage) -> None:
-        """Stop deciding and forget what was appended and is not committed."""
+        """Stop deciding and drop what was appended and is not committed."""
         assert committed.offset <= self._loader.last_offset or not self.is_active
         self.leader_epoch = None
         self.sessions.end()
@@ -227,7 +227,9 @@ class Controller:
         from kraft_wire.controller.broker_changes import BrokerChanges
 
         assert not image.brokers[broker_id].fenced, broker_id
-        assert broker_id != self.node_id, "the broker beside this controller lives as long as it"
+        assert broker_id != self.node_id, (
+            "the broker in this process lasts as long as its controller"
+        )
         return BrokerChanges(image, self.settings, broker_id).fence()
 
     def election_deadline_ms(self) -> int | None:

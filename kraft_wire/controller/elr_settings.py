@@ -1,9 +1,9 @@
 """`min.insync.replicas` while eligible leader replicas are kept: who may change it, what follows.
 
 The controller decides by this setting who stays eligible (KIP-966), so it must know the value that
-brokers obey: none of its own at a single broker, and always one for the cluster. A change of it
+brokers apply: none of its own at a single broker, and always one for the cluster. A change of it
 makes what was eligible worthless, as acknowledgements meant something else before: the eligible
-replicas of the topic, or of all topics, are forgotten. As release 4.3.1 does it.
+replicas of the topic, or of all topics, are dropped. As release 4.3.1 does it.
 """
 
 from collections.abc import Iterable, Sequence

@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 Accepts = Callable[[int], bool]
-"""Whether a broker may lead, as far as the brokers' lives say."""
+"""Whether a broker may lead, as far as the brokers' states allow."""
 
 RECOVERED: Final = 0
 RECOVERING: Final = 1
@@ -109,7 +109,7 @@ def is_active(image: MetadataImage, broker_id: int) -> bool:
 
 
 class PartitionChange:
-    """A change of one partition under way: set what is wanted, then ask for the `record`."""
+    """A change of one partition in progress: set what is wanted, then ask for the `record`."""
 
     def __init__(
         self,
@@ -171,7 +171,7 @@ class PartitionChange:
 
         Where more go than come it must have everybody who stays. A second reassignment can take
         away who was to come by the first, and is still named as new: nobody waits for that one,
-        while release 4.3.1 waits for ever.
+        while release 4.3.1 waits forever.
         """
         if not self.removing_replicas and not self.adding_replicas:
             return
@@ -269,7 +269,7 @@ class PartitionChange:
             made.leader = before.leader
 
     def _set_last_known_leader(self) -> None:
-        """Remember who led when nobody leads any more, and forget it with the next leader."""
+        """Remember who led when nobody leads any more, and drop it with the next leader."""
         if not self._elections.keeps_elr:
             return
         made, before = self._made, self.before

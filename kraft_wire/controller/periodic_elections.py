@@ -27,7 +27,7 @@ _STEPS_APART_MS: Final = 10
 
 
 class _Look:
-    """One kind of look through all partitions, again and again."""
+    """One kind of look through all partitions, repeatedly."""
 
     def __init__(
         self, interval_ms: int, concerns: Callable[[PartitionImage], bool], election: Election
@@ -53,7 +53,7 @@ class _Look:
     def step(
         self, image: MetadataImage, settings: NodeSettings, now_ms: int
     ) -> list[VersionedRecord]:
-        """Return the elections of the next partitions, and say when to go on."""
+        """Return the elections of the next partitions, and say when to continue."""
         assert now_ms >= self.at_ms, (now_ms, self.at_ms)
         left, room = self._topics_left, _PARTITIONS_PER_STEP
         if not left:

@@ -3,7 +3,7 @@
 Rack-aware placement as in Kafka's KRaft controller (KIP-36 adapted): racks in name order from a
 random one, each with its brokers in random order; every partition begins one rack further, its
 leader is an unfenced broker, the other replicas go round the racks. After as many partitions as
-there are unfenced brokers everything is shuffled anew, so that no two brokers always meet.
+there are unfenced brokers everything is shuffled again, so that no two brokers always meet.
 """
 
 from collections.abc import Mapping, Sequence
@@ -89,7 +89,7 @@ def nobody_leads(number: int, replicas: int, *, is_chosen: bool) -> Refusal:
     `is_chosen` tells whether the client named the brokers itself.
     """
     assert number >= 0, number
-    assert replicas > 0, "nobody was asked"
+    assert replicas > 0, "the assignment lists no broker"
     if is_chosen:
         return Refusal(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
@@ -173,12 +173,12 @@ def _one_partition(racks: Sequence[_Rack], turn: int, replicas: int) -> list[int
             chosen.append(broker)
         position += 1
         assert len(set(chosen)) == len(chosen), chosen
-        assert position <= len(order) * (replicas + 1), "a rack was asked again and again"
+        assert position <= len(order) * (replicas + 1), "a rack was chosen repeatedly"
     return chosen
 
 
 def _shuffled_racks(brokers: Mapping[int, BrokerImage], random_source: RandomSource) -> list[_Rack]:
-    assert brokers, "nobody to place replicas on"
+    assert brokers, "no broker can take the replica"
     by_rack: dict[str, list[BrokerImage]] = {}
     for number in sorted(brokers):
         by_rack.setdefault(brokers[number].rack or "", []).append(brokers[number])

@@ -10,7 +10,7 @@ A level is offered only when the node does what it stands for. All nodes:
 
 A node that is a controller alone, and so leads brokers that are not of ours:
 
-- `eligible.leader.replicas.version` 0 to 1: elections and settings obey it (`partition_changes`,
+- `eligible.leader.replicas.version` 0 to 1: elections and settings apply it (`partition_changes`,
   `elr_settings`).
 - `group.version`, `share.version`, `streams.version`: all that a controller does for them is to
   record their level; what they stand for is done by brokers. Brokers of ours support none, and so
@@ -169,7 +169,7 @@ def bootstrap_records(features: Mapping[str, int]) -> list[VersionedRecord]:
     """Return the FeatureLevel records of `bootstrap.checkpoint`.
 
     metadata.version first, then the others in name order; level 0 and kraft.version are left out,
-    the latter because it lives in control records.
+    the latter because it is in control records.
     """
     assert METADATA_VERSION in features, sorted(features)
     others = sorted(set(features) - {METADATA_VERSION, KRAFT_VERSION})

@@ -179,7 +179,7 @@ class MetadataImage:
     epoch: int = -1
     """Leader epoch of that record."""
     finalized_features: Mapping[str, int] = field(default_factory=dict)
-    """Levels above 0; `kraft.version` is not here, it lives in control records."""
+    """Levels above 0; `kraft.version` is not here, it is in control records."""
     finalized_features_epoch: int = -1
     """Offset of the last image in which a feature changed, as ApiVersions reports it."""
     brokers: Mapping[int, BrokerImage] = field(default_factory=dict)

@@ -18,7 +18,7 @@ V = TypeVar("V")
 
 
 class MetadataFault(Exception):
-    """A record that contradicts the log before it; the node must not go on with a guess."""
+    """A record that contradicts the log before it; the node must not continue with a guess."""
 
 
 class TouchedMap(Generic[K, V]):
@@ -103,7 +103,7 @@ class ImageDraft:
         """Add a topic without partitions."""
         assert not self.is_finished, "an image is never changed"
         if name in self._topics.now or topic_id in self._names.now:
-            raise MetadataFault(f"topic {name} is there already")
+            raise MetadataFault(f"topic {name} already exists")
         self._topics.put(name, TopicImage(name, topic_id, {}))
         self._names.put(topic_id, name)
         assert len(self._topics.now) == len(self._names.now)
@@ -122,7 +122,7 @@ class ImageDraft:
         """Return the name of a topic that must be there."""
         name = self._names.get(topic_id)
         if name is None:
-            raise MetadataFault(f"no topic has the id {topic_id.hex()}")
+            raise MetadataFault(f"unknown topic id {topic_id.hex()}")
         assert name in self._topics.now, name
         return name
 
@@ -135,7 +135,7 @@ class ImageDraft:
         """Return the id of a topic that must be there."""
         topic = self._topics.get(name)
         if topic is None:
-            raise MetadataFault(f"no topic has the name {name}")
+            raise MetadataFault(f"unknown topic {name}")
         assert topic.name == name, topic
         return topic.topic_id
 
@@ -189,7 +189,7 @@ class ImageDraft:
 
     def _put_partitions(self, topic_id: Uuid, partitions: Mapping[int, PartitionImage]) -> None:
         assert self._partitions[topic_id].touched, topic_id
-        assert self.is_finished, "nothing follows that could change them again"
+        assert self.is_finished, "no later record changes them again"
         name = self.topic_name(topic_id)
         in_order = {number: partitions[number] for number in sorted(partitions)}
         if in_order and list(in_order) != list(range(len(in_order))):

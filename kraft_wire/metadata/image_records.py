@@ -89,7 +89,7 @@ class ImageOrder:
 
 def _quota_rank(entity: QuotaEntity) -> list[tuple[str, bool, str]]:
     """A default entity, whose name is None, stands before the named ones."""
-    assert entity, "it names somebody"
+    assert entity, "it has an entity name"
     return [(kind, name is not None, name or "") for kind, name in entity]
 
 
@@ -241,7 +241,7 @@ def _scram(image: MetadataImage, order: ImageOrder, level: int) -> Iterator[Vers
     if image.scram:
         _check_level(level, SCRAM_FROM, "SCRAM credentials")
     for name, mechanism in order.scram:
-        assert (name, mechanism) in image.scram, "the order is another image's"
+        assert (name, mechanism) in image.scram, "the order is that of another image"
         credential: ScramImage = image.scram[name, mechanism]
         record = UserScramCredentialRecord(
             name=name,

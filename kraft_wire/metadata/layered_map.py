@@ -18,14 +18,14 @@ LARGE_ENTRIES: Final = 4096
 """Below, a plain copy is cheaper than a second look at every read."""
 
 _GONE: Final = object()
-"""Stands in the changes for a key that was removed."""
+"""In the changes, marks a key that was removed."""
 
 
 class LayeredMap(MutableMapping[K, V]):
     """A dict that is never changed, and a dict of changes over it.
 
     Reads like one dict; a key that was changed keeps its place, a new one comes at the end. Changed
-    only by the draft that made it, and never once it stands in an image.
+    only by the draft that made it, and never once it is in an image.
     """
 
     __slots__ = ("_base", "_changes", "_copied", "_count")

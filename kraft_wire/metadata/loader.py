@@ -89,7 +89,7 @@ class MetadataLoader:
         return touched.delta(before, image)
 
     def replay_snapshot(self, records: Iterable[Message], offset: int, epoch: int) -> MetadataImage:
-        """Begin anew with a snapshot's records; `offset` is that of the last record it covers.
+        """Begin again with a snapshot's records; `offset` is that of the last record it covers.
 
         The records are taken one by one, so that a large snapshot need not be in memory as a whole.
         """
@@ -100,7 +100,7 @@ class MetadataLoader:
         return self.image
 
     def begin_with(self, image: MetadataImage) -> None:
-        """Begin anew with the image of a snapshot."""
+        """Begin again with the image of a snapshot."""
         self._transaction = self._draft = self._touched = None
         self.last_offset, self._image = image.offset, image
         assert self.image is image

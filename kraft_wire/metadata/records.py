@@ -41,7 +41,7 @@ PARTITION_HEADS: Final = frozenset(
 )
 """What the values of records about one partition begin with, unless somebody wastes bytes."""
 TOPIC_ID: Final = slice(_HEAD_BYTES + 4, _HEAD_BYTES + 20)
-"""Where the topic's id stands in a value with such a head: behind the partition's number."""
+"""Where the topic's id is in a value with such a head: behind the partition's number."""
 
 
 class VersionedRecord(NamedTuple):
@@ -91,7 +91,7 @@ def decode_message(value: bytes | memoryview) -> Message:
         raise MetadataFault(f"{kind.NAME} version {version}: {error}") from error
     assert end >= position, (kind.NAME, position, end)
     if end != len(value):
-        raise MetadataFault(f"{kind.NAME} version {version} has {len(value) - end} bytes too many")
+        raise MetadataFault(f"{kind.NAME} version {version} has {len(value) - end} extra bytes")
     return message
 
 

@@ -48,10 +48,10 @@ __all__ = ["REPLAYERS", "replay"]
 
 def replay(draft: ImageDraft, record: Message) -> None:
     """Apply one record; MetadataFault when it contradicts what came before."""
-    assert record.RECORD_TYPE >= 0, f"{record.NAME} is no metadata record"
+    assert record.RECORD_TYPE >= 0, f"{record.NAME} is not a metadata record"
     replayer = REPLAYERS.get(record.RECORD_TYPE)
     if replayer is None:
-        raise MetadataFault(f"a {record.NAME} may not stand here")
+        raise MetadataFault(f"a {record.NAME} is not allowed here")
     cast("Callable[[ImageDraft, Message], object]", replayer)(draft, record)
 
 

@@ -52,7 +52,7 @@ def remove_acl(draft: ImageDraft, record: "RemoveAccessControlEntryRecord") -> N
     """The end of an access-control entry that is there."""
     assert record.RECORD_TYPE == 19, record
     if not draft.acls.drop(record.id):
-        raise MetadataFault(f"there is no access-control entry {record.id.hex()}")
+        raise MetadataFault(f"unknown access-control entry {record.id.hex()}")
 
 
 def set_scram_credential(draft: ImageDraft, record: "UserScramCredentialRecord") -> None:

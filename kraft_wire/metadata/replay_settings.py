@@ -73,7 +73,7 @@ def set_producer_ids(draft: ImageDraft, record: "ProducerIdsRecord") -> None:
     assert record.RECORD_TYPE == 15, record
     if record.next_producer_id < draft.next_producer_id:
         raise MetadataFault(
-            f"producer ids go back from {draft.next_producer_id} to {record.next_producer_id}"
+            f"producer ids decrease from {draft.next_producer_id} to {record.next_producer_id}"
         )
     draft.next_producer_id = record.next_producer_id
     assert draft.next_producer_id >= draft.base.next_producer_id

@@ -54,7 +54,7 @@ def add_partition(draft: ImageDraft, record: "PartitionRecord") -> PartitionImag
     partitions = draft.partitions(record.topic_id)
     if record.partition_id in partitions.now:
         name = draft.topic_name(record.topic_id)
-        raise MetadataFault(f"partition {name}-{record.partition_id} is there already")
+        raise MetadataFault(f"partition {name}-{record.partition_id} already exists")
     added = PartitionImage(
         partition=record.partition_id,
         replicas=tuple(record.replicas),
@@ -81,7 +81,7 @@ def change_partition(draft: ImageDraft, record: "PartitionChangeRecord") -> Part
     before = partitions.get(record.partition_id)
     if before is None:
         name = draft.topic_name(record.topic_id)
-        raise MetadataFault(f"there is no partition {name}-{record.partition_id}")
+        raise MetadataFault(f"unknown partition {name}-{record.partition_id}")
     after = merge_partition(before, record)
     partitions.put(record.partition_id, after)
     return after
@@ -119,7 +119,7 @@ def merge_partition(before: PartitionImage, record: "PartitionChangeRecord") -> 
 
 
 def clear_elr(draft: ImageDraft, record: "ClearElrRecord") -> None:
-    """Forget the eligible leader replicas of one topic, or of all when no name is given."""
+    """Drop the eligible leader replicas of one topic, or of all when no name is given."""
     assert record.RECORD_TYPE == 28, record
     topic_ids = [draft.topic_id(record.topic_name)] if record.topic_name else draft.topic_ids()
     for topic_id in topic_ids:

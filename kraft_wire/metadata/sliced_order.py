@@ -19,7 +19,7 @@ __all__ = ["SlicedOrder"]
 K = TypeVar("K")
 
 _SLICE_KEYS: Final = 10_000
-"""How many are dealt out in a step, and stand in a stretch of the order on average."""
+"""How many are dealt out in a step, and are in a stretch of the order on average."""
 _SAMPLED: Final = 100
 """One key of so many is in the sample."""
 
@@ -61,11 +61,11 @@ class SlicedOrder(Generic[K]):
         """Yield the keys in their order."""
         while self.step():
             pass
-        assert self._stretches, "the order is there once"
+        assert self._stretches, "the order is computed once"
         stretches, self._stretches = self._stretches, []
         for stretch in stretches:
             yield from self._sorted(stretch)
-        assert next(self._left, None) is None, "keys are dealt out before they are shown"
+        assert next(self._left, None) is None, "keys are distributed before they are read"
 
     def _sorted(self, keys: Iterable[K]) -> list[K]:
         """Sort; keys of equal rank stay as they came."""
@@ -80,7 +80,7 @@ class SlicedOrder(Generic[K]):
             return sorted(came, key=self._rank)
 
     def _cuts(self, keys: list[K]) -> list[int]:
-        """Return where each of the bounds would stand among sorted keys."""
+        """Return where each of the bounds would be among sorted keys."""
         comparable = cast("list[SupportsRichComparison]", keys)
         try:
             return [

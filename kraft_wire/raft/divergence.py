@@ -79,8 +79,8 @@ def judge_fetch(
 def truncation_point(diverging: OffsetAndEpoch, log: LogView) -> Offset:
     """Return the offset to which a follower cuts its log when its leader says where it diverges.
 
-    The result is at most the log's end. Whether it lies below the high watermark is the caller's
-    to check: that would throw committed records away and is refused.
+    The result is at most the log's end. Whether it is below the high watermark is the caller's to
+    check: that would throw committed records away and is refused.
     """
     assert min(diverging.offset, diverging.epoch) >= 0, diverging
     if diverging.epoch == 0:
@@ -95,11 +95,11 @@ def truncation_point(diverging: OffsetAndEpoch, log: LogView) -> Offset:
 class SnapshotRefusal(Enum):
     """Why the state machine may not snapshot at an offset (KIP-630 "When to Snapshot")."""
 
-    BELOW_LOG_START = "the log starts behind it: declined"
+    BELOW_LOG_START = "the log starts above it: refused"
     BEYOND_HIGH_WATERMARK = "it is not committed"
     UNKNOWN_TO_LOG = "the log has another epoch before it"
     INSIDE_BATCH = "no batch begins there: a follower could never append the batch around it"
-    EXISTS = "there is one already: declined"
+    EXISTS = "the snapshot exists already: refused"
 
 
 def snapshot_refusal(

@@ -4,13 +4,13 @@ Durable before the next effect runs: PersistElectionState, TruncateLog, InstallS
 AppendRecords, AppendControlRecords, AppendFetched and AppendSnapshotChunk promise nothing until the
 flush or the installation.
 
-FlushLog may run elsewhere while the list and later steps go on, and one flush may serve several:
+FlushLog may run elsewhere while the list and later steps continue, and one flush may serve several:
 whatever acknowledges waits for `LogView.flushed_end_offset`, which must never claim too much: a
 flush that began before a TruncateLog says nothing of what was appended after it.
 
 At start, before `Started`, the host brings log and snapshots in line: power may have been lost
 between the two halves of InstallSnapshot. Where the newest snapshot's end is not part of the log,
-the log is dropped and begins anew at that end; unfinished snapshots go.
+the log is dropped and begins again at that end; unfinished snapshots go.
 """
 
 from typing import TypeAlias
@@ -102,7 +102,7 @@ class TruncateLog:
 
 @frozen
 class AppendSnapshotChunk:
-    """Write a chunk into the partial file of a snapshot; position 0 starts it anew.
+    """Write a chunk into the partial file of a snapshot; position 0 starts it again.
 
     SnapshotRefused is due where it cannot be written.
     """

@@ -32,9 +32,9 @@ __all__ = ["VoteOutcome", "grants_pre_vote", "grants_vote", "is_up_to_date", "ou
 class VoteOutcome(Enum):
     """How a round of votes stands."""
 
-    WON = "a majority said yes"
-    LOST = "a majority can no longer say yes"
-    OPEN = "some answers are still needed"
+    WON = "a majority granted the vote"
+    LOST = "a majority can no longer grant the vote"
+    OPEN = "some responses are pending"
 
 
 def is_up_to_date(candidate: OffsetAndEpoch, own: OffsetAndEpoch) -> bool:

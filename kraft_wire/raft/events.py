@@ -79,12 +79,12 @@ class AppendRequested:
     """Handed back in AppendRecords or AppendRefused."""
     values: tuple[bytes, ...]
     leader_epoch: int
-    """The epoch in which the state machine believes this replica leads."""
+    """The epoch in which the state machine assumes that this replica leads."""
 
 
 @frozen
 class ControlRecord:
-    """A control record of the quorum, which a replica obeys from its append on (KIP-853)."""
+    """A control record of the quorum, which a replica applies from its append on (KIP-853)."""
 
     offset: Offset
     message: Message

@@ -138,7 +138,7 @@ def apply_control_records(quorum: Quorum, records: Sequence[ControlRecord], now_
 
 
 def take_control_record(voters: VoterSetHistory, offset: Offset, message: Message) -> bool:
-    """Enter one control record into a history; False where it cannot be obeyed."""
+    """Enter one control record into a history; False where it cannot be applied."""
     assert offset >= -1, offset
     if isinstance(message, VotersRecord):
         ids = [voter.voter_id for voter in message.voters]

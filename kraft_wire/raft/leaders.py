@@ -2,7 +2,7 @@
 
 KIP-595 gives every message the sender's view of epoch and leader. What a leader says itself is
 first-hand; what an answer says of a third is hearsay, which does not stop a pre-vote about that
-very leader. Contradictions are the peers' mistakes: named, counted, not believed.
+very leader. Contradictions are the peers' mistakes: named, counted, not trusted.
 """
 
 from kraft_wire.model import NO_REPLICA, LeaderEpoch, ReplicaId

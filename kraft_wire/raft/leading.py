@@ -146,7 +146,7 @@ def count_fetch(
 
 
 def _make_room(quorum: Quorum, leader: Leader) -> None:
-    """Forget the observer that came first where there are too many: if it lives it comes again.
+    """Drop the observer that came first where there are too many: if it lives it comes again.
 
     Whoever can connect may fetch, as any replica and from any directory.
     """
@@ -175,7 +175,7 @@ def note_contact(quorum: Quorum, leader: Leader, key: ReplicaKey, now_ms: int) -
     leader.heard_since_check[key.id] = True
     voters = quorum.voters.latest.nodes
     heard = [voter for voter in leader.heard_since_check if voter in voters]
-    assert heard, "at least the one that was just heard"
+    assert heard, "at least the voter that just responded"
     if len(heard) >= quorum_check_needs(quorum):
         leader.heard_since_check = {}
         timeout_ms = quorum.config.timing.check_quorum_timeout_ms

@@ -1,4 +1,4 @@
-"""A change of the voter set that is under way (KIP-853): one at a time, as data.
+"""A change of the voter set that is in progress (KIP-853): one at a time, as data.
 
 An addition first asks the new voter for its versions (CHECKING), then waits for its record to be
 committed under the *new* majority (COMMITTING); a removal starts with the second. Both end with the

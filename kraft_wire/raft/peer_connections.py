@@ -2,7 +2,7 @@
 
 KIP-595 gives no order and no answer for granted: a request that is not answered in time frees its
 connection, one that fails rests it for `controller.quorum.retry.backoff.ms`. An answer counts only
-while its request is the outstanding one of its peer; every change of role forgets all of them.
+while its request is the outstanding one of its peer; every change of role drops all of them.
 """
 
 from enum import Enum
@@ -118,7 +118,7 @@ class PeerConnections:
             assert is_free or connection.until_ms > now_ms, connection
 
     def forget_all(self) -> None:
-        """Start afresh, as every change of role does: answers still under way are late."""
+        """Start afresh, as every change of role does: answers still in progress are late."""
         self._connections = {}
         assert not self.has_any_outstanding
 

@@ -67,7 +67,7 @@ def act(quorum: Quorum, now_ms: int) -> None:
 
 
 def is_campaigning(quorum: Quorum) -> bool:
-    """Tell whether an election is under way here, or won."""
+    """Tell whether an election is in progress here, or won."""
     assert quorum.role is not None
     return isinstance(quorum.role, Prospective | Candidate | Leader)
 
@@ -157,7 +157,7 @@ def _act_follower(quorum: Quorum, role: Follower, now_ms: int) -> None:
         quorum.become_prospective(Trigger.FETCH_TIMEOUT, now_ms)
         return
     address = role.leader_endpoints[quorum.config.listener]
-    assert quorum.leader_id != quorum.config.key.id, "nobody follows itself"
+    assert quorum.leader_id != quorum.config.key.id, "a replica does not follow itself"
     leader_id = quorum.leader_id
     if is_late or not quorum.peers.is_trusted(leader_id):
         _fetch_from_anybody(quorum, now_ms)

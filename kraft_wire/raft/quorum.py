@@ -85,7 +85,7 @@ class Quorum:
         self.woken: list[ParkedFetch] = []
         """Parked fetches that this step has to answer."""
         self.left_transfer: SnapshotTransfer | None = None
-        """What had come of a snapshot when this replica last ceased to follow: it may go on."""
+        """What had come of a snapshot when this replica last ceased to follow: it may continue."""
         self.ended_epoch = LeaderEpoch(-1)
         """The newest epoch whose leader has sent EndQuorumEpoch."""
         self.abandoned_change: PendingChange | None = None
@@ -320,7 +320,7 @@ class Quorum:
 
     def _deadline_when_unattached(self, trigger: Trigger, now_ms: int) -> int | None:
         """Return when to campaign; a node that was waiting for an election keeps on waiting."""
-        assert trigger is not Trigger.VOTE_GRANTED, "that draws anew"
+        assert trigger is not Trigger.VOTE_GRANTED, "the timeout is drawn again"
         if not self.is_voter:
             return None
         waits = isinstance(self.role, Unattached | Prospective | Candidate | Resigned)

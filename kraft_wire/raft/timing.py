@@ -14,7 +14,7 @@ class RaftTiming:
     """`controller.quorum.*` of the configuration."""
 
     election_timeout_ms: int = 1_000
-    """`controller.quorum.election.timeout.ms`: drawn anew from [T, 2T) for each wait."""
+    """`controller.quorum.election.timeout.ms`: drawn again from [T, 2T) for each wait."""
     fetch_timeout_ms: int = 2_000
     """`controller.quorum.fetch.timeout.ms`: a follower's patience with its leader, no jitter."""
     election_backoff_max_ms: int = 1_000

@@ -24,15 +24,15 @@ __all__ = ["TRANSITIONS", "EpochStep", "Rule", "Trigger", "rule_for"]
 class Trigger(Enum):
     """Why a replica changes role."""
 
-    HIGHER_EPOCH = "a message of a higher epoch, whose leader is unknown or out of reach"
-    LEADER_NAMED = "a leader that can be reached is named for an epoch that is not below ours"
-    VOTE_GRANTED = "this replica gives its vote away"
-    ONLY_VOTER_STARTED = "there is nobody whom the only voter could wait for"
+    HIGHER_EPOCH = "a message of a higher epoch, whose leader is unknown or unreachable"
+    LEADER_NAMED = "a message of an epoch not below ours names a reachable leader"
+    VOTE_GRANTED = "this replica grants its vote to another"
+    ONLY_VOTER_STARTED = "the sole voter has no other voter to wait for"
     ELECTION_TIMEOUT = "the election deadline has passed"
     FETCH_TIMEOUT = "the leader has not answered a fetch in time"
-    PRE_VOTE_WON = "a majority would vote for this replica"
+    PRE_VOTE_WON = "a majority granted its pre-vote"
     PRE_VOTE_UNSUPPORTED = "a voter does not know pre-votes"
-    PRE_VOTE_LOST = "a majority would not vote for this replica, or did not say in time"
+    PRE_VOTE_LOST = "no majority granted its pre-vote, or not in time"
     ELECTION_WON = "a majority voted for this replica"
     LEADERSHIP_ENDED = "no majority fetched, a graceful stop, or removal from the voters"
 

@@ -79,7 +79,7 @@ def settle(quorum: Quorum, leader: Leader, now_ms: int) -> None:
 
 
 def finish(quorum: Quorum, leader: Leader, error: ErrorCode) -> None:
-    """Forget the pending change and answer who asked for it."""
+    """Drop the pending change and answer who asked for it."""
     change = leader.pending_change
     assert change is not None
     leader.pending_change = None

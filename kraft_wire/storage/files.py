@@ -2,12 +2,12 @@
 
 Production is `os_files`, the simulator's twin `sim/disk/files.py`. A failed fsync is never retried
 (the kernel marks the pages clean, so the second call would report success over lost data; the next
-start reads what is on the disk, `File.forget_clean_pages`), and a file is
-replaced only by write, fsync, rename, fsync of the directory. Errors leave as three kinds:
-`DiskFull`, which heals; any other `StorageError`, which takes the log directory offline;
-`FsyncFailed`, which must stop the process and for that reason is not a `StorageError`. What gives
-room back never ends in `DiskFull`, whatever the system says: who goes on beside a file that could
-not be removed or cut would have the next start find it.
+start reads what is on the disk, `File.forget_clean_pages`), and a file is replaced only by write,
+fsync, rename, fsync of the directory. Errors leave as three kinds: `DiskFull`, which heals; any
+other `StorageError`, which takes the log directory offline; `FsyncFailed`, which must stop the
+process and for that reason is not a `StorageError`. What gives room back never ends in `DiskFull`,
+whatever the system says: who continues beside a file that could not be removed or cut would have
+the next start find it.
 
 Left out: asynchronous I/O. A host that wants to flush elsewhere calls `File.fsync` in a thread.
 """
@@ -76,7 +76,7 @@ class File(Protocol):
         """Have the next reads come from the disk, except what still waits to be written there.
 
         After a failed fsync the system may show bytes that are not on the disk and call them clean.
-        A hint: where the system keeps its pages, reads go on as before.
+        A hint: where the system keeps its pages, reads continue as before.
         """
         ...
 

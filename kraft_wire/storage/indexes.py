@@ -106,7 +106,7 @@ class OffsetIndex:
         return Offset(self.base_offset + self._offsets[found]), self.positions[found]
 
     def truncate_to(self, offset: Offset) -> None:
-        """Forget entries of batches that end at or after `offset`."""
+        """Drop entries of batches that end at or after `offset`."""
         keep = bisect_left(self._offsets, max(0, offset - self.base_offset))
         del self._offsets[keep:], self.positions[keep:]
         self._saved = min(self._saved, keep)
@@ -199,7 +199,7 @@ class TimeIndex:
         return self.timestamps[found], Offset(self.base_offset + self._offsets[found])
 
     def truncate_to(self, offset: Offset) -> None:
-        """Forget entries at or after `offset`."""
+        """Drop entries at or after `offset`."""
         keep = bisect_left(self._offsets, max(0, offset - self.base_offset))
         del self.timestamps[keep:], self._offsets[keep:]
         self._saved = min(self._saved, keep)
@@ -248,7 +248,7 @@ class AbortedTransaction(NamedTuple):
 
 
 class TransactionIndex:
-    """Aborted transactions whose marker lies in the segment; the file exists once there is one."""
+    """Aborted transactions whose marker is in the segment; the file exists once there is one."""
 
     __slots__ = ("_saved", "entries", "path")
 
@@ -265,19 +265,19 @@ class TransactionIndex:
         self.entries.append(aborted)
 
     def truncate_to(self, offset: Offset) -> None:
-        """Forget transactions whose marker is at or after `offset`."""
+        """Drop transactions whose marker is at or after `offset`."""
         assert offset >= 0, offset
         while self.entries and self.entries[-1].last_offset >= offset:
             self.entries.pop()
         self._saved = min(self._saved, len(self.entries))
 
     def clear(self) -> None:
-        """Forget all entries."""
+        """Drop all entries."""
         self.entries.clear()
         self._saved = 0
 
     def load(self, fs: FileSystem) -> None:
-        """Read the file if there is one; CorruptIndex when it is no list of growing entries."""
+        """Read the file if there is one; CorruptIndex if its entries do not increase."""
         assert self.path, "a path is needed"
         self.clear()
         if not fs.exists(self.path):

@@ -134,7 +134,7 @@ class LeaderEpochs:
         return OffsetAndEpoch(self._offsets[found + 1], self._epochs[found])
 
     def truncate_from_end(self, end_offset: Offset) -> None:
-        """Forget epochs that began at or after `end_offset`, durably."""
+        """Drop epochs that began at or after `end_offset`, durably."""
         assert end_offset >= 0, end_offset
         if self._offsets and self._offsets[-1] >= end_offset:
             while self._offsets and self._offsets[-1] >= end_offset:
@@ -144,7 +144,7 @@ class LeaderEpochs:
             self.save()
 
     def truncate_from_start(self, start_offset: Offset) -> None:
-        """Forget epochs that ended at or before `start_offset`; the one in force moves up to it."""
+        """Drop epochs that ended at or before `start_offset`; the one in force moves up to it."""
         assert start_offset >= 0, start_offset
         keep = bisect_right(self._offsets, start_offset) - 1
         if keep > 0 or (keep == 0 and self._offsets[0] < start_offset):
@@ -153,7 +153,7 @@ class LeaderEpochs:
             self.save(durable=False)
 
     def clear(self) -> None:
-        """Forget everything, durably."""
+        """Drop everything, durably."""
         if self._epochs:
             self._epochs, self._offsets = [], []
             self.is_unsaved = True  # as above

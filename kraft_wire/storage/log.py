@@ -373,7 +373,7 @@ class Log:
         return self.epochs.end_offset_for_epoch(epoch, self.log_end_offset)
 
     def update_config(self, config: LogConfig) -> None:
-        """Obey changed topic settings from now on."""
+        """Apply changed topic settings from now on."""
         assert config.segment_bytes > 0, config
         assert config.index_interval_bytes >= 0, config
         self.config = config
@@ -492,8 +492,8 @@ class Log:
     def _end_changed(self, end: Offset) -> None:
         """Bring producers, offsets and epochs in line with a new, lower end.
 
-        What the epochs' file has no room for comes last: a log that goes on when there is some must
-        not take what was cut for a producer's last batch.
+        What the epochs' file has no room for comes last: a log that continues when there is some
+        must not take what was cut for a producer's last batch.
         """
         assert end <= self.log_end_offset or end == self.log_start_offset, end
         self._cuts_count += 1
@@ -506,7 +506,7 @@ class Log:
         assert self.log_start_offset <= end, (self.log_start_offset, end)
 
     def truncate_fully_and_start_at(self, offset: Offset) -> None:
-        """Drop everything, durably, and go on as an empty log that begins at `offset`."""
+        """Drop everything, durably, and continue as an empty log that begins at `offset`."""
         assert offset >= 0, offset
         self._lower_cleaner_offset(Offset(0))  # a crash may leave any part, or an empty log at 0
         self._lower_recovery_point(Offset(0))
@@ -533,8 +533,8 @@ class Log:
     def advance_log_start_offset(self, offset: Offset) -> bool:
         """Hide records below `offset` (DeleteRecords, KIP-107); tell whether that changed anything.
 
-        Segments that lie wholly below are removed by the next `apply_retention`; epochs are
-        forgotten with them, as a crash may bring records back whose segment is still there.
+        Segments that lie wholly below are removed by the next `apply_retention`; epochs are dropped
+        with them, as a crash may bring records back whose segment is still there.
         """
         assert offset >= 0, offset
         if offset <= self.log_start_offset:

@@ -1,4 +1,4 @@
-"""The topic settings that a log obeys, as numbers with units; defaults are Kafka 4.3.1's.
+"""The topic settings that a log applies, as numbers with units; defaults are Kafka 4.3.1's.
 
 `from_mapping` takes the texts of topic configs (already validated by `settings`) and fills the rest
 with defaults, so that storage never sees an unparsed value. What a setting means is Kafka's

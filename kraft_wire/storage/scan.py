@@ -40,7 +40,7 @@ _ATTRIBUTES_MAX = 0x7F
 
 
 class BadBatch(Exception):
-    """What stands at `position` is no whole batch; `is_damage` if no torn write can make that."""
+    """What is at `position` is no whole batch; `is_damage` if no torn write can make that."""
 
     def __init__(self, position: int, reason: str, *, is_damage: bool = False) -> None:
         assert reason, position
@@ -61,7 +61,7 @@ class Frame(NamedTuple):
 
 
 def frame_at(data: bytes | memoryview, at: int, position: int, end_position: int) -> Frame:
-    """Read one frame from `data[at:]`, which lies at `position` in a log of `end_position` bytes.
+    """Read one frame from `data[at:]`, which is at `position` in a log of `end_position` bytes.
 
     BadBatch when the length or the magic byte is impossible.
     """
@@ -144,7 +144,7 @@ def batches(file: File, position: int, end_position: int) -> Iterator[tuple[int,
 
 
 def checked_batch_at(file: File, position: int, end_position: int) -> RecordBatch:
-    """Return the batch that stands at `position`; BadBatch says why there is none."""
+    """Return the batch that is at `position`; BadBatch says why there is none."""
     assert 0 <= position < end_position, (position, end_position)
     head = memoryview(file.pread(min(_FIND_CHUNK_BYTES, end_position - position), position))
     if len(head) < HEADER_BYTES:

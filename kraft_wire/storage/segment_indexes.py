@@ -92,7 +92,7 @@ class SegmentIndexes:
         )
 
     def cut(self, log: LogFile, offset: Offset) -> None:
-        """Forget what stood at `offset` and above in the log, which is already cut."""
+        """Drop what stood at `offset` and above in the log, which is already cut."""
         assert offset >= self.base_offset, (offset, self.base_offset)
         self.offsets.truncate_to(offset)
         self._times.truncate_to(offset)
@@ -212,7 +212,7 @@ class SegmentIndexes:
         assert self.max_timestamp >= _NO_TIMESTAMP, log.path
 
     def clear(self, *, keeps_transactions: bool = False) -> None:
-        """Forget all entries; who calls this notes every batch again."""
+        """Drop all entries; who calls this notes every batch again."""
         self.is_loaded = True
         self.offsets.truncate_to(self.base_offset)
         self._times.truncate_to(self.base_offset)

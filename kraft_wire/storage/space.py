@@ -3,7 +3,7 @@
 Appends of records are refused *before* anything is written while less than a reserve is free. A
 ballast file holds blocks that nothing uses; when a write meets a full disk all the same, the
 ballast is given up, so that the metadata log and the checkpoints can still be written. When space
-returns, the ballast is taken again and appends go on, without a restart.
+returns, the ballast is taken again and appends continue, without a restart.
 """
 
 from kraft_wire.model import DiskFull

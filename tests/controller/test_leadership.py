@@ -95,7 +95,9 @@ def test_transaction_that_a_former_controller_left_open_is_aborted() -> None:
 
 
 def test_open_transaction_below_the_level_of_transactions_is_a_fault() -> None:
-    with pytest.raises(MetadataFault, match=r"metadata.version 12 knows no metadata transactions"):
+    with pytest.raises(
+        MetadataFault, match=r"metadata.version 12 does not support metadata transactions"
+    ):
         activated(controller(), leveled(12), in_transaction=True)
 
 

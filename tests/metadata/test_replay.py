@@ -99,7 +99,7 @@ def test_observed_record_encodes_to_the_observed_size_and_back(file_name: str) -
         (b"\x01\x7f\x00", "type 127 is unknown"),
         (b"\x01\x02\x09", "version 9 of TopicRecord"),
         (b"\x01\x02\x00\x05ab", "TopicRecord version 0: name"),
-        (b"\x01\x14\x00\x00\x00", "1 bytes too many"),
+        (b"\x01\x14\x00\x00\x00", "1 extra bytes"),
         (b"\x80\x80\x80\x80\x80\x80", "more than five bytes"),
     ],
 )
@@ -170,7 +170,7 @@ def topic_records() -> list[Message]:
     [
         ([*topic_records(), TopicRecord(name="a")], "is there already"),
         ([*topic_records(), topic_records()[1]], "a-0 is there already"),
-        ([RemoveTopicRecord(topic_id=TOPIC_ID)], "no topic has the id"),
+        ([RemoveTopicRecord(topic_id=TOPIC_ID)], "unknown topic id"),
         ([*topic_records(), PartitionChangeRecord(topic_id=TOPIC_ID, partition_id=1)], "a-1"),
         ([topic_records()[0], PartitionRecord(topic_id=TOPIC_ID, partition_id=1)], "have gaps"),
         ([BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=5)], "not registered"),
@@ -182,7 +182,7 @@ def topic_records() -> list[Message]:
             [ProducerIdsRecord(next_producer_id=9), ProducerIdsRecord(next_producer_id=8)],
             "go back from 9 to 8",
         ),
-        ([ClearElrRecord(topic_name="a")], "no topic has the name a"),
+        ([ClearElrRecord(topic_name="a")], "unknown topic a"),
     ],
 )
 def test_record_that_contradicts_the_log_is_a_fault(records: list[Message], reason: str) -> None:

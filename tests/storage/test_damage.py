@@ -148,7 +148,7 @@ def test_unreadable_recovery_points_demand_nothing() -> None:
 def test_gaps_are_damage_only_where_nothing_was_compacted(checkpoint: bytes) -> None:
     fs, _ = disk_with(2)
     append(open_at(fs), batch_bytes(7))
-    assert the_damage(fs).reason == "base offset 7 where 2 is next"
+    assert the_damage(fs).reason == "base offset is 7, expected 2"
     replace_file(fs, f"{DISK}/cleaner-offset-checkpoint", checkpoint)
     assert inspect(fs, DISK, PARTITION) == []
 

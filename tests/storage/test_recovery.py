@@ -368,7 +368,7 @@ def test_offsets_of_a_compacted_log_only_have_to_grow() -> None:
     append(log, batch_bytes(0))
     append(log, batch_bytes(5))
     assert open_at(fs, COMPACTED).log_end_offset == 6
-    with pytest.raises(CorruptLog, match="base offset 5 where 1 is next"):
+    with pytest.raises(CorruptLog, match="base offset is 5, expected 1"):
         open_at(fs)
     assert (
         open_at(fs, COMPACTED)

@@ -38,7 +38,7 @@ class BrokerControlState(Enum):
 def handle(
     controller: Controller, context: ControllerContext, request: BrokerHeartbeatRequest
 ) -> ControllerResult:
-    """Take note that a broker lives, and answer what it may do.
+    """Take note that a broker is alive, and answer what it may do.
 
     Errors: STALE_BROKER_EPOCH (not registered, or another epoch).
     """
@@ -86,7 +86,7 @@ def next_state(
     lowest_active_offset: int,
 ) -> BrokerControlState:
     """Return what a broker becomes that wants what its heartbeat says."""
-    assert state is not BrokerControlState.SHUTDOWN_NOW, "who stops says no more"
+    assert state is not BrokerControlState.SHUTDOWN_NOW, "a stopping broker sends no more requests"
     if state is BrokerControlState.FENCED:
         if request.want_shut_down:
             return BrokerControlState.SHUTDOWN_NOW
@@ -128,7 +128,7 @@ def _records(
     if following is BrokerControlState.UNFENCED:
         return changes.unfence(failed)
     if following is BrokerControlState.CONTROLLED_SHUTDOWN:
-        assert changes.leads(), "who leads nothing stops at once"
+        assert changes.leads(), "a broker without partitions to lead stops at once"
         return changes.enter_controlled_shutdown()
     return changes.fence()
 

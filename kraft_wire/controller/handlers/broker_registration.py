@@ -73,7 +73,7 @@ def register(
         left = BrokerChanges(image, controller.settings, broker_id).restart(is_clean=is_clean)
     level = image.metadata_version
     assert not left or not is_amended, left
-    assert level > 0, "no controller is active without a level"
+    assert level > 0, "an active controller has a metadata.version"
     registered = BrokerImage(
         broker_id=broker_id,
         broker_epoch=known.broker_epoch if known and is_amended else controller.next_offset,
@@ -165,7 +165,7 @@ def _check_features(controller: Controller, request: BrokerRegistrationRequest) 
     """Refuse a broker that does not support a level that is finalised (KIP-584)."""
     finalized = dict(controller.image.finalized_features)
     finalized[KRAFT_VERSION] = controller.kraft_version or 0
-    assert METADATA_VERSION in finalized, "no controller is active without one"
+    assert METADATA_VERSION in finalized, "an active controller has a metadata.version"
     for feature in request.features:
         level = finalized.pop(feature.name, 0)
         low, high = feature.min_supported_version, feature.max_supported_version

@@ -19,8 +19,8 @@ __all__ = ["handle", "refuse"]
 def handle(
     controller: Controller, context: ControllerContext, request: UnregisterBrokerRequest
 ) -> ControllerResult:
-    """Forget a broker, alive or not: one that lives is told STALE_BROKER_EPOCH until it
-    is restarted.
+    """Drop a broker, alive or not: one that is alive is told STALE_BROKER_EPOCH until it is
+    restarted.
 
     Errors: BROKER_ID_NOT_REGISTERED.
     """

@@ -42,7 +42,7 @@ def build_request(quorum: Quorum, role: Resigned) -> EndQuorumEpochRequest:
 
     Successors stand there by id for version 0 and by key for version 1.
     """
-    assert quorum.leader_id == quorum.config.key.id, "only who led can end the epoch"
+    assert quorum.leader_id == quorum.config.key.id, "only the former leader can end the epoch"
     partition = PartitionData(
         partition_index=METADATA_PARTITION,
         leader_id=quorum.config.key.id,

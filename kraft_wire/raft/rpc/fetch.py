@@ -229,7 +229,7 @@ def _response(
 
 
 def on_response(quorum: Quorum, sent: SendRequest, response: FetchResponse, now_ms: int) -> None:
-    """Obey a leader's answer: learn who leads, truncate, turn to a snapshot, or append.
+    """Apply a leader's answer: learn who leads, truncate, turn to a snapshot, or append.
 
     An answer counts only for the log's end that was asked with, which the one outstanding request
     per peer and the comparison here ensure. What contradicts the high watermark is refused.

@@ -125,7 +125,7 @@ def _answer_unknown(quorum: Quorum, event: RequestReceived, name: str, index: in
     error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     partition = ResponsePartitionSnapshot(index=index, error_code=error, unaligned_records=b"")
     topic = ResponseTopicSnapshot(name=name, partitions=[partition])
-    assert partition.current_leader is None, "nothing is said of a log that is not ours"
+    assert partition.current_leader is None, "only the own log is described"
     quorum.effects.append(Reply(event.reply_to, FetchSnapshotResponse(topics=[topic])))
 
 
@@ -179,7 +179,7 @@ def on_response(
     """Write a chunk, and install the snapshot when it is whole.
 
     What is not the chunk that was asked for ends the transfer: back to Fetch, which learns the
-    snapshot or the leader anew. SNAPSHOT_NOT_FOUND does too; other errors keep what has come.
+    snapshot or the leader again. SNAPSHOT_NOT_FOUND does too; other errors keep what has come.
     Effects: AppendSnapshotChunk, and InstallSnapshot behind the last one; or none.
     """
     if response.error_code != ErrorCode.NONE:

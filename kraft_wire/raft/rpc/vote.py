@@ -1,7 +1,7 @@
 """Vote, API key 52, versions 0-2 (KIP-595 "Vote", KIP-853 voter keys, KIP-996 pre-votes).
 
 Builder, request side, response side. An answer does not say whether it is to a vote or to a
-pre-vote: the sender's role does, and a change of role forgets what is under way.
+pre-vote: the sender's role does, and a change of role drops what is in flight.
 """
 
 from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch, ReplicaId, ReplicaKey
@@ -59,7 +59,7 @@ def on_request(quorum: Quorum, event: RequestReceived, request: VoteRequest, now
 
     Errors, first match wins: INCONSISTENT_CLUSTER_ID and INVALID_REQUEST at the top; for the
     partition INVALID_REQUEST (offsets, epochs), FENCED_LEADER_EPOCH, INVALID_REQUEST (id),
-    INVALID_VOTER_KEY, the last one after the higher epoch was adopted. A refusal is no error.
+    INVALID_VOTER_KEY, the last one after the higher epoch was adopted. A refusal is not an error.
     Effects: PersistElectionState where epoch or vote changed, then one Reply.
     """
     if is_of_other_cluster(quorum, request.cluster_id):
@@ -121,7 +121,7 @@ def _heed_rival(
 
     Who was told to go ahead goes first for a moment: two that stand at the same time take the votes
     from each other, and wait for an election timeout. Who may not go ahead may have refused us only
-    because it still believed in the leader, and is asked again.
+    because it still had the leader, and is asked again.
     """
     assert quorum.role is role, quorum.role
     if granted and role.stands_from_ms is None:

@@ -341,7 +341,7 @@ def _fill(cleaned: Segment, group: Sequence[Segment], rewrite: _Rewrite) -> None
 def _swap(fs: FileSystem, log: Log, group: Sequence[Segment], cleaned: Segment) -> None:
     """Put the cleaned segment in the group's place; atomic under any crash.
 
-    DiskFull with the log as it was; StorageError where only a start can go on.
+    DiskFull with the log as it was; StorageError where only a start can continue.
     """
     assert group, log.directory
     directory, base = log.directory, cleaned.base_offset

@@ -34,13 +34,13 @@ def read_entries(fs: FileSystem, path: str, fields: int) -> list[list[str]] | No
         return []  # Kafka makes its checkpoints empty and fills them later
     lines = _lines(path, data)
     if lines[0] != _VERSION:
-        raise CorruptCheckpoint(path, f"line 1 is no version {_VERSION}")
+        raise CorruptCheckpoint(path, f"line 1 is not version {_VERSION}")
     if len(lines) < 2 or lines[1] != str(len(lines) - 2):
         raise CorruptCheckpoint(path, f"line 2 is not the count of the {len(lines) - 2} entries")
     entries = [line.split(" ") for line in lines[2:]]
     for number, words in enumerate(entries, start=3):
         if len(words) != fields or not all(words):
-            raise CorruptCheckpoint(path, f"line {number} has not {fields} words")
+            raise CorruptCheckpoint(path, f"line {number} does not have {fields} words")
     return entries
 
 
@@ -59,9 +59,9 @@ def number(path: str, word: str) -> int:
     """Parse a decimal as Kafka writes it: no sign but minus, no leading zeros, 64 bits."""
     digits = word.removeprefix("-")
     if not digits.isascii() or not digits.isdigit() or len(digits) > _NUMBER_DIGITS_MAX:
-        raise CorruptCheckpoint(path, f"{word!r} is no number")
+        raise CorruptCheckpoint(path, f"{word!r} is not a number")
     if str(int(word)) != word or int(word) >= 1 << 63:
-        raise CorruptCheckpoint(path, f"{word!r} is no 64-bit number in plain form")
+        raise CorruptCheckpoint(path, f"{word!r} is not a 64-bit number in plain form")
     assert int(word) >= -(1 << 63), word
     return int(word)
 
@@ -71,7 +71,7 @@ def _lines(path: str, data: bytes) -> list[str]:
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise CorruptCheckpoint(path, f"no UTF-8 at byte {error.start}") from error
+        raise CorruptCheckpoint(path, f"invalid UTF-8 at byte {error.start}") from error
     if text and not text.endswith("\n"):
-        raise CorruptCheckpoint(path, "the last line has no end")
+        raise CorruptCheckpoint(path, "the last line is incomplete")
     return text.split("\n")[:-1]

@@ -1,7 +1,7 @@
 """The offset checkpoints of a log directory, each one line per partition in Kafka's format.
 
 `recovery-point-offset-checkpoint` (durable up to), `log-start-offset-checkpoint` (only logs whose
-start lies above their first segment), `replication-offset-checkpoint` (high watermarks) and
+start is above their first segment), `replication-offset-checkpoint` (high watermarks) and
 `cleaner-offset-checkpoint` (compacted up to).
 """
 
@@ -40,7 +40,7 @@ def read_offsets(fs: FileSystem, path: str) -> dict[TopicPartition, Offset]:
             raise CorruptCheckpoint(path, f"impossible entry {topic} {partition} {offset}")
         known = TopicPartition(topic, partition)
         if known in offsets:
-            raise CorruptCheckpoint(path, f"{known} stands there twice")
+            raise CorruptCheckpoint(path, f"{known} is listed twice")
         offsets[known] = Offset(offset)
     assert all(offset >= 0 for offset in offsets.values()), path
     return offsets

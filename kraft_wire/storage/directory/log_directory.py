@@ -168,7 +168,7 @@ class LogDirectory:
     def _forget_unknown(self) -> None:
         """Drop the offsets of partitions that are gone, before one of that name is made again.
 
-        A deletion that crashed before its checkpoint leaves them; a new log would obey them.
+        A deletion that crashed before its checkpoint leaves them; a new log would apply them.
         """
         known = self.logs.keys() | self.damaged.keys()
         has_unknown = False
@@ -303,7 +303,7 @@ class LogDirectory:
         assert partition not in self.logs, partition
 
     def settle(self) -> None:
-        """Make logs that were created or deleted so durably; forget the gone."""
+        """Make logs that were created or deleted so durably; drop the gone."""
         self._fs.sync_directory(self.path)
         if self._has_forgotten:
             self.checkpoint()

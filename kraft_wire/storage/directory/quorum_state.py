@@ -39,9 +39,9 @@ def read_quorum_state(fs: FileSystem, directory: str) -> ElectionState | None:
     try:
         fields = json.loads(data.decode("utf-8"), object_pairs_hook=_unique)
     except ValueError as error:
-        raise CorruptCheckpoint(path, f"no JSON: {error}") from error
+        raise CorruptCheckpoint(path, f"not JSON: {error}") from error
     if not isinstance(fields, dict):
-        raise CorruptCheckpoint(path, "no JSON object")
+        raise CorruptCheckpoint(path, "not a JSON object")
     version = fields.pop("data_version", None)
     if version not in (0, 1) or isinstance(version, bool):
         raise CorruptCheckpoint(path, f"unknown data_version {version!r}")
@@ -76,7 +76,7 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """Refuse a key that stands there twice."""
     fields = dict(pairs)
     if len(fields) != len(pairs):
-        raise ValueError("a key stands there twice")
+        raise ValueError("a key is repeated")
     assert len(fields) <= len(pairs)
     return fields
 
@@ -98,7 +98,7 @@ def _parsed(path: str, version: int, fields: dict[str, object]) -> ElectionState
     else:
         listed = fields["currentVoters"]
         if listed is not None and not isinstance(listed, list):
-            raise CorruptCheckpoint(path, "currentVoters is no list")
+            raise CorruptCheckpoint(path, "currentVoters is not a list")
         voters = [_voter(path, voter) for voter in listed or []]
     return ElectionState(
         LeaderEpoch(epoch), ReplicaId(leader), ReplicaId(voted), directory_id, tuple(voters)
@@ -108,13 +108,13 @@ def _parsed(path: str, version: int, fields: dict[str, object]) -> ElectionState
 def _voter(path: str, voter: object) -> ReplicaId:
     assert path, "a path is needed"
     if not isinstance(voter, dict) or list(voter) != ["voterId"]:
-        raise CorruptCheckpoint(path, "an entry of currentVoters is no {voterId}")
+        raise CorruptCheckpoint(path, "an entry of currentVoters is not {voterId}")
     return ReplicaId(_int32(path, voter, "voterId", 0))
 
 
 def _int32(path: str, fields: dict[str, object], key: str, least: int) -> int:
     value = fields[key]
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= _INT32_MAX:
-        raise CorruptCheckpoint(path, f"{key} {value!r} is no int32 of at least {least}")
+        raise CorruptCheckpoint(path, f"{key} {value!r} is not an int32 of at least {least}")
     assert value >= least, value
     return value

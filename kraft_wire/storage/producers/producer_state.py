@@ -270,7 +270,7 @@ class ProducerStates:
         return min(candidates, default=None)
 
     def expire(self, wall_ms: int, expiration_ms: int) -> int:
-        """Forget producers idle for that long, open transactions excepted; return how many."""
+        """Drop producers idle for that long, open transactions excepted; return how many."""
         assert expiration_ms > 0, expiration_ms
         old = [
             producer_id
@@ -283,7 +283,7 @@ class ProducerStates:
         return len(old)
 
     def clear(self, map_end_offset: Offset) -> None:
-        """Forget everything; the table is then the one of an empty log up to that offset."""
+        """Drop everything; the table is then the one of an empty log up to that offset."""
         assert map_end_offset >= 0, map_end_offset
         self._states.clear()
         self._opened.clear()
@@ -291,7 +291,7 @@ class ProducerStates:
         self.map_end_offset = map_end_offset
 
     def forget_below(self, log_start_offset: Offset) -> None:
-        """Drop finished transactions whose marker lies below the log's start."""
+        """Drop finished transactions whose marker is below the log's start."""
         assert log_start_offset >= 0, log_start_offset
         self._unreplicated = [entry for entry in self._unreplicated if entry[1] >= log_start_offset]
 

@@ -92,7 +92,7 @@ def load_producers(
             break
         if not states.has_markers or not _has_marker(segments, high_watermark, taken_at):
             break
-        # Non-obvious 34: this snapshot has forgotten what holds the last stable offset back.
+        # Non-obvious 34: this snapshot has dropped what holds the last stable offset back.
         states, limit = ProducerStates(), high_watermark
     _replay(states, segments, end_offset)
     states.map_end_offset = end_offset
@@ -100,7 +100,7 @@ def load_producers(
 
 
 def _has_marker(segments: Sequence[Segment], start: Offset, end: Offset) -> bool:
-    """Whether a control batch lies in [start, end); CorruptLog where the log cannot be read."""
+    """Whether a control batch is in [start, end); CorruptLog where the log cannot be read."""
     for segment, following in zip(segments, [*segments[1:], None], strict=True):
         if segment.base_offset >= end:
             break

@@ -159,7 +159,7 @@ def _log_damage(
             path=f"{directory}/{0:020d}{LOG_SUFFIX}" if last is None else last.path,
             position=0 if last is None else last.size_bytes,
             reason=reason,
-            consequence="nothing is there to cut: the log is accepted as it is",
+            consequence="no cut is needed: the log is accepted unchanged",
             first_offset=verifier.expected,
         )
     ]
@@ -180,7 +180,7 @@ def _walk(verifier: LogVerifier, segments: list[FoundSegment]) -> "tuple[int, Ba
 
 
 def _says_what_it_ends(batch: RecordBatch) -> bool:
-    """Tell whether a transaction's marker can be read, without which recovery cannot go on."""
+    """Tell whether a transaction's marker can be read, without which recovery cannot continue."""
     assert batch.producer_id >= 0, batch
     if batch.is_control:
         try:
@@ -206,7 +206,7 @@ def _damage_at(
     reason: str,
     expected: Offset,
 ) -> Damage:
-    """Count what lies at and behind a bad batch in the first of `segments`."""
+    """Count what is at and behind a bad batch in the first of `segments`."""
     assert segments, "something is damaged"
     position = max(0, bad.position)
     readable, last_offset = 0, None
@@ -218,7 +218,7 @@ def _damage_at(
         path=segments[0].path,
         position=position,
         reason=reason,
-        consequence="the log ends before the damage; what follows is kept in a side file",
+        consequence="the log ends before the damage; the rest is kept in a side file",
         first_offset=expected,
         last_offset=last_offset,
         cut_bytes=sum(segment.size_bytes for segment in segments) - position,
@@ -246,7 +246,7 @@ def _epoch_damage(epochs: LeaderEpochs, partition: TopicPartition, reason: str) 
         partition=partition,
         path=epochs.path,
         reason=reason,
-        consequence="the file is kept under another name and derived anew from the log",
+        consequence="the file is renamed and rebuilt from the log",
     )
 
 
@@ -268,7 +268,7 @@ def _swap_damage(fs: FileSystem, directory: str, partition: TopicPartition) -> I
                 path=path,
                 position=bad.position,
                 reason=bad.reason,
-                consequence="the compacted segment is kept under another name and not used",
+                consequence="the compacted segment is renamed and not used",
                 cut_bytes=size_bytes,
             )
 
@@ -282,7 +282,7 @@ def _topic_id_damage(fs: FileSystem, directory: str, partition: TopicPartition) 
             partition=partition,
             path=error.path,
             reason=error.reason,
-            consequence="the file is kept under another name; the metadata log knows the topic id",
+            consequence="the file is renamed; the metadata log has the topic id",
         )
 
 
@@ -302,7 +302,7 @@ def _snapshot_damage(fs: FileSystem, directory: str) -> Iterator[Damage]:
                 path=f"{directory}/{snapshot_name(snapshot_id)}",
                 position=error.position,
                 reason=error.reason,
-                consequence="the snapshot is kept under another name; the log is read instead",
+                consequence="the snapshot is renamed; the log is read instead",
                 can_be_cut=log_start is not None and log_start <= before,
             )
 
@@ -316,7 +316,7 @@ def _vote_damage(fs: FileSystem, directory: str) -> Iterator[Damage]:
             partition=METADATA_PARTITION,
             path=error.path,
             reason=error.reason,
-            consequence="a vote cannot be derived from anything: restore the file from a copy",
+            consequence="a vote cannot be rebuilt: restore the file from a copy",
             can_be_cut=False,
         )
 
@@ -332,7 +332,7 @@ def _shared_damage(fs: FileSystem, path: str) -> list[Damage]:
                 partition=None,
                 path=error.path,
                 reason=error.reason,
-                consequence="the file is kept under another name; deleted records may reappear",
+                consequence="the file is renamed; deleted records may reappear",
             )
         ]
     return []

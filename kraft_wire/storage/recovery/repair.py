@@ -3,7 +3,7 @@
 A log that recovery refuses stays as it is until an operator decides. `cut` makes it end, or a side
 file be missing, where the damage begins. What is cut stays beside the segment under a name that
 neither Kafka nor we load: `<segment>.<position>.cut`. The next start verifies what is left from its
-first batch on and derives indexes, epochs and producers anew.
+first batch on and derives indexes, epochs and producers again.
 """
 
 from contextlib import suppress
@@ -23,7 +23,7 @@ _COPY_BYTES = 1 << 20
 
 
 def cut(fs: FileSystem, path: str, damage: Damage) -> list[str]:
-    """Make a directory forget its damage; return the side files that keep what was cut.
+    """Repair a damaged directory; return the side files that keep what was cut.
 
     Errors: StorageError with the log cut or not, but nothing lost; cutting again completes it.
     """

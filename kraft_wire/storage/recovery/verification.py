@@ -53,7 +53,7 @@ class LogVerifier:
     def __init__(self, start_offset: Offset, epochs: LeaderEpochs, *, is_contiguous: bool) -> None:
         assert start_offset >= 0, start_offset
         self.expected = start_offset
-        """Where the log goes on."""
+        """Where the log continues."""
         self._is_contiguous = is_contiguous
         self._least_epoch = -1
         self._known = list(reversed(epochs.entries))
@@ -89,7 +89,7 @@ class LogVerifier:
         assert position >= 0, position
         expected = self.expected
         if base_offset < expected or (self._is_contiguous and base_offset > expected):
-            reason = f"base offset {base_offset} where {expected} is next"
+            reason = f"base offset is {base_offset}, expected {expected}"
         elif epoch < self._least_epoch:
             reason = f"leader epoch {epoch} after {self._least_epoch}"
         else:

@@ -1,4 +1,4 @@
-"""What stands in a metadata snapshot, as batches (KIP-630, KIP-853).
+"""What is in a metadata snapshot, as batches (KIP-630, KIP-853).
 
 The first batch holds the header, and KRaftVersion and KRaftVoters where a dynamic quorum has them;
 data batches of at most 1,024 records follow; the footer is the last batch. Offsets begin at 0 and
@@ -29,7 +29,7 @@ from kraft_wire.wire.records.record_batch import HEADER_BYTES, RecordBatch
 __all__ = ["VOTER_CONTROL_TYPES", "SnapshotHead", "control_messages", "snapshot_batches"]
 
 VOTER_CONTROL_TYPES: Final = (ControlRecordType.KRAFT_VERSION, ControlRecordType.KRAFT_VOTERS)
-"""Control records that a replica obeys from their append on (KIP-853)."""
+"""Control records that a replica applies from their append on (KIP-853)."""
 
 _BATCH_RECORDS_MAX: Final = 1024
 _BATCH_BYTES_MAX: Final = 8 * 1024 * 1024

@@ -5,8 +5,8 @@ largest by epoch, then offset. A snapshot is written under a `.part` name and fr
 read-only, rename, fsync of the directory; so it is there whole or not at all. It begins with a
 header record and ends with a footer; a file without them, or with a bad batch, is refused.
 
-What stands between header and footer is the controller's; `snapshots_store` keeps the snapshots of
-one log, `snapshots_cleaning` says which may go.
+What is between header and footer is the controller's; `snapshots_store` keeps the snapshots of one
+log, `snapshots_cleaning` says which may go.
 """
 
 import struct

@@ -160,7 +160,7 @@ class MetadataSnapshots:
     # -- fetching --------------------------------------------------------------------------------
 
     def append_chunk(self, snapshot_id: OffsetAndEpoch, position: int, data: Part) -> None:
-        """Add a chunk to the snapshot that is fetched; position 0 begins it, anew if need be."""
+        """Add a chunk to the snapshot that is fetched; position 0 begins it, again if need be."""
         if position == 0:
             self.abandon_partial()
             self._partial = self._begin(snapshot_id)
@@ -206,7 +206,7 @@ class MetadataSnapshots:
     # -- dropping --------------------------------------------------------------------------------
 
     def delete_before(self, snapshot_id: OffsetAndEpoch) -> list[str]:
-        """Forget the snapshots older than this one; return the renamed files for unlinking.
+        """Drop the snapshots older than this one; return the renamed files for unlinking.
 
         Kafka erases them a minute later; one that stays is removed at the next start.
         """
@@ -256,7 +256,7 @@ def open_snapshots(fs: FileSystem, log: Log) -> MetadataSnapshots:
     """Open the snapshots beside an opened metadata log, and bring the two in line.
 
     1. The newest snapshot is not part of the log: power was lost between its installation and the
-       log's reset. The snapshot is verified, then the log begins anew at its end.
+       log's reset. The snapshot is verified, then the log begins again at its end.
     2. The log begins above 0 and no snapshot reaches its start: StorageError, nothing is removed.
     3. Unfinished and retired files go, and snapshots below the log's start. The log's start, which
        only its segments' names keep, moves back up to the oldest snapshot.
@@ -276,7 +276,7 @@ def open_snapshots(fs: FileSystem, log: Log) -> MetadataSnapshots:
 
 
 def _contains(log: Log, snapshot_id: OffsetAndEpoch) -> bool:
-    """Tell whether the log goes on from the snapshot's end, or holds the record before it."""
+    """Tell whether the log continues from the snapshot's end, or holds the record before it."""
     assert snapshot_id.offset > 0, snapshot_id
     if not log.log_start_offset <= snapshot_id.offset <= log.log_end_offset:
         return log.log_start_offset > snapshot_id.offset
