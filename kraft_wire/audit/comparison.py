@@ -1,10 +1,10 @@
 """The replicas of one partition against each other: where they disagree, and who is the odd one.
 
-Compared are the batches that each replica can be believed about, wherever at least two replicas
-have some: a third replica may start later or end earlier. What differs in a row is one
-disagreement. With three replicas the odd one is named; where no majority agrees, all are. Whether a
-disagreement is `log-matching` or `divergence` is decided by where it begins: the same (base offset,
-epoch) with another content, or other epochs and boundaries.
+Compared are the batches that each replica can be trusted about, wherever at least two replicas have
+some: a third replica may start later or end earlier. What differs in a row is one disagreement.
+With three replicas the odd one is named; where no majority agrees, all are. Whether a disagreement
+is `log-matching` or `divergence` is decided by where it begins: the same (base offset, epoch) with
+another content, or other epochs and boundaries.
 """
 
 from collections import Counter
@@ -29,7 +29,7 @@ class Identity(NamedTuple):
     base_offset: int
     epoch: int
     content: tuple[int, int, int]
-    """Last offset, checksum, size; (-1, -1, -1) where another batch goes on."""
+    """Last offset, checksum, size; (-1, -1, -1) where another batch continues."""
 
 
 @dataclass(slots=True)
@@ -82,7 +82,7 @@ class _View:
         return np.stack([column[first:stop] for column in columns], axis=1)
 
     def at(self, offset: int) -> tuple[Identity, int] | None:
-        """Return what stands at an offset, None where the replica has nothing to say."""
+        """Return what is at an offset, None where the replica has nothing to say."""
         index = int(np.searchsorted(self.base, offset, side="right")) - 1
         if index < 0 or int(self.last[index]) < offset:
             return None
@@ -170,7 +170,7 @@ def _judge(views: list[_View], offset: int) -> Disagreement | None:
 
 
 def _goes_on(before: Disagreement, after: Disagreement, agreed: Int64s) -> bool:
-    """Whether no batch on which all agree lies between, and the same replicas differ."""
+    """Whether no batch on which all agree is between, and the same replicas differ."""
     between = np.searchsorted(agreed, (before.last_offset, after.first_offset))
     is_next = int(between[0]) == int(between[1])
     return is_next and not set(before.odd).isdisjoint(after.odd)

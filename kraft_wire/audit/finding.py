@@ -24,12 +24,12 @@ CHECKS: Final = (
     "marker",
     "hanging",
 )
-"""Every proposition that an audit decides."""
+"""Every check that an audit decides."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Finding:
-    """Which proposition does not hold, and where; fields as in the JSON of `audit`."""
+    """Which check does not hold, and where; fields as in the JSON of `audit`."""
 
     check: str
     severity: Severity

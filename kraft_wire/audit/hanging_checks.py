@@ -45,9 +45,9 @@ def check_hanging(
         if known is None or (each.topic, each.partition) not in known.partitions:
             if now_ms - each.last_timestamp > TIMEOUT_MS_MAX:
                 owner = "no transactional id" if known is None else known.transactional_id
-                detail = f"open transaction of {producer}, of which {owner} has not this partition"
+                detail = f"open transaction of {producer}, whose {owner} lacks this partition"
                 if known is None:
-                    detail = f"open transaction of {producer}, which no transactional id has"
+                    detail = f"open transaction of {producer}, which belongs to no transactional id"
                 yield Finding("hanging", "warn", *place, detail)
         elif now_ms - known.start_ms > known.timeout_ms:
             detail = f"open transaction of {known.transactional_id} ({known.state}), {producer}"

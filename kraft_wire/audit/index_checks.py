@@ -147,19 +147,19 @@ def _offset_fault(segment: _Segment, indexes: SegmentIndexEntries) -> tuple[int,
     positions = indexes.positions[judged]
     offsets = indexes.relative_offsets[judged] + indexes.segment
     reasons: _Reasons = [
-        ("does not grow", _stays(positions) | (positions < 0)),
-        ("does not grow", _stays(offsets) | (offsets < indexes.segment)),
+        ("does not increase", _stays(positions) | (positions < 0)),
+        ("does not increase", _stays(offsets) | (offsets < indexes.segment)),
     ]
     if len(segment.positions):
         held = np.searchsorted(segment.positions, positions)
         held = np.minimum(held, len(segment.positions) - 1)
-        reasons.append(("points at no batch", segment.positions[held] != positions))
-        reasons.append(("lies before its batch", segment.base_offsets[held] > offsets))
+        reasons.append(("does not point at a batch", segment.positions[held] != positions))
+        reasons.append(("is before its batch", segment.base_offsets[held] > offsets))
         if segment.end_position == _NO_LIMIT and segment.last_offsets.min() >= 0:
             edges = np.concatenate((segment.last_offsets, segment.base_offsets))
-            reasons.append(("is the end of no batch", ~np.isin(offsets, edges)))
+            reasons.append(("is not the end of a batch", ~np.isin(offsets, edges)))
     else:
-        reasons.append(("points at no batch", np.ones(len(positions), np.bool_)))
+        reasons.append(("does not point at a batch", np.ones(len(positions), np.bool_)))
     fault = _first(reasons, lambda at: f"entry for offset {offsets[at]} at {positions[at]}")
     if fault is not None:
         return fault[0], int(offsets[fault[0]]), fault[1]
@@ -172,8 +172,8 @@ def _time_fault(segment: _Segment, indexes: SegmentIndexEntries) -> tuple[int, i
     judged = offsets < segment.end_offset
     offsets, stamps = offsets[judged], indexes.timestamps[judged]
     reasons: _Reasons = [
-        ("does not grow", _stays(stamps)),
-        ("does not grow", offsets < np.maximum.accumulate(offsets)),
+        ("does not increase", _stays(stamps)),
+        ("does not increase", offsets < np.maximum.accumulate(offsets)),
     ]
     if (segment.last_offsets < 0).any():
         pass  # a damaged batch may be the one that an entry names
@@ -181,10 +181,10 @@ def _time_fault(segment: _Segment, indexes: SegmentIndexEntries) -> tuple[int, i
         place = np.searchsorted(segment.last_offsets, offsets)
         held = np.minimum(place, len(segment.last_offsets) - 1)
         differs = segment.max_timestamps[held] != stamps
-        reasons.append(("lies behind the end", place >= len(segment.last_offsets)))
+        reasons.append(("is above the end", place >= len(segment.last_offsets)))
         reasons.append(("differs from the time of its batch", differs))
     else:
-        reasons.append(("lies behind the end", np.ones(len(offsets), np.bool_)))
+        reasons.append(("is above the end", np.ones(len(offsets), np.bool_)))
     fault = _first(reasons, lambda at: f"entry for time {stamps[at]} at offset {offsets[at]}")
     if fault is not None:
         return fault[0], int(offsets[fault[0]]), fault[1]
@@ -199,7 +199,7 @@ def _stays(values: Int64s) -> Bools:
 def _odd_end(segment: _Segment, entries: int, odd_bytes: int) -> tuple[int, int, str] | None:
     if not odd_bytes or segment.end_position != _NO_LIMIT:
         return None
-    return entries, NO_OFFSET, f"{odd_bytes} bytes at the end are no whole entry"
+    return entries, NO_OFFSET, f"{odd_bytes} bytes at the end are not a complete entry"
 
 
 def _first(reasons: _Reasons, name: Callable[[int], str]) -> tuple[int, str] | None:

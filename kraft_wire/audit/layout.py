@@ -1,9 +1,9 @@
-"""Where the batches of one replica stand, and which of them can be believed: `crc` and `gap`.
+"""Where the batches of one replica stand, and which of them can be trusted: `crc` and `gap`.
 
 One pass over a replica's batches gives its faults and the sound rows, in the order of offsets. A
 fault explains a stretch of offsets: what damage hides is no gap, and what is no longer there is not
-compared with other replicas. Of a batch with a wrong base offset only that is said: neither its
-own gap nor that of the batch behind it.
+compared with other replicas. Of a batch with a wrong base offset only that is said: neither its own
+gap nor that of the batch behind it.
 """
 
 from dataclasses import dataclass, replace
@@ -21,9 +21,9 @@ from kraft_wire.columnar.log_windows import Status
 __all__ = ["Layout", "layout_of"]
 
 _DAMAGE: Final = {
-    Status.CRC: "the checksum of the batch is wrong",
-    Status.GARBAGE: "{size} bytes between batches are no batch",
-    Status.TORN: "{size} bytes after the last whole batch are no batch",
+    Status.CRC: "wrong checksum of the batch",
+    Status.GARBAGE: "{size} bytes between batches are not a batch",
+    Status.TORN: "{size} bytes after the last complete batch are not a batch",
 }
 
 
@@ -33,7 +33,7 @@ class Layout:
 
     replica: Replica
     rows: Int64s
-    """Rows of batches to believe, in the order of offsets."""
+    """Rows of batches to trust, in the order of offsets."""
     faults: list[Fault]
     log_end_offset: int
     torn_row: int | None
@@ -161,7 +161,8 @@ def _segments_in_order(
 
 
 def _misnamed(replica: Replica, valid: Int64s) -> list[int]:
-    """Return the segments that go on where the one before ended, under the name of another offset.
+    """Return the segments that continue where the one before ended, under the name of another
+    offset.
 
     Compaction may take away what a name is about.
     """
@@ -195,8 +196,8 @@ def _exchange(replica: Replica, names: list[int]) -> Fault:
     batches = replica.batches
     first = int(np.flatnonzero(batches.is_valid & (batches.segment == names[0]))[0])
     others = ", ".join(segment_file(name) for name in names[1:])
-    detail = f"the file holds the batches from {batches.base_offset[first]} on"
+    detail = f"the file has the batches from {batches.base_offset[first]} on"
     if others:
-        detail += f": its content is exchanged with that of {others}"
+        detail += f": its content is swapped with that of {others}"
     # the batches are all there: the exchange explains no offset
     return Fault(finding_at(replica, "gap", "error", first, detail), 0, 0)

@@ -1,4 +1,4 @@
-"""`acknowledged`: what clients were told is written stands in the leader's log.
+"""`acknowledged`: what clients were told is written is in the leader's log.
 
 A ledger has one JSON object a line: `topic`, `partition`, `offset` of a record, and `crc32` of its
 value (of no bytes for a null value). Lines below the log start were deleted by design, and records
@@ -48,7 +48,7 @@ def read_ledger(lines: Iterable[str], name: str) -> dict[tuple[str, int], Acknow
             found[str(topic), partition].append((offset, checksum))
         except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
             wanted = ", ".join(_FIELDS)
-            raise LedgerError(f"{name}:{number}: no JSON object with {wanted}") from error
+            raise LedgerError(f"{name}:{number}: not a JSON object with {wanted}") from error
     return {
         key: Acknowledged(*np.array(sorted(set(entries)), np.int64).T)
         for key, entries in found.items()
@@ -96,7 +96,7 @@ def _what_is_lost(offsets: Int64s, is_there: Bools) -> str:
     if len(offsets) == 1:
         return f"the acknowledged record {what}"
     others = f"the next {len(offsets) - 1}, up to {offsets[-1]}"
-    return f"the acknowledged record {what}; nor are {others} as they should be"
+    return f"the acknowledged record {what}; {others} fail too"
 
 
 def _place_of(layout: Layout, offset: int) -> tuple[str, int]:

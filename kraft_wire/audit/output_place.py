@@ -13,7 +13,7 @@ __all__ = ["log_directory_around"]
 
 
 def log_directory_around(output: str, known: Iterable[str] = ()) -> str | None:
-    """Return the log directory that results would stand in; `known` are some that are read."""
+    """Return the log directory that results would be in; `known` are some that are read."""
     places = Path(output).resolve().parents
     for each in known:
         if Path(each).resolve() in places:

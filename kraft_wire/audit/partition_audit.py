@@ -1,4 +1,4 @@
-"""All propositions about one partition that its batches decide, each fault told once.
+"""All checks about one partition that its batches decide, each fault told once.
 
 A fault may break several: a batch whose epoch was hit is also missing from where others have it, a
 log that was cut ends below the high watermark and cannot hold what was acknowledged. The most
@@ -52,7 +52,7 @@ class PartitionJudgement:
         return next((each for each in self.layouts if each.replica.node == node), None)
 
     def findings(self, checks: Collection[str] = CHECKS) -> list[Finding]:
-        """Return the findings of the given propositions."""
+        """Return the findings of the given checks."""
         return [fault.finding for fault in self.faults if fault.finding.check in checks]
 
 
@@ -66,7 +66,7 @@ def audit_partition(
 def judge_partition(
     replicas: Sequence[Replica], facts: PartitionFacts, reported: Iterable[Fault] = ()
 ) -> PartitionJudgement:
-    """Judge all replicas of a partition, in the order from the most specific proposition on.
+    """Judge all replicas of a partition, in the order from the most specific check on.
 
     `reported` are faults that were found before and explain offsets already.
     """

@@ -1,7 +1,7 @@
-"""Propositions about one replica by itself: `crc`, `gap`, `epoch`, `producer`.
+"""Checks about one replica by itself: `crc`, `gap`, `epoch`, `producer`.
 
 Decided over batch headers, never over record values. Each fault is one finding: what a damaged
-stretch hides is not reported again as a gap, because the log goes on behind it where it should.
+stretch hides is not reported again as a gap, because the log continues behind it where it should.
 """
 
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ def check_crc(replica: Replica) -> Iterator[Finding]:
 def check_gap(replica: Replica) -> Iterator[Finding]:
     """`gap`: each batch begins where the one before ended, at the seams of segments too.
 
-    Below the log start a warning; in compacted topics only the order counts. Where damage lies
+    Below the log start a warning; in compacted topics only the order counts. Where damage is
     between two batches, `crc` has named it.
     """
     return (each.finding for each in layout_of(replica).faults if each.finding.check == "gap")
@@ -44,7 +44,7 @@ def check_epoch(replica: Replica) -> Iterator[Finding]:
 
 
 def epoch_faults(replica: Replica, rows: Int64s) -> tuple[list[Fault], Int64s]:
-    """Return the faults of `epoch` among sound rows, and the rows whose epoch is not to believe.
+    """Return the faults of `epoch` among sound rows, and the rows whose epoch is not to trust.
 
     Rows that follow one another and differ for the same reason are one fault. Messages of formats 0
     and 1 have no epoch.
@@ -69,7 +69,7 @@ def epoch_faults(replica: Replica, rows: Int64s) -> tuple[list[Fault], Int64s]:
         end = index + int(after[0]) if len(after) else len(rows)
         detail = f"leader epoch {epochs[index]}"
         if checkpointed[index] >= 0 and checkpointed[index] != epochs[index]:
-            detail += f", the checkpoint says {checkpointed[index]}"
+            detail += f", the checkpoint has {checkpointed[index]}"
         elif index:
             detail += f" after {epochs[index - 1]}"
         fault = finding_at(replica, "epoch", "error", int(rows[index]), detail)
@@ -111,8 +111,8 @@ def check_producer(replica: Replica) -> Iterator[Finding]:
     """`producer`: the sequences of a producer's epoch follow one another, modulo 2^31 (KIP-98).
 
     What was deleted or compacted is unknown, so a producer's first batch may begin anywhere, and a
-    producer that was forgotten may begin at 0 again. Silent about replicas of which something else
-    is wrong.
+    producer that was dropped may begin at 0 again. Silent about replicas of which something else is
+    wrong.
     """
     batches = replica.batches
     is_whole = batches.is_valid.all() and not layout_of(replica).faults

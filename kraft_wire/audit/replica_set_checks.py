@@ -1,5 +1,4 @@
-"""Propositions about all replicas of one partition: `log-matching`, `divergence`,
-`below-high-watermark`.
+"""Checks about all replicas of one partition: `log-matching`, `divergence`, `below-high-watermark`.
 
 Compacted topics differ between replicas by design. Knows nothing of the metadata log: who is in the
 ISR is told.
@@ -170,7 +169,7 @@ def _loss(
     if layout.torn_row is not None:
         torn = int(replica.batches.size_bytes[layout.torn_row])
         position = int(replica.batches.position[layout.torn_row])
-        detail += f"; {torn} bytes after it are no batch"
+        detail += f"; {torn} bytes after it are not a batch"
         if any(_bytes_from(other, end) == torn for other in layouts if other is not layout):
             check = "crc"  # nothing is missing: what stands there is damaged
     finding = Finding(

@@ -54,7 +54,7 @@ def refuse_place(directory: Path, node_dirs: Iterable[str]) -> None:
     """Raise CannotAudit where no report may be; better known before the work than after it."""
     around = log_directory_around(str(directory), node_dirs)
     if around is not None:
-        raise CannotAudit(f"{directory} is inside the log directory {around}: give another one")
+        raise CannotAudit(f"{directory} is inside the log directory {around}: use another one")
     if directory.exists() and not directory.is_dir():
         raise CannotAudit(f"{directory}: not a directory")
 
@@ -115,7 +115,7 @@ def page_of(
         },
     }
     template = files("kraft_wire.audit").joinpath("report.html").read_text(encoding="utf-8")
-    assert template.count(_DATA_MARK) == 1, "the page has one place for its data"
+    assert template.count(_DATA_MARK) == 1, "the page has one placeholder for its data"
     return template.replace(_DATA_MARK, json.dumps(content).replace("<", "\\u003c"))
 
 

@@ -65,7 +65,7 @@ def check_snapshot(
         return
     nodes = [copy.node for copy in whole]
     if is_unreached:
-        yield _finding(snapshot_id, nodes, "the snapshot ends behind every log")
+        yield _finding(snapshot_id, nodes, "the snapshot ends above every log")
         return
     if is_inside_batch:
         yield _finding(snapshot_id, nodes, "the snapshot ends inside a batch of the log")

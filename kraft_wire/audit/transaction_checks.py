@@ -183,7 +183,7 @@ def _snapshot_findings(
             continue  # an idle producer expires
         right = (producer_id, producer.epoch, producer.last_sequence, producer.last_offset, begin)
         if entry != right:
-            detail = f"producer {producer_id}: {entry[1:]}, where the log has {right[1:]}"
+            detail = f"producer {producer_id}: {entry[1:]}, the log has {right[1:]}"
             yield _about(layout, name, max(begin, producer.last_offset), NOWHERE, detail)
             return
 
@@ -200,7 +200,7 @@ def _index_findings(layout: Layout, fold: _Fold, files: TransactionFiles) -> Ite
         found = [each for each in files.indexes.get(base, ()) if each[2] < layout.log_end_offset]
         for place, entry in enumerate(found):
             if entry not in wanted and (entry[0], entry[2]) not in fold.unsure:
-                detail = f"entry {entry} names no transaction that was aborted"
+                detail = f"entry {entry} matches no aborted transaction"
                 yield _about(layout, name, entry[2], place * INDEX_ENTRY_BYTES, detail)
                 break
         else:
@@ -217,7 +217,7 @@ def _marker_findings(layout: Layout, fold: _Fold) -> Iterator[Finding]:
         first = fold.lone_markers[0]
         producer_id = layout.replica.batches.producer_id[first]
         count = len(fold.lone_markers)
-        detail = f"the marker of producer {producer_id} ends no transaction"
+        detail = f"the marker of producer {producer_id} ends no open transaction"
         detail += f", and {count - 1} later ones" if count > 1 else ""
         yield finding_at(layout.replica, "marker", "info", first, detail)
 

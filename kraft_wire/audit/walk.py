@@ -19,7 +19,7 @@ __all__ = ["Step", "Walk"]
 
 
 class Step(NamedTuple):
-    """A place where the offsets do not go on as they should."""
+    """A place where the offsets do not continue as they should."""
 
     row: int
     first: int
@@ -61,7 +61,7 @@ class Walk:
 
     @property
     def sound(self) -> Int64s:
-        """The rows whose offsets can be believed, in the order of these."""
+        """The rows whose offsets can be trusted, in the order of these."""
         rows = self._rows[self._is_sound]
         if self.steps:
             rows = rows[np.argsort(self._base[self._is_sound], kind="stable")]
@@ -69,7 +69,7 @@ class Walk:
 
     @property
     def log_end_offset(self) -> int:
-        """Where the log ends, as far as its batches can be believed."""
+        """Where the log ends, as far as its batches can be trusted."""
         return self._end
 
     def _judge_deleted(self) -> None:
@@ -145,14 +145,14 @@ class Walk:
         if row and self._replica.batches.status[row - 1] == Status.GARBAGE:
             self._end = end
             return
-        detail = f"batch begins at {base}, but stands where {self._end} should follow"
+        detail = f"batch begins at {base}, expected {self._end}"
         self.steps.append(Step(row, self._end, end, detail))
         self._end = end
 
     def _hole(self, index: int) -> None:
         base = int(self._base[index])
         self._holes.append((self._end, base))
-        detail = f"batch begins at {base}, the one before ends before {self._end}"
+        detail = f"batch begins at {base}, the previous one ends before {self._end}"
         self.steps.append(Step(int(self._rows[index]), self._end, base, detail))
         self._end = int(self._last[index]) + 1
 
@@ -171,6 +171,6 @@ class Walk:
         explained = END_OF_LOG
         if after < len(self._rows):  # what these took the place of is no fault of its own
             self._end = explained = max(self._end, int(self._base[after]))
-        detail = f"batch begins at {self._base[first]}, the one before ends before {until}"
+        detail = f"batch begins at {self._base[first]}, the previous one ends before {until}"
         self.steps.append(Step(int(self._rows[first]), low, explained, detail))
         return after - 1

@@ -106,7 +106,7 @@ class BatchColumns:
 
     @property
     def codec(self) -> Int64s:
-        """The codec's id as it stands in the attributes, 5 to 7 included."""
+        """The codec's id as it is in the attributes, 5 to 7 included."""
         return self.attributes & CODEC_MASK
 
     @property

@@ -20,7 +20,7 @@ _HEADER_TYPE = HEADERS_TYPE.value_type
 
 
 class FieldPairs:
-    """Two fields each of many records, in the order in which they stand in the buffer.
+    """Two fields each of many records, in the order in which they are in the buffer.
 
     Sizes below zero mean null.
     """

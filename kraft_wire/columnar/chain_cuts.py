@@ -27,7 +27,7 @@ class Cuts(NamedTuple):
     """Places where a record seems to begin."""
 
     owners: Int64s
-    """Which body each stands in."""
+    """Which body each is in."""
     positions: Int64s
     deltas: Int64s
     """The offset delta of the record there: how many records of the batch come before it."""

@@ -3,7 +3,7 @@
 Every stretch of the file becomes exactly one row of a window: a whole batch with a right checksum
 (`ok`), a whole one with a wrong checksum (`crc`), bytes between batches that are none (`garbage`),
 or what follows the last whole batch (`torn`: a cut write, zeros of a preallocation). Formats 0 to 2
-(KIP-31, KIP-98). A length is believed once the checksum over that many bytes is right; where it is
+(KIP-31, KIP-98). A length is trusted once the checksum over that many bytes is right; where it is
 not, the next whole batch is searched (`resync`), inside the declared length too.
 
 Memory is bounded by one window or, where a batch is larger, by `batch_bytes_max`: a larger one is
@@ -103,7 +103,7 @@ class Window:
 
     @property
     def held_bytes(self) -> int:
-        """How many bytes of the file stand in `data`."""
+        """How many bytes of the file are in `data`."""
         return len(self.data) - PADDING_BYTES
 
 
@@ -113,7 +113,7 @@ def window_of(data: bytes | bytearray | memoryview) -> Window:
     windows = list(read_windows(MemoryFile(data), len(data), window_bytes=size))
     if len(windows) == 1:
         return windows[0]
-    assert not windows, "a window as large as the data holds all of it"
+    assert not windows, "a window of the data's size holds all of it"
     none = np.zeros(0, np.int64)
     return Window(bytes(PADDING_BYTES), 0, 0, none, none, none)
 
@@ -144,7 +144,7 @@ def read_windows(
 
 
 class _Walk:
-    """One pass over a file: the bytes at hand, and how many may still be checked in vain."""
+    """One pass over a file: the bytes at hand, and how many may still fail a check."""
 
     def __init__(self, file: Readable, end: int, window_bytes: int, batch_bytes_max: int) -> None:
         self.end = end
@@ -213,7 +213,7 @@ class _Walk:
         return starts, sizes, status
 
     def _is_cut_by_window(self, at: int, size: int, magic: int) -> bool:
-        """Whether what stands at `at` may be whole, but not in the bytes at hand."""
+        """Whether what is at `at` may be whole, but not in the bytes at hand."""
         position = self._position + at
         if self._position + self._held >= self.end:
             return False
@@ -245,7 +245,7 @@ class _Walk:
     def _find_swallowed(self, position: int, after: int) -> int:
         """Return where a batch begins inside one whose length points to a later batch, or -1.
 
-        Its offsets lie between those of both: a value that holds a batch has other offsets. The
+        Its offsets are between those of both: a value that holds a batch has other offsets. The
         later batch may itself be bytes of another one that only look like a beginning.
         """
         head = self._bytes(position, HEADER_BYTES)

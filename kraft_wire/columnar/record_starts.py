@@ -48,13 +48,13 @@ class RecordStarts(NamedTuple):
 
     positions: Int64s
     owners: Int64s
-    """Which body each record stands in, as an index into `Bodies`."""
+    """Which body each record is in, as an index into `Bodies`."""
     broken: Bools
     """One flag a body."""
 
 
 def find_record_starts(bodies: Bodies) -> RecordStarts:
-    """Follow the chains of all bodies; a declared count is believed once the bytes confirm it."""
+    """Follow the chains of all bodies; a declared count is trusted once the bytes confirm it."""
     broken = bodies.counts * RECORD_BYTES_MIN > bodies.ends - bodies.starts
     counts = np.where(broken, 0, bodies.counts)
     total, longest = int(counts.sum()), int(counts.max(initial=0))

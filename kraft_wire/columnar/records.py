@@ -141,7 +141,7 @@ class _Group:
         """Take a batch in: decompress it, or leave it to the plain reader."""
         if not self.is_held[row]:
             size = int(self._window.sizes[row])
-            self._refuse(row, f"batch of {size} bytes is larger than what is held at once")
+            self._refuse(row, f"batch of {size} bytes is larger than the window")
         elif self._columns.magic[row] != MAGIC or self._columns.count[row] < 0:
             self.slow_rows.append(row)
             self.body_bytes += int(self._window.sizes[row])
@@ -153,7 +153,7 @@ class _Group:
                 self.body_bytes += len(body)
 
     def in_place(self, rows: Int64s) -> RecordColumns:
-        """Read uncompressed batches where they stand in the window."""
+        """Read uncompressed batches where they are in the window."""
         counts = self._columns.count[rows]
         self.slow_rows = rows[counts < 0].tolist()
         rows = rows[counts > 0]
@@ -163,7 +163,7 @@ class _Group:
         )
 
     def flush(self) -> RecordColumns:
-        """Read what was added, and begin anew."""
+        """Read what was added, and begin again."""
         data = b"".join([*self._bodies, bytes(PADDING_BYTES)])
         ends = np.cumsum([len(body) for body in self._bodies], dtype=np.int64)
         starts = np.concatenate([np.zeros(1, np.int64), ends])[:-1]
@@ -276,7 +276,7 @@ def records_table(
     known["timestamp"] = _microseconds(records.timestamp)
     known["timestampType"] = pa.array(records.timestamp_type).cast(pa.int32())
     if any(name in BATCH_FIELDS for name in schema.names):
-        assert batches is not None, "fields of the batch are asked for"
+        assert batches is not None, "fields of the batch are requested"
         fields = batches_table(batches, place).select(BATCH_FIELDS).take(pa.array(records.row))
         known |= {name: fields[name].combine_chunks() for name in BATCH_FIELDS}
     return pa.Table.from_arrays([known[name] for name in schema.names], schema=schema)

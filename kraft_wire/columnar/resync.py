@@ -32,7 +32,7 @@ def batch_candidates(
     """Yield (position, size) of what may be a batch that begins in the first `begins` bytes.
 
     `left` is how many bytes the file has from the chunk's beginning: no batch reaches beyond. The
-    chunk should go on for `PADDING_BYTES` after `begins`, where the file does.
+    chunk should continue for `PADDING_BYTES` after `begins`, where the file does.
     """
     data = as_bytes(bytes(chunk) + bytes(PADDING_BYTES))
     starts = np.flatnonzero(data[_MAGIC_AT : _MAGIC_AT + begins] <= MAGIC)

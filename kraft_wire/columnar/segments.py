@@ -66,7 +66,7 @@ class PartitionFiles:
     segments: list[SegmentFile] = field(default_factory=list)
     """By base offset."""
     log_start_offset: int = NO_OFFSET
-    """As checkpointed: only logs whose start lies above their first segment are."""
+    """As checkpointed: only logs whose start is above their first segment are."""
     high_watermark: int = NO_OFFSET
     """As checkpointed: after a crash the true one may be above."""
     log_end_offset: int = NO_OFFSET

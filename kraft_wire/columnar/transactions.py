@@ -25,7 +25,7 @@ _NOTHING: Final[Mapping[int, int]] = MappingProxyType({})
 
 
 class AbortedRange(NamedTuple):
-    """What one producer wrote in vain: offsets from its first record up to the marker."""
+    """Aborted records of one producer: offsets from its first record up to the marker."""
 
     producer_id: int
     first_offset: int

@@ -73,4 +73,4 @@ def line_of(text: str) -> str:
         return str(own[-1]).strip()
     lines = [line.strip().removeprefix(": ") for line in text.splitlines() if line.strip()]
     telling = [line for line in lines if not _PLAIN_LINE.match(line)]
-    return (telling or lines or ["Spark failed without a word"])[0]
+    return (telling or lines or ["Spark failed without a message"])[0]

@@ -95,14 +95,14 @@ def parse_pattern(text: str) -> str:
 def parse_not_negative(text: str) -> int:
     """Return a whole number from 0 on."""
     if not text.strip().isdecimal():
-        raise ValueError("is no number from 0 on")
+        raise ValueError("is not a number of 0 or more")
     return _of_64_bits(int(text))
 
 
 def parse_positive(text: str) -> int:
     """Return a whole number from 1 on."""
     if not text.strip().isdecimal() or not int(text):
-        raise ValueError("is no number from 1 on")
+        raise ValueError("is not a number of 1 or more")
     return _of_64_bits(int(text))
 
 

@@ -296,7 +296,7 @@ def test_acknowledged_value_that_changed_everywhere_is_one_finding(
 def test_ledger_line_that_is_none_is_named(tmp_path: Path, line: str) -> None:
     file = tmp_path / "acks"
     file.write_text(f'{{"topic": "t", "partition": 0, "offset": 1, "crc32": 2}}\n{line}\n')
-    with pytest.raises(CannotAudit, match=r"acks:2: no JSON object with topic, partition"):
+    with pytest.raises(CannotAudit, match=r"acks:2: not a JSON object with topic, partition"):
         read_ledger_file(file)
 
 

@@ -21,8 +21,8 @@ OFFSETS = ((0, 1), (2, 4), (5, 9))
 """Base and last offset of the three batches of a segment at 0; their times are 10, 20 and 30."""
 TOLD = tuple[str, int, int, str]
 
-END_OF_NONE = "entry for offset 3 at 100 is the end of no batch"
-NO_BATCH = "entry for offset 4 at 150 points at no batch"
+END_OF_NONE = "entry for offset 3 at 100 is not the end of a batch"
+NO_BATCH = "entry for offset 4 at 150 does not point at a batch"
 OTHER_TIME = "entry for time 21 at offset 4 differs from the time of its batch"
 
 
@@ -97,17 +97,22 @@ def test_an_entry_names_the_first_or_the_last_offset_of_the_batch_it_points_at()
 @pytest.mark.parametrize(
     ("entries", "place", "offset", "detail"),
     [
-        ([(1, 0), (4, 0)], 8, 4, "entry for offset 4 at 0 does not grow"),
-        ([(4, 100), (9, 0)], 8, 9, "entry for offset 9 at 0 does not grow"),
-        ([(4, 100), (4, 200)], 8, 4, "entry for offset 4 at 200 does not grow"),
-        ([(9, 100), (4, 200)], 8, 4, "entry for offset 4 at 200 does not grow"),
-        ([(1, -100)], 0, 1, "entry for offset 1 at -100 does not grow"),
-        ([(-1, 0)], 0, -1, "entry for offset -1 at 0 does not grow"),
+        ([(1, 0), (4, 0)], 8, 4, "entry for offset 4 at 0 does not increase"),
+        ([(4, 100), (9, 0)], 8, 9, "entry for offset 9 at 0 does not increase"),
+        ([(4, 100), (4, 200)], 8, 4, "entry for offset 4 at 200 does not increase"),
+        ([(9, 100), (4, 200)], 8, 4, "entry for offset 4 at 200 does not increase"),
+        ([(1, -100)], 0, 1, "entry for offset 1 at -100 does not increase"),
+        ([(-1, 0)], 0, -1, "entry for offset -1 at 0 does not increase"),
         ([(4, 150)], 0, 4, NO_BATCH),
-        ([(1, 0), (9, 300)], 8, 9, "entry for offset 9 at 300 points at no batch"),
-        ([(1, 100)], 0, 1, "entry for offset 1 at 100 lies before its batch"),
+        ([(1, 0), (9, 300)], 8, 9, "entry for offset 9 at 300 does not point at a batch"),
+        ([(1, 100)], 0, 1, "entry for offset 1 at 100 is before its batch"),
         ([(3, 100)], 0, 3, END_OF_NONE),
-        ([(1, 0), (2, 100), (6, 200)], 16, 6, "entry for offset 6 at 200 is the end of no batch"),
+        (
+            [(1, 0), (2, 100), (6, 200)],
+            16,
+            6,
+            "entry for offset 6 at 200 is not the end of a batch",
+        ),
         ([(3, 100), (4, 150)], 0, 3, END_OF_NONE),
         ([(4, 150), (7, 200)], 0, 4, NO_BATCH),
     ],
@@ -121,11 +126,11 @@ def test_the_first_offset_entry_that_is_wrong_is_told(
 @pytest.mark.parametrize(
     ("times", "place", "offset", "detail"),
     [
-        ([(10, 1), (10, 4)], 12, 4, "entry for time 10 at offset 4 does not grow"),
-        ([(20, 4), (10, 9)], 12, 9, "entry for time 10 at offset 9 does not grow"),
-        ([(20, 4), (30, 3)], 12, 3, "entry for time 30 at offset 3 does not grow"),
-        ([(10, 0), (20, 4), (30, 1)], 24, 1, "entry for time 30 at offset 1 does not grow"),
-        ([(30, 10)], 0, 10, "entry for time 30 at offset 10 lies behind the end"),
+        ([(10, 1), (10, 4)], 12, 4, "entry for time 10 at offset 4 does not increase"),
+        ([(20, 4), (10, 9)], 12, 9, "entry for time 10 at offset 9 does not increase"),
+        ([(20, 4), (30, 3)], 12, 3, "entry for time 30 at offset 3 does not increase"),
+        ([(10, 0), (20, 4), (30, 1)], 24, 1, "entry for time 30 at offset 1 does not increase"),
+        ([(30, 10)], 0, 10, "entry for time 30 at offset 10 is above the end"),
         ([(10, 0), (21, 4)], 12, 4, OTHER_TIME),
         ([(20, 5)], 0, 5, "entry for time 20 at offset 5 differs from the time of its batch"),
     ],
@@ -138,7 +143,7 @@ def test_the_first_time_entry_that_is_wrong_is_told(
 
 def test_both_indexes_are_judged_by_offsets_behind_the_name_of_their_segment() -> None:
     assert told([(3, 100)], [(21, 4)], base=1000) == [
-        (".index", 0, 1003, "entry for offset 1003 at 100 is the end of no batch"),
+        (".index", 0, 1003, "entry for offset 1003 at 100 is not the end of a batch"),
         (
             ".timeindex",
             0,
@@ -150,16 +155,16 @@ def test_both_indexes_are_judged_by_offsets_behind_the_name_of_their_segment() -
 
 def test_entries_beside_an_empty_log_point_at_nothing() -> None:
     assert told([(0, 0)], [(10, 0)], rows=[], log_bytes=0) == [
-        (".index", 0, 0, "entry for offset 0 at 0 points at no batch"),
-        (".timeindex", 0, 0, "entry for time 10 at offset 0 lies behind the end"),
+        (".index", 0, 0, "entry for offset 0 at 0 does not point at a batch"),
+        (".timeindex", 0, 0, "entry for time 10 at offset 0 is above the end"),
     ]
     assert told(rows=[], log_bytes=0) == []
 
 
 def test_bytes_behind_the_last_whole_entry_are_told_where_the_entries_are_right() -> None:
     assert told([(1, 0), (4, 100)], [(10, 0)], odd_bytes=(3, 5)) == [
-        (".index", 16, -1, "3 bytes at the end are no whole entry"),
-        (".timeindex", 12, -1, "5 bytes at the end are no whole entry"),
+        (".index", 16, -1, "3 bytes at the end are not a complete entry"),
+        (".timeindex", 12, -1, "5 bytes at the end are not a complete entry"),
     ]
     assert told([(3, 100)], odd_bytes=(3, 0)) == [(".index", 0, 3, END_OF_NONE)]
     assert told(times=[(21, 4)], odd_bytes=(0, 3)) == [(".timeindex", 0, 4, OTHER_TIME)]
@@ -169,11 +174,11 @@ def test_a_log_that_grew_since_is_judged_up_to_its_last_batch_that_was_read() ->
     """The entry of the last batch is judged; what points behind it is about what came later."""
     assert told([(9, 200), (12, 250)], [(30, 9), (40, 10)], log_bytes=301, odd_bytes=(1, 1)) == []
     assert told([(8, 199)], [(31, 9)], log_bytes=301) == [
-        (".index", 0, 8, "entry for offset 8 at 199 points at no batch"),
+        (".index", 0, 8, "entry for offset 8 at 199 does not point at a batch"),
         (".timeindex", 0, 9, "entry for time 31 at offset 9 differs from the time of its batch"),
     ]
     assert told([(4, 200)], log_bytes=301) == [
-        (".index", 0, 4, "entry for offset 4 at 200 lies before its batch")
+        (".index", 0, 4, "entry for offset 4 at 200 is before its batch")
     ]
     assert told([(9, 0)], [(10, 0)], rows=[], log_bytes=1) == []
     below = told([(9, -1)], [(10, -1)], rows=[], log_bytes=1)
@@ -210,7 +215,7 @@ def test_entries_behind_a_fault_are_not_judged(first: int, position: int, offset
             ".index",
             0,
             400,
-            f"entry for offset 400 at {position - 1} points at no batch",
+            f"entry for offset 400 at {position - 1} does not point at a batch",
         )
         (late,) = told(times=[(400, offset - 1)], faults=gap)
         assert late[:3] == (".timeindex", 0, offset - 1)
@@ -240,7 +245,7 @@ def test_a_fault_of_another_segment_is_none_of_this_one() -> None:
         (beyond,) = told(
             [(400, 300)], base=1000, faults=[fault("gap", begin)], segments=[2000, 3000]
         )
-        assert beyond[3] == "entry for offset 1400 at 300 points at no batch"
+        assert beyond[3] == "entry for offset 1400 at 300 does not point at a batch"
     last = [fault("gap", 1999)]
     assert told([(400, 300)], [(40, 999)], base=1000, faults=last, segments=[2000]) == []
 
@@ -273,11 +278,11 @@ def test_a_wrong_checksum_leaves_the_batches_behind_it_where_they_were() -> None
     assert told([(4, 150)], rows=rows, faults=crc) == [(".index", 0, 4, NO_BATCH)]
     assert told([(3, 100)], rows=rows, faults=crc) == []  # of which batch it is the end is lost
     assert told([(4, 200)], rows=rows, faults=crc) == [
-        (".index", 0, 4, "entry for offset 4 at 200 lies before its batch")
+        (".index", 0, 4, "entry for offset 4 at 200 is before its batch")
     ]
     assert told(times=[(77, 9)], rows=rows, faults=crc) == []  # the time of the damaged one
     assert told(times=[(20, 4), (20, 9)], rows=rows, faults=crc) == [
-        (".timeindex", 12, 9, "entry for time 20 at offset 9 does not grow")
+        (".timeindex", 12, 9, "entry for time 20 at offset 9 does not increase")
     ]
     assert told([(400, 100)], rows=damaged(Status.OK, Status.CRC, Status.CRC), faults=crc) == []
 
@@ -293,7 +298,7 @@ def test_a_batch_of_the_one_record_at_0_is_as_sound_as_any() -> None:
     rows[0] |= {"last_offset": 0}
     assert told([(0, 0)], [(10, 0)], rows, log_bytes=100) == []
     assert told([(1, 0)], [(11, 0)], rows, log_bytes=100) == [
-        (".index", 0, 1, "entry for offset 1 at 0 is the end of no batch"),
+        (".index", 0, 1, "entry for offset 1 at 0 is not the end of a batch"),
         (".timeindex", 0, 0, "entry for time 11 at offset 0 differs from the time of its batch"),
     ]
 
@@ -311,7 +316,7 @@ def test_a_wrong_length_moves_what_follows_it() -> None:
         crc = [fault("crc", 2, position=100)]
         assert told([(400, 150)], [(400, 4)], rows, faults=crc) == []
         assert told([(400, 50)], [(11, 1)], rows, faults=crc) == [
-            (".index", 0, 400, "entry for offset 400 at 50 points at no batch"),
+            (".index", 0, 400, "entry for offset 400 at 50 does not point at a batch"),
             (
                 ".timeindex",
                 0,
@@ -351,5 +356,5 @@ def test_the_damaged_batch_is_looked_for_in_every_segment_of_that_position() -> 
     rows = [*segment(0), *segment(1000, (Status.OK, Status.CRC, Status.OK))]
     crc = [fault("crc", 1002, 1005, position=100, file=1000)]
     assert told([(4, 150)], rows=rows, base=1000, faults=crc) == [
-        (".index", 0, 1004, "entry for offset 1004 at 150 points at no batch")
+        (".index", 0, 1004, "entry for offset 1004 at 150 does not point at a batch")
     ]

@@ -96,7 +96,7 @@ def test_epoch_that_goes_back_or_differs_from_the_checkpoint_is_one_finding() ->
     assert found.detail == "leader epoch 3 after 0"
     (found,) = findings(leader_epochs=[(0, 0), (1, 10)])
     assert names([found]) == [("epoch", "error", 8)]
-    assert found.detail == "leader epoch 1, the checkpoint says 0"
+    assert found.detail == "leader epoch 1, the checkpoint has 0"
     inside = findings(leader_epochs=[(0, 0), (1, 9)])
     assert names(inside) == [("epoch", "error", 8)]
     assert findings(leader_epochs=[(0, 3), (1, 8)], log_start_offset=3) == []

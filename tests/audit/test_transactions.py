@@ -178,7 +178,7 @@ FIRST, SECOND, THIRD = (f"{base:020d}" for base in (0, 4, 6))
             *(
                 "producer",
                 f"{THIRD}.snapshot",
-                "producer 1: (0, 0, 0, -1), where the log has (0, 1, 5, 5)",
+                "producer 1: (0, 0, 0, -1), the log has (0, 1, 5, 5)",
             ),
         ),
     ],
@@ -209,7 +209,7 @@ def test_a_marker_that_ends_nothing_is_a_note(directory: Directory) -> None:
     directory.end(9, abort=True)
     (finding,) = directory.audit()
     assert (finding.check, finding.severity, finding.offset) == ("marker", "info", 2)
-    assert finding.detail == "the marker of producer 1 ends no transaction, and 1 later ones"
+    assert finding.detail == "the marker of producer 1 ends no open transaction, and 1 later ones"
 
 
 def test_a_transaction_that_no_coordinator_knows_hangs(directory: Directory) -> None:
@@ -231,8 +231,8 @@ def test_a_transaction_that_no_coordinator_knows_hangs(directory: Directory) -> 
     assert found[0].detail == (
         "open transaction of known (Ongoing), producer 1 epoch 0, is older than its timeout"
     )
-    assert "of which ended has not this partition" in found[1].detail
-    assert "which no transactional id has" in found[3].detail
+    assert "whose ended lacks this partition" in found[1].detail
+    assert "which belongs to no transactional id" in found[3].detail
 
 
 def test_without_the_coordinators_records_nothing_is_said_to_hang(directory: Directory) -> None:

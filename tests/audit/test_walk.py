@@ -71,7 +71,7 @@ def test_log_without_batches_ends_where_it_starts() -> None:
 def test_hole_is_one_step() -> None:
     walk = walked((0, 1), (4, 5), (6, 6))
     assert found(walk) == ([(1, 2, 4)], [0, 1, 2], 7)
-    assert details(walk) == ["batch begins at 4, the one before ends before 2"]
+    assert details(walk) == ["batch begins at 4, the previous one ends before 2"]
     assert found(walked((3, 4), (5, 5))) == ([(0, 0, 3)], [0, 1], 6)
     assert found(walked((0, 0), (2, 2), (4, 4))) == ([(1, 1, 2), (2, 3, 4)], [0, 1, 2], 5)
 
@@ -95,7 +95,7 @@ def test_after_damage_any_later_offset_may_follow() -> None:
 def test_wrong_base_offset_is_told_alone_where_the_next_batch_shows_what_it_was() -> None:
     walk = walked((0, 1), (12, 14), (5, 6))
     assert found(walk) == ([(1, 2, 5)], [0, 2], 7)
-    assert details(walk) == ["batch begins at 12, but stands where 2 should follow"]
+    assert details(walk) == ["batch begins at 12, expected 2"]
     walk = walked((0, 4), (2, 3), (7, 7))
     assert found(walk) == ([(1, 5, 7)], [0, 2], 8)
     walk = walked((10, 11), (2, 3))
@@ -136,7 +136,7 @@ def test_compacted_batch_whose_base_is_too_large_is_named() -> None:
 def test_batches_that_go_back_are_one_step_up_to_where_the_log_goes_on() -> None:
     walk = walked((0, 1), (2, 3), (0, 1), (2, 3), (4, 5))
     assert found(walk) == ([(2, 0, 4)], [0, 1, 4], 6)
-    assert details(walk) == ["batch begins at 0, the one before ends before 4"]
+    assert details(walk) == ["batch begins at 0, the previous one ends before 4"]
     walk = walked((0, 1), (2, 3), (0, 0), (1, 1), (6, 7))
     assert found(walk) == ([(2, 0, 6)], [0, 1, 4], 8)
     assert found(walked((0, 3), (1, 1))) == ([(1, 1, END_OF_LOG)], [0], 4)

@@ -190,7 +190,7 @@ def test_batch_beyond_the_memory_allowed_is_checked_but_not_read() -> None:
             reasons += [each.reason for each in records.unreadable]
             offsets += records.offset.tolist()
     assert status == [OK, OK, OK, CRC, OK, OK, OK, OK]
-    assert reasons == [f"batch of {len(large)} bytes is larger than what is held at once"]
+    assert reasons == [f"batch of {len(large)} bytes is larger than the window"]
     assert offsets == list(range(6))
 
 

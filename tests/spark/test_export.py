@@ -98,7 +98,7 @@ def test_verb_ends_with_a_table_and_refuses_what_is_there(
     again = CliRunner().invoke(app, given)
     assert again.exit_code == 2
     assert again.stderr.splitlines() == [
-        f"kraft-wire spark: {output} is there already: give another directory or --overwrite"
+        f"kraft-wire spark: {output} already exists: give another directory or --overwrite"
     ]
 
 

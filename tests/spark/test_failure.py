@@ -91,7 +91,7 @@ def test_other_failures_become_one_line_too() -> None:
 
 def test_trace_without_a_line_of_its_own_is_its_first_line() -> None:
     assert line_of(" \n\tat org.apache.Foo\n\tat org.apache.Bar") == "at org.apache.Foo"
-    assert line_of(" \n") == "Spark failed without a word"
+    assert line_of(" \n") == "Spark failed without a message"
 
 
 def test_gateways_own_line_is_not_what_went_wrong() -> None:

@@ -25,7 +25,7 @@ WRONG = [
     ({}, "option path is missing"),
     ({"path": " , "}, "option path is missing"),
     ({"path": "/logs", "paths": "[]"}, "option path is missing"),
-    ({"path": "/logs", "paths": "[1]"}, "option paths: '[1]' is no list of paths"),
+    ({"path": "/logs", "paths": "[1]"}, "option paths: '[1]' is not a list of paths"),
     ({"path": "s3://bucket/logs"}, "option path: 's3://bucket/logs' is no path of this machine"),
     ({"view": "record"}, "option view: 'record' is none of records, batches"),
     ({"startingOfsets": "earliest"}, "did you mean startingOffsets?"),
@@ -43,9 +43,9 @@ WRONG = [
     ({"endingOffsets": '{"a":[1]}'}, "option endingOffsets: topic 'a' has no partitions"),
     ({"isolationLevel": "serializable"}, "option isolationLevel: 'serializable' is none of"),
     ({"includeHeaders": "yes"}, "option includeHeaders: 'yes' is none of true, false"),
-    ({"maxPartitionBytes": "lots"}, "option maxPartitionBytes: 'lots' is no size such as 128MB"),
-    ({"arrowBatchRows": "0"}, "option arrowBatchRows: '0' is no number from 1 on"),
-    ({"asOfOffset": "-1"}, "option asOfOffset: '-1' is no number from 0 on"),
+    ({"maxPartitionBytes": "lots"}, "option maxPartitionBytes: 'lots' is not a size such as 128MB"),
+    ({"arrowBatchRows": "0"}, "option arrowBatchRows: '0' is not a number of 1 or more"),
+    ({"asOfOffset": "-1"}, "option asOfOffset: '-1' is not a number of 0 or more"),
 ]
 
 

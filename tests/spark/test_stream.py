@@ -230,7 +230,7 @@ def test_what_was_deleted_before_it_was_read_is_data_loss(growing: WrittenLogs) 
     read = offsets_between(reader_of(growing, failOnDataLoss="false"), start, end)
     assert read[0] == ("plain", int(second.stem))
     shutil.rmtree(growing.path / "plain-0")
-    with pytest.raises(PipelineError, match=r"plain-0 is in none of .* any more"):
+    with pytest.raises(PipelineError, match=r"plain-0 is no longer in "):
         reader_of(growing).partitions(start=start, end=end)
     assert offsets_between(reader_of(growing, failOnDataLoss="false"), start, end) == []
 
@@ -285,7 +285,7 @@ def test_view_that_does_not_grow_is_refused_in_one_line(
     writer = stream.load(str(growing.path)).writeStream.format("noop")
     with pytest.raises(Exception, match="PipelineError: view segments") as failed:
         writer.start().awaitTermination(STREAM_SECONDS_MAX)
-    assert "view segments is no stream: use spark.read" in str(failed.value).splitlines()[0]
+    assert "view segments is not a stream: use spark.read" in str(failed.value).splitlines()[0]
 
 
 @pytest.mark.parametrize(("starting", "first"), [("earliest", 4), ("physical", 0)])

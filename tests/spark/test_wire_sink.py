@@ -302,7 +302,7 @@ def test_what_cannot_be_written_is_named(server_process: ServerProcess) -> None:
         with pytest.raises(
             PipelineError,
             match=rf"^{topic}-\d at .*: MESSAGE_TOO_LARGE: one record makes a batch of 20000\d\d"
-            " bytes, more than max.message.bytes of the topic allows$",
+            " bytes, more than the topic's max.message.bytes$",
         ):
             write(
                 topics, "value binary", rows, topic=topic, **{"kafka.max.request.size": "9000000"}

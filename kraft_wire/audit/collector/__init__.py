@@ -1,4 +1,4 @@
-"""From the directories of nodes to findings: reads the files that the propositions are about.
+"""From the directories of nodes to findings: reads the files that the checks are about.
 
 `sources` lists directories, `metadata` reads the metadata log and its snapshots, `reading` the
 files of a replica, `tasks` are what a worker does, `run` plans and spreads them, `told` reads what

@@ -1,7 +1,7 @@
 """The offset checkpoints of log directories: the high watermarks they tell, and damage in them.
 
-A damaged one says nothing, so a proposition that needs it cannot be decided for any partition of
-its directory: that is told once, without a topic. The cleaner's checkpoint names what was compacted
+A damaged one says nothing, so a check that needs it cannot be decided for any partition of its
+directory: that is told once, without a topic. The cleaner's checkpoint names what was compacted
 there, also where the metadata log is in another directory, or the settings in a file.
 """
 

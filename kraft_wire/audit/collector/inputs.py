@@ -1,4 +1,4 @@
-"""What a user tells an audit: which propositions, a ledger, high watermarks.
+"""What a user tells an audit: which checks, a ledger, high watermarks.
 
 High watermarks come in one of three forms: a `replication-offset-checkpoint` of Kafka, one JSON
 object `{"topic": {"0": 23}}` as connectors write offsets, or JSON lines with topic, partition and
@@ -24,7 +24,7 @@ Watermarks = dict[tuple[str, int], int]
 
 
 def checks_of(text: str | None) -> tuple[str, ...]:
-    """Return the propositions of a comma list, all of them for none."""
+    """Return the checks of a comma list, all of them for none."""
     if text is None:
         return CHECKS
     names = [name.strip() for name in text.split(",") if name.strip()]

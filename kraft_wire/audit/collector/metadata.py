@@ -1,7 +1,7 @@
-"""The metadata log of several nodes: which copy is believed, what its end says, its snapshots.
+"""The metadata log of several nodes: which copy is trusted, its end, its snapshots.
 
-Believed is, among the copies that no majority contradicts, the one with the newest leader epoch
-and then the longest, up to the first place where it is damaged. Snapshots are compared with a
+The trusted copy is, among the copies that no majority contradicts, the one with the newest leader
+epoch and then the longest, up to the first place where it is damaged. Snapshots are compared with a
 strict fold of that copy, begun at its first record or at the oldest snapshot that it still reaches.
 """
 
@@ -58,7 +58,7 @@ class CollectedBatch:
 
 
 class MetadataLog:
-    """The copies of the metadata log, and the one that is believed."""
+    """The copies of the metadata log, and the one that is trusted."""
 
     def __init__(self, fs: FileSystem, copies: Sequence[PartitionFiles]) -> None:
         self._fs = fs
@@ -77,12 +77,12 @@ class MetadataLog:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the copy that is believed holds nothing, as after a snapshot was fetched."""
+        """Whether the copy that is trusted holds nothing, as after a snapshot was fetched."""
         return not len(self.layouts[self._best].rows)
 
     @property
     def start(self) -> int:
-        """The first offset of the copy that is believed."""
+        """The first offset of the copy that is trusted."""
         layout = self.layouts[self._best]
         rows = layout.rows
         return int(layout.replica.batches.base_offset[rows[0]]) if len(rows) else 0
@@ -118,7 +118,7 @@ class MetadataLog:
         return dict(sorted(found.items(), key=lambda each: (each[0].offset, each[0].epoch)))
 
     def beyond(self) -> dict[OffsetAndEpoch, list[PartitionFiles]]:
-        """Return the snapshots that end behind every log; none where a log goes on meanwhile."""
+        """Return the snapshots that end behind every log; none where a log continues meanwhile."""
         end = max((layout.log_end_offset for layout in self.layouts), default=0)
         found = {each: files for each, files in self.snapshot_ids().items() if each.offset > end}
         is_growing = bool(found) and any(_has_grown(self._fs, files) for files in self.copies)
@@ -165,7 +165,7 @@ class MetadataLog:
 
 
 def _has_grown(fs: FileSystem, files: PartitionFiles) -> bool:
-    """Whether a log goes on behind what was listed of it."""
+    """Whether a log continues behind what was listed of it."""
     newest = max(
         (name for name in fs.names(files.directory) if name.endswith(LOG_SUFFIX)), default=""
     )
@@ -181,7 +181,7 @@ def _has_grown(fs: FileSystem, files: PartitionFiles) -> bool:
 
 
 def _trusted_end(layout: Layout) -> tuple[int, int]:
-    """Return the newest epoch of a copy and the end of what can be believed without a break."""
+    """Return the newest epoch of a copy and the end of what can be trusted without a break."""
     faults = [*layout.faults, *epoch_faults(layout.replica, layout.rows)[0]]
     first_fault = min((each.first_offset for each in faults if each.end_offset), default=END_OF_LOG)
     batches = layout.replica.batches
@@ -367,7 +367,7 @@ def _decoded(values: list[bytes | None]) -> list[Message]:
 
 
 class _StrictFold:
-    """The believed copy of the log as images, going on from one snapshot's end to the next."""
+    """The trusted copy of the log as images, going on from one snapshot's end to the next."""
 
     def __init__(self, log: MetadataLog) -> None:
         self._log = log

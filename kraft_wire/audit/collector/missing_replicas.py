@@ -92,7 +92,7 @@ def _gone(
     severity: Severity = "error" if is_in_sync else "warn"
     return Finding(
         *("below-high-watermark", severity, node, topic, partition, 0, "", NOWHERE),
-        f"the replica's directory is gone, the high watermark is {high_watermark}",
+        f"the replica's directory is missing, the high watermark is {high_watermark}",
     )
 
 
@@ -100,5 +100,5 @@ def _lost(topic: str, partition: int, nodes: Sequence[str], lines: Acknowledged)
     return Finding(
         *("acknowledged", "error", ",".join(sorted(nodes)), topic, partition),
         *(int(lines.offsets[0]), "", NOWHERE),
-        f"{len(lines.offsets)} acknowledged records are gone with the partition's directory",
+        f"{len(lines.offsets)} acknowledged records are lost with the partition's directory",
     )

@@ -93,7 +93,7 @@ def read_replica(
     files = replace(files, segments=[segment for segment, _ in held])
     batches = joined_batches([own for _, own in held])
     if not epochs and not damage and _needs_epochs(fs, files, batches):
-        damage = "no epoch stands in it"
+        damage = "it has no epoch"
     return Replica(
         files.node,
         files.topic,

@@ -1,8 +1,8 @@
 """An audit from directories to findings: planned, spread over all cores, and added up.
 
 Partitions are packed by bytes, so that each process gets a fair share; one that is larger than that
-is read by segments. Workers are new processes, never forks, and few tasks are under way at once, so
-memory stays bounded. A small audit stays in this process.
+is read by segments. Workers are new processes, never forks, and few tasks are in progress at once,
+so memory stays bounded. A small audit stays in this process.
 """
 
 import multiprocessing
@@ -80,7 +80,7 @@ class AuditPlan:
     """Empty where no directory says."""
 
     def known_findings(self, checks: Collection[str]) -> list[Finding]:
-        """Return those of the given propositions; what was acknowledged names a loss better."""
+        """Return those of the given checks; what was acknowledged names a loss better."""
         chosen = [each for each in self.findings if each.check in checks]
         reported = {(each.topic, each.partition) for each in chosen if each.check == "acknowledged"}
         return [
@@ -219,7 +219,7 @@ def run_audit(
     except StorageError as error:
         raise CannotAudit(str(error)) from error
     except BrokenExecutor as error:
-        raise CannotAudit("a worker process ended without an answer: is memory short?") from error
+        raise CannotAudit("a worker process exited without a result: is memory short?") from error
     outcome.findings += plan.known_findings(checks)
     outcome.findings += plan.hanging_findings(outcome, checks)
     nodes = sorted({each.node for task in plan.tasks for each in task.source.replicas})
@@ -321,7 +321,7 @@ class _Pool:
         self._collect(self._processes * _UNDER_WAY_PER_PROCESS)
 
     def _collect(self, keep: int) -> None:
-        """Wait until no more than `keep` tasks are under way, or one of them is done."""
+        """Wait until no more than `keep` tasks are in progress, or one of them is done."""
         while len(self._under_way) > keep:
             done, _ = wait(self._under_way, return_when=FIRST_COMPLETED)
             for future in sorted(done, key=id):

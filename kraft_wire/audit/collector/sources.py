@@ -48,7 +48,7 @@ class PartitionReplicas:
 def node_directories(fs: FileSystem, paths: Sequence[str]) -> list[str]:
     """Return the directories, which are those of one cluster; CannotAudit names a bad one."""
     if not paths:
-        raise CannotAudit("no directory was given")
+        raise CannotAudit("no directory is given")
     found: dict[str, str] = {}
     for path in paths:
         directory = path.rstrip("/") or "/"
@@ -110,7 +110,7 @@ def _partitions_of(fs: FileSystem, directory: str) -> Iterable[PartitionFiles]:
         raise CannotAudit(str(error)) from error
     if not partitions and not fs.exists(f"{directory}/{META_PROPERTIES}"):
         raise CannotAudit(
-            f"{directory}: no log directory: neither {META_PROPERTIES} nor partitions in it"
+            f"{directory}: not a log directory: it has neither {META_PROPERTIES} nor partitions"
         )
     name = directory.rpartition("/")[2]
     return [replace(each, node=each.node or name) for each in partitions]

@@ -167,7 +167,8 @@ def judge_task(
 def _strangers(
     fs: FileSystem, task: PartitionTask, files: Sequence[PartitionFiles]
 ) -> list[Finding]:
-    """Return a note of each directory of a topic that was deleted and made anew while a node slept.
+    """Return a note of each directory of a topic that was deleted and made again while a node
+    slept.
 
     The node sets it aside when it starts (KIP-516), so it is no replica. Who is in sync has not
     slept: there it is a fault.

@@ -187,6 +187,6 @@ def _name(exchange: Exchange) -> str:
 
 
 def broken_result(seed: int, error: Exception) -> Result:
-    """Return the result of a seed whose run itself raised: the campaign goes on with the others."""
-    text = f"the run itself broke: {type(error).__name__}: {error}"
+    """Return the result of a seed whose run raised: the campaign continues with the others."""
+    text = f"the run failed: {type(error).__name__}: {error}"
     return Result(seed, failure=Failure("(error)", text, 0, 0))

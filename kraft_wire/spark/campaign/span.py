@@ -1,4 +1,4 @@
-"""One task of a campaign: seeds that follow each other, or seeds that are run once more."""
+"""One task of a campaign: seeds that follow each other, or seeds that are run again."""
 
 from __future__ import annotations
 

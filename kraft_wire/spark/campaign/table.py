@@ -156,4 +156,4 @@ def _read(path: Path, columns: list[str]) -> pa.Table:
         return parquet.read_table(path, columns=columns)
     except (pa.ArrowException, OSError) as error:
         first = str(error).splitlines()[0]
-        raise PipelineError(f"{path} cannot be read, delete it to run it anew: {first}") from error
+        raise PipelineError(f"{path} cannot be read; delete it to run it again: {first}") from error

@@ -38,7 +38,7 @@ class KraftLogSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Return what stands in `format(...)`."""
+        """Return what is in `format(...)`."""
         return "kraftlog"
 
     def schema(self) -> str:
@@ -55,7 +55,7 @@ class KraftLogSource(DataSource):
         """Return the reader of a stream over growing directories."""
         view = self.log_options.view
         if view != "records":
-            return RefusedStream(PipelineError(f"view {view} is no stream: use spark.read"))
+            return RefusedStream(PipelineError(f"view {view} is not a stream: use spark.read"))
         try:
             chosen = chosen_schema(self.log_options, schema)
         except PipelineError as error:

@@ -1,4 +1,4 @@
-"""Streams over growing log directories: how far each log goes, and what lies between two offsets.
+"""Streams over growing log directories: how far each log goes, and what is between two offsets.
 
 Offsets are those of Spark's own connector, `{"orders": {"0": 23}}`, exclusive. A log ends at its
 last whole batch with a right checksum; read_committed, where its oldest open transaction begins.
@@ -6,8 +6,8 @@ What was learnt about a log is kept between two calls only to be quicker: every 
 planned and read again by a process that knows nothing.
 
 Partitions that appear later begin at their earliest offset. One that is gone, whose beginning was
-deleted before it was read, or whose end went back (a topic that was made anew, a new leader without
-the end of the old one's log), is data loss, which `failOnDataLoss` judges.
+deleted before it was read, or whose end went back (a topic that was made again, a new leader
+without the end of the old one's log), is data loss, which `failOnDataLoss` judges.
 
 The first micro-batch of a query that begins at an end is empty, for the reasons of `wire_stream`.
 """
@@ -41,7 +41,7 @@ __all__ = ["LogStreamReader", "limited"]
 
 Nested = dict[str, dict[str, int]]
 Offsets = dict[TopicPartition, int]
-_GONE: Final = "set failOnDataLoss to false to go on without what was lost"
+_GONE: Final = "set failOnDataLoss to false to continue without the lost records"
 
 
 class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -104,14 +104,14 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for key, stop in sorted(ended.items()):
             files = logs.get(key)
             if files is None:
-                self._lose(f"{key} is in none of {', '.join(self.options.paths)} any more")
+                self._lose(f"{key} is no longer in {', '.join(self.options.paths)}")
                 continue
             earliest = _earliest(files, self.options)
             first = began.get(key, min(earliest, stop))
             if stop < first:
                 self._lose(f"{key} ended at {first} and now ends at {stop}")
             if first < earliest and first < stop:
-                self._lose(f"{key}: offsets from {first} on were deleted, it begins at {earliest}")
+                self._lose(f"{key}: offsets from {first} were deleted, it begins at {earliest}")
             if first < stop:
                 wanted.append((files, OffsetRange(max(first, earliest), stop)))
         return self._planned(wanted)
@@ -143,7 +143,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._wants_an_end and start == self._initial
 
     def _start(self, key: TopicPartition, files: PartitionFiles) -> int:
-        """Return where a query begins in a log, as it can stand in a checkpoint."""
+        """Return where a query begins in a log, as it can be in a checkpoint."""
         if (self.options.starting_offsets or {}).get(key) == LATEST:
             start = self._ends({key: files})[key]
         else:

@@ -26,7 +26,7 @@ __all__ = ["LogWindow", "complain", "judge_damage", "walk"]
 
 _WINDOW_BYTES: Final = 8 << 20
 _WHAT: Final = {
-    Status.CRC: "a batch whose checksum is wrong",
+    Status.CRC: "a batch with a wrong checksum",
     Status.TORN: "no batch",
     Status.GARBAGE: "no batch",
 }
@@ -78,8 +78,8 @@ def _opened(fs: FileSystem, path: str, fail_on_loss: bool) -> File | None:
         if not fail_on_loss:
             return None
         raise PipelineError(
-            f"{path} was deleted after it was planned to be read, and its records are lost; set"
-            " failOnDataLoss to false to go on without them"
+            f"{path} was deleted after the query was planned, and its records are lost; set "
+            "failOnDataLoss to false to continue without them"
         ) from None
     except StorageError as error:
         raise PipelineError(f"{path} cannot be read: {error}") from None
@@ -141,7 +141,7 @@ def complain(found: LogWindow, position: int, what: str, on_corrupt: OnCorrupt) 
     where = f"{found.path} position {position} (node {part.node or 'unknown'})"
     if on_corrupt == "fail":
         raise PipelineError(
-            f"{where}: {what}; set onCorrupt to skip or report to read what is whole"
+            f"{where}: {what}; set onCorrupt to skip or report to read the undamaged records"
         )
     if on_corrupt == "report":
         sys.stderr.write(f"kraftlog: {where}: {what}\n")

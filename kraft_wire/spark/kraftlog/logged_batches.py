@@ -53,7 +53,7 @@ def _entries(found: LogWindow) -> dict[int, list[Entry]]:
 
 
 def _grouped(records: RecordColumns) -> dict[int, list[Entry]]:
-    """Divide records at the batches that they stand in."""
+    """Divide records at the batches that they are in."""
     values = records.content["value"].fill_null(b"").to_pylist()
     entries = list(zip(records.offset.tolist(), records.timestamp.tolist(), values, strict=True))
     begins = np.flatnonzero(np.diff(records.row, prepend=-1)).tolist()

@@ -151,7 +151,7 @@ def _paths(found: OptionReader) -> tuple[str, ...]:
 def _texts(text: str) -> list[str]:
     content = json.loads(text)
     if not isinstance(content, list) or not all(isinstance(each, str) for each in content):
-        raise ValueError("is no list of paths")
+        raise ValueError("is not a list of paths")
     return content
 
 
@@ -162,7 +162,7 @@ def _local(path: str) -> str:
         path = unquote(parts.path)
     elif "://" in path:
         raise PipelineError(
-            f"option path: {path!r} is no path of this machine; mount it and name the path"
+            f"option path: {path!r} is not a path of this machine; mount it and give the path"
         )
     return path.rstrip("/") or "/"
 
@@ -181,7 +181,7 @@ def _size(text: str) -> int:
     """Return bytes of a size as Spark writes them: 134217728, 134217728b, 128m, 128MB."""
     size = _size_or_nothing(text)
     if not size:
-        raise ValueError("is no size such as 128MB")
+        raise ValueError("is not a size such as 128MB")
     return size
 
 
@@ -189,5 +189,5 @@ def _size_or_nothing(text: str) -> int:
     """Return bytes of such a size, or 0: what costs nothing may be told so."""
     match = _SIZE.fullmatch(text.strip())
     if match is None:
-        raise ValueError("is no size such as 128MB")
+        raise ValueError("is not a size such as 128MB")
     return int(match[1]) * _UNITS[(match[2] or "b")[0].lower()]

@@ -27,7 +27,7 @@ class RefusedStream(DataSourceStreamReader):
         raise PipelineError(self.line)
 
     def latestOffset(self, start: dict[str, object], limit: ReadLimit) -> NoReturn:
-        """Refuse a query that goes on."""
+        """Refuse a query that continues."""
         raise PipelineError(self.line)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

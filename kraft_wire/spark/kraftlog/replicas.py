@@ -91,7 +91,7 @@ def _replicas_of(fs: FileSystem, path: str) -> list[ReplicaDirectory]:
     except StorageError:
         meta = None
     if not fs.is_directory(path):
-        there = "is no directory" if fs.exists(path) else "does not exist"
+        there = "is not a directory" if fs.exists(path) else "does not exist"
         raise PipelineError(f"path {path} {there}: give log directories, as log.dirs has them")
     try:
         partitions = list_partitions(fs, path, with_ends=False)
@@ -99,7 +99,7 @@ def _replicas_of(fs: FileSystem, path: str) -> list[ReplicaDirectory]:
         raise PipelineError(f"path {path} cannot be read: {error}") from None
     if not partitions and meta is None:
         raise PipelineError(
-            f"path {path} is no log directory: neither meta.properties nor partitions are there"
+            f"path {path} is not a log directory: it has neither meta.properties nor partitions"
         )
     cluster_id = "" if meta is None else meta.cluster_id
     return [ReplicaDirectory(files, cluster_id) for files in partitions]

@@ -2,12 +2,12 @@
 
 A record counts where the next marker of its producer is a COMMIT, and only below the oldest
 transaction that is open at the end of the log. So what is behind a part of a log decides about it;
-of what is before, only what was still open, and that stands in the producer snapshot (KIP-98) that
-a node writes beside each segment. A task goes over the headers of its own segments, and then on
-until all that is open there is ended.
+of what is before, only what was still open, and that is in the producer snapshot (KIP-98) that a
+node writes beside each segment. A task goes over the headers of its own segments, and then on until
+all that is open there is ended.
 
-A stream's scan goes on where it stopped. It is forgotten where the log no longer has the batch that
-was scanned last (a truncation, another replica), and then begins anew: never more than a cache.
+A stream's scan continues where it stopped. It is dropped where the log no longer has the batch that
+was scanned last (a truncation, another replica), and then begins again: never more than a cache.
 """
 
 from collections.abc import Mapping

@@ -75,7 +75,7 @@ def _parse_object(name: str, text: str, wanted: str) -> dict[str, object]:
 
 
 def _without_repetition(pairs: Iterable[tuple[str, object]]) -> dict[str, object]:
-    """Refuse a key that stands twice, of which the standard parser would drop one silently."""
+    """Refuse a repeated key, of which the standard parser would drop one silently."""
     found: dict[str, object] = {}
     for key, value in pairs:
         if key in found:

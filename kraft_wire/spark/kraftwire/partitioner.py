@@ -1,6 +1,7 @@
 """Where Kafka's default partitioner puts a record: murmur2 of its key, for a whole column at once.
 
-Records without a key stay with one partition until a batch of it is full, then go on to the next.
+Records without a key stay with one partition until a batch of it is full, then continue to the
+next.
 """
 
 from typing import Final

@@ -174,7 +174,7 @@ class KafkaKeys:
 
 
 def _is_address(text: str) -> bool:
-    """Tell whether a broker may be there; an address of IPv6 stands in brackets."""
+    """Tell whether a broker may be there; an address of IPv6 is in brackets."""
     if _HOST_AND_PORT.fullmatch(text) is None:
         return False
     try:

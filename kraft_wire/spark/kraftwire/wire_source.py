@@ -30,7 +30,7 @@ class KraftWireSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Return what stands in `format(...)`."""
+        """Return what is in `format(...)`."""
         return "kraftwire"
 
     def schema(self) -> str:

@@ -48,7 +48,7 @@ Offsets = dict[TopicPartition, int]
 _LATEST: Final = Bound("the end", word="latest")
 _STALE_SECONDS: Final = 2.0
 """How long an end that lies before the start may be that of a broker which is behind."""
-_GO_ON: Final = "set failOnDataLoss to false to go on without what was lost"
+_GO_ON: Final = "set failOnDataLoss to false to continue without the lost records"
 
 
 class WireStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):

@@ -1,7 +1,7 @@
 """Batch queries of `kraftwire`: ranges of offsets as Spark's input partitions, and their records.
 
 The driver asks for offsets, a worker connects to the leader and turns the bytes of each answer into
-Arrow. A worker holds one answer and what was decoded of it, while the next is under way.
+Arrow. A worker holds one answer and what was decoded of it, while the next is in flight.
 """
 
 from collections.abc import Iterator
@@ -96,7 +96,7 @@ def read_range(
                 yield from _decoded(fetched, part, options, schema)
     except OffsetsLost as error:
         raise PipelineError(
-            f"{error}; set failOnDataLoss to false to go on without what was lost"
+            f"{error}; set failOnDataLoss to false to continue without the lost records"
         ) from None
     except (ClusterRefused, BrokerConnectionError) as error:
         raise PipelineError(str(error)) from None

@@ -1,7 +1,8 @@
 """Reads one metadata log, with the snapshot that it begins after, into a history. No Spark here.
 
-The history goes back as far as the log: to offset 0, or to the oldest snapshot that the log goes on
-from. Records behind the high watermark count, as they do for a node that reads its own log.
+The history goes back as far as the log: to offset 0, or to the oldest snapshot that the log
+continues from. Records behind the high watermark count, as they do for a node that reads its own
+log.
 """
 
 from collections.abc import Iterator, Sequence
@@ -60,7 +61,7 @@ class ReadHistory:
     """The last record."""
     epoch: int
     kraft_version: int
-    """0 for a static quorum, 1 for a dynamic one (KIP-853): it stands in control records alone."""
+    """0 for a static quorum, 1 for a dynamic one (KIP-853): it is in control records alone."""
 
 
 def parse_as_of(text: str | None) -> AsOf:

@@ -2,8 +2,8 @@
 
 `brokers`, `controllers`, `topics`, `partitions`, `configs` and `features` are the image at the end;
 `partition_changes` and `elections` are the history; `transactions` is that of transactional ids,
-from `__transaction_state`. Every table names the cluster, so that those of many clusters can stand
-in one directory.
+from `__transaction_state`. Every table names the cluster, so that those of many clusters can be in
+one directory.
 """
 
 from collections.abc import Iterable, Mapping

@@ -66,7 +66,7 @@ class Ingest:
     output: str
     checkpoint: str
     trigger: str = AVAILABLE_NOW
-    """Or an interval, such as `10 seconds`: then it goes on until it is stopped."""
+    """Or an interval, such as `10 seconds`: then it continues until it is stopped."""
     sink: Sink = "parquet"
     connector: Connector = "kraftwire"
     options: Mapping[str, str] = field(default_factory=dict)

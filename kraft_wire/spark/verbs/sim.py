@@ -1,6 +1,6 @@
 """`kraft-wire spark sim`: a campaign of seeds over Spark's workers.
 
-Seeds that have a row are not run again, so that a campaign goes on where it stopped. A sample of
+Seeds that have a row are not run again, so that a campaign continues where it stopped. A sample of
 the seeds is run a second time by tasks of its own: the same seed must give the same trace hash on
 every worker.
 """

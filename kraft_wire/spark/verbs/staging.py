@@ -33,7 +33,7 @@ def staged(output: str, *, overwrite: bool = False, reading: Sequence[str] = ())
         if Path(each).resolve().is_relative_to(target.resolve()):
             raise PipelineError(f"{target} holds {each}, which is read: give another directory")
     if target.exists() and not overwrite and (not target.is_dir() or any(target.iterdir())):
-        raise PipelineError(f"{target} is there already: give another directory or --overwrite")
+        raise PipelineError(f"{target} already exists: give another directory or --overwrite")
     with _as_lines(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         staging = Path(tempfile.mkdtemp(".part", f".{target.name}.", target.parent))
@@ -69,7 +69,7 @@ def _target(output: str) -> Path:
         raise PipelineError(f"{output}: give a directory that driver and workers share as a path")
     path = Path(output.removeprefix("file://")).absolute()
     if not path.name:
-        raise PipelineError(f"{output} is no directory to write to")
+        raise PipelineError(f"{output} is not a directory")
     return path
 
 
