@@ -239,7 +239,7 @@ class Broker:
         self.controller.send(tag, request)
 
     def controller_answered(self, tag: str, response: Message, now_ms: int) -> None:
-        """Hand an answer of the controller to whoever asked."""
+        """Hand an answer of the controller to the request that waits for it."""
         answered = self._awaited.pop(tag, None)
         assert answered is not None, tag
         answered(response, now_ms)
@@ -248,7 +248,7 @@ class Broker:
         """Wake what waits for a partition's growth, or have it flushed first."""
         log = partition.log
         if partition.leadership is not None:
-            assert self.leading is not None, "whoever leads others was made to"
+            assert self.leading is not None, "a leader of other replicas has its state"
             self.leading.appended(partition)
         elif log.high_watermark < log.log_end_offset:
             self.unflushed[partition.topic, partition.partition] = partition
@@ -318,7 +318,7 @@ class Broker:
         return min((at for at in deadlines if at is not None), default=None)
 
     def connection_closed(self, connection_id: int) -> None:
-        """Forget what a closed connection was waiting for."""
+        """Drop what a closed connection was waiting for."""
         self.fetch_purgatory.forget(connection_id)
         self.produce_purgatory.forget(connection_id)
         self.delete_records_purgatory.forget(connection_id)
@@ -337,7 +337,7 @@ class Broker:
     def _follow_topic(
         self, topic: TopicImage, changed: Sequence[int], now_ms: int, wall_ms: int
     ) -> None:
-        """Follow the partitions that have changed, and try those once more that are offline."""
+        """Follow the partitions that have changed, and try those again that are offline."""
         config = self.image.config(TOPIC_RESOURCE, topic.name)
         offline = self._offline.get(topic.name)
         numbers = sorted({*changed, *offline}) if offline else changed

@@ -147,7 +147,7 @@ class ProducerStatesView(Protocol):
 
 
 class TopicLimits(Protocol):
-    """The topic settings that an append obeys (`storage.LogConfig` has them all)."""
+    """The topic settings that an append applies (`storage.LogConfig` has them all)."""
 
     @property
     def max_message_bytes(self) -> int:
@@ -181,12 +181,12 @@ class TopicLimits(Protocol):
 
     @property
     def message_timestamp_before_max_ms(self) -> int:
-        """How far a record may lie in the past."""
+        """How far a record may be in the past."""
         ...
 
     @property
     def message_timestamp_after_max_ms(self) -> int:
-        """How far a record may lie in the future."""
+        """How far a record may be in the future."""
         ...
 
     @property
@@ -309,7 +309,7 @@ class PartitionLog(Protocol):
         ...
 
     def truncate_fully_and_start_at(self, offset: Offset) -> None:
-        """Drop everything, durably, and go on as an empty log; StorageError."""
+        """Drop everything, durably, and continue as an empty log; StorageError."""
         ...
 
 

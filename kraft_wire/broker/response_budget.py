@@ -1,6 +1,6 @@
 """Room for an answer about things that are larger than their names.
 
-Some requests may ask for the same thing again and again: a few bytes for a group with all that its
+Some requests may ask for the same thing repeatedly: a few bytes for a group with all that its
 members say, or for an offset with its metadata. Kafka answers as often as it is asked. Here an
 answer that would take more memory than a connection may hold unsent (ours,
 `connection.write.buffer.max.bytes`) ends the connection before it is made, with a log line.

@@ -62,7 +62,7 @@ def dissect_frame(table: MessageTable, data: Buffer, version: int) -> Dissection
     is_flexible = includes(table.flexible, version) and table.name != "ApiVersionsResponse"
     frame = Dissection()
     if len(data) < _SIZE.size:
-        frame.error = MalformedMessage("size", 0, f"int32 needs 4 bytes, {len(data)} are left")
+        frame.error = MalformedMessage("size", 0, f"int32 needs 4 bytes, {len(data)} remain")
         return frame
     frame.add("size", 0, _SIZE.size, _SIZE.unpack_from(data)[0])
     header = _walk(header_table, data, is_request + is_flexible, _SIZE.size)

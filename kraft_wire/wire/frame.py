@@ -72,4 +72,4 @@ class FrameReader:
     def _refused(self, size: int) -> MalformedFrame:
         if size < 0:
             return MalformedFrame(size, "the length is negative")
-        return MalformedFrame(size, f"{self.frame_bytes_max} bytes are the most")
+        return MalformedFrame(size, f"{self.frame_bytes_max} bytes are the maximum")

@@ -70,7 +70,7 @@ def _frame_head(data: Buffer) -> tuple[int, int, int]:
     kind, position = _short_varint(data, type_at, "type")
     version, position = _short_varint(data, position, "version")
     if kind not in METADATA_RECORDS:
-        raise MalformedMessage("type", type_at, f"there is no metadata record {kind}")
+        raise MalformedMessage("type", type_at, f"unknown metadata record {kind}")
     return kind, version, position
 
 
@@ -116,7 +116,7 @@ def metadata_frame_from_json(json: Json) -> bytes:
     kind = members.get("type")
     names = {record_type_name(entry.name): entry.name for entry in METADATA_RECORDS.values()}
     if not isinstance(kind, str) or kind not in names:
-        raise InvalidJson("type", f"there is no metadata record {kind!r}")
+        raise InvalidJson("type", f"unknown metadata record {kind!r}")
     version = integer_of(members.get("version"), "int16", "version")
     message = message_from_json(message_table(names[kind]), members.get("data"), version)
     return encode_metadata_frame(message, version)
@@ -181,7 +181,7 @@ def _short_varint(data: Buffer, position: int, field: str) -> tuple[int, int]:
     try:
         raw, end = decode_unsigned_varint(data, position)
     except (IndexError, ValueError) as error:
-        raise MalformedMessage(field, position, "the varint is cut off or too long") from error
+        raise MalformedMessage(field, position, "the varint is truncated or too long") from error
     value = wrap_int32(raw)
     if value > _INT16_MAX:
         raise MalformedMessage(field, position, f"{value} is above {_INT16_MAX}")

@@ -84,7 +84,7 @@ def parse_request_header(
         end = 10 + length
         if end > len(frame):
             left = len(frame) - 10
-            reason = f"{length} bytes are announced, {left} are left"
+            reason = f"{length} bytes are declared, {left} remain"
             kind = Malformation.LENGTH
             raise MalformedMessage("client_id", 10, reason, kind, declared=length, allowed=left)
         client_id = str(frame[10:end], "utf-8", "replace")
@@ -96,7 +96,7 @@ def parse_request_header(
 
 
 def _cut_off(field: str, byte: int) -> MalformedMessage:
-    return MalformedMessage(field, byte, "the header is cut off", Malformation.CUT_OFF)
+    return MalformedMessage(field, byte, "the header is truncated", Malformation.CUT_OFF)
 
 
 def _parse_short_header(frame: Buffer) -> tuple[RequestHeader, int]:
@@ -116,7 +116,7 @@ def _skip_tags(frame: Buffer, start: int, limits: DecodeLimits | None) -> int:
     count = count if count < 1 << 31 else 0
     if limits is not None and count > limits.tagged_fields:
         allowed = limits.tagged_fields
-        reason = f"{count} tagged fields, {allowed} are the most"
+        reason = f"{count} tagged fields, {allowed} are the maximum"
         kind = Malformation.TAG_COUNT
         raise MalformedMessage(
             "tagged_fields", start, reason, kind, declared=count, allowed=allowed
@@ -133,7 +133,7 @@ def _skip_tags(frame: Buffer, start: int, limits: DecodeLimits | None) -> int:
 
 
 def _tag_size(start: int, declared: int, allowed: int) -> MalformedMessage:
-    reason = f"tagged fields of {declared} bytes, {allowed} are the most"
+    reason = f"tagged fields of {declared} bytes, {allowed} are the maximum"
     return MalformedMessage(
         "tagged_fields", start, reason, Malformation.TAG_SIZE, declared=declared, allowed=allowed
     )

@@ -86,5 +86,5 @@ class RegistryEntry(NamedTuple):
 
 
 def includes(versions: Range, version: int) -> bool:
-    """Whether `version` lies in the inclusive range."""
+    """Whether `version` is in the inclusive range."""
     return versions[0] <= version <= versions[1]

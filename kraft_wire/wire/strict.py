@@ -1,8 +1,8 @@
 """What Apache's decoders let pass and its encoders never write: the findings of strict mode.
 
-A finding is no error: the same bytes are decoded all the same. Looks for bytes
-after a message, malformed UTF-8, odd booleans, overlong varints, tags that are repeated, unordered
-or of a wrong size, lengths below -1, and record batches whose fields contradict each other.
+A finding is not an error: the same bytes are decoded all the same. Looks for bytes after a message,
+malformed UTF-8, odd booleans, overlong varints, tags that are repeated, unordered or of a wrong
+size, lengths below -1, and record batches whose fields contradict each other.
 
 Expects bytes that decode; anything else raises what the decoder raises.
 """
@@ -128,7 +128,7 @@ class _Collector:
         self.last_tags[owner] = tag
 
     def close(self, path: str, end: int) -> None:
-        """Compare sizes of the known tags that `path` no longer lies in."""
+        """Compare sizes of the known tags that `path` no longer is in."""
         while self.open_tags and not self.is_inside(path, self.open_tags[-1].path):
             tag = self.open_tags.pop()
             used = end - tag.content_at

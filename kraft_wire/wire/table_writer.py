@@ -148,7 +148,7 @@ class Writer:
             raise self._fail(f"{type(value).__name__} is not a string")
         raw = value.encode("utf-8", "replace")
         if len(raw) > STRING_BYTES_MAX:
-            raise self._fail(f"string of {len(raw)} bytes, {STRING_BYTES_MAX} are the most")
+            raise self._fail(f"string of {len(raw)} bytes, {STRING_BYTES_MAX} are the maximum")
         return raw
 
     def _blob(self, value: object) -> Part:

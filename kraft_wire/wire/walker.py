@@ -219,7 +219,7 @@ class MessageWalker:
             return None
         if count > len(self.view) - self.position:
             left = len(self.view) - self.position
-            reason = f"{count} elements are announced, {left} bytes are left"
+            reason = f"{count} elements are declared, {left} bytes remain"
             raise self._fail(reason, Malformation.ARRAY_COUNT, declared=count, allowed=left)
         self._spend(count)
         items: list[object] = []
@@ -267,7 +267,7 @@ class MessageWalker:
     ) -> MalformedMessage:
         """Build the error for a string that is too long."""
         return self._fail(
-            f"string of {size} bytes, {allowed} are the most{what}",
+            f"string of {size} bytes, {allowed} are the maximum{what}",
             Malformation.STRING,
             position=position,
             declared=size,
@@ -288,7 +288,7 @@ class MessageWalker:
         """Read a value of fixed size."""
         codec = FIXED[kind]
         if len(self.view) - self.position < codec.size:
-            reason = f"{kind} needs {codec.size} bytes, {self._left()} are left"
+            reason = f"{kind} needs {codec.size} bytes, {self._left()} remain"
             raise self._fail(reason, Malformation.CUT_OFF)
         value: object = codec.unpack_from(self.view, self.position)[0]
         self.position += codec.size
@@ -302,7 +302,7 @@ class MessageWalker:
         """Slice the next `size` bytes."""
         if size > self._left():
             left = self._left()
-            reason = f"{size} bytes are announced, {left} are left"
+            reason = f"{size} bytes are declared, {left} remain"
             raise self._fail(reason, Malformation.LENGTH, declared=size, allowed=left)
         taken = self.view[self.position : self.position + size]
         self.position += size
@@ -326,7 +326,7 @@ class MessageWalker:
         value = 0
         for shift in range(0, 35, 7):
             if self.position >= len(self.view):
-                raise self._fail("the varint is cut off", Malformation.CUT_OFF)
+                raise self._fail("the varint is truncated", Malformation.CUT_OFF)
             byte = self.view[self.position]
             self.position += 1
             value |= (byte & 0x7F) << shift

@@ -29,7 +29,9 @@ def test_every_byte_alone_gives_the_same_frames() -> None:
     assert [frame for byte in STREAM for frame in reader.feed(bytes([byte]))] == FRAMES
 
 
-@pytest.mark.parametrize(("size", "reason"), [(1001, "1000 bytes are the most"), (-1, "negative")])
+@pytest.mark.parametrize(
+    ("size", "reason"), [(1001, "1000 bytes are the maximum"), (-1, "negative")]
+)
 def test_length_that_no_frame_may_have_is_refused_as_soon_as_it_is_there(
     size: int, reason: str
 ) -> None:

@@ -12,13 +12,13 @@ def _header_with_tags(tags: bytes) -> bytes:
 
 def test_header_with_more_tags_than_the_limit_is_refused_before_they_are_walked() -> None:
     frame = _header_with_tags(b"\xff\xff\x7f" + b"\x64\x00" * 3)
-    with pytest.raises(MalformedMessage, match="64 are the most"):
+    with pytest.raises(MalformedMessage, match="64 are the maximum"):
         parse_request_header(frame, DecodeLimits())
 
 
 def test_header_with_a_tag_beyond_the_byte_limit_is_refused() -> None:
     frame = _header_with_tags(b"\x01\x64\x81\x80\x04" + bytes(65_537))
-    with pytest.raises(MalformedMessage, match="65536 are the most"):
+    with pytest.raises(MalformedMessage, match="65536 are the maximum"):
         parse_request_header(frame, DecodeLimits())
 
 

@@ -125,14 +125,14 @@ REFUSED = [
     (HeartbeatRequest, 4, "0267 00000001 026d 00", "tagged_fields", 9, "cut off"),
     (HeartbeatRequest, 4, "0267 000000", "generation_id", 2, "needs 4 bytes, 3 are left"),
     (HeartbeatRequest, 4, "00 00000001 026d 00 00", "group_id", 1, "null"),
-    (HeartbeatRequest, 4, "7f67", "group_id", 1, "126 bytes are announced, 1 are left"),
+    (HeartbeatRequest, 4, "7f67", "group_id", 1, "126 bytes are declared, 1 remain"),
     (HeartbeatRequest, 4, "ffffffffff0f", "group_id", 0, "longer than 5 bytes"),
-    (HeartbeatRequest, 4, "ffff0367", "group_id", 3, "65534 bytes, 32767 are the most"),
+    (HeartbeatRequest, 4, "ffff0367", "group_id", 3, "65534 bytes, 32767 are the maximum"),
     (HeartbeatRequest, 0, "ffff", "group_id", 2, "null"),
     (HeartbeatRequest, 4, "0267 00000001 026d 00 01 05 7f 00", "tag[5]", 12, "announced"),
     (HeartbeatRequest, 4, "0267 00000001 026d 00 01 05 ffffffff0f", "tag[5]", 16, "negative size"),
     (MetadataRequest, 12, "ffffffff07 00 00", "topics", 5, "2147483646 elements are announced"),
-    (MetadataRequest, 0, "00000003 0001", "topics", 4, "3 elements are announced, 2 bytes"),
+    (MetadataRequest, 0, "00000003 0001", "topics", 4, "3 elements are declared, 2 bytes"),
     (MetadataRequest, 0, "00000001 ffff", "topics[0].name", 6, "null"),
     (MetadataRequest, 0, "ffffffff", "topics", 4, "null"),
 ]
@@ -235,8 +235,8 @@ def test_unknown_tags_are_written_back_in_tag_order() -> None:
 
 UNENCODABLE = [
     (HeartbeatRequest(group_id=None), 4, "group_id", "never null"),  # type: ignore[arg-type]  # refused
-    (HeartbeatRequest(group_id="g" * 32768), 4, "group_id", "32767 are the most"),
-    (HeartbeatRequest(group_id="g" * 32768), 0, "group_id", "32767 are the most"),
+    (HeartbeatRequest(group_id="g" * 32768), 4, "group_id", "32767 are the maximum"),
+    (HeartbeatRequest(group_id="g" * 32768), 0, "group_id", "32767 are the maximum"),
     (HeartbeatRequest(group_id=b"g"), 4, "group_id", "bytes is not a string"),  # type: ignore[arg-type]  # refused
     (HeartbeatRequest(generation_id=1 << 31), 4, "generation_id", "is not int32"),
     (HeartbeatRequest(generation_id="1"), 4, "generation_id", "is not int32"),  # type: ignore[arg-type]  # refused

@@ -31,9 +31,13 @@ def test_longest_string_is_read(size: int) -> None:
 
 @pytest.mark.parametrize("size", [LONGEST + 1, 70_000, 3_000_000])
 def test_longer_compact_string_is_refused(size: int) -> None:
-    with pytest.raises(MalformedMessage, match=f"string of {size} bytes, {LONGEST} are the most"):
+    with pytest.raises(
+        MalformedMessage, match=f"string of {size} bytes, {LONGEST} are the maximum"
+    ):
         ApiVersionsRequest.decode(compact(size) + compact(1) + b"\0", 3)
-    with pytest.raises(MalformedMessage, match=f"string of {size} bytes, {LONGEST} are the most"):
+    with pytest.raises(
+        MalformedMessage, match=f"string of {size} bytes, {LONGEST} are the maximum"
+    ):
         DescribeGroupsRequest.decode(b"\2" + compact(size) + b"\0\0", 5)
 
 

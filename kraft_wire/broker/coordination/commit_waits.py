@@ -64,7 +64,7 @@ class CommitWaits:
         on_committed: CommitCallback,
         timeout_ms: int | None = None,
     ) -> None:
-        """Call `on_committed` once the ISR has what lies below an offset, or never will in time.
+        """Call `on_committed` once the ISR has what is below an offset, or never will in time.
 
         The coordinator itself waits: no connection that closes ends it. `timeout_ms` takes the
         place of the topic's commit timeout.

@@ -212,7 +212,7 @@ class BrokerCoordinatorLog:
     def read(self, partition: int, offset: int, max_bytes: int) -> LogStretch | None:
         """Read all that is there, in pieces of about `max_bytes`, over the seams of segments.
 
-        A new leader's high watermark may lie below what its predecessor had acknowledged, never its
+        A new leader's high watermark may be below what its predecessor had acknowledged, never its
         log's end. What the disk says no to, or damage, takes the partition out of use.
         """
         led = self._partition(partition)

@@ -2,7 +2,7 @@
 
 A partition is loaded before it is served, in small pieces, one per tick, so that a long log does
 not hold up everything else; meanwhile its keys answer COORDINATOR_LOAD_IN_PROGRESS. What was loaded
-is served once all of it is committed: the high watermark of a new leader may lie below what its
+is served once all of it is committed: the high watermark of a new leader may be below what its
 predecessor had acknowledged, and its log may have more than ever will be. The runtime follows the
 metadata as a `MetadataFollower` of the broker. Requests reach a shard through `shard_of`.
 
@@ -251,7 +251,7 @@ class CoordinatorRuntime(Generic[_Shard]):
 
     def _finish(self, partition: int, loading: _Loading[_Shard], at: ClockReading) -> None:
         """Serve what was read, once the ISR has it: until then the next leader may not know it."""
-        # Non-obvious 26: the high watermark may lie below what was acknowledged.
+        # Non-obvious 26: the high watermark may be below what was acknowledged.
         if self._log.high_watermark(partition) >= loading.next_offset:
             self._loaded(partition, loading, at)
             return

@@ -57,12 +57,12 @@ class Timers(Generic[_Key]):
             self._shrink()
 
     def cancel(self, timer: _Key) -> None:
-        """Forget the timer; its heap entry is dropped when it comes up."""
+        """Drop the timer; its heap entry is dropped when it comes up."""
         self._forget(timer)
         self._shrink()
 
     def cancel_all_of(self, owner_id: str) -> None:
-        """Forget every timer of an owner that is going away."""
+        """Drop every timer of an owner that is going away."""
         for timer in list(self._of_owner.get(owner_id, ())):
             self.cancel(timer)
 

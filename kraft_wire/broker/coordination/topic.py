@@ -68,7 +68,7 @@ class CoordinatorTopicCreation:
         """Why the controller refused last, in its words; None when it did not."""
 
     def request(self, settings: BrokerSettings, now_ms: int) -> None:
-        """Have the topic created, unless that is under way."""
+        """Have the topic created, unless that is in progress."""
         if self._asked_until_ms is not None and now_ms < self._asked_until_ms:
             return
         self._asked_until_ms = now_ms + _CREATION_TIMEOUT_MS

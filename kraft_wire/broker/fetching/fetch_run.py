@@ -185,7 +185,7 @@ class FetchRun:
             missing = no_replica_error(self.broker.image, wanted.topic, params.partition)
             return self._error(wanted, missing)
         if wanted.topic_id not in (ZERO_UUID, partition.topic_id):
-            # A session keeps the name of a topic that was deleted and created anew meanwhile.
+            # A session keeps the name of a topic that was deleted and created again meanwhile.
             # Non-obvious 2: the name may be that of a topic that was created again.
             return self._error(wanted, ErrorCode.INCONSISTENT_TOPIC_ID)
         error = self._access_error(partition, params.current_leader_epoch)
@@ -225,7 +225,7 @@ class FetchRun:
         data = self._records(wanted, partition, left, end_offset)
         if self.is_first and data.error_code == _NO_ERROR:
             leading = self.broker.leading
-            assert leading is not None, "who has followers leads them"
+            assert leading is not None, "a broker with followers leads them"
             error = leading.fetched(
                 partition,
                 wanted,

@@ -169,7 +169,7 @@ class WantedPartition:
     def sent(self, data: PartitionData) -> None:
         """Remember what the client now knows.
 
-        After an error the high watermark is forgotten, so that the recovered partition is listed
+        After an error the high watermark is dropped, so that the recovered partition is listed
         again even when nothing else about it has changed.
         """
         failed = data.error_code != NONE
@@ -288,7 +288,7 @@ class FetchSession:
     def move_to_end(self, wanted: WantedPartition) -> None:
         """Give every other partition precedence over one that records were returned for.
 
-        A partition that a later request has forgotten meanwhile is not brought back.
+        A partition that a later request has dropped meanwhile is not brought back.
         """
         if self.partitions.get(wanted.key) is wanted:
             del self.partitions[wanted.key]

@@ -39,13 +39,13 @@ class PartitionBudget:
         return count <= self._limit
 
     def change(self, more: int) -> None:
-        """Account for partitions remembered, or forgotten when negative."""
+        """Account for partitions remembered, or dropped when negative."""
         self.used += more
         assert self.used >= 0, self.used
 
 
 class FetchSessionShard:
-    """The sessions whose ids lie in [`first_id`, `end_id`), at most `slots` of them."""
+    """The sessions whose ids are in [`first_id`, `end_id`), at most `slots` of them."""
 
     def __init__(
         self,

@@ -49,7 +49,7 @@ _FIRST_TOP_LEVEL_ERROR: Final = 13
 
 
 def handle(broker: Broker, context: RequestContext, request: MetadataRequest) -> Message:
-    """Describe brokers and topics; clients ask the same again and again.
+    """Describe brokers and topics; clients ask the same repeatedly.
 
     Errors per topic: UNKNOWN_TOPIC_ID, INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION; per
     partition: LEADER_NOT_AVAILABLE, LISTENER_NOT_FOUND. INVALID_REQUEST for the whole request when

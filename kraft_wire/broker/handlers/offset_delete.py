@@ -1,7 +1,7 @@
 """OffsetDelete, API key 47, version 0.
 
 Behaviour:   deletes committed offsets of topics that no member of the group reads (KIP-496); a
-             partition without an offset is no error
+             partition without an offset is not an error
 Versions:    v0
 Left out:    nothing
 """

@@ -1,7 +1,7 @@
 """Settings as DescribeConfigs shows them: value, source, synonyms, type, documentation.
 
 KIP-226 defined sources and synonyms, KIP-569 types and documentation. A synonym's value is shown as
-it stands at its own key, so hours stay hours there; the entry's value is converted.
+it is at its own key, so hours stay hours there; the entry's value is converted.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -80,7 +80,7 @@ class FirstBatch:
 
 @slotted(eq=False)
 class Verification:
-    """A verification that is under way or was successful; compared by identity."""
+    """A verification that is in progress or was successful; compared by identity."""
 
     producer_epoch: int
     lowest_sequence: int

@@ -1,7 +1,7 @@
 """Fetching from one leader: which partitions are followed, what to ask next, who has to wait.
 
 Sans-IO: `request` says what to send, `answered` and `failed` take what became of it, `deadline_ms`
-says when to ask again. One request is under way at a time, so that memory is bounded by one answer
+says when to ask again. One request is in flight at a time, so that memory is bounded by one answer
 and its order needs no thought. As the fetcher of 4.3.1: a partition that is refused rests for
 `replica.fetch.backoff.ms` and is out of the session meanwhile; so does everything when the leader
 cannot be reached. Records that must survive power loss reach the disk before the next request,
@@ -67,7 +67,7 @@ class Fetcher:
         order_flush: Callable[[Partition], None],
     ) -> None:
         """`order_flush` has a partition's log brought to the disk, some time soon."""
-        assert leader_id != replica_id, "nobody follows itself"
+        assert leader_id != replica_id, "a broker does not follow itself"
         self.leader_id = leader_id
         self.followed: dict[PartitionKey, FollowedPartition] = {}
         self._replica_id = replica_id
@@ -95,11 +95,11 @@ class Fetcher:
         self.forget(followed.key)
         self.followed[followed.key] = followed
         self._go_on(followed, followed.begin(), now_ms)
-        # A flush for whom it was fetched from before may still be under way.
+        # A flush for whom it was fetched from before may still be in progress.
         self._have_flushed(followed)
 
     def forget(self, key: PartitionKey) -> None:
-        """Fetch a partition no more; an answer about it that is under way will be ignored."""
+        """Fetch a partition no more; an answer about it that is in progress will be ignored."""
         if self.followed.pop(key, None) is not None:
             self._session.drop(key)
             self._resting.pop(key, None)
@@ -108,7 +108,7 @@ class Fetcher:
     # -- requests --------------------------------------------------------------------------------
 
     def request(self, broker_epoch: int, now_ms: int) -> Message | None:
-        """Return what is to be sent now, None while one is under way or there is nothing to ask."""
+        """Return what is to be sent now, None while one is in flight or there is nothing to ask."""
         if self._asked is not None or now_ms < self._rests_until_ms or self._must_flush():
             return None
         self._wake(now_ms)
@@ -209,13 +209,13 @@ class Fetcher:
         self._rest(now_ms)
 
     def answered(self, response: Message, now_ms: int, wall_ms: int) -> None:
-        """Take the answer to the request that is under way."""
+        """Take the answer to the request that is in flight."""
         asked, self._asked = self._asked, None
         if isinstance(asked, FetchRequest):
             assert isinstance(response, FetchResponse), response
             self._take_fetch(response, now_ms, wall_ms)
         else:
-            assert isinstance(asked, ListOffsetsRequest), "an answer that was not asked for"
+            assert isinstance(asked, ListOffsetsRequest), "a response without a request"
             assert isinstance(response, ListOffsetsResponse), response
             self._take_offsets(response, now_ms)
 
@@ -241,7 +241,7 @@ class Fetcher:
         asked = self._session.session_partitions[followed.key]
         step = followed.fetched(asked, data, now_ms, wall_ms)
         if step is None:
-            # Non-obvious 28: the leader believes that we know this now, and would not say it again.
+            # Non-obvious 28: the leader assumes that we know this now, and would not say it again.
             self._session.start_over()
             return
         if data.error_code not in _EXPECTED_ERRORS and data.error_code != ErrorCode.NONE:

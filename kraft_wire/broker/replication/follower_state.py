@@ -1,8 +1,8 @@
 """What a leader knows of one follower: where its log ends, and when it last had everything.
 
 KIP-16 for the time at which a follower counts as caught up; KIP-903 for the broker epoch of its
-fetches. A follower says where its log ends by the offset that it fetches from: what lies below is
-in its log, and on its disk where it promises that.
+fetches. A follower says where its log ends by the offset that it fetches from: what is below is in
+its log, and on its disk where it promises that.
 
 Not here: which followers are in the ISR (`leadership`).
 """
@@ -22,7 +22,7 @@ class FollowerState:
     """One follower as a leader has heard of it in its present epoch.
 
     An offset of -1 stands for "not heard of yet": whatever it said under an earlier epoch is
-    forgotten, because it may have followed somebody else since then, and cut its log.
+    dropped, because it may have followed somebody else since then, and cut its log.
     """
 
     __slots__ = (

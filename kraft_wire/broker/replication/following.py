@@ -72,7 +72,8 @@ class FollowedPartition:
         """Whether the log store knows that the log has gaps."""
 
     def begin(self) -> Next:
-        """Bring the log into a state to go on from: without epochs only what is committed is sure.
+        """Bring the log into a state to continue from: without epochs only what is committed is
+        sure.
 
         KIP-101: a log that knows no leader epoch has no other way to find where it diverges.
         """
@@ -140,14 +141,14 @@ class FollowedPartition:
         return self._guarded(lambda: self._truncate(Offset(leader_end)))
 
     def located_start(self, leader_start: int) -> Next:
-        """Take the start of the leader's log: behind our end, ours begins anew there."""
+        """Take the start of the leader's log: behind our end, ours begins again there."""
         log = self.partition.log
         if not log.log_end_offset < leader_start <= self._leader_end:
             return Next.REST  # there after all, or of a log that ends before it begins
         return self._guarded(lambda: self._restart_at(Offset(leader_start)))
 
     def _guarded(self, step: Callable[[], Next]) -> Next:
-        """Take a step that touches the disk or believes the leader."""
+        """Take a step that touches the disk or trusts the leader."""
         partition = self.partition
         if partition.offline:
             return Next.STOP

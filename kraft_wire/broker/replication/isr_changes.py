@@ -1,7 +1,7 @@
 """AlterPartition: the leader's requests for other ISRs, all partitions in one, one at a time.
 
-KIP-497, API key 56. A change waits while a request is under way, and leaves with the next one.
-What the controller does not decide (it is another one by now, the broker's epoch was old, nobody
+KIP-497, API key 56. A change waits while a request is in flight, and leaves with the next one. What
+the controller does not decide (it is another one by now, the broker's epoch was old, nobody
 answered) is asked again; changes that newer metadata have overtaken are dropped before that.
 
 Not here: what a change means for the partition (`leadership`).
@@ -34,7 +34,7 @@ _ANSWER_WITHIN_MS: Final = 120_000
 
 @slotted(eq=False)
 class _Request:
-    """A request under way."""
+    """A request in flight."""
 
     changes: dict[tuple[Uuid, int], tuple[Partition, IsrChange]]
     """By topic id and partition."""

@@ -52,7 +52,7 @@ class IsrChange:
 
 
 class Leadership:
-    """What the leader of a partition with other replicas keeps; made anew with each leadership."""
+    """What the leader of a partition with other replicas keeps; made again with each leadership."""
 
     __slots__ = (
         "change",
@@ -140,8 +140,8 @@ class Leadership:
     ) -> Offset | None:
         """Return the smallest end of a member of the maximal ISR, None where nothing may commit.
 
-        `own_end` is that of this replica, as far as it counts. A follower that is caught up and
-        may join is waited for as well: else it might run behind the high watermark for ever.
+        `own_end` is that of this replica, as far as it counts. A follower that is caught up and may
+        join is waited for as well: else it might run behind the high watermark forever.
         """
         if len(self.isr) < self.min_isr(configured_min_isr):
             return None

@@ -52,7 +52,7 @@ def batches_to_append(
     except CorruptRecordBatch as error:
         raise RefusedRecords(f"{error.reason} at byte {position}") from error
     if not found and len(records) > 0:
-        raise RefusedRecords(f"{len(records)} bytes hold no whole batch")
+        raise RefusedRecords(f"{len(records)} bytes hold no complete batch")
     return found
 
 
@@ -62,7 +62,7 @@ def _check_batch(batch: RecordBatch, expected: int, epoch: int) -> None:
     if batch.last_offset_delta < 0 or not 0 <= batch.base_offset < batch.next_offset:
         raise RefusedRecords(f"offsets {batch.base_offset} to {batch.last_offset} are impossible")
     if batch.base_offset < expected:
-        reason = f"base offset {batch.base_offset} where {expected} is next"
+        reason = f"base offset is {batch.base_offset}, expected {expected}"
         raise RefusedRecords(reason, batch.base_offset, batch.last_offset)
     if batch.partition_leader_epoch < max(epoch, 0):
         raise RefusedRecords(f"leader epoch {batch.partition_leader_epoch} after {epoch}")

@@ -30,7 +30,7 @@ def add_partitions(
 
     `version` is that of the rules which the transaction ends by: 0 where a client asks, 2 where a
     broker does. Errors, first match wins: INVALID_PRODUCER_ID_MAPPING (unknown id),
-    CONCURRENT_TRANSACTIONS (a change is under way), INVALID_PRODUCER_ID_MAPPING (other producer
+    CONCURRENT_TRANSACTIONS (a change is in progress), INVALID_PRODUCER_ID_MAPPING (other producer
     id), PRODUCER_FENCED (other epoch), UNSUPPORTED_VERSION (rules that the log cannot hold), those
     of the append.
     """
@@ -63,7 +63,7 @@ def verify_partitions(
 
     Errors of all partitions, first match wins: INVALID_PRODUCER_ID_MAPPING (unknown id, other
     producer id), PRODUCER_FENCED (other epoch), CONCURRENT_TRANSACTIONS (the transaction ends). A
-    change that is under way is not looked at.
+    change that is in progress is not looked at.
     """
     entry = shard.ids.get(name)
     if entry is None:

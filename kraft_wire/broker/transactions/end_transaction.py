@@ -76,7 +76,7 @@ def _legacy_error(
     """Return the answer to a request up to version 4 that ends nothing, None where it does.
 
     First match wins: INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, CONCURRENT_TRANSACTIONS (a
-    change is under way), NONE (a retry), INVALID_TXN_STATE.
+    change is in progress), NONE (a retry), INVALID_TXN_STATE.
     """
     metadata = entry.metadata
     producer_id, producer_epoch = producer
@@ -96,8 +96,8 @@ def _error(
 ) -> ErrorCode | None:
     """Return the answer to a request of version 5 that ends nothing, None where it does.
 
-    First match wins: CONCURRENT_TRANSACTIONS (a change is under way), INVALID_PRODUCER_ID_MAPPING,
-    PRODUCER_FENCED, NONE (a retry), INVALID_TXN_STATE.
+    First match wins: CONCURRENT_TRANSACTIONS (a change is in progress),
+    INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, NONE (a retry), INVALID_TXN_STATE.
     """
     metadata = entry.metadata
     producer_id, producer_epoch = producer

@@ -43,11 +43,11 @@ def init_producer_id(
 ) -> None:
     """Give the producer of a transactional id its id and epoch.
 
-    `expected` is the producer id and epoch that the client has, -1 and -1 for none.
-    Errors, first match wins: COORDINATOR_LOAD_IN_PROGRESS (no producer id), CONCURRENT_TRANSACTIONS
-    (a change is under way), PRODUCER_FENCED (other producer), CONCURRENT_TRANSACTIONS (a
-    transaction was open and is aborted now, or ends), PRODUCER_FENCED (other epoch),
-    UNKNOWN_SERVER_ERROR (other epoch, exhausted), those of the append.
+    `expected` is the producer id and epoch that the client has, -1 and -1 for none. Errors, first
+    match wins: COORDINATOR_LOAD_IN_PROGRESS (no producer id), CONCURRENT_TRANSACTIONS (a change is
+    in progress), PRODUCER_FENCED (other producer), CONCURRENT_TRANSACTIONS (a transaction was open
+    and is aborted now, or ends), PRODUCER_FENCED (other epoch), UNKNOWN_SERVER_ERROR (other epoch,
+    exhausted), those of the append.
     """
     entry = shard.ids.get(name)
     if entry is None:

@@ -2,7 +2,7 @@
 
 Control batches are skipped: 4.3.1 can be made to write some here,
 and its own load ends at them. A record that cannot be read hides no other; the id that it is about
-is forgotten, because an older state of it would be wrong.
+is dropped, because an older state of it would be wrong.
 """
 
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""One transactional id: the values that its newest record has, and what is under way."""
+"""One transactional id: the values that its newest record has, and what is in flight."""
 
 from collections.abc import Mapping
 from dataclasses import field

@@ -28,7 +28,7 @@ Buffer = bytes | bytearray | memoryview
 
 
 class Compression(IntEnum):
-    """Codec ids as they stand in bits 0-2 of a batch's attributes."""
+    """Codec ids as they are in bits 0-2 of a batch's attributes."""
 
     NONE = 0
     GZIP = 1

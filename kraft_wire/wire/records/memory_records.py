@@ -1,7 +1,7 @@
 """A run of batches of any format, as a log segment or a records field holds it.
 
-`scan_batches` makes Apache's checks in Apache's order: a cut last batch is no error, it is what a
-fetch or a torn write leaves, and is counted as trailing bytes.
+`scan_batches` makes Apache's checks in Apache's order: a truncated last batch is not an error, it
+is what a fetch or a torn write leaves, and is counted as trailing bytes.
 
 The produce and append paths, which know format 2 only, use `record_batch.parse_batches`.
 """

@@ -149,7 +149,7 @@ class RecordBatch:
 
     @property
     def next_offset(self) -> int:
-        """Offset after the batch, where the log goes on."""
+        """Offset after the batch, where the log continues."""
         return wrap_int64(self.base_offset + self.last_offset_delta + 1)
 
     @property

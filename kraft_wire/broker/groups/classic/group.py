@@ -210,7 +210,7 @@ class ClassicGroup:
         self.set_awaiting_join(member, waiting)
 
     def remove(self, member_id: str) -> Member | None:
-        """Forget the member or the given id; a new leader is the member that joined earliest."""
+        """Drop the member or the given id; a new leader is the member that joined earliest."""
         member = self.members.pop(member_id, None)
         if member is not None:
             self._count(member, -1)

@@ -347,10 +347,10 @@ def _fence(shard: GroupShard, member: Member) -> None:
 
 
 def _same_generation(group: ClassicGroup, done: _Replacement) -> JoinGroupResponse:
-    """Tell a replaced static member that the generation goes on without a rebalance.
+    """Tell a replaced static member that the generation continues without a rebalance.
 
-    Since v9 a leader learns the members and is told to skip the assignment (KIP-814). Before, it
-    is told its former self as the leader, so that it does not compute an assignment at all.
+    Since v9 a leader learns the members and is told to skip the assignment (KIP-814). Before, it is
+    told its former self as the leader, so that it does not compute an assignment at all.
     """
     version, member = done.attempt.waiting.api_version, done.member
     skips = version >= _SKIP_ASSIGNMENT_FROM and group.leads(member.member_id)

@@ -37,7 +37,7 @@ _JOIN_RETRY_MS: Final = 1_000
 """How soon a join phase that nobody came to is looked at again, at the earliest.
 
 The clients choose the rebalance timeout. With 0 the phase would end again at the very same moment,
-for ever: static members stay until their session ends.
+forever: static members stay until their session ends.
 """
 
 
@@ -219,7 +219,7 @@ def _expire_member(
         return
     member = group.members.get(member_id)
     if member is None or member.satisfies_heartbeat:
-        # Parked members are scheduled anew when they are answered.
+        # Parked members are scheduled again when they are answered.
         return
     remove_members(shard, group, [member_id])
     if group.is_in(GroupState.STABLE, GroupState.COMPLETING_REBALANCE):

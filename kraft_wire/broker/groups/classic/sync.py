@@ -2,7 +2,7 @@
 
 The leader's SyncGroup carries everybody's assignment. It is committed before anyone sees it: else
 the next coordinator, which never heard of it, could give the same generation another one. A leader
-whose connection broke may decide anew meanwhile: the newest counts, as when the log is read. A
+whose connection broke may decide again meanwhile: the newest counts, as when the log is read. A
 group whose assignment could not be stored rebalances again.
 """
 
@@ -103,7 +103,7 @@ def _contradict(requested: str | None, present: str | None) -> bool:
 def _store_assignment(
     shard: GroupShard, group: ClassicGroup, request: SyncGroupRequest, at: ClockReading
 ) -> None:
-    """Write what the leader decided; members that it forgot get an empty assignment."""
+    """Write what the leader decided; members that it left out get an empty assignment."""
     former = group.awaited
     set_awaited(group, None)
     given = {each.member_id: bytes(each.assignment) for each in request.assignments}

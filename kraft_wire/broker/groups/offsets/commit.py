@@ -221,7 +221,7 @@ def utf16_length(text: str) -> int:
 def _has_memory(shard: GroupShard, key: OffsetKey, commit: _Commit) -> bool:
     """Whether our bound on memory lets the offset in; one that replaces another always may.
 
-    Not over and over: until the ISR has it, what it replaces is kept as well.
+    Not repeatedly: until the ISR has it, what it replaces is kept as well.
     """
     is_replacement = not commit.is_pending and shard.offsets.get(key) is not None
     if is_replacement and key not in commit.keys and not shard.uncommitted.is_changing(key):

@@ -1,6 +1,6 @@
 """Offsets that nobody needs any more: too old (KIP-211), or of topics that are gone.
 
-How long an offset lives depends on its group: from the moment the group became empty; from the
+How long an offset is kept depends on its group: from the moment the group became empty; from the
 commit itself while consumers that read other topics are in the group, or where there never was a
 group. The last offset of an empty group takes the group along.
 """

@@ -125,7 +125,7 @@ class OffsetTable:
         self._memory.add(committed.size_bytes)
 
     def remove(self, key: OffsetKey) -> None:
-        """Forget an offset whose tombstone is in the log."""
+        """Drop an offset whose tombstone is in the log."""
         for commits in self._open.values():
             pending = commits.pop(key, None)
             if pending is not None:

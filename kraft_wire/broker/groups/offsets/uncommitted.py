@@ -111,7 +111,7 @@ class UncommittedOffsets:
             self._memory.add(-sum(_size_bytes(each) for each in before))
 
     def _settle(self) -> None:
-        """Forget what those changes replaced that are committed now."""
+        """Drop what those changes replaced that are committed now."""
         if not self._changes:
             return
         high_watermark = self._high_watermark()
