@@ -88,7 +88,7 @@ class ReplicaKey(NamedTuple):
 
 @frozen
 class ElectionState:
-    """What a replica must not forget within an epoch: the content of `quorum-state` (KIP-595).
+    """What a replica must not lose within an epoch: the content of `quorum-state` (KIP-595).
 
     A vote is kept beside a leader of the same epoch, so that no second vote can follow.
     """

@@ -182,7 +182,7 @@ class _Refused(Exception):
 
 def _check_compares(compare: tuple[str, str] | None) -> None:
     if compare is None:
-        raise _Refused("--random needs --compare A B: only another broker tells what is right")
+        raise _Refused("--random needs --compare A B: it needs another broker to compare with")
 
 
 def _recorded(compare: tuple[str, str] | None, replay: Path | None) -> Recording | None:

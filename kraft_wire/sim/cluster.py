@@ -149,7 +149,7 @@ class Cluster:
     # -- the operator ----------------------------------------------------------------------------
 
     def _keep_topics(self) -> None:
-        """Create a topic that is wanted and not there, again and again."""
+        """Create a topic that is wanted and not there, repeatedly."""
         missing = self._missing_topics()
         if missing and not self.operator.is_busy:
             self.order(self.creation(missing[0]))

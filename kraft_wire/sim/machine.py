@@ -59,7 +59,7 @@ class NodeBroke(Exception):
 
 
 class SpinningNode(Exception):
-    """A node that wants to be woken at once, again and again."""
+    """A node that wants to be woken at once, repeatedly."""
 
     invariant = "S24 NoBusyLoop"
 
@@ -292,7 +292,7 @@ class Machine(MachineState):
         self.is_paused = self.node is not None
 
     def resume(self) -> None:
-        """Let it go on, with everything that came meanwhile."""
+        """Let it continue, with everything that came meanwhile."""
         if not self.is_paused:
             return
         self.is_paused = False

@@ -63,7 +63,7 @@ class MachineState:
         self.leads_since_us = 0
         """When its role changed last."""
         self.heard_us = 0
-        """When a stranger's request came last; pauses and changes of the clock begin anew."""
+        """When a stranger's request came last; pauses and changes of the clock begin again."""
         self.heard: dict[int, int] = {}
         """When the last request of each other node came."""
         self.is_between_outputs = False
@@ -92,7 +92,7 @@ class MachineState:
 
     @property
     def wall_ms(self) -> int:
-        """What time of day it believes in."""
+        """What time of day it has."""
         return self.clock.wall_ms(self._scheduler.now_us)
 
     @property

@@ -2,7 +2,7 @@
 
 As TCP does it: bytes of one direction arrive in order or not at all. A cut direction holds what it
 was given; when it heals, the bytes arrive late, possibly for a connection that nobody wants any
-more. A reset loses what is under way. Closing follows the bytes in front of it, so an answer that
+more. A reset loses what is in flight. Closing follows the bytes in front of it, so an answer that
 was given up may still be served, and an older connection may deliver behind a newer one: that is
 how duplicates and reordering reach a node.
 
@@ -166,7 +166,7 @@ class Network:
         self._push(pipe, data)
 
     def leave(self, connection: SimConnection, end: End) -> None:
-        """Close: the other end hears of it behind the bytes that are under way."""
+        """Close: the other end hears of it behind the bytes that are in flight."""
         if end is connection.dialling:
             connection.is_left_by_dialler = True
             pipe = connection.forward
@@ -228,7 +228,7 @@ class Network:
         self.cuts[source, target] = self.cuts.get((source, target), 0) + 1
 
     def heal(self, source: int, target: int) -> None:
-        """Take one cut back; what was held goes on its way again."""
+        """Take one cut back; what was held continues its way again."""
         left = self.cuts.get((source, target), 0) - 1
         if left > 0:
             self.cuts[source, target] = left
@@ -250,7 +250,7 @@ class Network:
                         self._push(pipe, data)
 
     def reset(self, connection: SimConnection) -> None:
-        """Break a connection: what is under way is lost, and both ends hear of it."""
+        """Break a connection: what is in flight is lost, and both ends hear of it."""
         if self.connections.pop(connection.number, None) is None:
             return
         if not connection.is_left_by_dialler:

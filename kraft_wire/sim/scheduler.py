@@ -63,7 +63,7 @@ class Clock:
         self._since_ms = 0
 
     def restart(self, now_us: int, at_ms: int) -> None:
-        """Let the monotonic clock begin anew, as at the start of a machine."""
+        """Let the monotonic clock begin again, as at the start of a machine."""
         self._since_us, self._since_ms = now_us, at_ms
 
     def change_rate(self, now_us: int, rate_permille: int) -> None:
@@ -76,7 +76,7 @@ class Clock:
         return self._since_ms + (now_us - self._since_us) * self.rate_permille // 1_000_000
 
     def wall_ms(self, now_us: int) -> int:
-        """Return the time of day that the node believes in."""
+        """Return the time of day that the node has."""
         return EPOCH_MS + self.wall_skew_ms + now_us // 1_000
 
     def true_us(self, at_ms: int) -> int:

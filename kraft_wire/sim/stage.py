@@ -24,7 +24,7 @@ class Stage:
     machines: Mapping[int, MachineState]
 
     def __init__(self, seed: int, setup: Setup, machines: Mapping[int, MachineState]) -> None:
-        """`machines` may be filled later: they need a stage to stand on."""
+        """`machines` may be filled later: they need a stage to be on."""
         self.seed = seed
         self.setup = setup
         self.machines = machines

@@ -41,7 +41,7 @@ _Number = tuple[int, int]
 """A connection and a correlation id on it."""
 
 Answered = tuple[tuple[int, int], int, bool]
-"""Who gave an answer (node, life), the how manieth it was, and whether by the newest leader."""
+"""Sender of a response (node, life), its number, and whether the newest leader sent it."""
 
 
 class Traffic:

@@ -30,7 +30,7 @@ class Workload:
     may_elect_uncleanly: bool = False
     """Whether an operator may ask for elections that lose records."""
     session_ms: int = 2_000
-    """`broker.session.timeout.ms`; a broker says four times as often that it lives."""
+    """`broker.session.timeout.ms`; a broker says four times as often that it is alive."""
     lag_ms: int = 1_000
     """`replica.lag.time.max.ms`."""
     fetch_wait_ms: int = 200
@@ -84,7 +84,7 @@ class Workload:
     """`transactional.id.expiration.ms`."""
 
     def settings(self, brokers_count: int) -> dict[str, object]:
-        """Return what stands in the `server.properties` of brokers and controllers.
+        """Return what is in the `server.properties` of brokers and controllers.
 
         `upkeep_topics.settings_for_upkeep` adds to it.
         """

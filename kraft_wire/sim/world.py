@@ -2,8 +2,8 @@
 
 One seed decides everything. Parts are given the `stage` and those that they talk to, never the
 world: what machines tell goes to the `observer`, what they send passes the `traffic`, and both show
-it to judge and trace. Faults act on the world from outside (`faults`); `run` lives through a plan.
-Read next: `stage`, `machine`, `judge`.
+it to judge and trace. Faults act on the world from outside (`faults`); `run` runs a plan. Read
+next: `stage`, `machine`, `judge`.
 """
 
 from __future__ import annotations

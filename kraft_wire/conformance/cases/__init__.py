@@ -1,1 +1,1 @@
-"""The cases, one module per API key, and `framing` for what lies below all of them."""
+"""The cases, one module per API key, and `framing` for what is below all of them."""

@@ -72,7 +72,7 @@ def beyond_the_high_watermark(broker: Subject, version: int) -> None:
 
 @case("DeleteRecords", _SOURCE)
 def below_the_log_start(broker: Subject, version: int) -> None:
-    """An offset that is deleted already changes nothing and is no error.
+    """An offset that is deleted already changes nothing and is not an error.
 
     Delete below 2, then below 1: the low watermark stays 2.
     """

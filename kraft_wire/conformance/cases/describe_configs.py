@@ -125,7 +125,7 @@ def unknown_resource_type(broker: Subject, version: int) -> None:
 
 @case("DescribeConfigs", _MANAGER)
 def broker_that_is_no_number(broker: Subject, version: int) -> None:
-    """A broker whose name is no number is refused with INVALID_REQUEST.
+    """A broker whose name is not a number is refused with INVALID_REQUEST.
 
     Describe the broker "one".
     """

@@ -342,7 +342,7 @@ def incremental_fetch_with_news(broker: Subject, version: int) -> None:
 def partition_leaves_the_session(broker: Subject, version: int) -> None:
     """A forgotten partition is not fetched any more.
 
-    Begin a session over two partitions, forget partition 1, produce to it, fetch.
+    Begin a session over two partitions, remove partition 1, produce to it, fetch.
     """
     topic = broker.topic(2)
     session_id = _session(broker, version, topic, 2)

@@ -62,7 +62,7 @@ def append_to_a_list(broker: Subject, version: int) -> None:
 
 @case("IncrementalAlterConfigs", _SOURCE)
 def append_to_a_number(broker: Subject, version: int) -> None:
-    """Appending to a setting that is no list is refused with INVALID_CONFIG.
+    """Appending to a setting that is not a list is refused with INVALID_CONFIG.
 
     Append to retention.ms.
     """
@@ -143,7 +143,7 @@ def setting_of_one_broker_for_all(broker: Subject, version: int) -> None:
 
 @case("IncrementalAlterConfigs", _SOURCE)
 def broker_that_is_no_number(broker: Subject, version: int) -> None:
-    """A broker whose name is no number is refused with INVALID_REQUEST.
+    """A broker whose name is not a number is refused with INVALID_REQUEST.
 
     Validate log.retention.ms of the broker "one".
     """

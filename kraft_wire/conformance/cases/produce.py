@@ -174,8 +174,8 @@ def older_format(broker: Subject, version: int) -> None:
 def batch_above_the_limit(broker: Subject, version: int) -> None:
     """A batch above max.message.bytes is refused with MESSAGE_TOO_LARGE.
 
-    Produce 1,000 bytes to a topic with max.message.bytes=500. There is no error message, which only
-    batches have whose records are refused.
+    Produce 1,000 bytes to a topic with max.message.bytes=500. The response has no error message,
+    which only batches have whose records are refused.
     """
     topic = broker.topic(configs={"max.message.bytes": "500"})
     answer = _answer(broker, version, produce(topic, version, batch(b"x" * 1000)))

@@ -18,8 +18,8 @@ _SOURCE: Final = "KIP-595, Vote"
 def older_epoch(controller: Subject, version: int) -> None:
     """A candidate of an older epoch is refused with FENCED_LEADER_EPOCH and told the leader.
 
-    Ask for a vote in the epoch before the leader's. A candidate's last epoch lies below the one
-    that it stands for, so the leader's epoch must be 2 or more.
+    Ask for a vote in the epoch before the leader's. A candidate's last epoch is below the one that
+    it stands for, so the leader's epoch must be 2 or more.
     """
     facts = quorum_facts(controller)
     if facts.leader_epoch < 2:

@@ -2,7 +2,7 @@
 
 One request at a time. What an answer says is compared with the judge's twin of the committed
 metadata: a change that succeeded is there, exactly, and one that was refused changed nothing. When
-nobody knows whether a request was carried out, the administrator goes on under new names.
+nobody knows whether a request was carried out, the administrator continues under new names.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What all clients of brokers have in common: links to several nodes, metadata, and another try.
 
-A client asks one thing at a time and believes the metadata that it was given last. It knows nothing
+A client asks one thing at a time and trusts the metadata that it was given last. It knows nothing
 that a client could not know; only the topics' names are told to it.
 """
 
@@ -137,7 +137,7 @@ class BrokerClient(ABC):
         self.learnt()
 
     def learnt(self) -> None:
-        """The topic is known anew."""
+        """The topic is known again."""
         self.step()
 
     def topic_is_gone(self) -> None:

@@ -1,8 +1,8 @@
 """Consumers: they read every partition of a topic from the leaders, in fetch sessions (KIP-227).
 
 A session's requests name only what changed since the last one; an error of the session or a lost
-answer begins it anew. Positions only grow; only what an unclean election took away lets one begin
-again. While a partition has no leader the metadata are asked for again and again.
+answer begins it again. Positions only grow; only what an unclean election took away lets one begin
+again. While a partition has no leader the metadata are asked for repeatedly.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Consumer(BrokerClient):
         return self.context.truth.partitions[self.topic_id, number]
 
     def _request(self, node_id: int, session: _Session) -> FetchRequest:
-        """Name what the session does not know yet, and what it is to forget."""
+        """Name what the session does not know yet, and what it is to drop."""
         assert self.topic_id is not None, self.topic
         wanted = {
             number: (self.positions.get(self._truth(number), 0), epoch)
@@ -162,7 +162,7 @@ class Consumer(BrokerClient):
         judge_session(self.stage.machines[node_id], session.session_id, session.epoch, keys)
 
     def _take(self, node_id: int, data: PartitionData, epoch: int) -> bool:
-        """Take one partition's answer; false where who leads has to be learnt anew.
+        """Take one partition's answer; false where who leads has to be learnt again.
 
         `epoch`: the leader epoch that was asked for.
         """

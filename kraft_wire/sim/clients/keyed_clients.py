@@ -1,8 +1,8 @@
 """Clients of topics whose logs are compacted, or cut from the front.
 
-Producers write few keys again and again, tombstones among them, some batches compressed, with times
-that do not always rise. Consumers read what is left: where the log begins behind their position,
-they go on from its start.
+Producers write few keys repeatedly, tombstones among them, some batches compressed, with times that
+do not always rise. Consumers read what is left: where the log begins behind their position, they
+continue from its start.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class ClientLink:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a request is under way."""
+        """Whether a request is in flight."""
         return self._asked is not None
 
     def ask(

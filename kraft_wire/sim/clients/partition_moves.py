@@ -71,7 +71,7 @@ class MoveWatch:
         self._before: _Moves | None = None
 
     def asked(self, request: Message) -> None:
-        """Note what is under way, if anything, where a request is to cancel it."""
+        """Note what is in progress, if anything, where a request is to cancel it."""
         self._before = self._moves(request)
 
     def answered(self, node_id: int, request: Message, error: ErrorCode) -> None:

@@ -1,6 +1,6 @@
 """Producers: plain and idempotent, with acks 1 and all, one batch at a time.
 
-An idempotent one repeats a batch until it is acknowledged, to whoever leads by then, as Kafka's
+An idempotent one repeats a batch until it is acknowledged, to the leader at that time, as Kafka's
 does; a plain one never repeats: nobody knows whether what got no answer was written.
 """
 
@@ -35,7 +35,7 @@ _ALL: Final = -1
 _TIMEOUT_MS: Final = 800
 _RECORDS_MAX: Final = 3
 _ID_TIMEOUT_US: Final = (ANSWER_AWAITED_MS + 1_000) * 1_000
-"""A broker may wait so long for a block of ids, asked for over a link that comes up in vain."""
+"""A broker may wait so long for a block of ids, asked for over a link that never works."""
 _SEQUENCE_LOST: Final = (
     ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
     ErrorCode.UNKNOWN_PRODUCER_ID,
@@ -46,7 +46,7 @@ _SEQUENCE_LOST: Final = (
 
 @dataclass(slots=True)
 class Batch:
-    """A batch that is under way."""
+    """A batch that is in flight."""
 
     topic_id: Uuid
     partition: int
@@ -75,7 +75,7 @@ class Producer(BrokerClient):
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is under way and nothing will be."""
+        """Whether nothing is in progress and nothing will be."""
         return self.is_done and not self.is_busy and self._batch is None
 
     def _go_on(self) -> None:

@@ -1,8 +1,8 @@
 """Clients outside of the cluster: they write settings and quotas, draw producer ids, and read back.
 
-A client has one request under way, believes the last hint about the leader, asks somebody else
-after a failure, and gives up after a while: then nobody knows whether its write happened. What it
-was told goes into `history`.
+A client has one request in flight, trusts the last hint about the leader, asks somebody else after
+a failure, and gives up after a while: then nobody knows whether its write happened. What it was
+told goes into `history`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _KINDS: Final = ("write", "write", "write", "quota", "read", "read", "producer-i
 
 
 class RegisterClient:
-    """Writes and reads registers, again and again, until it is told to stop."""
+    """Writes and reads registers, repeatedly, until it is told to stop."""
 
     def __init__(self, stage: Stage, traffic: Traffic, history: History, number: int) -> None:
         self.stage = stage

@@ -1,10 +1,10 @@
 """Brokers that exist on paper only: they register, send heartbeats, and change ISRs they lead.
 
 To the controllers of a quorum they are brokers, though they have no log and serve nobody. So a
-small quorum lives through registrations, fencing, elections and reassignments. They know partitions
-from the judge's twin, which is what a broker's metadata cache would show it, and sometimes claim
-what is out of date. Sessions are judged: nobody is fenced before the session ends, and whoever is
-silent for long under one leader is fenced.
+small quorum runs registrations, fencing, elections and reassignments. They know partitions from the
+judge's twin, which is what a broker's metadata cache would show it, and sometimes claim what is out
+of date. Sessions are judged: nobody is fenced before the session ends, and whoever is silent for
+long under one leader is fenced.
 """
 
 from __future__ import annotations
@@ -270,4 +270,4 @@ class StubBroker:
 _FENCED_WITHIN_US: Final = 2 * _SESSION_MS * 1_000 + 1_000_000
 """A leader with a full disk tries again after a second."""
 _GONE: Final = (ErrorCode.STALE_BROKER_EPOCH, ErrorCode.BROKER_ID_NOT_REGISTERED)
-"""After these the broker registers anew."""
+"""After these the broker registers again."""

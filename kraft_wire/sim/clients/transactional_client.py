@@ -86,7 +86,7 @@ class TransactionalClient(BrokerClient):
         self.producer: tuple[int, int] | None = None
         """Producer id and epoch."""
         self.wants_epoch = False
-        """Whether it must raise its own epoch before it goes on (KIP-360)."""
+        """Whether it must raise its own epoch before it continues (KIP-360)."""
         self.incarnation = 0
         self._coordinators: dict[int, int] = {}
         """Key type -> the broker that it takes for the coordinator."""
@@ -189,7 +189,7 @@ class TransactionalClient(BrokerClient):
         self.later(50_000 if self.is_done else _RESTARTS_US)
 
     def lose(self) -> None:
-        """Forget the transaction that was under way."""
+        """Drop the transaction that was in progress."""
 
     # -- identity --------------------------------------------------------------------------------
 
@@ -229,4 +229,4 @@ class TransactionalClient(BrokerClient):
         self.transactions.identity_told(node_id, self.transactional_id, self.producer, who)
 
     def has_new_epoch(self) -> None:
-        """Begin all sequences anew."""
+        """Begin all sequences again."""

@@ -125,7 +125,7 @@ class Transactor(TransactionalClient):
         self._sequences: dict[tuple[Uuid, int], int] = {}
         self._has_begun = False
         self._has_parted = False
-        """Whether it has begun anew for the last time, which ends whatever is open."""
+        """Whether it has begun again for the last time, which ends whatever is open."""
 
     @property
     def place(self) -> GroupPartition:
@@ -139,7 +139,7 @@ class Transactor(TransactionalClient):
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is under way and nothing will be."""
+        """Whether nothing is in progress and nothing will be."""
         is_idle = self._transaction is None and not self.is_busy
         return self.is_resting and is_idle and (self._has_parted or not self._has_begun)
 

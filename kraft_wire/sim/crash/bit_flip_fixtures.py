@@ -1,8 +1,8 @@
 """The files that `bit_flips` spoils: per kind a stream of small, different ones with their reader.
 
-A reader puts the spoilt bytes among the other files of a directory and asks production code for all
-that the file decides. Logs are opened with the recovery point at their end, as after a flush: then
-no damage can pass for a torn tail.
+A reader puts the damaged bytes among the other files of a directory and asks production code for
+all that the file decides. Logs are opened with the recovery point at their end, as after a flush:
+then no damage can pass for a torn tail.
 """
 
 from collections.abc import Callable, Iterator
@@ -71,7 +71,7 @@ class Kind:
 
 
 def _fixture(path: str, fs: SimFileSystem, read: Callable[[FileSystem], object]) -> Fixture:
-    """Take the disk as it is; the file at `path` is what will be spoilt."""
+    """Take the disk as it is; the file at `path` is what will be damaged."""
     image = fs.everything()
     content = image[path]
     assert content, path
@@ -171,7 +171,7 @@ def _indexes(suffix: str) -> Callable[[], Iterator[Fixture]]:
 
 
 def _look_ups(fs: FileSystem) -> object:
-    """Open as after a clean stop, when indexes are believed, and look up offsets and times."""
+    """Open as after a clean stop, when indexes are trusted, and look up offsets and times."""
     log = _open(fs, is_clean=True)
     end = log.log_end_offset
     by_offset = [

@@ -1,13 +1,14 @@
 """Every bit of every kind of file flipped, and read by production code.
 
-Part of `make crash`. Per kind at least 64 KiB of small files, each of which is spoilt in every bit
+Part of `make crash`. Per kind at least 64 KiB of small files, each of which is damaged in every bit
 (in every seventh where it has no checksum), cut to every length and, sector by sector, filled with
-zeros or with another sector. A verdict says
-what production code made of it:
+zeros or with another sector. A verdict says what production code made of it:
 
-- refused: named, and not used; - rebuilt: derived anew, and right; - harmless: what is read is what
-  was written; - unseen: something else is read. Unseen is a violation for what a checksum covers
-  and for what is derived from it; text files are seen as far as parsing and cross-checks go.
+- refused: named, and not used;
+- rebuilt: derived again, and right;
+- harmless: what is read is what was written;
+- unseen: something else is read. Unseen is a violation for what a checksum covers and for what is
+  derived from it; text files are seen as far as parsing and cross-checks go.
 """
 
 from collections.abc import Iterator
@@ -34,7 +35,7 @@ _SAMPLED_STRIDE = 7
 
 
 class Verdict(Enum):
-    """What production code made of a spoilt file."""
+    """What production code made of a damaged file."""
 
     REFUSED = "refused"
     RIGHT = "right"
@@ -96,7 +97,7 @@ def _damages(content: bytes, first: int, stride: int) -> Iterator[tuple[str, byt
 
 
 def _judge(fixture: Fixture, spoilt: bytes) -> "Verdict | str":
-    """Read the spoilt file; a text is an error that nobody foresaw."""
+    """Read the damaged file; a text is an error that nobody foresaw."""
     try:
         seen = fixture.read(spoilt)
     except _REFUSALS:

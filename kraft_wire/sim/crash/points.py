@@ -1,11 +1,11 @@
 """`python -m kraft_wire.sim.crash.points`: every crash state of storage and quorum, judged.
 
-One row per scenario: operations, distinct states (what is on the disk, with what
-was promised), how many of the checks were crashes during recovery, refusals, violations. Exit code
-1 when an acknowledged record or a vote was lost, garbage was served or recovery was not idempotent.
-Sectors are 512 bytes, then 4 KiB. Then each of four safeguards is removed in turn (fsync, directory
-sync, CRC, the order of sync and rename) over some scenarios of storage and of the quorum, and exit
-code 1 also says that the checks did not notice one; and every kind of file is spoilt bit by bit
+One row per scenario: operations, distinct states (what is on the disk, with what was promised), how
+many of the checks were crashes during recovery, refusals, violations. Exit code 1 when an
+acknowledged record or a vote was lost, garbage was served or recovery was not idempotent. Sectors
+are 512 bytes, then 4 KiB. Then each of four safeguards is removed in turn (fsync, directory sync,
+CRC, the order of sync and rename) over some scenarios of storage and of the quorum, and exit code 1
+also says that the checks did not notice one; and every kind of file is damaged bit by bit
 (`bit_flips`). `--without` runs all scenarios without one safeguard, where exit code 1 is what is
 expected.
 """

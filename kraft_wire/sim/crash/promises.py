@@ -1,14 +1,13 @@
 """What one replica of a simulated quorum promised to others before its power went.
 
-A promise is what the outside relies on: the epoch that it spoke of, the vote
-that it told of, the end of the log that it acknowledged, the snapshot that it announced. It is
-taken from the messages that leave and, for a leader, from what it calls durable when it commits:
-never from its disk.
+A promise is what the outside relies on: the epoch that it spoke of, the vote that it told of, the
+end of the log that it acknowledged, the snapshot that it announced. It is taken from the messages
+that leave and, for a leader, from what it calls durable when it commits: never from its disk.
 
-Every story is lived through twice with the same seed and the same sectors. A `TruthRecorder` keeps
-the first time's truth (what was ever written where, in the whole quorum, and when a log was rightly
-cut); `PromiseKeeper` goes along the second time and knows at each change of the disk what is owed.
-The truth says nothing of another story, so a `Replay` stops where the second time is one.
+Every story is run twice with the same seed and the same sectors. A `TruthRecorder` keeps the first
+time's truth (what was ever written where, in the whole quorum, and when a log was rightly cut);
+`PromiseKeeper` goes along the second time and knows at each change of the disk what is owed. The
+truth says nothing of another story, so a `Replay` stops where the second time is one.
 
 Not here: the judgement of a disk after a crash (`quorum`).
 """

@@ -1,12 +1,12 @@
-"""Crash scenarios of the metadata quorum: whole nodes live through a story, one disk is crashed.
+"""Crash scenarios of the metadata quorum: whole nodes run a story, one disk is crashed.
 
 A `QuorumScenario` plays a story of `script` (elections, writes, truncations, snapshots taken,
 fetched and installed, cleaning, changes of the voter set) and has every change of one node's disk
 enumerated. `verify` opens what a crash left with the production code and judges it against the
-promises of that moment (`promises`): no vote forgotten, nothing acknowledged lost, no log
-behind its snapshot with a hole, no half snapshot taken as whole, nothing there that nobody wrote,
-and a second start as the first. Of some states the whole node is started and asked: it must refuse
-a second vote in an epoch, give one in the next, and lead where it is alone.
+promises of that moment (`promises`): no vote lost, nothing acknowledged lost, no log behind its
+snapshot with a hole, no half snapshot taken as whole, nothing there that nobody wrote, and a second
+start as the first. Of some states the whole node is started and asked: it must refuse a second vote
+in an epoch, give one in the next, and lead where it is alone.
 
 Not here: the stories (`stories`).
 """
@@ -53,7 +53,7 @@ _SERVES_EVERY: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One way to live through a story: which cluster, and whose disk is crashed."""
+    """One way to run a story: which cluster, and whose disk is crashed."""
 
     cluster: str
     """Words behind `cluster`; the seed among them decides who is elected when."""
@@ -74,7 +74,7 @@ class QuorumScenario:
         """Disks that recovery left, each in its cluster, and what a start finds: hashes of both."""
 
     def run(self, recorder: Recorder) -> None:
-        """Live through the story in every variant.
+        """Run the story in every variant.
 
         With some seeds a story cannot happen (the leader that it writes to has just resigned): such
         a variant is passed over. They are few, or the story is wrong. Over disks that break their
@@ -98,7 +98,7 @@ class QuorumScenario:
         assert impossible <= max(3, played // 4), (self.name, played, impossible)
 
     def _true_story(self, variant: Variant, sector_bytes: int) -> QuorumTruth:
-        """Live through it once, under all invariants and with a disk that keeps its word.
+        """Run it once, under all invariants and with a disk that keeps its word.
 
         Sectors matter: where the story takes the power away, they decide what is left.
         """
@@ -124,7 +124,7 @@ class QuorumScenario:
             yield line.replace("VICTIM", str(variant.victim))
 
     def _record(self, variant: Variant, recorder: Recorder) -> None:
-        """Live through it again, and have the victim's disk watched."""
+        """Run it again, and have the victim's disk watched."""
         keepers: list[PromiseKeeper] = []
         watched: list[SimFileSystem] = []
 

@@ -1,10 +1,10 @@
 """The simulated disk below its names: faults, sectors that are not durable yet, and crashes.
 
-What was not synced is a list of *atoms*: one per 512-byte sector, length change or directory
-entry. After a crash any subset of them may be on the disk (`image`), in any order. fsync of a file
-pins that file's content and length, nothing else. On request the k-th call fails, the disk fills
-up, fsync lies, and a failed fsync marks its pages clean as Linux does, so that a second one would
-"succeed" over lost data: reads show it until the pages are forgotten or power is lost.
+What was not synced is a list of *atoms*: one per 512-byte sector, length change or directory entry.
+After a crash any subset of them may be on the disk (`image`), in any order. fsync of a file pins
+that file's content and length, nothing else. On request the k-th call fails, the disk fills up,
+fsync lies, and a failed fsync marks its pages clean as Linux does, so that a second one would
+"succeed" over lost data: reads show it until the pages are dropped or power is lost.
 """
 
 from collections.abc import Callable, Collection
@@ -23,7 +23,7 @@ _GIVING_BACK = ("unlink", "rmdir", "cut")
 
 
 class SimDisk:
-    """What a disk holds and forgets. Every call passes `enter`, where faults and observers sit."""
+    """What a disk holds and loses. Every call passes `enter`, where faults and observers sit."""
 
     def __init__(self, *, capacity_bytes: int | None = None) -> None:
         self._root = DirectoryNode()

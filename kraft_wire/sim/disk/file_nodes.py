@@ -90,7 +90,7 @@ DataChange = Sector | Extend | Resize
 
 
 class FileNode:
-    """A file: what is read, what is certainly on the disk, and what lies between."""
+    """A file: what is read, what is certainly on the disk, and what is between."""
 
     __slots__ = (
         "content",
@@ -113,7 +113,7 @@ class FileNode:
 
 
 class DirectoryNode:
-    """A directory: names as they are seen, as they are on the disk, and what lies between."""
+    """A directory: names as they are seen, as they are on the disk, and what is between."""
 
     __slots__ = ("children", "durable", "pending")
 

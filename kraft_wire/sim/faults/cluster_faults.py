@@ -117,7 +117,7 @@ class ClusterFaults(QuorumFaults):
         )
 
     def _may_end_a_session(self, source: int, target: int) -> bool:
-        """Tell whether a cut lies between a broker and a controller."""
+        """Tell whether a cut is between a broker and a controller."""
         brokers = self.world.setup.brokers
         return (source in brokers) != (target in brokers)
 
@@ -132,7 +132,7 @@ class ClusterFaults(QuorumFaults):
             machine.wake_anew()
 
     def _is_replacing(self) -> bool:
-        """Whether a broker that lost its disk is still believed to have what it had."""
+        """Whether a broker that lost its disk is still assumed to have what it had."""
         partitions = self.cluster.truth.existing()
         if self._replaced is not None and not any(self._replaced in p.isr for p in partitions):
             self._replaced = None
@@ -200,7 +200,7 @@ class ClusterFaults(QuorumFaults):
         return self._order(request)
 
     def _delete_topic(self, fault: Fault) -> bool:
-        """Delete a topic, but not the group's; it is made anew, with another id."""
+        """Delete a topic, but not the group's; it is made again, with another id."""
         name = self.cluster.topics[-1]
         if len(self.cluster.topics) < 2 or name not in self.cluster.truth.topic_ids:
             return False

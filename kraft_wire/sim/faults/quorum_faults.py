@@ -336,7 +336,7 @@ class QuorumFaults:
         return True
 
     def _replay(self, fault: Fault) -> bool:
-        """Deliver an old request once more, on a connection of its own."""
+        """Deliver an old request again, on a connection of its own."""
         return self._send_hostile(fault, is_garbled=False)
 
     def _garble(self, fault: Fault) -> bool:
@@ -410,7 +410,7 @@ class QuorumFaults:
         return True
 
     def _send_double(self, connection: SimConnection, frame: bytes, request: VoteRequest) -> None:
-        """Ask for the same vote once more: the candidate's id, another directory."""
+        """Ask for the same vote again: the candidate's id, another directory."""
         asked = request.topics[0].partitions[0] if request.topics else None
         if self._doubles == 0 or self.is_over or asked is None or asked.pre_vote:
             return

@@ -46,7 +46,7 @@ def judge_coordinator(node_id: int, found: Coordinator, partitions: list[Partiti
 
 
 def judge_fetched(node_id: int, data: PartitionData, truth: PartitionTruth) -> None:
-    """Log start, last stable offset and high watermark stand in their order."""
+    """Log start, last stable offset and high watermark are in their order."""
     offsets = (data.log_start_offset, data.last_stable_offset, data.high_watermark)
     is_right = 0 <= offsets[0] <= offsets[1] <= offsets[2] and data.preferred_read_replica == _NONE
     _check(node_id, is_right, truth.name, "log start, stable and high watermark", offsets)

@@ -1,7 +1,7 @@
 """What producers, consumers and group members were told, held against what is committed.
 
 Each record's value is unique, so that an answer can be found in the log. An acknowledgement of all
-in-sync replicas means committed, there and once; a plain producer's records stand in the order of
+in-sync replicas means committed, there and once; a plain producer's records are in the order of
 their acknowledgements; a consumer sees what is committed, byte for byte, without gaps, and never
 goes back; an offset that was acknowledged is committed, none is shown that never was, and none that
 is older than what was acknowledged before somebody asked; a partition has one owner in a
@@ -137,7 +137,7 @@ class DataHistory:
     def refused_sequence(
         self, client: int, node_id: int, partition: PartitionTruth, error: str
     ) -> None:
-        """A leader lacks what an idempotent producer was told before; it begins anew."""
+        """A leader lacks what an idempotent producer was told before; it begins again."""
         self.counts["sequence refused"] += 1
         last, told_in = self._acked.pop((client, partition), (-1, -1))
         if last < partition.kept_until(told_in) and not partition.is_deleted:

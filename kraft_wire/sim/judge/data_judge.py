@@ -6,7 +6,7 @@ leader has what is committed; what it commits is in the logs of the whole ISR, a
 replicas as `min.insync.replicas` says; nobody else knows of more, or of other bytes. What clients
 were told is held against the same truth.
 
-Errors: `Violation`. The ids stand in docs/SIMULATION.md.
+Errors: `Violation`. The ids are in docs/SIMULATION.md.
 """
 
 from __future__ import annotations
@@ -162,8 +162,8 @@ class DataJudge(ReplicaJudge):
         if led_epoch >= 0 and led_epoch != watch.led_epoch:
             watch.led_epoch = led_epoch
             self._began(watch, led_epoch)
-        # A follower that restarts at its leader's log start may begin anew at the base of the batch
-        # that holds it, as in Kafka: a log without a batch has nothing to keep.
+        # A follower that restarts at its leader's log start may begin again at the base of the
+        # batch that holds it, as in Kafka: a log without a batch has nothing to keep.
         if high_watermark != before[1] and not (was_empty and not watch.log.batches):
             led_before = before[3] and watch.led_epoch == before[2]
             has_led = not is_leader and (led_before or led_epoch >= 0)
@@ -215,7 +215,7 @@ class DataJudge(ReplicaJudge):
     # -- what is committed -----------------------------------------------------------------------
 
     def _look_at_watermark(self, watch: ReplicaWatch, before: int, now: int, has_led: bool) -> None:
-        """`has_led`: whether it led until this event, in which it may have committed once more."""
+        """`has_led`: whether it led until this event, in which it may have committed again."""
         truth, leads = watch.truth, watch.state[3] or has_led
         if self.has_canary:
             self.check("S00 Canary", now == 0, watch, "committed up to", now)

@@ -111,7 +111,7 @@ class DataLogWatch(LogWatch):
         return bool(older) and older != known[-len(older) :]
 
     def _read_again(self, names: list[str], nodes: list[FileNode], changes: LogChanges) -> None:
-        """Read every segment anew; only what lies behind the old end was appended."""
+        """Read every segment again; only what is behind the old end was appended."""
         end = self.end_offset
         self._forget_all(int(names[0][:20]))
         everything = LogChanges()

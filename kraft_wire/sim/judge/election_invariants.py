@@ -40,7 +40,7 @@ _NO_DIRECTORY: Final = uuid_to_text(ZERO_UUID)
 class StaleLeaderResigns(Signals):
     """A leader that no majority speaks to any more resigns within two check-quorum times.
 
-    They begin anew with another voter set: those who spoke last may be voters no more.
+    They begin again with another voter set: those who spoke last may be voters no more.
     """
 
     id, name = "L7", "StaleLeaderResigns"

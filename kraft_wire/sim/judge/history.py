@@ -33,7 +33,7 @@ class Operation:
     life: tuple[int, int] = (0, 0)
     """The process that served it."""
     served: int = 0
-    """The how manieth answer to a client it was."""
+    """Which response to the client it was, counted from the first."""
     invoked_us: int = 0
     returned_us: int | None = None
     outcome: str = "open"

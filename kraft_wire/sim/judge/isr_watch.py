@@ -20,7 +20,7 @@ _LAGS: Final = 3
 """A leader looks at its followers every half of the lag."""
 _SLACK_US: Final = 500_000
 _Since = tuple[int, int, tuple[int, ...], bool]
-"""Life, leader epoch, ISR, and whether no proposal is under way."""
+"""Life, leader epoch, ISR, and whether no proposal is in progress."""
 
 
 class IsrWatch:

@@ -101,10 +101,10 @@ class Signals:
         """The voter set in force on a node may have changed."""
 
     def appended(self, watch: NodeWatch, batch: SeenBatch, before: SeenBatch | None) -> None:
-        """A batch came to lie behind another on a disk."""
+        """A batch came to be behind another on a disk."""
 
     def cut(self, watch: NodeWatch, offset: int, is_reset: bool) -> None:
-        """A log was cut at its end, or begins anew at an offset, behind a snapshot."""
+        """A log was cut at its end, or begins again at an offset, behind a snapshot."""
 
     def disk(self, watch: NodeWatch) -> None:
         """Something on a node's disk changed."""
@@ -192,7 +192,7 @@ class Judge:
         self.watches[machine.id] = NodeWatch(machine)
 
     def started(self, machine: MachineState) -> None:
-        """A process was opened: look at its disk anew, with every checksum."""
+        """A process was opened: look at its disk again, with every checksum."""
         watch = self.watches[machine.id]
         election = watch.log.election
         watch.log = LogWatch()

@@ -88,7 +88,7 @@ def changes_of(batch: SeenBatch) -> list[RegisterChange]:
 
 @dataclass(slots=True)
 class Ledger:
-    """What must stay true for ever."""
+    """What must stay true forever."""
 
     batches: list[SeenBatch] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
@@ -143,7 +143,7 @@ class Ledger:
             self._take(decode_message(value), batch.base_offset + at)
 
     def _take(self, record: Message, offset: int) -> None:
-        """Replay a record; what stands in a transaction counts at its end, or not at all."""
+        """Replay a record; what is in a transaction counts at its end, or not at all."""
         current = self.transactions[-1] if self.transactions else None
         if current is not None and current.end_offset is not None:
             current = None

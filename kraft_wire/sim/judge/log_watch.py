@@ -41,7 +41,7 @@ _NO_DIRECTORY: Final = uuid_to_text(ZERO_UUID)
 
 @dataclass(slots=True, eq=False)
 class SeenBatch:
-    """One batch as it lies on a disk."""
+    """One batch as it is on a disk."""
 
     base_offset: int
     end_offset: int
@@ -105,7 +105,7 @@ class LogChanges:
 
     truncated_to: int | None = None
     is_reset: bool = False
-    """Whether the log begins anew, behind everything that it had."""
+    """Whether the log begins again, behind everything that it had."""
     appended: list[SeenBatch] = field(default_factory=list)
     snapshots: list[SeenSnapshot] = field(default_factory=list)
     election: Election | None = None
@@ -113,7 +113,7 @@ class LogChanges:
 
 
 class LogWatch:
-    """The directory of one log, that of the metadata unless told, looked at again and again."""
+    """The directory of one log, that of the metadata unless told, looked at repeatedly."""
 
     def __init__(self, directory: str = METADATA_DIRECTORY) -> None:
         self.directory = directory
@@ -322,7 +322,7 @@ class LogWatch:
 def newest_voters(log: LogWatch) -> tuple[VotersRecord, int] | None:
     """Return the last voter set that a disk speaks of, and the offset of its batch.
 
-    It stands in the log, or else in the newest snapshot, and there before the snapshot's end.
+    It is in the log, or else in the newest snapshot, and there before the snapshot's end.
     """
     for batch in reversed(log.batches):
         found = _voters_in(batch)
@@ -356,8 +356,9 @@ def _snapshots_in(directory: DirectoryNode) -> Iterator[tuple[tuple[int, int], F
 
 
 def _newest_snapshot_end(directory: DirectoryNode) -> int:
-    """Return where a log without segments begins: a node that dies while it begins its log anew
-    behind a snapshot leaves none, and starts with that snapshot."""
+    """Return where a log without segments begins: a node that dies while it begins its log again
+    behind a snapshot leaves none, and starts with that snapshot.
+    """
     return max((offset for (offset, _), _ in _snapshots_in(directory)), default=0)
 
 

@@ -1,10 +1,10 @@
 """What must stay true of every partition, as the judge remembers it.
 
 Who leads it in which epoch, who is in its ISR and which brokers are fenced comes from the committed
-metadata, replayed here by a few lines that share nothing with `metadata.replay`. Which batches
-are committed was fixed by the first leader that rightly said so. Only an unclean election takes
+metadata, replayed here by a few lines that share nothing with `metadata.replay`. Which batches are
+committed was fixed by the first leader that rightly said so. Only an unclean election takes
 something back, and it is known as one: the leader was neither in the ISR nor eligible. What it
-takes is what lies behind the committed batches that its leader has, of earlier leader epochs.
+takes is what is behind the committed batches that its leader has, of earlier leader epochs.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class PartitionTruth:
     leader: int = -1
     leader_epoch: int = 0
     is_moving: bool = False
-    """Whether a reassignment is under way."""
+    """Whether a reassignment is in progress."""
     adding: tuple[int, ...] = ()
     """Replicas that it brings."""
     is_deleted: bool = False
@@ -133,7 +133,7 @@ class PartitionTruth:
         return self.batches[at] if at < len(self.batches) else None
 
     def commit(self, batch: SeenBatch, node_id: int) -> None:
-        """Take a batch as committed; a producer's sequences go on where they ended (S21)."""
+        """Take a batch as committed; a producer's sequences continue where they ended (S21)."""
         assert batch.base_offset == self.end, (batch.base_offset, self.end)
         head = RecordBatch(memoryview(batch.data))
         if head.producer_id >= 0 and not batch.is_control and self.topic != OFFSETS_TOPIC:
@@ -198,7 +198,7 @@ class PartitionTruth:
         return self.newest.get(bytes(record.key), -1) > record.offset
 
     def is_inside_batch(self, offset: int) -> bool:
-        """Tell whether an offset lies behind the first record of a committed batch."""
+        """Tell whether an offset is behind the first record of a committed batch."""
         batch = self.batch_before(offset + 1)
         return batch is not None and batch.base_offset < offset
 
@@ -223,7 +223,7 @@ class PartitionTruth:
         return self.end >= end
 
     def take_back(self, log: LogWatch) -> None:
-        """Forget what a leader that was elected uncleanly does not have."""
+        """Drop what a leader that was elected uncleanly does not have."""
         kept, self.batches, self.ends, self.producers = self.batches, [], [], {}
         for batch in kept:
             own = log.batch_before(batch.end_offset)

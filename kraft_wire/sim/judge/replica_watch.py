@@ -1,7 +1,7 @@
 """What the judge of whole clusters saw last of one replica: of its node's memory, and of its disk.
 
-Nothing is judged here (`data_judge` does that): it reads, remembers, and begins anew with a process
-or a log.
+Nothing is judged here (`data_judge` does that): it reads, remembers, and begins again with a
+process or a log.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class ReplicaWatch:
         return self.state[1]
 
     def forget(self) -> None:
-        """Begin anew: another process has it, or another log."""
+        """Begin again: another process has it, or another log."""
         self.log = type(self.log)(self.log.directory)
         self.state, self.led_epoch, self.committed_epoch = _NOTHING, -1, -1
         self.partition = None
@@ -71,14 +71,14 @@ class ReplicaWatch:
         return self.log.look(self.machine.fs)
 
     def holds(self, batch: SeenBatch) -> bool:
-        """Tell whether a batch stands in the log, as the disk is now."""
+        """Tell whether a batch is in the log, as the disk is now."""
         if not self.log.is_unchanged(self.machine.fs):
             self.look()
         own = self.log.batch_before(batch.end_offset)
         return self.truth.is_same(own, batch)
 
     def has_reached(self, batch: SeenBatch) -> bool:
-        """Tell whether a batch stands in the log, or was rightly taken out of it again."""
+        """Tell whether a batch is in the log, or was rightly taken out of it again."""
         if self.holds(batch):
             return True
         is_passed = self.truth.rules is not None and self.log.end_offset >= batch.end_offset

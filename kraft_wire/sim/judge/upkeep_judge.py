@@ -6,7 +6,7 @@ removed one must be due; the log start only rises, to where a leader has moved i
 leader stamps is its own time. And what is due must be done: a log that could be compacted or cut is
 not left as it is. Nothing is shared with `storage.cleaner` and `storage.retention`.
 
-Errors: `Violation`. The ids stand in docs/SIMULATION.md.
+Errors: `Violation`. The ids are in docs/SIMULATION.md.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class UpkeepJudge:
                 yield watch, partition
 
     def appended(self, watch: ReplicaWatch, batch: SeenBatch) -> None:
-        """A batch came to lie behind a log; of its leader it has the leader's time."""
+        """A batch came to be behind a log; of its leader it has the leader's time."""
         truth = watch.truth
         if truth.rules is None or not truth.rules.is_append_time or batch.is_control:
             return
@@ -214,7 +214,7 @@ class UpkeepJudge:
         """
         limit = limit_of(watch, segments)
         if watch.truth.has_open_transaction and limit > watch.log_start:
-            # One that lies below the log start may still count, as it does in 4.3.1.
+            # One that is below the log start may still count, as it does in 4.3.1.
             first, _ = open_transactions([b for each in segments for b in each.batches])
             if first is None:
                 return None

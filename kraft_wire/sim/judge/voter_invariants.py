@@ -57,7 +57,7 @@ class OneVoterChange(Signals):
         self._due: dict[int, bool] = {}
 
     def after(self, watch: NodeWatch) -> None:
-        """A disk whose control records changed must be obeyed when the event is over."""
+        """The control records on a changed disk must be in use when the event is over."""
         if self._due and self._due.pop(watch.id, False):
             self.voters(watch)
 
@@ -118,13 +118,13 @@ def _voters_on_disk(judge: Judge, watch: NodeWatch) -> tuple[VoterSet, int]:
 
 
 def _is_lone_voters(batch: SeenBatch) -> bool:
-    """Tell whether a batch changes membership; beside a LeaderChange it only describes it anew."""
+    """Tell whether a batch changes membership; beside a LeaderChange it only describes it again."""
     kinds = [kind for _, kind, _ in batch.controls()]
     return kinds == [ControlRecordType.KRAFT_VOTERS]
 
 
 def _difference_of_sets(obeyed: VoterSet | None, written: VoterSet) -> tuple[object, ...]:
-    """Say which voters are obeyed and which are written; in full where the ids are the same."""
+    """Say which voters are applied and which are written; in full where the ids are the same."""
     ids, wanted = list(obeyed.nodes) if obeyed else [], list(written.nodes)
     if ids == wanted:
         return "obeys", obeyed, "on disk", written

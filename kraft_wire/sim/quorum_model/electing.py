@@ -53,7 +53,7 @@ class LeaderElectable:
             raise Violated("LeaderElectable", *quorum)
 
     def _leads_somewhere(self, first: _Quorum) -> bool:
-        """Search depth first; whatever lies on the way to a leader is good."""
+        """Search depth first; whatever is on the way to a leader is good."""
         if first in self._good:
             return True
         epoch_max = max(each.epoch for each in first) + _EPOCHS_MORE

@@ -66,7 +66,7 @@ ANYTHING = Due()
 
 
 def _enter(r: Replica, role: Role, epoch: int, leader: int) -> Replica:
-    """Take a role; a vote is kept for its epoch, what belongs to the old role is forgotten."""
+    """Take a role; a vote is kept for its epoch, what belongs to the old role is dropped."""
     voted = r.voted if epoch == r.epoch else None
     ended = r.has_ended and epoch == r.epoch
     own = frozenset((r.key.id,)) if role in ("prospective", "candidate") else frozenset[int]()

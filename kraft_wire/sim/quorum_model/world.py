@@ -55,7 +55,7 @@ class Scope(NamedTuple):
     batch: int = 100
     """Records in one answer to a fetch."""
     has_pre_votes: bool = True
-    """False: whoever may ask for pre-votes stands at once, which allows more, in fewer states."""
+    """False: a replica due for pre-votes is a candidate at once: more runs, fewer states."""
 
 
 class World:
@@ -213,7 +213,7 @@ class World:
             yield name, now, self._number(self.histories, past), number
 
     def _plain(self, r: Replica) -> Replica:
-        """Forget what makes no difference: who refused, and what only pre-votes look at."""
+        """Drop what makes no difference: who refused, and what only pre-votes look at."""
         if r.refused:
             r = r._replace(refused=frozenset())
         if self.scope.has_pre_votes:

@@ -1,7 +1,7 @@
 """Many seeds on all cores, and what they add up to.
 
 Each seed is a run of its own in one of several processes; results come back as small values in any
-order and are added up. A seed fails alone: the others go on, and every failure is kept.
+order and are added up. A seed fails alone: the others continue, and every failure is kept.
 """
 
 from __future__ import annotations

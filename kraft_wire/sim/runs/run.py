@@ -1,4 +1,4 @@
-"""Lives through one plan: faults first, then everything is healed and the quorum must settle.
+"""Runs one plan: faults first, then everything is healed and the quorum must settle.
 
 Phase one runs under faults for a number of events. Phase two takes them back and demands, within
 bounds of virtual time: a leader (L1), every operation resolved
@@ -71,12 +71,12 @@ class Result:
 
 
 def run_plan(plan: Plan, *, kinds: Sequence[Callable[[Judge], Signals]] = SAFETY) -> Result:
-    """Live through a plan and tell what came of it."""
+    """Run a plan and return what came of it."""
     return Run(plan, kinds=kinds).result()
 
 
 class NoElectionPossible(Exception):
-    """Voter changes that were under way left a voter set that can elect nobody."""
+    """Voter changes that were in progress left a voter set that can elect nobody."""
 
 
 class Run:
@@ -197,7 +197,7 @@ class Run:
     def _come_to_rest(self) -> None:
         """L1, L3: one leader, and everybody at its end.
 
-        A voter change that was under way at the healing may leave a set without a majority, as a
+        A voter change that was in progress at the healing may leave a set without a majority, as a
         removal does beside a lost disk.
         """
         if self._until(self.world.is_settled):

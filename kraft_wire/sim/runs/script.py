@@ -90,7 +90,7 @@ class _Teller(Signals):
 
 
 class Player:
-    """Obeys one command after the other; `prepare` is shown the world before anybody starts."""
+    """Executes one command after the other; `prepare` is shown the world before anybody starts."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class Player:
         self._prepare = prepare
 
     def do(self, line: str) -> list[str]:
-        """Obey, and return what happened."""
+        """Execute, and return what happened."""
         name, *words = line.split()
         command: Callable[..., list[str] | None] | None
         command = getattr(self, "_do_" + name.replace("-", "_"), None)
@@ -232,7 +232,7 @@ class Player:
                 self._there.network.cut(target, source)
 
     def _do_writes(self, node: str, count: str) -> None:
-        """Write a register again and again, saying nothing."""
+        """Write a register repeatedly, saying nothing."""
         node_id = self._machine(node).id
         for number in range(int(count)):
             self._ask(node_id, write_request("w", str(2_000 + number)))

@@ -2,7 +2,7 @@
 
 It ends early where an invariant breaks; the violation is then its last line. A story without any
 record is right as long as every invariant holds; one with a record has to happen as it is recorded.
-The commands stand in `script`.
+The commands are in `script`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Translates events, effects and messages of the product into messages of the model.
 
 None stands for what the model has no message for: other requests, and requests that are malformed
-or for another cluster, which the receiver answers with an error and forgets.
+or for another cluster, which the receiver answers with an error and drops.
 """
 
 from __future__ import annotations

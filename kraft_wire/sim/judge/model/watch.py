@@ -1,8 +1,8 @@
 """Holds every step of a production replica against the model: it must be one that the model allows.
 
-A watch stands between a host and its `RaftReplica`. It reads the replica before and after a step as
-a state of the model (`reading`), asks the rules what the event may lead to, and looks for the
-state and the messages that came of it among that. What the replica does by itself in the same step
+A watch is between a host and its `RaftReplica`. It reads the replica before and after a step as a
+state of the model (`reading`), asks the rules what the event may lead to, and looks for the state
+and the messages that came of it among that. What the replica does by itself in the same step
 (campaign, win, commit, resign) are further steps of the model, each with its guard.
 
 The model has no clock. Here two timeouts have one: a follower may miss its leader only once the
@@ -255,7 +255,9 @@ class ModelWatch:
         return False
 
     def _is_same(self, state: Replica, after: Replica) -> bool:
-        """Compare; a leader may forget observers that fell silent, and lateness is not a state."""
+        """Compare; a leader may drop observers that stopped responding, and lateness is not a
+        state.
+        """
         if state.is_overdue:
             state = state._replace(is_overdue=False)
         if state == after:
@@ -400,7 +402,7 @@ class ModelWatch:
             self._note_contact(contact, now_ms)
 
     def _note_contact(self, key: Key, now_ms: int) -> None:
-        """A leader's time begins anew once a majority has been in touch."""
+        """A leader's time begins again once a majority has been in touch."""
         state = self._state
         if key.id == state.key.id or not is_member(state.log.voters, key):
             return
@@ -411,7 +413,7 @@ class ModelWatch:
 
 
 def _is_from_leader(received: Message | None, before: Replica, state: Replica) -> bool:
-    """Tell whether an answer shows a follower that its leader lives."""
+    """Tell whether an answer shows a follower that its leader is alive."""
     if isinstance(received, Fetched):
         return received.epoch == state.epoch and received.asked == state.log.last
     if isinstance(received, FetchedSnapshot) and before.wanted is not None:
@@ -431,7 +433,7 @@ def _as_voters(change: Append) -> Voters:
 
 
 def _is_change(allowed: Change | None, made: Change | None) -> bool:
-    """Compare changes of the log; a first record may carry the voters once more."""
+    """Compare changes of the log; a first record may carry the voters again."""
     if isinstance(allowed, Append) and isinstance(made, Append):
         return allowed.voters in (made.voters, None)
     if isinstance(allowed, Take):

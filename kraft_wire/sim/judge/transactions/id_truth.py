@@ -38,7 +38,7 @@ class TransactionVerdict:
     is_commit: bool
     is_legacy: bool
     instance: int
-    """The how manieth transaction of its id it ends."""
+    """Which transaction of its id it ends, counted from the first."""
     event: int
     """In which event it was committed, as the judge counts."""
     partitions: frozenset[tuple[str, int]]

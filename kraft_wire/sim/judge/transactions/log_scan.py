@@ -1,8 +1,8 @@
 """The transactions of one log, read from its batches alone.
 
 What a reader of committed records may see follows from here: which transaction each batch belongs
-to, where it ended and how, and which one is still open. The scan goes on where it stopped, and
-begins anew when the log was cut or rewritten.
+to, where it ended and how, and which one is still open. The scan continues where it stopped, and
+begins again when the log was cut or rewritten.
 """
 
 from __future__ import annotations

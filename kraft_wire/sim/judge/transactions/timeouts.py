@@ -1,7 +1,7 @@
 """T17: a coordinator that nothing hinders aborts a transaction soon after its timeout.
 
 By its own wall clock, from the start that the record names. Whoever has too few replicas, no room,
-or a change under way, is not judged meanwhile.
+or a change in progress, is not judged meanwhile.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class TimeoutWatch:
             raise Violation(_ID, machine.id, name, record, "is overdue for", late_us)
 
     def _is_hindered(self, machine: MachineState, truth: PartitionTruth, name: str) -> bool:
-        """Tell whether an abort is under way, or cannot be written."""
+        """Tell whether an abort is in progress, or cannot be written."""
         shard = shard_of(machine, truth.number)
         entry = None if shard is None else shard.ids.get(name)
         has_room = machine.fs.capacity_bytes is None and machine.fs.fault is None

@@ -228,7 +228,8 @@ class TransactionWatch:
     def _judge_membership(self, watch: ReplicaWatch, batch: SeenBatch, head: BatchHead) -> None:
         """T09: the partition had joined this transaction before, and not only the one that ended.
 
-        A leader that does not know that it was replaced may go on with a transaction that is over.
+        A leader that does not know that it was replaced may continue with a transaction that is
+        over.
         """
         truth = watch.truth
         owner = self.ids.owners.get(head.producer_id)
