@@ -30,7 +30,7 @@ def read_notes(path: Path) -> Notes:
     except ValueError as error:
         raise SchemaError(path.name, "-", f"not JSON: {error}") from error
     if not isinstance(pairs, tuple):
-        raise SchemaError(path.name, "-", "is no object of notes")
+        raise SchemaError(path.name, "-", "is not an object of notes")
     notes: Notes = {}
     for key, note in pairs:
         if key in notes:

@@ -167,12 +167,12 @@ def parse_message(text: str, file: str) -> MessageSpec:
     """Read one schema file; SchemaError names what is wrong with it."""
 
     def pairs(items: list[tuple[str, object]]) -> dict[str, object]:
-        """Build one object; a key that stands twice would hide what it said first."""
+        """Build one object; a key that is listed twice would hide what it said first."""
         names = [name for name, _ in items]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             where = next((str(value) for name, value in items if name == "name"), "(file)")
-            raise SchemaError(file, where, f"the key {twice!r} stands twice")
+            raise SchemaError(file, where, f"the key {twice!r} is listed twice")
         return dict(items)
 
     try:

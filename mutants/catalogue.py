@@ -192,6 +192,6 @@ def _moved(mutant: Mutant, change: Change, checkout: Path, reason: str) -> str:
         for path in sorted((checkout / "kraft_wire").rglob("*.py"))
         if pattern.search(path.read_text(encoding="utf-8"))
     ]
-    hint = f"; it stands in {', '.join(now[:3])}" if now else ""
+    hint = f"; it is in {', '.join(now[:3])}" if now else ""
     place = f"{change.module} {change.function}".strip()
     return f"{mutant.id}: {place}: {reason}{hint}: the code moved, the mutant must follow"

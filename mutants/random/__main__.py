@@ -71,7 +71,7 @@ def _options(arguments: Sequence[str] | None) -> Namespace:
     add("--quorum-seeds", type=int, default=_BOUNDS.quorum_seeds)
     add("--cluster-seeds", type=int, default=_BOUNDS.cluster_seeds)
     add("--jobs", type=int, default=1)
-    add("--record", type=Path, help="keeps JSON lines; the same command goes on where it stopped")
+    add("--record", type=Path, help="keeps JSON lines; the same command continues a stopped run")
     add("--again", action="store_true", help="run those of the record again that live")
     add("--no-map", action="store_true", help="take the coverage map as it is")
     add("--map-only", nargs="*", metavar="PREFIX", help="make the coverage map, of some files")

@@ -135,7 +135,7 @@ def test_code_that_moved_is_named(folder: Path) -> None:
     with pytest.raises(StaleMutant, match="there is no such function"):
         mutated(planted(folder, text), CHECKOUT)
     text = harmless("elsewhere", "x").replace("raft.peer_connections", "raft.nobody")
-    with pytest.raises(StaleMutant, match=r"no such module; it stands in kraft_wire/"):
+    with pytest.raises(StaleMutant, match=r"no such module; it is in kraft_wire/"):
         mutated(planted(folder, text), CHECKOUT)
     (result,) = run_all([planted(folder, text)], 1, print)
     assert result.state == "stale"
