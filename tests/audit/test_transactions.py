@@ -169,8 +169,8 @@ FIRST, SECOND, THIRD = (f"{base:020d}" for base in (0, 4, 6))
     ("spoil", "check", "file", "detail"),
     [
         (remove(f"{FIRST}.txnindex"), "index", f"{FIRST}.txnindex", "(1, 0, 2, 1) is missing"),
-        (put(f"{SECOND}.txnindex", (2, 0, 4, 5)), "index", f"{SECOND}.txnindex", "names no"),
-        (put(f"{SECOND}.txnindex", (2, 1, 4, 9)), "index", f"{SECOND}.txnindex", "names no"),
+        (put(f"{SECOND}.txnindex", (2, 0, 4, 5)), "index", f"{SECOND}.txnindex", "matches no"),
+        (put(f"{SECOND}.txnindex", (2, 1, 4, 9)), "index", f"{SECOND}.txnindex", "matches no"),
         (put(f"{THIRD}.txnindex", (2, 7, 8, 9), (1, 5, 9, 9)), "index", f"{THIRD}.txnindex", "no"),
         (flip(f"{SECOND}.snapshot"), "producer", f"{SECOND}.snapshot", "CRC"),
         (

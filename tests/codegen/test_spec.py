@@ -149,7 +149,7 @@ def test_key_that_stands_twice_is_refused_with_its_field() -> None:
     text = (
         '{"type": "data", "name": "X", "fields": [{"name": "A", "type": "int8", "type": "bool"}]}'
     )
-    with pytest.raises(SchemaError, match=r"x\.json: A: the key 'type' stands twice"):
+    with pytest.raises(SchemaError, match=r"x\.json: A: the key 'type' is listed twice"):
         parse_message(text, "x.json")
 
 

@@ -168,8 +168,8 @@ def topic_records() -> list[Message]:
 @pytest.mark.parametrize(
     ("records", "reason"),
     [
-        ([*topic_records(), TopicRecord(name="a")], "is there already"),
-        ([*topic_records(), topic_records()[1]], "a-0 is there already"),
+        ([*topic_records(), TopicRecord(name="a")], "already exists"),
+        ([*topic_records(), topic_records()[1]], "a-0 already exists"),
         ([RemoveTopicRecord(topic_id=TOPIC_ID)], "unknown topic id"),
         ([*topic_records(), PartitionChangeRecord(topic_id=TOPIC_ID, partition_id=1)], "a-1"),
         ([topic_records()[0], PartitionRecord(topic_id=TOPIC_ID, partition_id=1)], "have gaps"),
@@ -180,7 +180,7 @@ def topic_records() -> list[Message]:
         ),
         (
             [ProducerIdsRecord(next_producer_id=9), ProducerIdsRecord(next_producer_id=8)],
-            "go back from 9 to 8",
+            "decrease from 9 to 8",
         ),
         ([ClearElrRecord(topic_name="a")], "unknown topic a"),
     ],

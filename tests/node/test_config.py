@@ -66,12 +66,15 @@ def test_environment_beats_the_file_and_overrides_beat_both() -> None:
         ("num.partitions=0", "server.properties:8: num.partitions=0: Value must be at least 1"),
         ("process.roles=", "server.properties:8: process.roles=: Configuration must not be"),
         ("process.roles=controler", "String must be one of: broker, controller"),
-        ("listeners=SSL://:1", "server.properties:8: listeners=SSL://:1: SSL asks for SSL"),
+        (
+            "listeners=SSL://:1",
+            "server.properties:8: listeners=SSL://:1: SSL has security protocol SSL",
+        ),
         ("listeners=PLAINTEXT://x", "server.properties:8: listeners=PLAINTEXT://x: 'PLAIN"),
         (f"listeners=PLAINTEXT://:{'9' * 5000}", "9' is not NAME://host:port"),
         (f"node.id={'9' * 5000}", "Not a number of type INT"),
         ("listeners=CONTROLLER://:1", "there is no listener for clients"),
-        ("listeners=PLAINTEXT://0.0.0.0:1", "advertised.listeners must name one"),
+        ("listeners=PLAINTEXT://0.0.0.0:1", "advertised.listeners must contain an address"),
         ("listeners=A://:1,A://:2", "each listener must have a different name"),
         ("node.id=-2", "server.properties:8: node.id=-2"),
         ("log.dirs= , ", "server.properties:8: log.dirs="),
@@ -101,8 +104,14 @@ def test_environment_beats_the_file_and_overrides_beat_both() -> None:
             "advertised.listeners=OTHER://h:1",
             "OTHER is in advertised.listeners, but not in listeners",
         ),
-        ("listener.security.protocol.map=PLAINTEXT:PLAINTEXT", "CONTROLLER asks for CONTROLLER"),
-        ("listener.security.protocol.map=CONTROLLER:SSL,PLAINTEXT:PLAINTEXT", "asks for SSL"),
+        (
+            "listener.security.protocol.map=PLAINTEXT:PLAINTEXT",
+            "CONTROLLER has security protocol CONTROLLER",
+        ),
+        (
+            "listener.security.protocol.map=CONTROLLER:SSL,PLAINTEXT:PLAINTEXT",
+            "has security protocol SSL",
+        ),
         ("controller.quorum.election.timeout.ms=-1", "Value must be at least 0"),
         ("metadata.log.segment.bytes=1024", "Value must be at least 8388608"),
         (
@@ -151,11 +160,11 @@ def test_a_node_that_is_only_a_broker_listens_for_clients_alone() -> None:
         ("listeners=CONTROLLER://:1", "CONTROLLER is in listeners, and this node is only"),
         (
             "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
-            "controller.listener.names=CONTROLLER,OTHER: OTHER asks for OTHER",
+            "controller.listener.names=CONTROLLER,OTHER: OTHER has security protocol OTHER",
         ),
         (
             "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:SSL,OTHER:SSL",
-            "CONTROLLER asks for SSL",
+            "CONTROLLER has security protocol SSL",
         ),
     ],
 )

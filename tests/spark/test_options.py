@@ -26,7 +26,7 @@ WRONG = [
     ({"path": " , "}, "option path is missing"),
     ({"path": "/logs", "paths": "[]"}, "option path is missing"),
     ({"path": "/logs", "paths": "[1]"}, "option paths: '[1]' is not a list of paths"),
-    ({"path": "s3://bucket/logs"}, "option path: 's3://bucket/logs' is no path of this machine"),
+    ({"path": "s3://bucket/logs"}, "option path: 's3://bucket/logs' is not a path of this machine"),
     ({"view": "record"}, "option view: 'record' is none of records, batches"),
     ({"startingOfsets": "earliest"}, "did you mean startingOffsets?"),
     ({"topics": "a", "assign": '{"a":[0]}'}, "options topics and assign exclude one another"),
@@ -152,7 +152,7 @@ def test_paths_and_topics_that_are_not_there_are_named(
 ) -> None:
     with pytest.raises(PipelineError, match=f"path {tmp_path}/no does not exist"):
         read(tmp_path / "no")
-    with pytest.raises(PipelineError, match=f"path {tmp_path} is no log directory"):
+    with pytest.raises(PipelineError, match=f"path {tmp_path} is not a log directory"):
         read(tmp_path)
     with pytest.raises(PipelineError, match=r"option topics: monney is not in .* there is empty, "):
         read(written.path, topics="money,monney")

@@ -89,11 +89,11 @@ def test_rules_over_http_reach_a_client_and_tell_that_they_fired(server: Ephemer
     ("method", "path", "document", "status", "reason"),
     [
         ("POST", "/rules", {"delay": "long"}, 400, "delay: 'long' is not a number"),
-        ("POST", "/rules", {}, 400, "one effect is needed"),
+        ("POST", "/rules", {}, 400, "expected one effect of"),
         ("POST", "/rules", {"disconnect": True, "api": "Fech"}, 400, "unknown API 'Fech'"),
         ("GET", "/rules/7", None, 404, "unknown rule 7"),
-        ("GET", "/", None, 404, "there is /rules"),
-        ("PUT", "/rules", {}, 405, "GET, POST and DELETE"),
+        ("GET", "/", None, 404, "expected /rules"),
+        ("PUT", "/rules", {}, 405, "expected GET, POST or DELETE"),
     ],
 )
 def test_what_is_no_rule_is_refused_with_its_reason(

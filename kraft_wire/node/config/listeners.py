@@ -140,4 +140,6 @@ def _check_protocol(reader: ConfigReader, name: str, key: str) -> None:
     if protocol == name and is_controllers and not reader.is_set(_PROTOCOLS):
         return
     if protocol != "PLAINTEXT":
-        raise reader.error(key, f"{name} has {protocol}; only PLAINTEXT is supported")
+        raise reader.error(
+            key, f"{name} has security protocol {protocol}; only PLAINTEXT is supported"
+        )
