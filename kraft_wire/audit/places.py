@@ -15,7 +15,7 @@ __all__ = ["places_of"]
 _LOG: Final = ".log"
 _BEYOND_FACTOR: Final = 2
 _BEYOND_OFFSETS: Final = 100
-"""How far behind the end of a log an offset is believed, as a factor and a number more."""
+"""How far behind the end of a log an offset is plausible, as a factor and a number more."""
 
 
 def places_of(findings: Sequence[Finding], extents: Iterable[Extent]) -> list[dict[str, int]]:

@@ -153,7 +153,7 @@ def test_node_that_cannot_start_says_why_and_a_closed_terminal_ends_all(tmp_path
     running = ClusterCommand(tmp_path / "cluster", *broken)
     running.begin()
     try:
-        ended = "ended with exit code 2: kraft-wire server: "
+        ended = "exited with code 2: kraft-wire server: "
         running.until(lambda: sum(ended in line for line in running.news) == 2)
         assert set(running.states().values()) == {"down"}
         assert "num.partitions=many" in running.news[-1]

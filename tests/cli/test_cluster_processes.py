@@ -126,9 +126,9 @@ def test_a_started_node_is_a_process_of_its_own_that_writes_to_its_log(
         (
             "echo first; echo 'out of luck'; echo; exit 3",
             None,
-            "ended with exit code 3: out of luck",
+            "exited with code 3: out of luck",
         ),
-        ("exit 3", None, "ended with exit code 3: no word in its log"),
+        ("exit 3", None, "exited with code 3: its log is empty"),
     ],
 )
 def test_a_node_that_ended_stays_down_and_it_is_said_why(

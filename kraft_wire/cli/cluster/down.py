@@ -46,7 +46,7 @@ def wipe_all(files: ClusterFiles, state: ClusterState) -> None:
 
 
 def _has_ended(files: ClusterFiles) -> bool:
-    """Ask again each time: an `up` that has just begun forgets what was asked before."""
+    """Ask again each time: an `up` that has just begun drops earlier requests."""
     if not files.is_supervised:
         return True
     files.down_request.touch()

@@ -1,7 +1,7 @@
-"""The directory of a cluster of processes: what stands where, and the state that verbs share.
+"""The directory of a cluster of processes: its layout, and the state that verbs share.
 
-`cluster.json` says who belongs to the cluster and what runs; only `cluster up` writes it, as long
-as it runs, which the lock tells. Another command changes the cluster by a signal to a node's
+`cluster.json` lists the nodes of the cluster and their processes; only a running `cluster up`,
+which holds the lock, writes it. Another command changes the cluster by a signal to a node's
 process, or by leaving a request that `cluster up` finds: to start a node, to leave it down, to end.
 A process is only ever signalled when its command line names the node's own file: process ids are
 used again.
@@ -71,7 +71,7 @@ class ClusterFiles:
         return self.directory / f"node-{node_id}.log"
 
     def start_request(self, node_id: int) -> Path:
-        """A file that is there while somebody wants the node started."""
+        """A file that exists while a start of the node is requested."""
         return self.directory / f"node-{node_id}.start"
 
     def stop_request(self, node_id: int) -> Path:
@@ -205,7 +205,7 @@ def shell_line(files: ClusterFiles, *words: str) -> str:
 
 
 def _command(pid: int) -> str:
-    """Return the command line of a process; empty for a dead one, also where nobody reaped it."""
+    """Return the command line of a process; empty for a dead one, also if it is a zombie."""
     with suppress(OSError):
         return (
             Path(f"/proc/{pid}/cmdline")

@@ -61,11 +61,11 @@ def chosen_node(state: ClusterState, text: str) -> NodeState:
     if text == "leader":
         facts = None if _nobody_runs(state) else _questions(state, patience_s=2.0).quorum()
         if facts is None or facts.leader_id not in state.nodes:
-            raise WrongState("nobody leads")
+            raise WrongState("there is no leader")
         return state.nodes[facts.leader_id]
     if not text.isdecimal() or int(text) not in state.nodes:
         known = ", ".join(map(str, state.nodes))
-        raise CannotRun(f"{text!r} is no node of this cluster; its nodes are {known}")
+        raise CannotRun(f"{text!r} is not a node of this cluster; its nodes are {known}")
     return state.nodes[int(text)]
 
 
@@ -115,9 +115,7 @@ def send(node: NodeState, *numbers: signal.Signals) -> None:
 def start_again(files: ClusterFiles, node_id: int) -> None:
     """Ask `up` for a node, and wait until it took the request."""
     if not files.is_supervised:
-        raise CannotRun(
-            f"no `kraft-wire cluster up` runs in {files.directory}: it starts the nodes"
-        )
+        raise CannotRun(f"no `kraft-wire cluster up` runs in {files.directory} to start the node")
     request = files.start_request(node_id)
     request.touch()
     wait_until(lambda: not request.exists(), f"`cluster up` did not start node {node_id}")
@@ -125,14 +123,14 @@ def start_again(files: ClusterFiles, node_id: int) -> None:
 
 def until_gone(files: ClusterFiles, node: NodeState) -> None:
     """Wait until a process has ended, and until `up` knows it."""
-    wait_until(lambda: not files.runs(node), f"node {node.node_id} does not end")
+    wait_until(lambda: not files.runs(node), f"node {node.node_id} does not exit")
 
     def is_known() -> bool:
         state = files.load()
         return state is None or state.nodes[node.node_id].pid != node.pid
 
     if files.is_supervised:
-        wait_until(is_known, "`cluster up` does not notice")
+        wait_until(is_known, "`cluster up` does not respond")
 
 
 def _nobody_runs(state: ClusterState) -> bool:

@@ -92,7 +92,7 @@ def _check_place(files: ClusterFiles) -> None:
     """Refuse a directory that a list of directories cannot hold: Kafka splits it at commas."""
     path = str(files.directory)
     if "," in path or any("\ud800" <= each <= "\udfff" for each in path):
-        raise CannotRun(f"--dir {path!a}: log.dirs cannot name what has a comma or is no text")
+        raise CannotRun(f"--dir {path!a}: a path in log.dirs must be text without commas")
 
 
 def _plan(options: UpOptions) -> ClusterPlan:
@@ -190,8 +190,8 @@ def _check_same(files: ClusterFiles, state: ClusterState, options: UpOptions) ->
             )
     if options.has_network and state.network is None:
         raise CannotRun(
-            f"--netns is for a new cluster; the nodes of {files.directory} have addresses of this "
-            "machine: take another --dir"
+            f"--netns is for a new cluster; the nodes of {files.directory} have addresses "
+            "of this machine: use another --dir"
         )
 
 
@@ -201,7 +201,7 @@ def _override(text: str) -> tuple[str, str]:
         raise CannotRun(f"--override {text!r} is not KEY=VALUE")
     key = key.strip()
     if key in _KEYS_OF_EACH:
-        raise CannotRun(f"--override {key}: each node has its own, which `up` chooses")
+        raise CannotRun(f"--override {key}: `up` sets it for each node")
     problem = unknown_key(key)
     if problem is not None:
         raise CannotRun(f"--override {text}: {problem}")

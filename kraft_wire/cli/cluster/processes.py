@@ -28,7 +28,7 @@ _LOG_TAIL_BYTES: Final = 4_096
 
 
 class ClusterProcesses:
-    """Children by node id; what changes stands in the state, and in `news` as lines."""
+    """Children by node id; what changes is in the state, and in `news` as lines."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class ClusterProcesses:
             self._files.save(self._state)
 
     def _look_at_stop_request(self, node: NodeState) -> None:
-        """Forget the restart of a node that is to stay down."""
+        """Cancel the restart of a node that is to stay down."""
         request = self._files.stop_request(node.node_id)
         if node.node_id not in self._children and request.exists():
             self._restarts.cancelled(node.node_id)
@@ -125,7 +125,7 @@ class ClusterProcesses:
             return "killed"
         if code in (0, -signal.SIGTERM, 128 + signal.SIGTERM):
             return "stopped"
-        return f"ended with exit code {code}: {_last_line(self._files.log(node.node_id))}"
+        return f"exited with code {code}: {_last_line(self._files.log(node.node_id))}"
 
     def _what_next(self, node: NodeState, code: int) -> str:
         """Say when a node that ended starts again, or how to start it."""
@@ -186,4 +186,4 @@ def _last_line(path: Path) -> str:
         file.seek(0, os.SEEK_END)
         file.seek(max(0, file.tell() - _LOG_TAIL_BYTES))
         lines = file.read().decode("utf-8", "replace").split("\n")
-    return next((line.strip() for line in reversed(lines) if line.strip()), "no word in its log")
+    return next((line.strip() for line in reversed(lines) if line.strip()), "its log is empty")

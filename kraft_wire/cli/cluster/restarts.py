@@ -1,7 +1,7 @@
 """`cluster up --restart`: which nodes that exited start again, and when.
 
 A node that fails at once is not started in a busy loop: the pause doubles from one failure to the
-next, and begins anew after the node has run for a while.
+next, and begins again after the node has run for a while.
 """
 
 import signal

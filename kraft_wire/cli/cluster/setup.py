@@ -1,8 +1,8 @@
 """Makes the nodes of a cluster of processes: ports, directories, formats, commands.
 
 Every node is formatted by us, Apache's too: the format is Kafka's, and needs no Java. The quorum is
-dynamic (KIP-853), so voters can be added and removed. Jars of Apache Kafka are looked for where the
-user says; nothing is ever fetched.
+dynamic (KIP-853), so voters can be added and removed. Jars of Apache Kafka are taken from the
+folder that the user gives; nothing is ever fetched.
 """
 
 import os

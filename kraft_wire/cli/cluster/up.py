@@ -94,7 +94,7 @@ def _network(files: ClusterFiles, state: ClusterState) -> Iterator[ClusterNetwor
         return
     why = missing()
     if why is not None:
-        raise CannotRun(f"the nodes of {files.directory} have networks of their own: {why}")
+        raise CannotRun(f"the nodes of {files.directory} have their own networks: {why}")
     for cut in files.cuts():
         files.cut(cut).unlink()
     network = ClusterNetwork.of(state)

@@ -93,7 +93,7 @@ def cluster_json(state: ClusterState, facts: ClusterFacts) -> dict[str, object]:
 def role_of(node: NodeState, facts: ClusterFacts) -> str | None:
     """Return Leader, Follower, Observer, Broker or Fenced, of a combined node two of them.
 
-    None where nobody knows, and for a node that is down, whatever the others still believe.
+    None if unknown, and for a node that is down, whatever the others still report.
     """
     if node.pid is None:
         return None
