@@ -262,7 +262,7 @@ def broker_whose_heartbeats_get_lost_is_fenced(apart: ClusterCommand) -> None:
         ),
         (
             ("--brokers", "1", "--feature", "group.version=1"),
-            "--feature: feature group.version is not served by brokers of ours",
+            "--feature: kraft-wire's brokers do not support feature group.version",
         ),
     ],
 )

@@ -305,7 +305,7 @@ def test_a_node_is_cut_off_from_all_or_from_some(
 @pytest.mark.parametrize(
     ("others", "only", "words"),
     [
-        ((), "up", "--only up: it is `in` or `out`"),
+        ((), "up", "--only up: expected `in` or `out`"),
         ((1,), "", "node 1 cannot be cut off from itself"),
     ],
 )

@@ -81,7 +81,7 @@ def test_each_cell_stands_under_its_heading() -> None:
         "-",
         "down",
         "never",
-        "killed; does not receive from 1",
+        "killed; no packets from 1",
     ]
     assert [broker[key] for key in ("role", "leads", "in sync", "behind", "under-replicated")] == [
         "Broker",

@@ -179,5 +179,5 @@ def _note(node: NodeState, cuts: Sequence[NetworkCut]) -> str:
     of = [str(each.sender) for each in cuts if each.receiver == node.node_id]
     said = [node.note] if node.note else []
     said += [f"does not reach {', '.join(to)}"] if to else []
-    said += [f"does not receive from {', '.join(of)}"] if of else []
+    said += [f"no packets from {', '.join(of)}"] if of else []
     return "; ".join(said)
