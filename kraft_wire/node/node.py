@@ -357,7 +357,7 @@ class Node:
         )
         try:
             if of_broker_alone:
-                assert self._broker is not None, "this node is no broker"
+                assert self._broker is not None, "this node is not a broker"
                 answer = handler(api_key)(self._broker.broker, context, request)
             else:
                 answer = self._ask_apis(context, request)
