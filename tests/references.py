@@ -1,4 +1,4 @@
-"""`python -m tests.references [--write]`: docs/CLI.md and docs/SETTINGS.md, made from the code.
+"""`python -m tests.references [--write]`: CLI.md, LOG.md and SETTINGS.md, made from the code.
 
 Without --write, exit code 1 and the names of the pages that differ. `make check` compares them too.
 """
@@ -14,6 +14,7 @@ import typer
 from kraft_wire.cli.configs.command import explained
 from kraft_wire.cli.main import COMMANDS
 from kraft_wire.cli.server.command import USAGE
+from kraft_wire.node.events.catalogue import EVENTS, LEVELS
 from kraft_wire.settings.broker import OWN_DEFAULTS, OWN_KEYS
 from kraft_wire.settings.key_tables import load_keys
 from tests.tidiness import CHECKOUT
@@ -121,7 +122,29 @@ def _setting(facts: dict[str, str]) -> str:
     return f"| `{facts['key']}` | {facts['type']} | `{facts['default']}` | {limits} | {meaning} |\n"
 
 
+def log_page() -> str:
+    """Return every event of the log, with the lines' form and levels."""
+    parts = [
+        f"# Log\n\n{REMAKE}\n\n"
+        "`kraft-wire server` writes one line per event to standard error: time (UTC), level,\n"
+        "component, event, then fields as `key=value`; texts are in quotes, and `-` stands for a\n"
+        "value that is not known. `--log-format json` writes the same as one object a line.\n\n"
+        "`--log-level LEVEL`, or else the variable `KAFKA_LOG4J_ROOT_LOGLEVEL` of Kafka's image,\n"
+        f"sets the least severe level: {', '.join(LEVELS)} (default: INFO).\n\n"
+        "Lines that clients cause are limited to 10 a second for each address and reason, those\n"
+        "of one change of the metadata to 20 for each event; a line states how many are left out.\n"
+        "How to read them: [OPERATING.md](OPERATING.md).\n\n"
+        "| event | level | component | meaning |\n|---|---|---|---|\n"
+    ]
+    parts += [
+        f"| `{name}` | {each.level} | {each.component} | {each.meaning} |\n"
+        for name, each in EVENTS.items()
+    ]
+    return "".join(parts)
+
+
 PAGES = {
+    CHECKOUT / "docs" / "LOG.md": log_page,
     CHECKOUT / "docs" / "CLI.md": commands_page,
     CHECKOUT / "docs" / "SETTINGS.md": settings_page,
 }

@@ -106,6 +106,7 @@ class Broker:
         self.completions: list[tuple[ReplyTo, Message | Silence]] = []
         self.unflushed: dict[tuple[str, int], Partition] = {}
         """Partitions with an append that must reach the disk before it is acknowledged."""
+        self.bytes_out = self.replica_bytes_out = 0  # of records read, for metrics
         self.fetch_purgatory = FetchPurgatory()
         self.produce_purgatory = DelayedOperationPurgatory()
         self.delete_records_purgatory = DelayedOperationPurgatory()
@@ -128,9 +129,8 @@ class Broker:
         self._groups: GroupCoordinator | None = None
         self._transactions: TransactionCoordinator | None = None
         self._transaction_verifier: TransactionVerifier | None = None
-        self._now_ms = 0
+        self._now_ms = self._asked = 0
         self._awaited: dict[str, Callable[[Message, int], None]] = {}
-        self._asked = 0
         self._unopened: dict[TopicPartition, StorageError] = {}
         """Partitions without a log, because the disk refused one or what it holds is damaged."""
         self._offline: dict[str, dict[int, None]] = {}
@@ -190,6 +190,11 @@ class Broker:
     def now_ms(self) -> int:
         """The time of the last publication or tick."""
         return self._now_ms
+
+    @property
+    def groups_in_use(self) -> "GroupCoordinator | None":
+        """The group coordinator, if anybody has needed it yet."""
+        return self._groups
 
     @property
     def transactions_in_use(self) -> "TransactionCoordinator | None":
@@ -423,6 +428,7 @@ class Broker:
             fetches=self.fetch_purgatory,
             produces=self.produce_purgatory,
             deletions=self.delete_records_purgatory,
+            report=self.report,
         )
         return LeaderSide(env, now_ms)
 

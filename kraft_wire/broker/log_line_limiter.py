@@ -25,16 +25,20 @@ class LogLineLimiter:
 
     def may_write(self, host: str, reason: str, now_ms: int) -> bool:
         """Count a line, and say whether it is to be written."""
-        second = now_ms // 1000
-        if second != self._second:
-            self._end_second()
-            self._second = second
-            self._in_second = {}
+        self.tick(now_ms)
         if host not in self._in_second and len(self._in_second) >= _ADDRESSES_MAX:
             host = "*"
         counts = self._in_second.setdefault(host, {})
         counts[reason] = counts.get(reason, 0) + 1
         return counts[reason] <= _LINES_PER_SECOND
+
+    def tick(self, now_ms: int) -> None:
+        """Report what was left out, once the second is over."""
+        second = now_ms // 1000
+        if second != self._second:
+            self._end_second()
+            self._second = second
+            self._in_second = {}
 
     def _end_second(self) -> None:
         for host, counts in self._in_second.items():

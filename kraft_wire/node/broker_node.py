@@ -22,6 +22,7 @@ from kraft_wire.node.disks.flushing import Flushing
 from kraft_wire.node.disks.log_store import NodeLogStore
 from kraft_wire.node.disks.maintenance import Maintenance
 from kraft_wire.node.disks.opening import set_strays_aside
+from kraft_wire.node.disks.refused_appends import RefusedAppends
 from kraft_wire.node.outputs import Output
 from kraft_wire.node.registration.directory_assignments import DirectoryAssignments
 from kraft_wire.storage.directory.log_directory import LogDirectory
@@ -59,13 +60,16 @@ class BrokerNode:
         now_ms: int,
         link_needs: LinkNeeds,
         went_offline: Callable[[LogDirectory], None],
+        refused: RefusedAppends,
     ) -> None:
         """`went_offline` is told of each log directory that fails, once."""
         meta = directories[0].meta
         assert meta is not None, "opened directories are formatted"
         self.settings = config.settings
         """The node's settings under the dynamic values of the published image."""
-        self.store = NodeLogStore(fs, directories, config.settings, report, self._directory_failed)
+        self.store = NodeLogStore(
+            fs, directories, config.settings, report, self._directory_failed, refused
+        )
         self.broker = Broker(
             node_id=config.node_id,
             cluster_id=meta.cluster_id,
@@ -92,6 +96,7 @@ class BrokerNode:
             now_ms,
             self._disk_failed,
             lambda: self.broker.has_replicated,
+            report,
         )
         self._link_needs = link_needs
         self._went_offline = went_offline

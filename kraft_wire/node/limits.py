@@ -4,6 +4,7 @@
 address and per second, `RequestMemory` the bytes of requests that are being read or answered.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 from kraft_wire.frozen import frozen
@@ -47,6 +48,8 @@ class ServerLimits:
     """`max.connections.per.ip`."""
     connections_per_second_max: int = 1_000
     """`max.connection.creation.rate`."""
+    slow_operation_ms: int = 1_000
+    """`slow.operation.ms`: what takes as long is logged."""
 
 
 def server_limits(settings: NodeSettings, connections_possible: int = UNBOUNDED) -> ServerLimits:
@@ -64,6 +67,7 @@ def server_limits(settings: NodeSettings, connections_possible: int = UNBOUNDED)
         connections_max=min(number("max.connections"), connections_possible),
         connections_per_ip_max=number("max.connections.per.ip"),
         connections_per_second_max=number("max.connection.creation.rate"),
+        slow_operation_ms=number("slow.operation.ms"),
     )
 
 
@@ -147,13 +151,15 @@ class ConnectionQuotas:
 class RequestMemory:
     """What connections hold of `queued.max.request.bytes`; who finds it used up has to wait."""
 
-    __slots__ = ("_starved", "bytes_max", "held", "used_bytes")
+    __slots__ = ("_starved", "bytes_max", "held", "starving", "used_bytes")
 
     def __init__(self, bytes_max: int) -> None:
         self.bytes_max = bytes_max
         self.used_bytes = 0
         self.held: dict[int, int] = {}
         """Bytes by connection id."""
+        self.starving: Callable[[int], None] = lambda _: None
+        """Called with each connection that has to wait."""
         self._starved: dict[int, None] = {}
 
     def reserve(self, connection_id: int, size_bytes: int) -> bool:
@@ -167,6 +173,7 @@ class RequestMemory:
         if self.used_bytes <= self.bytes_max or runs_alone:
             return True  # where nobody else goes on, waiting would never end
         self._starved[connection_id] = None
+        self.starving(connection_id)
         return False
 
     def is_starved(self, connection_id: int) -> bool:

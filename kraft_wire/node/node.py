@@ -32,13 +32,15 @@ from kraft_wire.model import ANONYMOUS, DiskFull, RandomSource, ReportEvent, Sto
 from kraft_wire.node.broker_node import BrokerNode, LinkNeeds
 from kraft_wire.node.config.node_config import NodeConfig
 from kraft_wire.node.disks.opening import open_directories
+from kraft_wire.node.disks.refused_appends import RefusedAppends
+from kraft_wire.node.events.metadata_events import MetadataEvents
 from kraft_wire.node.limits import server_limits
 from kraft_wire.node.outputs import Close, LimitsChanged, NoReply, Output, Peer, Rejection
 from kraft_wire.node.quorum.raft_io import RaftIo
 from kraft_wire.node.quorum_node import QuorumNode
 from kraft_wire.node.requests.decoding import Decoded, RequestDecoder, refused, unencodable
 from kraft_wire.node.requests.replies import encoded_reply, reply_of_bytes
-from kraft_wire.storage.directory.log_directory import LogDirectory
+from kraft_wire.storage.directory.log_directory import METADATA_PARTITION, LogDirectory
 from kraft_wire.storage.files import FileSystem
 from kraft_wire.wire.header import RequestHeader
 from kraft_wire.wire.message import Buffer, DecodeLimits, Message, UnencodableMessage
@@ -93,12 +95,13 @@ class Node:
         """The quorum's share in `deadline_ms`, None where the pump has turned to it since."""
         self._parked: dict[int, _InFlight] = {}
         self._parked_max = config.settings.integer("purgatory.max.requests")
-        self._flush_ids = count(1)
-        self._limits = config.limits
+        self._flush_ids, self._limits = count(1), config.limits
         self._is_stopped = False
+        self._refused_appends = RefusedAppends(report)
+        self._metadata_events = MetadataEvents(config.node_id, report)
         self._last_error: StorageError | None = None
         """What the process ends of, when the present call is over."""
-        self._directories = open_directories(fs, config, random_source, cluster_id, wall_ms)
+        self._directories = open_directories(fs, config, random_source, cluster_id, wall_ms, report)
         meta = self._directories[0].meta
         assert meta is not None, "opened directories are formatted"
         self.cluster_id = meta.cluster_id
@@ -139,6 +142,7 @@ class Node:
             now_ms,
             links,
             self._directory_failed,
+            self._refused_appends,
         )
 
     @property
@@ -171,6 +175,16 @@ class Node:
     def controller_apis(self) -> "ControllerApis":
         """The controller's listeners and the way to the active controller, made when needed."""
         return self._quorum.apis
+
+    @property
+    def parked_count(self) -> int:
+        """Requests whose response is due later."""
+        return len(self._parked)
+
+    @property
+    def appends_refused_count(self) -> int:
+        """Appends that a full disk has refused."""
+        return self._refused_appends.count
 
     @property
     def broker_epoch(self) -> int:
@@ -212,6 +226,7 @@ class Node:
     def tick(self, now_ms: int, wall_ms: int) -> None:
         """Act on time; needed at `deadline_ms`, harmless earlier."""
         self._quorum.tick(now_ms, wall_ms)
+        self._refused_appends.tick(now_ms)
         if self._broker is not None:
             self._broker.tick(now_ms, wall_ms)
             self._ask_controller(now_ms, wall_ms)
@@ -303,6 +318,7 @@ class Node:
         """Show a committed image to the broker, and changed limits to the host."""
         if delta.changes_settings_of(self.config.node_id):
             self._change_limits(delta.after)
+        self._metadata_events.published(delta, is_active=self._quorum.host.is_active)
         if self._broker is not None:
             self._broker.publish(delta, now_ms, wall_ms)
 
@@ -332,6 +348,7 @@ class Node:
             self._broker.store.directory_failed(first, error)
         else:
             first.note_error(None, error)
+        self._refused_appends.note(first, METADATA_PARTITION)
 
     # -- requests --------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from typing import Protocol, TypeAlias
 from kraft_wire.frozen import frozen, slotted
 from kraft_wire.model import FileSlice, FsyncFailed
 from kraft_wire.node.limits import ServerLimits
+from kraft_wire.node.metrics.request_figures import ApiFigures
 
 __all__ = [
     "Buffers",
@@ -49,6 +50,10 @@ class Peer:
     software: str = ""
     """Name and version that the client gave in ApiVersions (KIP-511), for log lines."""
     requests_count: int = 0
+    figures: ApiFigures | None = None
+    """Those of the request that is with the node; the host's."""
+    asked_at: float = 0.0
+    """When it came, in seconds of the host's clock."""
 
 
 @frozen

@@ -106,6 +106,7 @@ class QuorumNode:
             bootstrap=lambda: bootstrap_records_of(fs, directories[0]),
             registration=lambda: self.registration.arrival(self.host.controller),
             disk_full=disk_full,
+            report=report,
         )
         self.registration = _registration(config, directories, random_uuid(random_source))
         self._failed_directories: list[Uuid] = []
@@ -118,8 +119,7 @@ class QuorumNode:
         """The epoch of the newest of them."""
         self._is_starting, self._is_caught_up = True, False
         self.upkeep = MetadataUpkeep(self.raft, config.settings, report, now_ms)
-        self._config = config
-        self._directories = directories
+        self._config, self._directories = config, directories
         self._publish_delta = publish
         self._link_ids = link_ids
         self._report = report
@@ -274,6 +274,9 @@ class QuorumNode:
         except MetadataFault as fault:
             self._outputs.append(StopProcess(f"the committed metadata cannot be replayed: {fault}"))
         self._followed_count = self.raft.steps_count + self._asked_count
+        self.raft.log_events.controller_is(
+            active=self.host.is_active, epoch=self.raft.replica.quorum.epoch
+        )
 
     def _apply_all(self, now_ms: int, wall_ms: int) -> None:
         while self.raft.quorum_events:
@@ -312,6 +315,7 @@ class QuorumNode:
         if leader_id != NO_REPLICA and leader_epoch > self._leader_epoch:
             self._leader_epoch = leader_epoch
             self.leaders_count += 1
+            self.raft.log_events.leader_elected(leader_id, leader_epoch)
 
     def _publish(self, now_ms: int, wall_ms: int) -> None:
         """Publish the committed image, once it lacks nothing and the start is over."""

@@ -69,6 +69,8 @@ class Quorum:
         self.voters = voters
         self.election = ElectionState(LeaderEpoch(0))
         self.role: Role = Unattached(None)
+        self.trigger: Trigger | None = None
+        """Why this replica entered its role; None for the first one."""
         self.high_watermark: Offset | None = None
         """Of this replica, over all roles; None until it hears of one."""
         self.peers = PeerConnections(
@@ -277,7 +279,7 @@ class Quorum:
                 assert raised >= 0, (trigger, self.epoch, election)
         before = (self.leader_id, self.epoch)
         self._leave()
-        self.role = role
+        self.role, self.trigger = role, trigger
         self._measure(role, now_ms)
         if rule.persists and election != self.election:
             self._persist(election)

@@ -15,6 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 from kraft_wire.model import FsyncFailed
 from kraft_wire.node.event_log import EventLog
+from kraft_wire.node.events.host_events import HostEvents
 from kraft_wire.node.limits import ConnectionQuotas, RequestMemory, overdue
 from kraft_wire.node.node import Node
 from kraft_wire.node.outputs import (
@@ -30,7 +31,7 @@ from kraft_wire.node.outputs import (
     ServeClients,
     StopProcess,
 )
-from kraft_wire.server.clock import now_ms, wall_ms
+from kraft_wire.server.clock import now_ms, seconds, wall_ms
 from kraft_wire.server.connection import RECEIVE_BYTES, Connection
 from kraft_wire.server.peers import Links
 from kraft_wire.server.transport import PlainTransport
@@ -55,7 +56,7 @@ class Host:
         self.node = node
         self.now_ms, self.wall_ms = now_ms, wall_ms
         self.limits = limits = node.config.limits
-        self.log = log
+        self.log, self.events = log, HostEvents(log, limits.slow_operation_ms, now_ms)
         self.receive_view = memoryview(bytearray(RECEIVE_BYTES))
         self.connections: dict[int, Connection] = {}
         self.is_stopping = False
@@ -66,7 +67,8 @@ class Host:
         self._loop = loop
         self._stop_at_once = stop_at_once
         self._quotas = ConnectionQuotas(limits)
-        self.memory = RequestMemory(limits.queued_bytes_max)
+        self.memory = memory = RequestMemory(limits.queued_bytes_max)
+        memory.starving = lambda each: self.events.starving(self.connections[each].peer, memory)
         self._opened = 0
         self._dirty: list[Connection] = []
         self._is_settling = False
@@ -92,6 +94,7 @@ class Host:
         connection = Connection(self, PlainTransport(sock), peer, now)
         self.connections[peer.connection_id] = connection
         self.watch_reads(connection, True)
+        self.events.connection("connection_opened", peer)
 
     def _readable(self, connection: Connection) -> None:
         connection.on_readable(self.now_ms())
@@ -138,6 +141,7 @@ class Host:
         if self.connections.pop(connection.peer.connection_id, None) is None:
             return
         connection.close()
+        self.events.connection("connection_closed", connection.peer)
         self._quotas.released(connection.peer.client_host)
         self._release(connection.peer.connection_id)
         self.node.connection_closed(connection.peer.connection_id)
@@ -151,14 +155,19 @@ class Host:
 
     def deliver(self, connection: Connection, frame: bytearray) -> None:
         """Hand a frame to the node and carry out what it asks for."""
+        began = seconds()
+        self.events.received(connection.peer, frame, began)
         self.node.receive(connection.peer, frame, connection.last_active_ms, self.wall_ms())
         self._drain()
+        self.events.worked("request", began, seconds())
 
     def tick(self) -> None:
         """Let the node act on time."""
         self._timer, self._timer_ms = None, -1
+        began = seconds()
         self.node.tick(self.now_ms(), self.wall_ms())
         self.settle_all()
+        self.events.worked("tick", began, seconds())
 
     def settle_all(self) -> None:
         """Carry out what the node asked for outside of a connection's wake-up."""
@@ -181,8 +190,10 @@ class Host:
         match output:
             case Reply():
                 connection.answered(output.buffers, output.size_bytes)
+                self.events.answered(connection.peer, output.size_bytes, seconds())
             case NoReply():
                 connection.answered([], 0)
+                self.events.answered(connection.peer, 0, seconds())
             case Close(rejection=rejection):
                 self.drop(connection, rejection)
                 return
@@ -233,12 +244,14 @@ class Host:
     # -- flushing --------------------------------------------------------------------------------
 
     def _flush(self, order: FlushLogs) -> None:
+        self.events.flush_began(order.flush_id, seconds())
         done = self._flusher.submit(order.run)
         done.add_done_callback(
             lambda future: self._loop.call_soon_threadsafe(self._flushed, order.flush_id, future)
         )
 
     def _flushed(self, flush_id: int, future: "Future[FsyncFailed | None]") -> None:
+        self.events.flush_ended(flush_id, seconds())
         failure = future.result()
         if failure is not None:
             self._stop_at_once(str(failure))
@@ -251,6 +264,7 @@ class Host:
     def _sweep(self) -> None:
         """Close the idle, the silent and the slow."""
         now = self.now_ms()
+        self.log.tick(now)
         for connection_id, connection in list(self.connections.items()):
             if connection.awaits_answer or self.memory.is_starved(connection_id):
                 continue

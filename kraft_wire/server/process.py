@@ -1,4 +1,4 @@
-"""The process that a server runs in: its log, event loop, descriptors, signals and exits.
+"""The process that a server runs in: its log, event loop, signals and exits.
 
 The first SIGTERM or SIGINT stops gracefully, which is the server's matter; the second at once. What
 ends the process at once leaves the data as it is: after a failed assert the state is unknown, and
@@ -8,7 +8,6 @@ after a failed flush nothing may be written any more.
 import asyncio
 import gc
 import os
-import resource
 import signal
 import sys
 import traceback
@@ -20,22 +19,20 @@ from typing import NoReturn
 
 from kraft_wire.model import FsyncFailed, StorageError
 from kraft_wire.node.event_log import EventLog, Line
-from kraft_wire.node.limits import UNBOUNDED
+from kraft_wire.server.clock import wall_ms
 
-__all__ = ["ServerProcess", "connections_possible"]
+__all__ = ["ServerProcess"]
 
 _STOPPED_AT_ONCE = 130
 _BROKEN = 70
 """Exit code after a failed flush or a broken invariant."""
-_CONNECTIONS_PERCENT = 80
-"""Share of the descriptors that connections may take: files of logs need them too."""
 
 
 class ServerProcess:
     """This process, as `serve` and the command need it."""
 
     def __init__(self) -> None:
-        self.log = EventLog(_write_line)
+        self.log = EventLog(_write_line, wall_ms)
         self._signals: list[str] = []
         # Collect garbage seldom: neither requests nor the records that a start loads make cycles.
         gc.set_threshold(50_000, 20, 100)
@@ -81,7 +78,7 @@ class ServerProcess:
 
     def break_off(self, reason: str) -> NoReturn:
         """End after an error that leaves nothing else to do."""
-        self.log.event("stopped", clean=False, reason=Line(reason))
+        self.log.event_at("FATAL", "stopped", clean=False, reason=Line(reason))
         os._exit(_BROKEN)
 
     def _broken(self, context: Mapping[str, object]) -> NoReturn:
@@ -92,17 +89,6 @@ class ServerProcess:
         if isinstance(error, BaseException):
             traceback.print_exception(error)
         self.break_off(str(context.get("message", "unknown")))
-
-
-def connections_possible() -> int:
-    """Return how many connections there are descriptors for; raise the soft limit, as JVMs do."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != hard:
-        with suppress(OSError, ValueError):  # refused by the system: the soft limit stays
-            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-            soft = hard
-    share = soft * _CONNECTIONS_PERCENT // 100
-    return UNBOUNDED if soft == resource.RLIM_INFINITY else min(UNBOUNDED, share)
 
 
 def _write_line(line: str) -> None:

@@ -71,9 +71,8 @@ class Serving:
                 return
             except OSError as error:
                 # Out of descriptors: the connection stays in the backlog until one is free.
-                self._process.log.event(
-                    "accept_failed", listener=listener.name, reason=error.strerror
-                )
+                fields = {"listener": listener.name, "reason": error.strerror}
+                self.host.log.limited("accept_failed", "-", self.host.now_ms(), **fields)
                 self.loop.remove_reader(sock.fileno())
                 self.loop.call_later(_ACCEPT_PAUSE_SECONDS, self._listen, [(listener, sock)])
                 return

@@ -81,6 +81,7 @@ class Log:
         "_persist_recovery_point",
         "_space",
         "config",
+        "cut_bytes",
         "directory",
         "epochs",
         "first_unflushed_ms",
@@ -89,6 +90,7 @@ class Log:
         "log_start_offset",
         "producer_states",
         "recovery_point",
+        "rolled",
         "segments",
         "topic_id",
         "topic_id_is_saved",
@@ -134,6 +136,10 @@ class Log:
         self.log_end_offset = self.log_start_offset
         self.high_watermark = self.log_start_offset
         self.recovery_point = Offset(0)
+        self.cut_bytes = 0
+        """Bytes of a torn tail that recovery cut when this log was opened."""
+        self.rolled: Callable[[Log], None] = lambda _: None
+        """Called after each roll."""
         self._bases: list[Offset] = []
         self.segments_changed()
 
@@ -240,6 +246,7 @@ class Log:
         self.segments.append(segment)
         self.segments_changed()
         assert self._active is segment, segment.path
+        self.rolled(self)
 
     def segments_changed(self) -> None:
         """Bring the look-up table in line with `segments`."""

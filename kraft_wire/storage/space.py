@@ -34,13 +34,22 @@ class DiskSpace:
     def _path(self) -> str:
         return f"{self._directory}/{_BALLAST}"
 
+    @property
+    def needed_bytes(self) -> int:
+        """Free bytes that a full disk needs before appends go on."""
+        return self._reserve_bytes + self._ballast_bytes
+
+    def free_bytes(self) -> int:
+        """Return what the disk has free, besides the ballast."""
+        return self._fs.free_bytes(self._directory)
+
     def refresh(self) -> None:
         """Look at the free space, and become full or healed by it; the host calls this by timer."""
         free = self._fs.free_bytes(self._directory)
         assert free >= 0, free
         if free < self._reserve_bytes:
             self.is_full = True
-        elif self.is_full and free >= self._reserve_bytes + self._ballast_bytes:
+        elif self.is_full and free >= self.needed_bytes:
             self.is_full = False
         if not self.is_full:
             self._take_ballast()

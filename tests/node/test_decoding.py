@@ -145,13 +145,15 @@ def test_a_refusal_is_one_line_and_a_flood_of_them_is_counted() -> None:
     for _ in range(25):
         log.rejected(peer, refused, 1_000)
     assert lines[0] == (
-        "rejected client=10.0.0.9:53114 listener=EXTERNAL principal=- api=Fetch version=18 "
-        "correlation=7 field=topics[0] byte=23 reason=truncated declared=2_m "
+        "WARN network rejected client=10.0.0.9:53114 listener=EXTERNAL principal=- api=Fetch "
+        "version=18 correlation=7 field=topics[0] byte=23 reason=truncated declared=2_m "
         "client_id=a_client_ action=close\n"
     )
     assert len(lines) == 10
     log.rejected(peer, refused, 2_000)
-    assert lines[10] == "rejected_suppressed client=10.0.0.9 reason=truncated count=15\n"
+    assert lines[10] == (
+        "WARN network rejected_suppressed client=10.0.0.9 reason=truncated count=15\n"
+    )
     assert log.rejections == {"truncated": 26}
 
 
@@ -164,7 +166,7 @@ def test_a_flood_hides_neither_another_reason_nor_another_address() -> None:
     log.rejected(Peer(3_001, "10.0.0.8", 1, "L"), Rejection("connection_rate_exceeded"), 1_002)
     assert len(lines) == 12
     assert " reason=handshake_timeout " in lines[10]
-    assert lines[11].startswith("rejected client=10.0.0.8:1 ")
+    assert lines[11].startswith("WARN network rejected client=10.0.0.8:1 ")
 
 
 def test_addresses_beyond_the_bound_share_their_lines_by_reason() -> None:
@@ -176,4 +178,6 @@ def test_addresses_beyond_the_bound_share_their_lines_by_reason() -> None:
     log.rejected(Peer(2_000, "10.1.1.1", 1, "L"), Rejection("handshake_timeout"), 1_999)
     assert " reason=handshake_timeout " in lines[-1]
     log.rejected(Peer(2_001, "10.1.1.1", 1, "L"), Rejection("handshake_timeout"), 2_000)
-    assert lines[-2] == "rejected_suppressed client=* reason=frame_too_large count=966\n"
+    assert lines[-2] == (
+        "WARN network rejected_suppressed client=* reason=frame_too_large count=966\n"
+    )

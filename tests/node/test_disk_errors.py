@@ -195,7 +195,7 @@ def test_any_other_error_takes_the_directory_offline_with_one_line(operation: st
     assert [produced(door, topic) for topic in ("t", "u")] == [FAILED] * 2
     assert [fetched(door, topic) for topic in ("t", "u")] == [FAILED] * 2
     assert [produced(door, topic) for topic in ("r", "s")] == [ErrorCode.NONE] * 2
-    assert names(door) == ["log_directory_offline"]
+    assert names(door).count("log_directory_offline") == 1
     reason = door.lines[0][1]["reason"]
     assert isinstance(reason, Line)
     assert "t-0" in reason.text

@@ -58,7 +58,7 @@ def test_process_stops_when_an_fsync_fails(tmp_path: Path, flushed_by: str) -> N
     finally:
         server.kill()
     log = server.log.read_text()
-    (line,) = [line for line in log.splitlines() if line.startswith("stopped")]
-    assert "clean=False" in line
+    (line,) = [line for line in log.splitlines() if " server stopped " in line]
+    assert " FATAL server stopped clean=False " in line
     assert "fsync" in line
     assert "Traceback" not in log

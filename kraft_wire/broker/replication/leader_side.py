@@ -10,17 +10,19 @@ consumers hear of it), take the follower into the ISR, or end a DeleteRecords. E
 
 from collections.abc import Callable
 
+from kraft_wire.broker.capped_report import CappedReport
 from kraft_wire.broker.fetching.fetch_session import WantedPartition
 from kraft_wire.broker.partition import Partition
 from kraft_wire.broker.ports import AskController
 from kraft_wire.broker.purgatory import DelayedOperationPurgatory, FetchPurgatory
+from kraft_wire.broker.replication.follower_state import NEVER_MS, FollowerState
 from kraft_wire.broker.replication.isr_changes import IsrChanges
 from kraft_wire.broker.replication.leadership import Leadership
 from kraft_wire.broker.replication.registered_brokers import RegisteredBrokers
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.frozen import frozen
 from kraft_wire.metadata.image import MetadataImage, PartitionImage
-from kraft_wire.model import TopicPartition, sooner
+from kraft_wire.model import ReportEvent, TopicPartition, sooner
 from kraft_wire.wire.generated.error_code import ErrorCode
 
 __all__ = ["LeaderEnvironment", "LeaderSide"]
@@ -42,6 +44,7 @@ class LeaderEnvironment:
     fetches: FetchPurgatory
     produces: DelayedOperationPurgatory
     deletions: DelayedOperationPurgatory
+    report: ReportEvent = lambda name, **fields: None
 
 
 class LeaderSide:
@@ -172,8 +175,10 @@ class LeaderSide:
         """Leave out of the ISRs who has lagged for too long."""
         if self._led and self._next_check_ms <= now_ms:
             self._next_check_ms = now_ms + self._check_interval_ms
+            report = CappedReport(self._env.report)
             for partition in self._led.values():
-                self._shrink(partition, now_ms)
+                self._shrink(partition, report, now_ms)
+            report.end()
             self.look_again(now_ms)
         self.isr_changes.send(now_ms)
 
@@ -182,14 +187,41 @@ class LeaderSide:
         check_ms = self._next_check_ms if self._led else None
         return sooner(self.isr_changes.deadline_ms(), check_ms)
 
-    def _shrink(self, partition: Partition, now_ms: int) -> None:
+    def _shrink(self, partition: Partition, report: CappedReport, now_ms: int) -> None:
         leadership = partition.leadership
         assert leadership is not None, partition.topic_partition
         if partition.offline:
             return
         change = leadership.wanted_shrinking(partition.log_end_offset, now_ms)
-        if change is not None:
-            self.isr_changes.submit(partition, change)
+        if change is None:
+            return
+        self.isr_changes.submit(partition, change)
+        for broker_id in leadership.isr:
+            if broker_id not in change.isr:
+                follower = leadership.followers.get(broker_id)
+                self._report_lag(partition, broker_id, follower, report, now_ms)
+
+    def _report_lag(
+        self,
+        partition: Partition,
+        broker_id: int,
+        follower: FollowerState | None,
+        report: CappedReport,
+        now_ms: int,
+    ) -> None:
+        """Log why a follower is to leave the ISR; None for one that is no replica any more."""
+        is_known = follower is not None and follower.caught_up_ms != NEVER_MS
+        has_fetched = follower is not None and follower.log_end_offset >= 0
+        report(
+            "follower_out_of_sync",
+            partition=partition.topic_partition,
+            follower=broker_id,
+            log_end_offset=follower.log_end_offset if follower and has_fetched else "-",
+            leader_log_end_offset=partition.log_end_offset,
+            high_watermark=partition.high_watermark,
+            caught_up_ms_ago=now_ms - follower.caught_up_ms if follower and is_known else "-",
+            lag_max_ms=self.registered_brokers.lag_max_ms,
+        )
 
     def _isr_changed(self, partition: Partition, before: tuple[int, ...], now_ms: int) -> None:
         """Commit what the new ISR, as the controller answered, has."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from kraft_wire.cli.known_keys import unknown_key
 from kraft_wire.cli.properties_file import UnreadableFile, read_properties
 from kraft_wire.cli.random_source import SystemRandomSource
+from kraft_wire.cli.server.descriptors import connections_possible
 from kraft_wire.cli.suggestions import unknown_name
 from kraft_wire.frozen import slotted
 from kraft_wire.metadata.acl_rules import AUTHORIZER_KEY
@@ -28,14 +29,16 @@ from kraft_wire.node.config.node_config import (
 )
 from kraft_wire.node.disks.opening import StartError
 from kraft_wire.node.event_log import EventLog, Line
+from kraft_wire.node.events.catalogue import LEVELS
 from kraft_wire.node.node import Node
 from kraft_wire.server.clock import now_ms, wall_ms
 from kraft_wire.server.host import Host
 from kraft_wire.server.listening import bound_sockets
-from kraft_wire.server.process import ServerProcess, connections_possible
+from kraft_wire.server.process import ServerProcess
 from kraft_wire.server.serve import Serving
 from kraft_wire.storage.files import FileSystem
 from kraft_wire.storage.os_files import OsFileSystem
+from kraft_wire.wire.generated.messages import RELEASE
 
 if TYPE_CHECKING:
     from kraft_wire.testing.observed_server import ObservedServer
@@ -54,6 +57,9 @@ Options:
   --listen HOST:PORT    Listen on this address; port 0: any free port.
   --log-format text|json
                         Format of the log on standard error (default: text).
+  --log-level LEVEL     Least severe level that is logged: DEBUG, INFO, WARN,
+                        ERROR or OFF (default: KAFKA_LOG4J_ROOT_LOGLEVEL, or
+                        INFO).
   --ready-file PATH     Write JSON with pid, node_id, cluster_id, listeners and
                         log_dirs when ready; remove it when stopped.
 
@@ -69,7 +75,11 @@ Options for tests (docs/TESTING.md, docs/FAULTS.md):
 _COULD_NOT_RUN = 2
 _FOR_TESTS = {"--faults": "faults_file", "--control": "control", "--trace": "trace_file"}
 _LOG_FORMATS = ("text", "json")
-_VALUED = ("--override", "--data", "--listen", "--log-format", "--ready-file", *_FOR_TESTS)
+_LEVEL_VARIABLE = "KAFKA_LOG4J_ROOT_LOGLEVEL"
+_VALUED = (
+    *("--override", "--data", "--listen", "--log-format", "--log-level", "--ready-file"),
+    *_FOR_TESTS,
+)
 OPTIONS = (*_VALUED, "--ephemeral", "--help")
 
 
@@ -85,6 +95,7 @@ class _Arguments:
     overrides: list[tuple[str, Setting]] = field(default_factory=list)
     ready_file: str | None = None
     log_format: str = _LOG_FORMATS[0]
+    log_level: str | None = None
     is_ephemeral: bool = False
     faults_file: str | None = None
     control: str | None = None
@@ -125,10 +136,7 @@ def run_server(arguments: Sequence[str]) -> int:
 def _serve(parsed: _Arguments, config: NodeConfig) -> None:
     """Bind, open the node, listen, print the addresses, and serve until a signal."""
     process = ServerProcess()
-    if parsed.log_format == "json":
-        from kraft_wire.cli.server.json_log import json_line
-
-        process.log.form = json_line
+    _set_up_log(parsed, process.log)
     with bound_sockets(config.all_listeners) as sockets:
         config = config.with_ports({each.name: sock.getsockname()[1] for each, sock in sockets})
         observed = _observed(parsed) if parsed.is_observed else None
@@ -145,6 +153,7 @@ def _serve(parsed: _Arguments, config: NodeConfig) -> None:
         def ready() -> None:
             process.settled()
             state.is_ready = True
+            process.log.event("ready", node_id=config.node_id, cluster_id=node.cluster_id)
             try:
                 _announce(parsed, node, config)
             except StartError as error:
@@ -153,6 +162,21 @@ def _serve(parsed: _Arguments, config: NodeConfig) -> None:
         serving.listen(ready)
         serving.run()
         _take_away_ready_file(parsed.ready_file)
+
+
+def _set_up_log(parsed: _Arguments, log: EventLog) -> None:
+    """Choose form and level; a variable that names no level is reported in the form chosen."""
+    if parsed.log_format == "json":
+        from kraft_wire.cli.server.json_log import json_line
+
+        log.form = json_line
+    wanted = os.environ.get(_LEVEL_VARIABLE, "").strip().upper()
+    if parsed.log_level is not None:
+        log.set_level(parsed.log_level)
+    elif wanted in LEVELS:
+        log.set_level(wanted)
+    elif wanted:
+        log.event("unknown_log_level", variable=_LEVEL_VARIABLE, value=wanted, used="INFO")
 
 
 def _observed(parsed: _Arguments) -> "ObservedServer":
@@ -198,10 +222,8 @@ def _parse(arguments: Sequence[str]) -> _Arguments:
 def _take_option(parsed: _Arguments, name: str, value: str) -> None:
     if name == "--ready-file":
         parsed.ready_file = value
-    elif name == "--log-format":
-        if value not in _LOG_FORMATS:
-            raise _UsageError(f"--log-format: {unknown_name('format', value, _LOG_FORMATS)}")
-        parsed.log_format = value
+    elif name in ("--log-format", "--log-level"):
+        _take_log_option(parsed, name, value)
     elif name in _FOR_TESTS:
         setattr(parsed, _FOR_TESTS[name], value)
     elif name == "--data":
@@ -216,6 +238,17 @@ def _take_option(parsed: _Arguments, name: str, value: str) -> None:
         if problem is not None:
             raise _UsageError(f"--override {value}: {problem}")
         parsed.overrides.append((key.strip(), Setting(text.strip(), "--override")))
+
+
+def _take_log_option(parsed: _Arguments, name: str, value: str) -> None:
+    if name == "--log-format":
+        if value not in _LOG_FORMATS:
+            raise _UsageError(f"--log-format: {unknown_name('format', value, _LOG_FORMATS)}")
+        parsed.log_format = value
+        return
+    if value.upper() not in LEVELS:
+        raise _UsageError(f"--log-level: {unknown_name('level', value.upper(), [*LEVELS])}")
+    parsed.log_level = value.upper()
 
 
 def _load(parsed: _Arguments) -> NodeConfig:
@@ -233,6 +266,7 @@ def _load(parsed: _Arguments) -> NodeConfig:
 
 def _open_node(config: NodeConfig, fs: FileSystem, log: EventLog) -> Node:
     """Put the node on a disk, the system's clock and chance."""
+    _log_start(config, log)
     for key in config.unknown_keys:
         log.event("unknown_config_key", key=key, action="ignored")
     _warn_of_no_protection(config, log)
@@ -249,6 +283,29 @@ def _open_node(config: NodeConfig, fs: FileSystem, log: EventLog) -> Node:
         )
     except StorageError as error:
         raise StartError(f"the data cannot be opened: {error}") from error
+
+
+def _log_start(config: NodeConfig, log: EventLog) -> None:
+    """Write the first line: what starts, where, and the disk space that it keeps for itself."""
+    roles = [
+        name
+        for name, has in (("broker", config.is_broker), ("controller", config.is_controller))
+        if has
+    ]
+    reserve_bytes = config.settings.integer("storage.ballast.bytes")
+    log.event(
+        "starting",
+        release=RELEASE,
+        pid=os.getpid(),
+        node_id=config.node_id,
+        roles=",".join(roles),
+        log_dirs=",".join(config.log_dirs),
+        reserve_bytes=reserve_bytes,
+        reserve=Line(
+            "kept in each log directory, so that a full disk refuses records before it fails "
+            "(storage.ballast.bytes)"
+        ),
+    )
 
 
 def _warn_of_no_protection(config: NodeConfig, log: EventLog) -> None:
@@ -291,10 +348,10 @@ def _announce(parsed: _Arguments, node: Node, config: NodeConfig) -> None:
     promise = "power loss" if node.flushes_every_append else "a killed process"
     if parsed.is_ephemeral:
         promise = "nothing"
-    attempt = f"echo hello | kcat -b {address} -t test -P"
+    attempt = f"echo hello | kraft-wire produce test --bootstrap-server {address}"
     if not config.is_broker:
         promise = "power loss, as metadata always does"
-        attempt = f"kafka-metadata-quorum --bootstrap-controller {address} describe --status"
+        attempt = f"kraft-wire quorum describe --bootstrap-controller {address}"
     with suppress(OSError):  # nobody reads: serving goes on
         sys.stdout.write(
             f"kraft-wire: node {config.node_id} of cluster {node.cluster_id} "

@@ -1,18 +1,25 @@
-"""`--log-format json`: each event of the log as one JSON object a line, with its time."""
+"""`--log-format json`: each event of the log as one JSON object a line."""
 
 import json
-from collections.abc import Mapping
 
-from kraft_wire.node.event_log import Line
-from kraft_wire.server.clock import wall_ms
+from kraft_wire.node.event_log import Entry, Line, time_text
 
 __all__ = ["json_line"]
 
 
-def json_line(name: str, fields: Mapping[str, object]) -> str:
+def json_line(entry: Entry) -> str:
     """Return one event; numbers, booleans and null stay what they are, all else is text."""
-    values = {key: _value(value) for key, value in fields.items()}
-    return json.dumps({"time_ms": wall_ms(), "event": name, **values}, ensure_ascii=False)
+    values = {key: _value(value) for key, value in entry.fields.items()}
+    wall_ms = entry.wall_ms
+    assert wall_ms is not None, "the log of a process has a clock"
+    head = {
+        "time": time_text(wall_ms),
+        "time_ms": wall_ms,
+        "level": entry.level,
+        "component": entry.component,
+        "event": entry.name,
+    }
+    return json.dumps({**head, **values}, ensure_ascii=False)
 
 
 def _value(value: object) -> object:

@@ -27,7 +27,7 @@ from kraft_wire.controller.refusal import BATCH_BYTES_MAX, BATCH_RECORDS_MAX
 from kraft_wire.controller.requests import decide, refuse
 from kraft_wire.frozen import slotted
 from kraft_wire.metadata.records import VersionedRecord, encode_record
-from kraft_wire.model import DiskFull, LeaderEpoch, Offset, sooner
+from kraft_wire.model import DiskFull, LeaderEpoch, Offset, ReportEvent, sooner
 from kraft_wire.node.controller.uncommitted import not_controller, uncommitted
 from kraft_wire.node.quorum.raft_disk import PendingAppend
 from kraft_wire.node.quorum.raft_io import KraftVersionUpgrade, RaftIo
@@ -36,6 +36,9 @@ from kraft_wire.raft.events import VersionUpgradeRequested
 from kraft_wire.raft.quorum import Quorum
 from kraft_wire.raft.roles import Leader
 from kraft_wire.wire.generated.broker_registration import BrokerRegistrationRequest
+from kraft_wire.wire.generated.broker_registration_change_record import (
+    BrokerRegistrationChangeRecord,
+)
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.update_features import UpdateFeaturesRequest
 from kraft_wire.wire.message import Message
@@ -90,6 +93,7 @@ class ControllerHost:
         bootstrap: Callable[[], list[VersionedRecord]],
         registration: Callable[[], Iterator[list[VersionedRecord]]],
         disk_full: Callable[[DiskFull], None],
+        report: ReportEvent = lambda name, **fields: None,
     ) -> None:
         """`bootstrap` reads a new cluster's records; `disk_full` is told of a disk without room.
 
@@ -104,6 +108,7 @@ class ControllerHost:
         self._bootstrap = bootstrap
         self._registration = registration
         self._disk_full = disk_full
+        self._report = report
         self._established: LeadershipEstablished | None = None
         self._leader_epoch: LeaderEpoch | None = None
         self._waiting: deque[_Waiting] = deque()
@@ -344,12 +349,26 @@ class ControllerHost:
     def _fence_stale_brokers(self, now_ms: int, wall_ms: int) -> None:
         """Fence one broker after the other, each by what the one before left; later if no room."""
         while records := self.controller.stale_broker_records(now_ms):
+            self._report_expired(records, now_ms)
             write = self._append_all(records, now_ms, wall_ms)
             if write.disk_full is not None:
                 self._disk_full(write.disk_full)
                 self._fence_from_ms = now_ms + _AGAIN_AFTER_MS
             if write.next_offset is None:
                 return
+
+    def _report_expired(self, records: Sequence[VersionedRecord], now_ms: int) -> None:
+        """Log why a broker is fenced; its registration is the last of its records."""
+        change, controller = records[-1].record, self.controller
+        assert isinstance(change, BrokerRegistrationChangeRecord), change
+        contact_ms = controller.sessions[change.broker_id].contact_ms
+        self._report(
+            "broker_session_expired",
+            broker=change.broker_id,
+            broker_epoch=change.broker_epoch,
+            silent_ms="-" if contact_ms is None else now_ms - contact_ms,
+            session_timeout_ms=controller.session_timeout_ms,
+        )
 
     def _elections_deadline_ms(self) -> int | None:
         """Return when leaders are to be elected that nobody asks for."""

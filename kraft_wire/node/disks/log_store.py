@@ -8,7 +8,8 @@ is a second truth: what exists is what the directories hold.
 from collections.abc import Callable, Mapping
 
 from kraft_wire.broker.ports import LogDirectoryUsage, PartitionLog, TimestampAndOffsetView
-from kraft_wire.model import Offset, ReportEvent, StorageError, TopicPartition, Uuid
+from kraft_wire.model import DiskFull, Offset, ReportEvent, StorageError, TopicPartition, Uuid
+from kraft_wire.node.disks.refused_appends import RefusedAppends, room
 from kraft_wire.node.event_log import Line
 from kraft_wire.settings.definition import ConfigValue
 from kraft_wire.settings.node_settings import NodeSettings, topic_values
@@ -41,6 +42,7 @@ class NodeLogStore:
         settings: NodeSettings,
         report: ReportEvent,
         went_offline: Callable[[LogDirectory], None],
+        refused: RefusedAppends | None = None,
     ) -> None:
         """`report` takes the name and the fields of a log line.
 
@@ -63,6 +65,9 @@ class NodeLogStore:
         self.unsettled: dict[str, LogDirectory] = {}
         """Directories, by path, for which `settle` is due."""
         self._full: dict[str, bool] = {}
+        self.refused = refused or RefusedAppends(report)
+        for directory in directories:
+            directory.rolled = self._report_roll
 
     def usage(self) -> list[LogDirectoryUsage]:
         """Return the log directories in the order of `log.dirs`, failed ones included."""
@@ -204,7 +209,7 @@ class NodeLogStore:
             is_full = directory.space.is_full
             if is_full != (directory.path in self._full):
                 name = "log_directory_full" if is_full else "log_directory_has_room"
-                self._report(name, directory=directory.path)
+                self._report(name, directory=directory.path, **room(directory))
                 if is_full:
                     self._full[directory.path] = True
                 else:
@@ -224,6 +229,8 @@ class NodeLogStore:
         if not was_offline:
             directory.note_error(partition, error)
         self.look_at_directories()
+        if isinstance(error, DiskFull):
+            self.refused.note(directory, partition)
         if directory.offline is not None:
             # Of one that failed before, the others went out of use then, or are not in use yet.
             return [partition] if was_offline else held
@@ -252,9 +259,35 @@ class NodeLogStore:
         for directory in self.log_directories:
             if directory.offline is not None:
                 raise directory.offline
+            place = directory.path
+            self._report("log_directory_loading", directory=place, was_clean=directory.was_clean)
             directory.load_logs(self.config_for, wall_ms)
+            logs, damaged = len(directory.logs), len(directory.damaged)
+            self._report("log_directory_loaded", directory=place, logs=logs, refused=damaged)
+            self._report_cuts(directory)
             for partition, error in directory.damaged.items():
                 self._tell_damaged(directory, partition, error)
+
+    def _report_cuts(self, directory: LogDirectory) -> None:
+        """Write a line for each log whose end recovery has cut."""
+        for partition, log in directory.logs.items():
+            if log.cut_bytes:
+                self._report(
+                    "torn_tail_cut",
+                    partition=partition,
+                    log_end_offset=log.log_end_offset,
+                    bytes=log.cut_bytes,
+                )
+
+    def _report_roll(self, log: Log) -> None:
+        sealed, active = log.segments[-2:]
+        self._report(
+            "segment_rolled",
+            partition=log.topic_partition,
+            base_offset=active.base_offset,
+            segments=len(log.segments),
+            sealed_bytes=sealed.size_bytes,
+        )
 
     def _tell_damaged(
         self, directory: LogDirectory, partition: TopicPartition, error: StorageError

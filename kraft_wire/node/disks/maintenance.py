@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 from kraft_wire.frozen import slotted
-from kraft_wire.model import StorageError, TopicPartition
+from kraft_wire.model import ReportEvent, StorageError, TopicPartition
 from kraft_wire.node.disks.compaction import LogCleaner
 from kraft_wire.node.disks.log_store import NodeLogStore
 from kraft_wire.settings.node_settings import NodeSettings
@@ -46,12 +46,13 @@ class Maintenance:
         now_ms: int,
         disk_failed: Callable[[TopicPartition, StorageError], None],
         has_replicated: Callable[[], bool],
+        report: ReportEvent = lambda name, **fields: None,
     ) -> None:
         """`disk_failed` draws the consequence of an error, for the broker's partitions too.
 
         `has_replicated` tells whether a high watermark is more than the end of a log.
         """
-        self._disk_failed = disk_failed
+        self._disk_failed, self._report = disk_failed, report
         self._has_replicated = has_replicated
         self._fs = fs
         self._store = store
@@ -113,8 +114,16 @@ class Maintenance:
     def _apply_retention(self, now_ms: int, wall_ms: int) -> None:
         for directory in self._online():
             for partition, log in list(directory.logs.items()):
+                before = len(log.segments)
                 try:
                     apply_retention(log, wall_ms)
+                    if len(log.segments) < before:
+                        self._report(
+                            "segments_deleted",
+                            partition=partition,
+                            count=before - len(log.segments),
+                            log_start_offset=log.log_start_offset,
+                        )
                 except StorageError as error:
                     self._disk_failed(partition, error)
 

@@ -21,10 +21,12 @@ from kraft_wire.model import (
 from kraft_wire.node.config.node_config import NodeConfig
 from kraft_wire.node.config.quorum_config import raft_config, reachable, static_voters
 from kraft_wire.node.disks.log_store import repair_command
+from kraft_wire.node.disks.refused_appends import room
 from kraft_wire.node.quorum.metadata_opening import open_metadata_log
 from kraft_wire.node.quorum.raft_io import RaftIo
 from kraft_wire.storage.directory.checkpoint_text import CorruptCheckpoint
 from kraft_wire.storage.directory.log_directory import (
+    LOCK,
     METADATA_PARTITION,
     LogDirectory,
     set_stray_aside,
@@ -53,6 +55,7 @@ def open_directories(
     random_source: RandomSource,
     cluster_id: str | None,
     wall_ms: int,
+    report: ReportEvent = lambda name, **fields: None,
 ) -> list[LogDirectory]:
     """Lock and open every directory of `log.dirs`, formatting an embedded node's when empty.
 
@@ -61,7 +64,14 @@ def open_directories(
     opened: list[LogDirectory] = []
     try:
         for path in config.log_dirs:
-            opened.append(_open(fs, path, config.settings.integer("storage.ballast.bytes")))
+            directory = _open(fs, path, config.settings.integer("storage.ballast.bytes"))
+            opened.append(directory)
+            report(
+                "log_directory_opened",
+                directory=path,
+                free_bytes=room(directory)["free_bytes"],
+                was_clean=directory.was_clean,
+            )
         if config.is_embedded and all(each.meta is None for each in opened):
             _format(fs, config, opened, random_source, cluster_id, wall_ms)
         _check_identity(config, opened, cluster_id)
@@ -188,6 +198,8 @@ def _is_stray(
 def _open(fs: FileSystem, path: str, ballast_bytes: int) -> LogDirectory:
     made = _missing(fs, path)
     try:
+        if ballast_bytes:
+            _refuse_small_disk(fs, path, made, ballast_bytes)
         directory = LogDirectory.open(
             fs, path, ballast_bytes=ballast_bytes, reserve_bytes=_RESERVE_BYTES
         )
@@ -198,6 +210,24 @@ def _open(fs: FileSystem, path: str, ballast_bytes: int) -> LogDirectory:
         raise StartError(f"log directory {path} is locked: another node is using it") from None
     except StorageError as error:
         raise StartError(f"log directory {path} cannot be used: {error}") from error
+
+
+def _refuse_small_disk(fs: FileSystem, path: str, made: Sequence[str], ballast_bytes: int) -> None:
+    """Raise StartError where a disk could take no record, before anything is made on it.
+
+    A directory that was in use is only refused where its disk is too small even if it were empty:
+    one that ran full must start, to be read and to be made room on.
+    """
+    place = _parent(made[-1]) if made else path
+    needed_bytes = ballast_bytes + _RESERVE_BYTES
+    is_new = not fs.exists(f"{path}/{LOCK}")
+    free_bytes, total_bytes = fs.free_bytes(place), fs.total_bytes(place)
+    if total_bytes < needed_bytes or (is_new and free_bytes < needed_bytes):
+        raise StartError(
+            f"log directory {path}: the disk is too small: {needed_bytes} bytes are needed, "
+            f"{free_bytes} of {total_bytes} are free; the reserve (storage.ballast.bytes) is "
+            f"{ballast_bytes} bytes"
+        )
 
 
 def _missing(fs: FileSystem, path: str) -> list[str]:

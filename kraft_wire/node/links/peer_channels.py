@@ -314,7 +314,8 @@ class PeerChannels:
 
     def _tell(self, peer: _Peer, event: str, **fields: object) -> None:
         node_id, address = peer.key
-        self._report(event, peer=node_id, address=f"{address.host}:{address.port}", **fields)
+        known = node_id if node_id >= 0 else "-"  # an address to start from has no id yet
+        self._report(event, peer=known, address=f"{address.host}:{address.port}", **fields)
 
     # -- bytes -----------------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ from kraft_wire.model import (
     ReportEvent,
     sooner,
 )
+from kraft_wire.node.events.quorum_events import QuorumEvents
 from kraft_wire.node.outputs import Output
 from kraft_wire.node.quorum.committed import CommittedMetadata
 from kraft_wire.node.quorum.metadata_opening import OpenedMetadata
@@ -59,6 +60,7 @@ from kraft_wire.raft.events import (
     TimerFired,
 )
 from kraft_wire.raft.replica import RaftReplica
+from kraft_wire.raft.roles import Role
 from kraft_wire.storage.directory.log_directory import LogDirectory
 from kraft_wire.storage.files import FileSystem
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -114,6 +116,8 @@ class RaftIo:
         self.answers: list[tuple[ReplyTo, Message]] = []
         self.steps_count = 0
         """Calls of `take`: from it the node sees whether there may be something to follow."""
+        self.log_events = QuorumEvents(report)
+        self._reported_role: Role | None = None
         self._election = opened.election
         self._channels: PeerChannels | None = None
         self._link_ids = link_ids
@@ -137,9 +141,13 @@ class RaftIo:
         self._is_stepping = True
         self.steps_count += 1
         self._events.append(event)
+        quorum = self.replica.quorum
         while self._events:
             for effect in self.replica.step(self._events.popleft(), now_ms):
                 self._perform(effect, now_ms, wall_ms)
+            if quorum.role is not self._reported_role:
+                self._reported_role = quorum.role
+                self.log_events.role_changed(quorum)
         self._is_stepping = False
 
     def write(

@@ -68,6 +68,8 @@ class LogDirectory:
         self.previous_broker_epoch = -1
         self.cleaner_offsets: dict[TopicPartition, Offset] = {}
         self.space = space
+        self.rolled: Callable[[Log], None] = lambda _: None
+        """Called after each roll of one of its logs, but for the metadata log."""
         self._has_forgotten = False
         self._is_loaded = False
         self._fs = fs
@@ -210,6 +212,7 @@ class LogDirectory:
         # Recovery or `repair` may have cut the log below what a pass had come to.
         self._lower_cleaner_offset(partition, log.active_segment.base_offset)
         log.update_high_watermark(self._high_watermarks.get(partition, Offset(0)))
+        log.rolled = self._log_rolled
         assert log.topic_partition == partition, partition
         return log
 
@@ -248,10 +251,14 @@ class LogDirectory:
             space=self.space,
         )
         log.topic_id_is_saved = durable
+        log.rolled = self._log_rolled
         self.logs[partition] = log
         if durable:
             self._fs.sync_directory(self.path)
         return log
+
+    def _log_rolled(self, log: Log) -> None:
+        self.rolled(log)
 
     def assign_topic_id(self, partition: TopicPartition, topic_id: Uuid) -> None:
         """Complete a log whose creation was interrupted before its `partition.metadata`."""

@@ -57,8 +57,7 @@ def open_log(
 ) -> Log:
     """Open the log in `directory`, which is made when missing, and bring it into a valid state.
 
-    `is_clean` is the clean-shutdown marker's word; the offsets come from the checkpoints.
-    `was_compacted` tells of gaps that are right although the topic is not compacted any more.
+    `is_clean`: there is a clean-shutdown marker. `was_compacted`: gaps are right in any case.
     Errors: CorruptLog and CorruptCheckpoint name what is damaged; StorageError, FsyncFailed.
     """
     assert recovery_point >= 0, recovery_point
@@ -95,6 +94,7 @@ def open_log(
         space or DiskSpace(fs, directory),
         is_synced=is_clean and not is_new,
     )
+    log.cut_bytes = recovery.cut_bytes
     _bound(log, log_start_offset, end, end if is_clean else min(recovery_point, end))
     if not is_clean:
         log.flush()
@@ -244,6 +244,8 @@ class _Recovery:
         self._verifier = LogVerifier(start, epochs, is_contiguous=is_contiguous)
         self._latest_epoch = LeaderEpoch(-1)
         self.producers = ProducerStates()
+        self.cut_bytes = 0
+        """Of a torn tail."""
 
     def clean_end(self) -> Offset:
         """Return the end of a log that was closed cleanly; CorruptLog when it does not say so."""
@@ -322,6 +324,8 @@ class _Recovery:
         reason = damage_behind(bad, self._segments[index:], end, self._recovery_point)
         if reason is not None:
             raise CorruptLog(segment.path, bad.position, reason)
+        behind = sum(each.size_bytes for each in self._segments[index + 1 :])
+        self.cut_bytes = behind + segment.size_bytes - max(0, bad.position)
         while len(self._segments) > max(1, index + 1 if bad.position > 0 or index == 0 else index):
             self._segments.pop().remove()
             self._fs.sync_directory(self._directory)

@@ -16,6 +16,7 @@ import typer
 from kraft_wire.client.connection import BrokerConnectionError, split_address
 from kraft_wire.node.disks.opening import StartError
 from kraft_wire.node.event_log import EventLog
+from kraft_wire.server.clock import wall_ms
 from kraft_wire.testing.observed_server import add_rules_of_file, open_control
 from kraft_wire.testing.proxy.server import Proxy
 
@@ -61,7 +62,7 @@ def proxy(
     ready_file: ReadyFile = None,
 ) -> None:
     """Relay clients to any Kafka cluster, with faults and a trace of requests."""
-    log = EventLog(_write_line)
+    log = EventLog(_write_line, wall_ms)
     try:
         place, _, port = listen.rpartition(":")
         if not place or not port.isdecimal():

@@ -10,6 +10,7 @@ from typing import Any
 
 from kraft_wire.model import FileSlice, Uuid
 from kraft_wire.node.config.node_config import Setting, load_config
+from kraft_wire.node.events.catalogue import EVENTS
 from kraft_wire.node.limits import ServerLimits
 from kraft_wire.node.node import Node
 from kraft_wire.node.outputs import (
@@ -70,17 +71,21 @@ class NodeDoor:
             fs.make_directory(DIRECTORY)
             fs.sync_directory("/")
         self.lines: list[tuple[str, dict[str, object]]] = []
-        """Name and fields of each log line of the node."""
+        """Name and fields of each line of the node's log that is no mere news: WARN and above."""
         self.node = Node(
             config,
             fs,
             CountingChance(),
             now_ms=self.now_ms,
             wall_ms=self.wall_ms,
-            report=lambda name, **fields: self.lines.append((name, fields)),
+            report=self._report,
         )
         self._drain()
         self.settle()
+
+    def _report(self, name: str, **fields: object) -> None:
+        if EVENTS[name].level != "INFO" or name == "log_directory_has_room":
+            self.lines.append((name, fields))
 
     def send(
         self,

@@ -1,0 +1,156 @@
+"""Every event that a node or proxy logs, with its level, its component and its meaning.
+
+docs/OPERATING.md has this table; `tests/node/test_event_catalogue.py` compares it with the events
+that the code reports. Not here: how a line is written (`event_log`).
+"""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+__all__ = ["EVENTS", "LEVELS", "Event"]
+
+LEVELS: Final[Mapping[str, int]] = {
+    "ALL": 0,
+    "TRACE": 5,
+    "DEBUG": 10,
+    "INFO": 20,
+    "WARN": 30,
+    "ERROR": 40,
+    "FATAL": 50,
+    "OFF": 99,
+}
+"""The levels of log4j, by name; a line below the level in force is not written."""
+
+
+class Event(NamedTuple):
+    """One kind of line."""
+
+    level: str
+    component: str
+    meaning: str
+
+
+EVENTS: Final[Mapping[str, Event]] = {
+    # -- the process
+    "starting": Event(
+        "INFO", "server", "The first line: version, identity, directories and the disk reserve."
+    ),
+    "unknown_log_level": Event(
+        "WARN", "server", "`KAFKA_LOG4J_ROOT_LOGLEVEL` names no level; INFO is used."
+    ),
+    "unknown_config_key": Event(
+        "WARN", "server", "A key of the file or environment has no effect."
+    ),
+    "not_protected": Event("WARN", "server", "An authorizer is configured, but not enforced."),
+    "metrics": Event("INFO", "server", "Address of the metrics endpoint."),
+    "control": Event("INFO", "server", "Address of the API for fault rules."),
+    "ready": Event("INFO", "server", "Clients are served."),
+    "stopping": Event("INFO", "server", "A signal began a graceful stop."),
+    "stopped": Event("INFO", "server", "The process ends; `clean=False` names the reason."),
+    "stopped_at_once": Event("WARN", "server", "A second signal ended the process."),
+    "slow_operation": Event(
+        "WARN", "server", "The node's thread was held up: nothing else was served meanwhile."
+    ),
+    # -- connections and requests
+    "accept_failed": Event("WARN", "network", "The system gave no descriptor for a connection."),
+    "connection_opened": Event("DEBUG", "network", "A client or peer connected."),
+    "connection_closed": Event("DEBUG", "network", "A connection ended."),
+    "rejected": Event(
+        "WARN", "network", "A connection was refused or closed, for a limit or error."
+    ),
+    "rejected_suppressed": Event("WARN", "network", "Such lines that were left out."),
+    "request_memory_exhausted": Event(
+        "WARN", "network", "Requests wait for memory: `queued.max.request.bytes` is in use."
+    ),
+    "slow_request": Event("WARN", "network", "A request that waits for nobody took too long."),
+    "slow_flush": Event("WARN", "storage", "The disk took too long to make records durable."),
+    "lines_suppressed": Event(
+        "WARN", "network", "Lines of one event and address that were left out."
+    ),
+    "producer_refused": Event(
+        "WARN", "broker", "A batch has an epoch or sequence that its producer state forbids."
+    ),
+    "producer_refused_suppressed": Event("WARN", "broker", "Such lines that were left out."),
+    # -- links to other nodes
+    "peer_unreachable": Event("WARN", "links", "A node cannot be reached; said once until it is."),
+    "peer_reached": Event("INFO", "links", "A node that could not be reached answers."),
+    "peer_link_closed": Event("WARN", "links", "A link was closed for what the peer sent, or not."),
+    "peer_frame_refused": Event("WARN", "links", "A peer sent a frame of an impossible length."),
+    # -- the quorum
+    "role_changed": Event("INFO", "quorum", "This replica has another role or epoch, and why."),
+    "quorum_leader_elected": Event("INFO", "quorum", "A leader of the metadata quorum is known."),
+    "controller_active": Event("INFO", "controller", "The controller of this node is active."),
+    "controller_resigned": Event("INFO", "controller", "It is active no longer."),
+    "broker_session_expired": Event(
+        "WARN", "controller", "A broker sent no heartbeat in time and is fenced."
+    ),
+    "metadata_append_refused": Event("WARN", "quorum", "The disk has no room for metadata."),
+    "metadata_batch_refused": Event("WARN", "quorum", "The leader sent no valid batch."),
+    "metadata_snapshot": Event("INFO", "quorum", "A metadata snapshot was written."),
+    "metadata_snapshot_impossible": Event("WARN", "quorum", "A snapshot could not be written."),
+    "metadata_snapshot_refused": Event("WARN", "quorum", "A fetched snapshot is damaged."),
+    # -- what the metadata say
+    "metadata_loaded": Event("INFO", "metadata", "The first complete image, or a later snapshot."),
+    "broker_registered": Event("INFO", "metadata", "A broker, or a new life of one, registered."),
+    "broker_unregistered": Event("INFO", "metadata", "A registration was removed."),
+    "broker_fenced": Event("WARN", "metadata", "A broker may lead no partition."),
+    "broker_unfenced": Event("INFO", "metadata", "A broker may lead partitions."),
+    "broker_stopping": Event("INFO", "metadata", "A broker asked to stop."),
+    "topic_created": Event("INFO", "metadata", "A topic was created."),
+    "topic_deleted": Event("INFO", "metadata", "A topic was deleted."),
+    "partitions_added": Event("INFO", "metadata", "A topic has more partitions."),
+    "settings_changed": Event("INFO", "metadata", "Dynamic settings changed; names, no values."),
+    "feature_level_changed": Event("INFO", "metadata", "A feature has another level."),
+    "partition_leader_changed": Event("INFO", "metadata", "A partition has another leader."),
+    "partition_offline": Event("WARN", "metadata", "A partition has no leader."),
+    "unclean_leader_elected": Event(
+        "WARN", "metadata", "A leader outside the ISR was elected: records may be lost."
+    ),
+    "isr_shrunk": Event("WARN", "metadata", "An ISR has fewer members."),
+    "isr_expanded": Event("INFO", "metadata", "An ISR has more members."),
+    "isr_changed": Event("INFO", "metadata", "An ISR has other members."),
+    "replicas_changed": Event("INFO", "metadata", "A partition has other replicas."),
+    "lines_omitted": Event("INFO", "metadata", "Further lines of one event in one change."),
+    # -- the broker
+    "follower_out_of_sync": Event(
+        "WARN", "broker", "A follower lags too long; the leader asks to shrink the ISR."
+    ),
+    "replica_fetch_refused": Event("WARN", "broker", "A leader answered a fetch with an error."),
+    "replica_partition_refused": Event("WARN", "broker", "A leader refused one partition."),
+    "replica_records_refused": Event("WARN", "broker", "A leader sent records that are not valid."),
+    "replica_truncated_below_high_watermark": Event(
+        "WARN", "broker", "A follower cut its log below its high watermark."
+    ),
+    "replica_restarted_at_log_start": Event(
+        "WARN", "broker", "A follower dropped its log: the leader deleted what follows it."
+    ),
+    "broker_registration_failed": Event("WARN", "broker", "The controller refused to register it."),
+    "broker_heartbeat_failed": Event("WARN", "broker", "The controller refused a heartbeat."),
+    "broker_registration_replaced": Event("WARN", "broker", "Another life registered: once more."),
+    "controlled_shutdown_given_up": Event("WARN", "broker", "No permission to stop in time."),
+    "transaction_timed_out": Event("WARN", "coordinator", "An open transaction is aborted."),
+    "transaction_marker_refused": Event("WARN", "coordinator", "A marker is sent again."),
+    "transaction_marker_given_up": Event("WARN", "coordinator", "A partition takes no marker."),
+    # -- storage
+    "log_directory_opened": Event("INFO", "storage", "A log directory with its room and reserve."),
+    "log_directory_loading": Event("INFO", "storage", "Its logs are opened, verified if unclean."),
+    "log_directory_loaded": Event("INFO", "storage", "They are open."),
+    "torn_tail_cut": Event("WARN", "storage", "Recovery cut bytes that are no whole batch."),
+    "log_refused": Event("ERROR", "storage", "A damaged log is not served; a command shows more."),
+    "records_unreadable": Event("ERROR", "storage", "A log with such a batch is not compacted."),
+    "stray_log_set_aside": Event(
+        "WARN", "storage", "A log of no replica of this node was renamed."
+    ),
+    "log_directory_offline": Event("ERROR", "storage", "A disk failed: its logs are not served."),
+    "log_directory_full": Event("ERROR", "storage", "Appends are refused until there is room."),
+    "log_directory_has_room": Event("INFO", "storage", "Appends are accepted again."),
+    "append_refused": Event("ERROR", "storage", "The full disk refused records."),
+    "appends_refused": Event("ERROR", "storage", "Refusals since the last such line, each minute."),
+    "segment_rolled": Event("INFO", "storage", "A log has a new active segment."),
+    "segments_deleted": Event("INFO", "storage", "Retention removed segments."),
+    # -- the proxy
+    "upstream_refused": Event("WARN", "proxy", "The cluster behind the proxy cannot be reached."),
+    "frame_refused": Event("WARN", "proxy", "A frame is not relayed."),
+    "not_rewritten": Event("WARN", "proxy", "Addresses in a response cannot be replaced."),
+}
+"""By name, in the order of the page."""

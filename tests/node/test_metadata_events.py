@@ -1,0 +1,97 @@
+"""Log lines derived from metadata: what a node and the active controller write of a change."""
+
+from dataclasses import replace
+
+from kraft_wire.metadata.delta import MetadataDelta
+from kraft_wire.metadata.image import (
+    NO_LEADER,
+    TOPIC_RESOURCE,
+    BrokerImage,
+    MetadataImage,
+    PartitionImage,
+    TopicImage,
+)
+from kraft_wire.model import Uuid
+from kraft_wire.node.events.metadata_events import MetadataEvents
+
+ID = Uuid(bytes(15) + b"\7")
+
+
+def image(*partitions: PartitionImage, fenced: bool = False) -> MetadataImage:
+    topic = TopicImage("orders", ID, {each.partition: each for each in partitions})
+    broker = BrokerImage(2, 9, Uuid(bytes(16)), {}, {}, fenced=fenced)
+    return MetadataImage(
+        offset=5,
+        brokers={2: broker},
+        topics_by_name={"orders": topic} if partitions else {},
+        topic_names={ID: "orders"} if partitions else {},
+    )
+
+
+def partition(number: int, leader: int, isr: tuple[int, ...], epoch: int = 0) -> PartitionImage:
+    return PartitionImage(number, (1, 2, 3), isr, leader, epoch, epoch)
+
+
+def lines_of(
+    before: MetadataImage, after: MetadataImage, *, node_id: int = 1, is_active: bool = False
+) -> list[str]:
+    lines: list[str] = []
+
+    def report(name: str, **fields: object) -> None:
+        lines.append(" ".join([name, *(f"{key}={value}" for key, value in fields.items())]))
+
+    events = MetadataEvents(node_id, report)
+    events.published(MetadataDelta.between(before, after), is_active=is_active)
+    return lines
+
+
+def test_leader_that_is_fenced_is_named_with_its_partitions() -> None:
+    before = image(partition(0, 2, (1, 2, 3)))
+    after = image(partition(0, 1, (1, 3), 1), fenced=True)
+    assert lines_of(before, after) == [
+        "broker_fenced broker=2 broker_epoch=9",
+        "partition_leader_changed partition=orders-0 leader=1 before=2 leader_epoch=1 isr=1,3",
+        "isr_shrunk partition=orders-0 isr=1,3 before=1,2,3 leader=1 leader_epoch=1",
+    ]
+
+
+def test_partition_without_a_leader_is_offline_and_shows_no_negative_id() -> None:
+    before, after = image(partition(0, 2, (2,))), image(partition(0, NO_LEADER, (2,), 1))
+    (line,) = lines_of(before, after)
+    assert line == "partition_offline partition=orders-0 leader=- before=2 leader_epoch=1 isr=2"
+
+
+def test_partition_without_a_replica_here_is_the_active_controllers_to_log() -> None:
+    before, after = image(partition(0, 2, (2,))), image(partition(0, 2, (2, 3), 1))
+    assert lines_of(before, after, node_id=7) == []
+    (line,) = lines_of(before, after, node_id=7, is_active=True)
+    assert line.startswith("isr_expanded partition=orders-0 isr=2,3 before=2 ")
+
+
+def test_thousand_partitions_are_twenty_lines_and_a_count() -> None:
+    before = image(*(partition(each, 2, (2, 1)) for each in range(1_000)))
+    after = image(*(partition(each, 1, (2, 1), 1) for each in range(1_000)))
+    lines = lines_of(before, after)
+    assert len(lines) == 21
+    assert lines[-1] == "lines_omitted lines=partition_leader_changed count=980"
+
+
+def test_topics_and_settings_are_logged_without_values() -> None:
+    created = replace(
+        image(partition(0, 2, (2,))), configs={(TOPIC_RESOURCE, "orders"): {"a.secret": "hidden"}}
+    )
+    (line,) = lines_of(image(), created)
+    assert line == (
+        "topic_created topic=orders topic_id=AAAAAAAAAAAAAAAAAAAABw partitions=1 replicas=3"
+    )
+    changed = replace(created, configs={(TOPIC_RESOURCE, "orders"): {"a.secret": "other"}})
+    assert lines_of(created, changed) == [
+        "settings_changed resource=topic resource_name=orders keys=a.secret"
+    ]
+    (line,) = lines_of(created, image())
+    assert line == "topic_deleted topic=orders topic_id=AAAAAAAAAAAAAAAAAAAABw"
+
+
+def test_first_image_is_one_line() -> None:
+    (line,) = lines_of(MetadataImage(), image(partition(0, 2, (2,))))
+    assert line == "metadata_loaded offset=5 epoch=-1 topics=1 brokers=1 fenced=0"
