@@ -81,6 +81,9 @@ class Partition:
     """The log directory failed; every access answers KAFKA_STORAGE_ERROR until it heals."""
     verifications: "Verifications | None" = None
     """Producers whose transaction the coordinator is to confirm; None before the first one."""
+    bytes_in: int = 0
+    """Of batches appended as the leader; for metrics, as the next one."""
+    messages_in: int = 0
     topic_partition: TopicPartition = field(init=False)
     """The partition's name."""
 
@@ -158,6 +161,8 @@ class Partition:
             self.failed(error)
             return AppendResult(ErrorCode.KAFKA_STORAGE_ERROR, error_message=str(error))
         end_offset = log.log_end_offset
+        self.bytes_in += len(batch.view)
+        self.messages_in += end_offset - batch.base_offset
         if leadership is not None:
             self.advance_high_watermark(now_ms)
         elif log.unflushed_records < config.flush_messages:

@@ -7,14 +7,34 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from kraft_wire.cli.server.metrics_endpoint import serve_metrics
+from kraft_wire.node.events.catalogue import EVENTS
+from kraft_wire.node.metrics.request_figures import (
+    BUCKETS_SECONDS,
+    ApiFigures,
+    RequestFigures,
+)
+from kraft_wire.wire.generated.fetch import FetchResponse
+from kraft_wire.wire.generated.find_coordinator import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
 from kraft_wire.wire.generated.metadata import MetadataRequest, MetadataResponse
+from kraft_wire.wire.generated.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+from kraft_wire.wire.generated.produce import ProduceResponse
 from tests.quorum_processes import QuorumProcesses
-from tests.server.wire_client import WireClient
+from tests.server.test_quirks import fetch_request
+from tests.server.wire_client import WireClient, one_batch, produce_request
 from tests.server_process import ServerProcess
-from tests.waiting import HANG_S
+from tests.waiting import HANG_S, until
 
 
 def test_metrics_are_served_where_they_were_asked_for(tmp_path: Path) -> None:
@@ -75,6 +95,8 @@ def test_log_as_json_has_an_object_for_each_event(tmp_path: Path) -> None:
     events = [json.loads(line) for line in lines if not line.startswith("kraft-wire: ")]
     assert {"metrics", "rejected", "stopping"} <= {each["event"] for each in events}
     assert all(each["time_ms"] > 1_700_000_000_000 for each in events)
+    assert all(each["component"] == EVENTS[each["event"]].component for each in events)
+    assert {each["level"] for each in events} == {"INFO", "WARN"}
     (rejected,) = [each for each in events if each["event"] == "rejected"]
     assert (rejected["reason"], rejected["action"]) == ("api_not_served", "close")
 
@@ -96,3 +118,72 @@ def test_controller_alone_tells_of_its_quorum(tmp_path: Path) -> None:
     assert values["kafka_controller_kafkacontroller_activecontrollercount"] == (1,)
     assert values["kafka_server_metadataloader_handleloadsnapshotcount"] == (0,)
     assert not [name for name in values if "fetchsession" in name], "it is no broker"
+
+
+def is_committed(client: WireClient, group_id: str, topic: str, offset: int) -> bool:
+    """Commit an offset of partition 0 without membership; false while there is no coordinator."""
+    client.call(FindCoordinatorRequest(coordinator_keys=[group_id]), 4, FindCoordinatorResponse)
+    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=offset)
+    named = OffsetCommitRequestTopic(name=topic, partitions=[partition])
+    request = OffsetCommitRequest(group_id=group_id, topics=[named])
+    done = client.call(request, 8, OffsetCommitResponse)
+    return done.topics[0].partitions[0].error_code == 0
+
+
+def scraped(server: ServerProcess) -> dict[tuple[str, ...], float]:
+    """Return each sample of a server by name and label values, ordered by the labels' names."""
+    found = re.search(r"address=(http://\S+)", server.log.read_text())
+    assert found is not None
+    with urllib.request.urlopen(found[1], timeout=HANG_S) as answer:
+        text = answer.read().decode()
+    return {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def test_traffic_latency_logs_and_lag_are_those_of_the_client(tmp_path: Path) -> None:
+    batch = one_batch(b"x" * 1_000)
+    with ServerProcess(tmp_path, overrides={"metrics.port": "-1"}) as server:
+        with WireClient(server.bootstrap) as client:
+            topic = client.topic("measured")
+            for _ in range(3):
+                client.call(produce_request(topic, batch), 9, ProduceResponse)
+            for offset in (0, 2):
+                fetched = client.call(fetch_request("measured", offset), 12, FetchResponse)
+                assert fetched.responses[0].partitions[0].error_code == 0
+            until(lambda: is_committed(client, "billing", "measured", 1))
+        values = scraped(server)
+    produced_bytes = values["kafka_server_brokertopicmetrics_bytesin_total", "measured"]
+    assert produced_bytes == values["kafka_log_log_size", "0", "measured"] == 3 * len(batch)
+    assert values["kafka_server_brokertopicmetrics_messagesin_total", "measured"] == 3
+    assert values["kafka_log_log_logendoffset", "0", "measured"] == 3
+    assert values["kafka_server_brokertopicmetrics_bytesout_total",] == 4 * len(batch)
+    assert values["kraft_wire_request_bytes_total", "Produce"] > 3 * len(batch)
+    assert values["kraft_wire_response_bytes_total", "Fetch"] > 4 * len(batch)
+    name = "kraft_wire_request_duration_seconds"
+    assert values[f"{name}_count", "Produce"] == values[f"{name}_bucket", "Produce", "+Inf"] == 3
+    shorter = [values[f"{name}_bucket", "Produce", str(each)] for each in BUCKETS_SECONDS]
+    assert shorter == sorted(shorter), "buckets are cumulative"
+    assert 0 < values[f"{name}_sum", "Produce"] < HANG_S
+    assert values["kafka_consumergroup_lag", "billing", "0", "measured"] == 2
+    assert values["kafka_consumergroup_current_offset", "billing", "0", "measured"] == 1
+    assert values["kraft_wire_log_directory_free_bytes", str(server.data)] > 0
+
+
+@pytest.mark.parametrize(("seconds", "bucket"), [(0.0005, 0), (0.000_501, 1), (30.0, 14), (31, 15)])
+def test_bucket_holds_its_upper_bound(seconds: float, bucket: int) -> None:
+    figures = ApiFigures("Produce")
+    figures.note(seconds, 7)
+    assert figures.buckets.index(1) == bucket
+    assert sum(figures.buckets) == 1
+    assert figures.response_bytes == 7
+
+
+def test_key_of_no_api_makes_no_entry_of_its_own() -> None:
+    figures = RequestFigures()
+    for key in (0, 900, 901, 902):
+        figures.of_frame(bytearray(key.to_bytes(2, "big")) + b"abc")
+    figures.of_frame(bytearray())
+    assert [(each.name, each.request_bytes) for each in figures] == [("Produce", 5), ("-", 15)]

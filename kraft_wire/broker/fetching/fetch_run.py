@@ -61,6 +61,8 @@ class FetchedBroker(Protocol):
     settings: BrokerSettings
     image: MetadataImage
     leading: "LeaderSide | None"
+    bytes_out: int
+    replica_bytes_out: int
 
     @property
     def partitions(self) -> Mapping[tuple[str, int], Partition]:
@@ -382,6 +384,10 @@ class FetchRun:
         """Make the answer, with the leaders that a client in the wrong place needs."""
         if self.nowhere:
             results = results + sorted(self.nowhere.values(), key=_is_unknown_partition)
+        if self.is_follower:
+            self.broker.replica_bytes_out += self.read_bytes
+        else:
+            self.broker.bytes_out += self.read_bytes
         response = self.fetch.finish(results, now_ms)
         if self.must_answer and self.context.api_version >= _FIRST_LEADER_VERSION:
             self._name_leaders(response, results)

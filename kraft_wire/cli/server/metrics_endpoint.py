@@ -11,13 +11,20 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from itertools import accumulate
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
 from prometheus_client.registry import Collector
 
-from kraft_wire.node.metrics.families import Family
+from kraft_wire.node.metrics.families import Family, Histogram, LabelledFamily
 from kraft_wire.node.metrics.node_metrics import node_metrics
+from kraft_wire.node.metrics.request_metrics import request_metrics
 from kraft_wire.server.clock import wall_ms
 from kraft_wire.server.host import Host
 
@@ -56,6 +63,7 @@ class _HostCollector(Collector):
         """Read the counters now."""
         host = self._host
         yield from map(_metric, node_metrics(host.node, wall_ms()))
+        yield from map(_metric, request_metrics(host.events))
         reasons = host.log.rejections
         yield _metric(Family("kraft_wire_rejections", True, "Refused.", "reason", reasons))
         connections = {"": len(host.connections)}
@@ -70,12 +78,30 @@ class _HostCollector(Collector):
         )
 
 
-def _metric(family: Family) -> Metric:
+def _metric(family: Family | LabelledFamily | Histogram) -> Metric:
+    if isinstance(family, Histogram):
+        return _histogram(family)
+    if isinstance(family, LabelledFamily):
+        several = CounterMetricFamily if family.is_counter else GaugeMetricFamily
+        labelled = several(family.name, family.documentation, labels=family.labels)
+        for values, value in family.values.items():
+            labelled.add_metric(values, value)
+        return labelled
     kind = CounterMetricFamily if family.is_counter else GaugeMetricFamily
     labels = [family.label] if family.label else []
     metric = kind(family.name, family.documentation, labels=labels)
     for label, value in family.values.items():
         metric.add_metric([label] if labels else [], value)
+    return metric
+
+
+def _histogram(family: Histogram) -> Metric:
+    labels = [family.label] if family.label else []
+    metric = HistogramMetricFamily(family.name, family.documentation, labels=labels)
+    bounds = [*map(str, family.bounds), "+Inf"]
+    for label, found in family.values.items():
+        buckets = list(zip(bounds, accumulate(found.counts), strict=True))
+        metric.add_metric([label] if labels else [], buckets, found.total)
     return metric
 
 

@@ -6,8 +6,10 @@ The hot path only adds to integers; they are read when somebody asks.
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from kraft_wire.node.metrics.families import Family
+from kraft_wire.node.metrics.families import Family, LabelledFamily
+from kraft_wire.node.metrics.group_metrics import group_metrics
 from kraft_wire.node.metrics.metadata_metrics import metadata_metrics
+from kraft_wire.node.metrics.partition_metrics import partition_metrics
 from kraft_wire.node.metrics.quorum_metrics import quorum_metrics
 from kraft_wire.node.metrics.replication_metrics import replication_metrics
 from kraft_wire.node.metrics.transaction_metrics import transaction_metrics
@@ -20,15 +22,22 @@ if TYPE_CHECKING:
 __all__ = ["node_metrics"]
 
 
-def node_metrics(node: "Node", wall_ms: int) -> Iterator[Family]:
+def node_metrics(node: "Node", wall_ms: int) -> Iterator[Family | LabelledFamily]:
     """Yield everything that a node counts; `wall_ms` is the time of day now."""
     requests = {api_name(key): count for key, count in sorted(node.requests_by_api.items())}
     yield Family("kafka_network_requestmetrics_requests", True, "Requests.", "request", requests)
+    parked = {"": node.parked_count}
+    yield Family("kraft_wire_parked_requests", False, "Requests that wait.", "", parked)
+    refused = {"": node.appends_refused_count}
+    text = "Appends that a full disk refused."
+    yield Family("kraft_wire_appends_refused_disk_full", True, text, "", refused)
     yield from quorum_metrics(node.raft.replica)
     yield from metadata_metrics(node.quorum, wall_ms, is_broker=node.has_broker)
     if node.has_broker:
         yield from _broker_metrics(node.broker)
         yield from replication_metrics(node.broker)
+        yield from partition_metrics(node.broker)
+        yield from group_metrics(node.broker)
         yield from transaction_metrics(node.broker, wall_ms)
 
 
