@@ -398,7 +398,28 @@ def test_ballast_that_cannot_be_taken_means_full() -> None:
     space = DiskSpace(fs, D, ballast_bytes=4096)
     space.refresh()
     assert space.is_full
+    assert (space.free_bytes(), space.needed_bytes) == (fs.free_bytes(D), 4096)
     DiskSpace(fs, D).note_full()
+
+
+def test_directory_tells_of_each_roll_of_its_logs() -> None:
+    fs = SimFileSystem()
+    directory = opened(fs)
+    log = directory.create_log(PARTITION, TOPIC_ID, SMALL, 1)
+    fill(log, 1)
+    log.roll(1)
+    told: list[tuple[TopicPartition, int]] = []
+    directory.rolled = lambda rolled: told.append(
+        (rolled.topic_partition, rolled.active_segment.base_offset)
+    )
+    fill(log, 1)
+    log.roll(1)
+    directory.close()
+    again = opened(fs)
+    again.rolled = directory.rolled
+    fill(again.logs[PARTITION], 1)
+    again.logs[PARTITION].roll(1)
+    assert told == [(PARTITION, 2), (PARTITION, 3)]
 
 
 def test_logs_made_and_deleted_together_are_settled_at_once() -> None:

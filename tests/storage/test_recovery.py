@@ -40,6 +40,7 @@ def test_every_length_of_a_torn_last_batch_is_cut() -> None:
         log = open_at(torn)
         assert contents(log) == added[:2]
         assert torn.read(LOG) == whole[: len(added[0]) + len(added[1])]
+        assert log.cut_bytes == length - len(added[0]) - len(added[1])
 
 
 def test_what_a_failed_fsync_lost_silently_is_not_served_by_the_next_process() -> None:

@@ -222,6 +222,8 @@ def _refuse_small_disk(fs: FileSystem, path: str, made: Sequence[str], ballast_b
     needed_bytes = ballast_bytes + _RESERVE_BYTES
     is_new = not fs.exists(f"{path}/{LOCK}")
     free_bytes, total_bytes = fs.free_bytes(place), fs.total_bytes(place)
+    if not total_bytes:
+        return  # a file system that does not know its size
     if total_bytes < needed_bytes or (is_new and free_bytes < needed_bytes):
         raise StartError(
             f"log directory {path}: the disk is too small: {needed_bytes} bytes are needed, "
