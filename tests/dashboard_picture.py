@@ -31,7 +31,7 @@ PICTURE: Final = CHECKOUT / "docs" / "dashboard.png"
 WIDTH, HEIGHT = 440, 190
 COLORS = ("#3274d9", "#e0b400", "#37872d", "#c4162a", "#8f3bb8", "#fa6400", "#1f9e89", "#6e7687")
 _PREFIXES = ("", "k", "M", "G", "T")
-_UNITS = {"bytes": (1024.0, "B"), "Bps": (1024.0, "B/s"), "s": (0.0, "s"), "ms": (0.0, "ms")}
+_UNITS = {"bytes": (1024.0, "B"), "Bps": (1024.0, "B/s"), "s": (1e9, "s"), "ms": (0.0, "ms")}
 
 
 def load(quorum: QuorumProcesses, over: threading.Event) -> None:
@@ -184,7 +184,8 @@ def _shown(value: float, unit: str) -> str:
     power = 0
     while base and value >= base and power < len(_PREFIXES) - 1:
         value, power = value / base, power + 1
-    return f"{value:.3g} {_PREFIXES[power]}{name}"
+    number = f"{value:.3g}" if base or value < 1 else f"{value:.0f}"
+    return f"{number} {_PREFIXES[power]}{name}"
 
 
 def main() -> int:
