@@ -62,7 +62,11 @@ EVENTS: Final[Mapping[str, Event]] = {
     "request_memory_exhausted": Event(
         "WARN", "network", "Requests wait for memory: `queued.max.request.bytes` is in use."
     ),
-    "slow_request": Event("WARN", "network", "A request that waits for nobody took too long."),
+    "slow_request": Event(
+        "WARN",
+        "network",
+        "A request took too long; fetches and joins, which may wait, are left out.",
+    ),
     "slow_flush": Event("WARN", "storage", "The disk took too long to make records durable."),
     "lines_suppressed": Event(
         "WARN", "network", "Lines of one event and address that were left out."
@@ -126,7 +130,9 @@ EVENTS: Final[Mapping[str, Event]] = {
     ),
     "broker_registration_failed": Event("WARN", "broker", "The controller refused to register it."),
     "broker_heartbeat_failed": Event("WARN", "broker", "The controller refused a heartbeat."),
-    "broker_registration_replaced": Event("WARN", "broker", "Another life registered: once more."),
+    "broker_registration_replaced": Event(
+        "WARN", "broker", "Another incarnation registered; this one registers again."
+    ),
     "controlled_shutdown_given_up": Event("WARN", "broker", "No permission to stop in time."),
     "transaction_timed_out": Event("WARN", "coordinator", "An open transaction is aborted."),
     "transaction_marker_refused": Event("WARN", "coordinator", "A marker is sent again."),
