@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from typer.testing import CliRunner
 
 from kraft_wire.cli.spark.command import app
 from kraft_wire.spark.failure import PipelineError
-from kraft_wire.spark.verbs.export import export_records
+from kraft_wire.spark.verbs.export import export_records, planned_bytes, without_internal
 from kraft_wire.spark.verbs.tables import write_tables
 from tests.spark.log_directories import WrittenLogs
 from tests.spark.metadata_logs import batches, write_metadata_log
@@ -100,6 +101,41 @@ def test_verb_ends_with_a_table_and_refuses_what_is_there(
     assert again.stderr.splitlines() == [
         f"kraft-wire spark: {output} already exists: give another directory or --overwrite"
     ]
+
+
+@pytest.mark.parametrize("verb", ["export", "tables"])
+def test_target_that_is_there_is_refused_before_a_session_starts(
+    verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def running(*_: object, **__: object) -> None:
+        raise AssertionError("a session starts")
+
+    monkeypatch.setattr(import_module("kraft_wire.spark.session"), "running", running)
+    logs = WrittenLogs(tmp_path / "node-1", 1)
+    logs.append("orders", 0, 10)
+    logs.close()
+    output = tmp_path / "out"
+    (output / "old").mkdir(parents=True)
+    ended = CliRunner().invoke(app, [verb, str(logs.path), "--output", str(output)])
+    assert (ended.exit_code, ended.stderr) == (
+        2,
+        f"kraft-wire spark: {output} already exists: give another directory or --overwrite\n",
+    )
+
+
+def test_internal_topics_are_left_out_unless_topics_are_chosen(tmp_path: Path) -> None:
+    logs = WrittenLogs(tmp_path / "node-1", 1)
+    logs.append("orders", 0, 10)
+    logs.append("__consumer_offsets_of_ours", 0, 10)
+    logs.append("__consumer_offsets", 0, 10)
+    logs.close()
+    paths = [str(logs.path)]
+    own = planned_bytes(paths, {"topics": "orders,__consumer_offsets_of_ours"})
+    assert planned_bytes(paths, without_internal({})) == own
+    assert planned_bytes(paths, without_internal({"VIEW": "batches"})) == own
+    assert planned_bytes(paths) > own
+    for chosen in ({"Topics": "__consumer_offsets"}, {"topicspattern": ".*"}, {"view": "metadata"}):
+        assert without_internal(chosen) == chosen
 
 
 FULL = """

@@ -41,6 +41,9 @@ def export(
             help="Option of the format kraftlog: topics, startingOffsets, view; may be repeated.",
         ),
     ] = None,
+    internal: Annotated[
+        bool, typer.Option("--internal", help="Include Kafka's internal topics.")
+    ] = False,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace an existing directory.")
     ] = False,
@@ -48,14 +51,20 @@ def export(
     conf: Conf = None,
     jars: Jars = None,
 ) -> None:
-    """Write the records of log directories as Parquet."""
+    """Write the records of log directories as Parquet.
+
+    Internal topics are left out without --internal, unless --option chooses topics.
+    """
     with refusing(jars) as jar_files:
         from kraft_wire.spark.session import running
-        from kraft_wire.spark.verbs.export import export_records, planned_bytes
+        from kraft_wire.spark.verbs.export import export_records, planned_bytes, without_internal
         from kraft_wire.spark.verbs.progress import progress
+        from kraft_wire.spark.verbs.staging import refuse_output
 
         paths = paths_of(node_dirs)
         options, settings = settings_of(option, "--option"), settings_of(conf)
+        options = options if internal else without_internal(options)
+        refuse_output(output, overwrite=overwrite, reading=paths)
         size_bytes = planned_bytes(paths, options)
         with running(master, conf=settings, jars=jar_files) as spark, progress("export") as bar:
             bar.plan(size_bytes)

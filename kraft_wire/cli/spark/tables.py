@@ -35,9 +35,11 @@ def tables(
     with refusing(jars) as jar_files:
         from kraft_wire.spark.session import running
         from kraft_wire.spark.verbs.progress import progress
+        from kraft_wire.spark.verbs.staging import refuse_output
         from kraft_wire.spark.verbs.tables import plan_tables, write_tables
 
         paths = paths_of(node_dirs)
+        refuse_output(output, overwrite=overwrite, reading=paths)
         size_bytes = sum(each.size_bytes for each in plan_tables(paths))
         settings = settings_of(conf)
         with running(master, conf=settings, jars=jar_files) as spark, progress("tables") as bar:

@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyarrow import parquet
 from pyspark.sql import SparkSession
 
+from kraft_wire.settings.topic_names import METADATA_TOPIC
 from kraft_wire.spark.failure import PipelineError, translated
 from kraft_wire.spark.kraftlog.options import LogOptions, parse_log_options
 from kraft_wire.spark.kraftlog.schemas import view_schema
@@ -23,10 +24,18 @@ from kraft_wire.spark.verbs.staging import keep_only, staged
 from kraft_wire.spark.workers import Amount, Tell, attempt_name, run_on_workers, silent
 from kraft_wire.storage.os_files import OsFileSystem
 
-__all__ = ["Exported", "Writer", "export_records", "planned_bytes"]
+__all__ = ["Exported", "Writer", "export_records", "planned_bytes", "without_internal"]
 
 Writer = Literal["spark", "arrow"]
 
+_CHOOSING: Final = frozenset({"topics", "topicspattern", "assign"})
+_INTERNAL: Final = (
+    METADATA_TOPIC,
+    "__consumer_offsets",
+    "__share_group_state",
+    "__transaction_state",
+)
+"""Topics whose records are Kafka's own."""
 _GROUP_ROWS: Final = 1 << 18
 _GROUP_BYTES: Final = 64 << 20
 """A row group is written when it has so many rows or bytes."""
@@ -47,6 +56,18 @@ class _File:
 
     name: str
     records: int
+
+
+def without_internal(options: Mapping[str, str]) -> dict[str, str]:
+    """Return options that leave Kafka's own topics out, unless they choose topics themselves.
+
+    Other views than those of logs have no topics to choose.
+    """
+    given = {name.lower(): value for name, value in options.items()}
+    is_of_logs = given.get("view", "records").strip().lower() in ("records", "batches", "segments")
+    if not is_of_logs or _CHOOSING & given.keys():
+        return dict(options)
+    return {**options, "topicsPattern": f"(?!(?:{'|'.join(_INTERNAL)})$).*"}
 
 
 def planned_bytes(node_dirs: Sequence[str], options: Mapping[str, str] | None = None) -> int:

@@ -17,23 +17,16 @@ from pathlib import Path
 from kraft_wire.audit.output_place import log_directory_around
 from kraft_wire.spark.failure import PipelineError
 
-__all__ = ["keep_only", "refuse_log_directories", "staged"]
+__all__ = ["keep_only", "refuse_log_directories", "refuse_output", "staged"]
 
 
 @contextmanager
 def staged(output: str, *, overwrite: bool = False, reading: Sequence[str] = ()) -> Iterator[Path]:
     """Give a new directory that becomes `output` when the body ends, and vanishes when it fails.
 
-    PipelineError at once where `output` holds anything already, but for `overwrite`, where it is in
-    a log directory, and where it holds what is read, which would be gone.
+    Errors: those of `refuse_output`, at once.
     """
-    target = _target(output)
-    refuse_log_directories(str(target), reading)
-    for each in reading:
-        if Path(each).resolve().is_relative_to(target.resolve()):
-            raise PipelineError(f"{target} holds {each}, which is read: give another directory")
-    if target.exists() and not overwrite and (not target.is_dir() or any(target.iterdir())):
-        raise PipelineError(f"{target} already exists: give another directory or --overwrite")
+    target = refuse_output(output, overwrite=overwrite, reading=reading)
     with _as_lines(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         staging = Path(tempfile.mkdtemp(".part", f".{target.name}.", target.parent))
@@ -46,6 +39,22 @@ def staged(output: str, *, overwrite: bool = False, reading: Sequence[str] = ())
             _move(staging, target)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
+
+
+def refuse_output(output: str, *, overwrite: bool = False, reading: Sequence[str] = ()) -> Path:
+    """Return the directory to write; PipelineError where it cannot be.
+
+    It cannot where it holds anything already, but for `overwrite`, where it is in a log directory,
+    and where it holds what is read, which would be gone. A verb asks before it starts a session.
+    """
+    target = _target(output)
+    refuse_log_directories(str(target), reading)
+    for each in reading:
+        if Path(each).resolve().is_relative_to(target.resolve()):
+            raise PipelineError(f"{target} holds {each}, which is read: give another directory")
+    if target.exists() and not overwrite and (not target.is_dir() or any(target.iterdir())):
+        raise PipelineError(f"{target} already exists: give another directory or --overwrite")
+    return target
 
 
 def refuse_log_directories(output: str, known: Sequence[str] = ()) -> None:
