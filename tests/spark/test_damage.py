@@ -79,6 +79,9 @@ def test_flipped_bit_is_named_skipped_and_reported(
     assert places(table_of(damaged, onCorrupt="report")) == wanted
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"kraftlog: {file} position {row['position']} (node 1): ")
+    first, last = row["baseOffset"], row["lastOffset"]
+    said = f"offsets from {first} on" if at == -1 else f"offsets {first} to {last}"
+    assert f"(node 1): {said if first < last or at == -1 else f'offset {first}'}: " in line
     statuses = table_of(damaged, view="batches")["status"].to_pylist()
     assert statuses.count("crc") == 1
     assert statuses.count("ok") == len(whole) - 1

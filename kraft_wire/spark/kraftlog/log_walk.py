@@ -10,6 +10,7 @@ business.
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -139,9 +140,36 @@ def complain(found: LogWindow, position: int, what: str, on_corrupt: OnCorrupt) 
     """Raise, report or pass over one piece of damage."""
     part = found.part
     where = f"{found.path} position {position} (node {part.node or 'unknown'})"
+    what = f"{_offsets_at(found, position)}{what}"
     if on_corrupt == "fail":
         raise PipelineError(
             f"{where}: {what}; set onCorrupt to skip or report to read the undamaged records"
         )
     if on_corrupt == "report":
         sys.stderr.write(f"kraftlog: {where}: {what}\n")
+
+
+def _offsets_at(found: LogWindow, position: int) -> str:
+    """Return which offsets are damaged, as the batches around say; empty where they say nothing.
+
+    A damaged batch's own offsets are not believed.
+    """
+    columns = found.columns
+    whole = np.flatnonzero(columns.is_valid)
+    places = columns.position[whole]
+    if position in places:  # its records are damaged, and not its head
+        row = int(whole[np.flatnonzero(places == position)[0]])
+        return _said(int(columns.base_offset[row]), int(columns.last_offset[row]))
+    before, after = whole[places < position], whole[places > position]
+    first = int(columns.last_offset[before[-1]]) + 1 if len(before) else None
+    if first is None and position == 0:
+        first = int(Path(found.path).stem)
+    return _said(first, int(columns.base_offset[after[0]]) - 1 if len(after) else None)
+
+
+def _said(first: int | None, last: int | None) -> str:
+    if first is not None and last is not None:
+        return f"offset {first}: " if first >= last else f"offsets {first} to {last}: "
+    if first is not None:
+        return f"offsets from {first} on: "
+    return "" if last is None else f"offsets up to {last}: "
