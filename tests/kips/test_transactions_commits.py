@@ -185,6 +185,40 @@ def test_markers_wait_for_a_leader() -> None:
     assert scripted.markers.deadline_ms() is None
 
 
+def test_a_marker_for_offsets_waits_until_the_metadata_have_their_topic() -> None:
+    """TXN-MARK-10: the group coordinator knew the topic before; 4.3.1 drops the marker."""
+    scripted = Scripted(image=image_of({}, [broker_image(1)]))
+    offsets = TopicPartition("__consumer_offsets", 0)
+    entry = scripted.commit_with(offsets)
+    for _ in range(10):
+        due_ms = scripted.markers.deadline_ms()
+        assert due_ms is not None
+        scripted.now_ms = due_ms
+        scripted.markers.tick(scripted.at)
+        assert entry.metadata.state is PREPARED
+    assert len(scripted.topic_asked_ms) == 11, "nobody else may ever have it created"
+    there = {"__consumer_offsets": [partition_image(0, leader=2)]}
+    scripted.image = image_of(there, [broker_image(2)])
+    scripted.markers.metadata_changed(scripted.at)
+    request = scripted.markers.destinations[2].request(1, 0)
+    assert isinstance(request, WriteTxnMarkersRequest)
+    assert [each.name for each in request.markers[0].topics] == ["__consumer_offsets"]
+    scripted.markers.destinations[2].answered(marked(request), 0, 0)
+    assert entry.metadata.state is TransactionState.COMPLETE_COMMIT
+
+
+def test_offsets_whose_topic_was_deleted_need_no_marker() -> None:
+    """TXN-MARK-10: what the metadata had and lack now is gone."""
+    there = {"__consumer_offsets": [partition_image(0)]}
+    scripted = Scripted(image=image_of(there, [broker_image(1)]))
+    scripted.markers.metadata_changed(scripted.at)
+    scripted.image = image_of({}, [broker_image(1)])
+    scripted.markers.metadata_changed(scripted.at)
+    entry = scripted.commit_with(TopicPartition("__consumer_offsets", 0))
+    assert entry.metadata.state is TransactionState.COMPLETE_COMMIT
+    assert scripted.topic_asked_ms == []
+
+
 def test_markers_in_flight_follow_their_partition() -> None:
     """TXN-MARK-10: a broker that is paused holds up nothing that others lead meanwhile."""
     two = {"t": [partition_image(0, leader=2), partition_image(1, leader=2)]}

@@ -7,7 +7,7 @@ from kraft_wire.broker.coordination.commit_waits import CommitWaits
 from kraft_wire.broker.coordination.log import BrokerCoordinatorLog
 from kraft_wire.broker.coordination.topic import CoordinatorTopic, CoordinatorTopicCreation
 from kraft_wire.broker.inter_broker import InterBrokerClient
-from kraft_wire.broker.metadata.metadata_cache import TRANSACTION_TOPIC
+from kraft_wire.broker.metadata.metadata_cache import OFFSETS_TOPIC, TRANSACTION_TOPIC
 from kraft_wire.broker.partition import Partition
 from kraft_wire.broker.ports import AskController
 from kraft_wire.broker.purgatory import DelayedOperationPurgatory
@@ -66,7 +66,8 @@ def transaction_coordinator(
         assert led is not None, number
         return led.leader_epoch
 
-    markers = MarkerSender(image, report)
+    offsets_topic = CoordinatorTopicCreation(OFFSETS_TOPIC, ask_controller)
+    markers = MarkerSender(image, lambda now_ms: offsets_topic.request(settings(), now_ms), report)
     env = TransactionEnvironment(
         settings=settings,
         transaction_version=lambda: image().finalized_features.get(TRANSACTION_VERSION, 0),

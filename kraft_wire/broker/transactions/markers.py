@@ -4,6 +4,11 @@ One request is in flight for each broker, with all markers that wait for it. A m
 its partition has it or is gone from the metadata: to the leader of the newest image, after a pause
 that doubles. A partition without a leader waits; 4.3.1 treats it like a deleted one, which loses
 committed data. What a partition answers decides about that partition alone.
+
+Partitions were in the metadata when they were added, but for those of `__consumer_offsets`, which a
+client adds by a group's id. A marker for that topic waits until the metadata have it: they may lag
+behind those of the group coordinator, which has stored offsets there. The controller is asked to
+create the topic, so that the wait ends also where no group coordinator was ever looked for.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,6 +18,7 @@ from typing import Final
 
 from kraft_wire.broker.coordination.clock_reading import ClockReading
 from kraft_wire.broker.deadlines import Deadlines
+from kraft_wire.broker.metadata.metadata_cache import OFFSETS_TOPIC
 from kraft_wire.frozen import slotted
 from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.model import NO_REPLICA, ReportEvent, TopicPartition
@@ -135,10 +141,18 @@ class _Destination:
 class MarkerSender:
     """All markers of a broker's coordinator, by the broker that is to write them."""
 
-    def __init__(self, image: Callable[[], MetadataImage], report: ReportEvent) -> None:
-        """`image` returns the newest metadata."""
+    def __init__(
+        self,
+        image: Callable[[], MetadataImage],
+        create_offsets_topic: Callable[[int], None],
+        report: ReportEvent,
+    ) -> None:
+        """`image` returns the newest metadata; `create_offsets_topic` takes the time."""
         self._image = image
+        self._create_offsets_topic = create_offsets_topic
         self._report = report
+        self._has_known_offsets_topic = False
+        """Whether the metadata had the topic: what they lack now was deleted."""
         self._destinations: dict[int, _Destination] = {}
         self._resting: Deadlines[_Marker] = Deadlines(lambda marker: True)
         """Markers that are sent again, and when."""
@@ -168,6 +182,7 @@ class MarkerSender:
 
     def metadata_changed(self, at: ClockReading) -> None:
         """Look for the leaders of all markers that wait, because the metadata have changed."""
+        self._has_known_offsets_topic |= self._image().topic(OFFSETS_TOPIC) is not None
         waiting = self._resting.take_all()
         for broker_id, destination in self._destinations.items():
             waiting += destination.queue
@@ -209,9 +224,12 @@ class MarkerSender:
 
     def _route(self, marker: _Marker, at: ClockReading) -> None:
         """Queue a marker for the leader of its partition; a deleted one needs none."""
-        topic = self._image().topic(marker.partition.topic)
+        name = marker.partition.topic
+        topic = self._image().topic(name)
         view = None if topic is None else topic.partitions.get(marker.partition.partition)
-        if view is None:
+        if topic is None and name == OFFSETS_TOPIC and not self._has_known_offsets_topic:
+            self._await_offsets_topic(marker, at)
+        elif view is None:
             marker.markers.unmarked.pop(marker.partition, None)
         elif view.leader == NO_REPLICA:
             self.retry(marker, at.now_ms)
@@ -220,6 +238,13 @@ class MarkerSender:
             if destination is None:
                 destination = self._destinations[view.leader] = _Destination(self)
             destination.queue.append(marker)
+
+    def _await_offsets_topic(self, marker: _Marker, at: ClockReading) -> None:
+        """Have a marker wait for the topic, and the topic created."""
+        if marker.tries == 0:
+            self._tell("transaction_marker_awaits_topic", marker, None)
+        self._create_offsets_topic(at.now_ms)
+        self.retry(marker, at.now_ms)
 
     def _leads(self, broker_id: int, partition: TopicPartition) -> bool:
         topic = self._image().topic(partition.topic)

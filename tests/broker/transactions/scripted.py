@@ -17,6 +17,7 @@ from kraft_wire.broker.transactions.init_producer_id import ProducerIdentity, in
 from kraft_wire.broker.transactions.markers import MarkerSender
 from kraft_wire.broker.transactions.shard import TransactionShard
 from kraft_wire.broker.transactions.states import TransactionEvent
+from kraft_wire.broker.transactions.transactional_id import TransactionalId
 from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.model import TopicPartition
 from kraft_wire.wire.generated.error_code import ErrorCode as E
@@ -75,8 +76,12 @@ class Scripted:
         self.answers: list[Any] = []
         self.ids_left = 1_000
         self.now_ms = 0
+        self.topic_asked_ms: list[int] = []
+        """When `__consumer_offsets` was to be created."""
         self.markers = MarkerSender(
-            lambda: self.image, lambda name, **fields: self.lines.append(name)
+            lambda: self.image,
+            self.topic_asked_ms.append,
+            lambda name, **fields: self.lines.append(name),
         )
         env = TransactionEnvironment(
             settings=BrokerSettings,
@@ -116,6 +121,18 @@ class Scripted:
     def end(self, producer: tuple[int, int], version: int = 2, *, commit: bool = True) -> None:
         event = TransactionEvent.COMMITTED if commit else TransactionEvent.ABORTED
         end_transaction(self.shard, "tid", producer, event, version, self.at, self.answers.append)
+
+    def commit_with(self, partition: TopicPartition) -> TransactionalId:
+        """Commit a first transaction of one partition."""
+        self.init()
+        identity = self.last
+        assert isinstance(identity, ProducerIdentity)
+        producer = (identity.producer_id, identity.producer_epoch)
+        added = {partition: None}
+        add_partitions(self.shard, "tid", producer, added, 2, self.at, self.answers.append)
+        self.end(producer)
+        assert self.last.error is E.NONE
+        return self.shard.ids["tid"]
 
     def begin(self, version: int = 2) -> tuple[int, int]:
         """Bring the id into a transaction; the producer."""
