@@ -23,7 +23,7 @@ from kraft_wire.sim.judge.transactions.client_transactions import (
 )
 from kraft_wire.sim.judge.transactions.history import TransactionHistory
 from kraft_wire.sim.judge.transactions.id_records import IdFold
-from kraft_wire.sim.judge.transactions.log_scan import LogScan
+from kraft_wire.sim.judge.transactions.log_scan import LogScan, head_of
 from kraft_wire.sim.judge.transactions.memory import judge_memory
 from kraft_wire.sim.judge.transactions.watch import TransactionWatch
 from kraft_wire.sim.judge.violation import Violation
@@ -610,6 +610,49 @@ def test_pending_offset_does_not_replace_a_newer_one() -> None:
     )
     stage.judge.truth.group_records(stage.offsets, stage._lies_in(stage.offsets, data))
     assert stage.judge.truth.offsets[PLACE] == [(5, "newer")]
+
+
+def test_marker_that_compaction_kept_is_read_as_it_was() -> None:
+    """Its delete horizon makes the timestamp delta of the record long (KIP-534)."""
+    stage = Stage()
+    data = build_batch(
+        [Record(key=bytes(4), value=bytes(2) + bytes([0, 0, 0, 5]), timestamp=0)],
+        producer_id=7,
+        producer_epoch=1,
+        is_transactional=True,
+        is_control=True,
+        delete_horizon_ms=1_700_000_000_000,
+    )
+    head = head_of(stage._lies_in(stage.t, data))
+    assert (head.is_marker, head.is_commit, head.coordinator_epoch) == (True, False, 5)
+
+
+def two_of_one_epoch(stage: Stage) -> None:
+    """Commits of the older protocol: of partition 0, then of partition 1."""
+    stage.record(EMPTY, 0, rules=0)
+    stage.record(ONGOING, 0, IN_T, rules=0)
+    stage.record(PREPARE_COMMIT, 0, IN_T, rules=0)
+    stage.marker(0)
+    stage.record(COMMITTED, 0, rules=0)
+    stage.record(ONGOING, 0, (("t", 1),), rules=0)
+    stage.record(PREPARE_COMMIT, 0, (("t", 1),), rules=0)
+
+
+def test_late_marker_of_the_older_protocol_may_be_of_an_earlier_transaction() -> None:
+    """T02: nothing is open where it comes, and the network may carry it twice."""
+    stage = Stage()
+    two_of_one_epoch(stage)
+    stage.marker(0)
+    assert list(stage.watch.tainted) == [NAME]
+
+
+def test_marker_where_no_transaction_was_is_found() -> None:
+    """T02: also where all transactions of the epoch are committed."""
+    stage = Stage()
+    two_of_one_epoch(stage)
+    stage.t.number = 9
+    with pytest.raises(Violation, match="T02"):
+        stage.marker(0)
 
 
 def test_scan_begins_anew_where_the_log_was_cut() -> None:

@@ -21,7 +21,10 @@ _HEAD_AT: Final = 21
 _TRANSACTIONAL: Final = 0x10
 _CONTROL: Final = 0x20
 _ABORT_KEY: Final = b"\x00\x00\x00\x00"
-_MARKER_KEY_AT: Final = 66
+_RECORDS_AT: Final = 61
+_VARINTS_TO_KEY: Final = 3
+"""Timestamp delta, offset delta and length of the key; compaction makes the first one long, because
+it writes the delete horizon over the base timestamp (KIP-534)."""
 _FOREIGN_PRODUCER: Final = 1 << 40
 """Producer ids from here on are those of transactions that a fault wrote."""
 
@@ -51,9 +54,10 @@ def head_of(batch: SeenBatch) -> BatchHead:
     attributes, _, _, _, producer_id, epoch, sequence = _HEAD.unpack_from(batch.data, _HEAD_AT)
     is_marker = bool(attributes & _CONTROL) and producer_id >= 0
     is_commit, coordinator_epoch = False, -1
-    if is_marker and len(batch.data) > _MARKER_KEY_AT + 4:
-        is_commit = batch.data[_MARKER_KEY_AT : _MARKER_KEY_AT + 4] != _ABORT_KEY
-        value_at = _MARKER_KEY_AT + 5
+    if is_marker and len(batch.data) > _RECORDS_AT:
+        key_at = _key_at(batch.data)
+        is_commit = batch.data[key_at : key_at + 4] != _ABORT_KEY
+        value_at = key_at + 5
         coordinator_epoch = int.from_bytes(
             batch.data[value_at + 2 : value_at + 6], "big", signed=True
         )
@@ -61,6 +65,20 @@ def head_of(batch: SeenBatch) -> BatchHead:
     return BatchHead(
         producer_id, epoch, sequence, is_transactional, is_marker, is_commit, coordinator_epoch
     )
+
+
+def _key_at(data: bytes) -> int:
+    """Return where the key of a batch's first record begins, behind its length and attributes."""
+    at = _behind_varint(data, _RECORDS_AT) + 1
+    for _ in range(_VARINTS_TO_KEY):
+        at = _behind_varint(data, at)
+    return at
+
+
+def _behind_varint(data: bytes, at: int) -> int:
+    while data[at] & 0x80:
+        at += 1
+    return at + 1
 
 
 @dataclass(slots=True, eq=False)

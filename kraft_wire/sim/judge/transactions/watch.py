@@ -200,7 +200,7 @@ class TransactionWatch:
         verdict = self._verdict_of_marker(head)
         key = ((truth.topic_id, truth.number), head.producer_id)
         if verdict is not None and verdict.is_legacy:
-            self._look_for_late_marker(verdict, head)
+            self._look_for_late_marker(verdict, head, (truth.topic, truth.number))
         if verdict is None or verdict.transactional_id not in self.tainted:
             is_named = verdict is not None and (truth.topic, truth.number) in verdict.partitions
             agrees = is_named and verdict is not None and verdict.is_commit == head.is_commit
@@ -212,16 +212,22 @@ class TransactionWatch:
         marks["marker written again"] += self._ended.get(key) == verdict.instance
         self._ended[key] = verdict.instance
 
-    def _look_for_late_marker(self, verdict: TransactionVerdict, head: BatchHead) -> None:
-        """A marker of the older protocol that comes late may end a later transaction."""
+    def _look_for_late_marker(
+        self, verdict: TransactionVerdict, head: BatchHead, partition: tuple[str, int]
+    ) -> None:
+        """A marker of the older protocol that comes late may end a later transaction.
+
+        It may also come when nothing is open, to a partition that the newest transaction lacks.
+        """
         name = verdict.transactional_id
         record = self.ids.ids.get(name)
         is_open = record is not None and record.state == ONGOING
         same = record is not None and record.producer == (head.producer_id, head.epoch)
-        if (is_open and same) or verdict.is_commit != head.is_commit:
+        is_other = verdict.is_commit != head.is_commit or partition not in verdict.partitions
+        if (is_open and same) or is_other:
             found = self.ids.verdicts.get(head.producer_id, ())
             older = [e for e in found if e.marker_epoch == head.epoch and e.is_legacy]
-            if any(e.is_commit == head.is_commit for e in older):
+            if any(e.is_commit == head.is_commit and partition in e.partitions for e in older):
                 self.judge.marks["late marker of the older protocol"] += 1
                 self.tainted[name] = None
 
