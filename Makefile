@@ -80,10 +80,10 @@ transactions: $(READY)  ## transactions of real clients: on one node, and on thr
 franz-suite: $(READY)  ## franz-go's own tests of exactly once, at their full size (ARGS="--records 500000 --cluster")
 	$(BIN)/python -m tests.clients.transactions.franz_suite $(ARGS)
 
-streams: $(READY)  ## Kafka Streams, exactly once, under kill -9 of brokers and of itself (ARGS="--make 4.3.1")
+streams: $(READY)  ## Kafka Streams, exactly once, under kill -9 of brokers and of itself (ARGS="--make mixed")
 	$(BIN)/python -m tests.streams $(ARGS)
 
-histories: $(READY)  ## what transactional clients see of three brokers under kills and pauses, judged (ARGS="--make 4.3.1")
+histories: $(READY)  ## what transactional clients see of three brokers under kills, pauses and one-way cuts (root), judged (ARGS="--make mixed")
 	$(BIN)/python -m tests.histories --faults 300 $(ARGS)
 
 bench: $(READY)  ## paired benchmarks against peers

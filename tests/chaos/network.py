@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+import random
+from collections.abc import Iterable, Sequence
 from types import TracebackType
 
 from kraft_wire.cli.cluster.files import NetworkCut
 from kraft_wire.cli.cluster.network import ClusterNetwork, free_network, host_in
+
+CUT_S = (1.5, 6.0)
+"""How long a direction carries nothing."""
+_LOOPBACK = "127.0.0.1"
 
 
 class Network:
@@ -32,6 +37,14 @@ class Network:
         self._cuts.add(NetworkCut(sender, receiver))
         self._network.cut([NetworkCut(sender, receiver)])
 
+    def cut_some(self, node_id: int, others: Sequence[int], draw: random.Random) -> str:
+        """Cut one direction between a node and some others; return which, in words."""
+        hit = sorted(draw.sample(others, draw.randint(1, len(others))))
+        way = "deaf to" if draw.random() < 0.5 else "mute to"
+        for other in hit:
+            self.cut(*((node_id, other) if way == "mute to" else (other, node_id)))
+        return f"{node_id} {way} {hit}"
+
     def heal(self) -> None:
         """Let every direction work again."""
         self._network.heal(sorted(self._cuts))
@@ -48,3 +61,8 @@ class Network:
         trace: TracebackType | None,
     ) -> None:
         self._network.remove()
+
+
+def host_of(node_id: int, network: Network | None) -> str:
+    """Return the address of a node, in its network or on the loopback."""
+    return _LOOPBACK if network is None else network.host(node_id)

@@ -1,4 +1,8 @@
-"""Three controllers and three brokers of one make as processes; brokers restart in turn meanwhile.
+"""Three controllers and three brokers as processes; brokers restart in turn meanwhile.
+
+All are of one make. In a mixed cluster the controllers and two brokers are Apache's, and the broker
+between them is ours. With a network each lives in a namespace of its own, so that one direction may
+be cut.
 
 Every topic is replicated to all three brokers, and two must have what is acknowledged. A restart is
 a controlled one: SIGTERM, a clean end, and a start over the same data and port when the others know
@@ -21,10 +25,13 @@ from types import TracebackType
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ClusterMetadata, NewTopic
 
-from tests.mixed.controller import Controller
+from tests.chaos.network import Network, host_of
+from tests.mixed.controller import OURS, Controller
 from tests.mixed.quorum import MixedQuorum
 from tests.ports import free_port
+from tests.replicas.layouts import LAYOUTS
 
+MIXED = "mixed"
 CONTROLLERS = (1, 2, 3)
 BROKERS = (101, 102, 103)
 REPLICAS = len(BROKERS)
@@ -65,14 +72,29 @@ class Cluster:
         make: str,
         *,
         overrides: Mapping[str, str] | None = None,
+        network: Network | None = None,
         say: Callable[[str], None] = print,
     ) -> None:
-        """`make` is `ours` or a release of Apache Kafka; `overrides` are for every node."""
+        """`make` is `ours`, `mixed` or a release of Apache; `overrides` are for every node."""
         settings = {**SETTINGS, **(overrides or {})}
-        makes = dict.fromkeys(CONTROLLERS, make)
+        is_mixed = make == MIXED
+        controllers = LAYOUTS[MIXED].controllers if is_mixed else (make,) * len(CONTROLLERS)
+        brokers = LAYOUTS[MIXED].brokers if is_mixed else (make,) * len(BROKERS)
         self.home = home
-        self.quorum = MixedQuorum(home, makes, voters=CONTROLLERS, overrides=settings)
-        self.brokers = {each: self._broker(each, make, settings) for each in BROKERS}
+        self.network = network
+        self.quorum = MixedQuorum(
+            home,
+            dict(zip(CONTROLLERS, controllers, strict=True)),
+            voters=CONTROLLERS,
+            overrides=settings,
+            network=network,
+        )
+        self._formatted_by = OURS if is_mixed else None
+        """None is each node's own tool; Apache's finalises what no broker of ours supports."""
+        self.brokers = {
+            each: self._broker(each, make, settings)
+            for each, make in zip(BROKERS, brokers, strict=True)
+        }
         self.restarts = 0
         self.slowest_restart_s = 0.0
         self.problem = ""
@@ -90,11 +112,13 @@ class Cluster:
             },
             "process.roles": "broker",
             "node.id": str(node_id),
-            "listeners": f"PLAINTEXT://127.0.0.1:{port}",
+            "listeners": f"PLAINTEXT://{host_of(node_id, self.network)}:{port}",
             "log.dirs": str(self.home / f"node-{node_id}"),
             **settings,
         }
-        return _Broker(node_id, make, self.home, port, properties)
+        broker = _Broker(node_id, make, self.home, port, properties)
+        broker.live_in(self.network)
+        return broker
 
     @property
     def bootstrap(self) -> str:
@@ -216,7 +240,7 @@ class Cluster:
         nodes = [*self.quorum.nodes.values(), *self.brokers.values()]
         try:
             for node in nodes:
-                node.format()
+                node.format(make=self._formatted_by)
             self.quorum.start()
             self.quorum.leader()
             for broker in self.brokers.values():

@@ -1,9 +1,10 @@
 """``make histories``: what transactional clients see of a cluster under faults, judged.
 
-``python -m tests.histories [--make ours|4.3.1] [--faults N] [--client NAME]… [--seed N] …``. With
-``--make 4.3.1`` it is Apache's own cluster: the control. Exit code 0 means no anomaly. The clients
-are, if none is named, those of transaction.version 2: what a delayed EndTxn of the older protocol
-may do (KAFKA-17754) is no fault of a broker's.
+``python -m tests.histories [--make ours|mixed|4.3.1] [--faults N] [--client NAME]… [--seed N] …``.
+With ``--make 4.3.1`` it is Apache's own cluster: the control; with ``mixed`` one broker of three is
+ours, and coordinators and leaders are of both makes. Exit code 0 means no anomaly. The clients are,
+if none is named, those of transaction.version 2: what a delayed EndTxn of the older protocol may do
+(KAFKA-17754) is no fault of a broker's. One-way cuts need root and network namespaces.
 """
 
 from __future__ import annotations
@@ -14,10 +15,13 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import ExitStack
 from pathlib import Path
 
+from kraft_wire.cli.cluster.network import missing
 from tests.apache.jars import RELEASE
-from tests.clients.cluster import Cluster
+from tests.chaos.network import Network
+from tests.clients.cluster import BROKERS, CONTROLLERS, Cluster
 from tests.clients.transactions.registry import CLIENTS
 from tests.histories.campaign import SETTINGS, Verdict, judge_under_faults
 from tests.mixed.controller import OURS
@@ -28,7 +32,8 @@ DEFAULT = (f"java-{RELEASE}", "franz-go")
 def arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.histories", description=__doc__)
-    parser.add_argument("--make", default=OURS, help="ours, or a release of Apache Kafka")
+    parser.add_argument("--make", default=OURS, help="ours, mixed, or a release of Apache Kafka")
+    parser.add_argument("--no-network", action="store_true", help="no one-way cuts")
     parser.add_argument("--faults", type=int, default=30)
     parser.add_argument("--client", action="append", choices=CLIENTS)
     parser.add_argument("--seed", type=int, default=1)
@@ -56,7 +61,13 @@ def main() -> int:
     clients = [CLIENTS[name] for name in wanted.client or DEFAULT]
     began = time.monotonic()
     settings = {**SETTINGS, "broker.session.timeout.ms": wanted.session_ms}
-    with Cluster(home, wanted.make, overrides=settings) as cluster:
+    with ExitStack() as stack:
+        why = "asked for" if wanted.no_network else missing()
+        if why is not None:
+            print(f"no one-way cuts, kills and pauses only: {why}", file=sys.stderr)
+        network = stack.enter_context(Network((*CONTROLLERS, *BROKERS))) if why is None else None
+        cluster = Cluster(home, wanted.make, overrides=settings, network=network)
+        stack.enter_context(cluster)
         verdict = judge_under_faults(cluster, home, clients, wanted.faults, wanted.seed)
     show(verdict, wanted.make, time.monotonic() - began)
     if not verdict.is_green:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.apache.java_process import java_command, run_java
+from tests.chaos.network import Network
 from tests.process import KRAFT_WIRE, Process, write_properties
 
 OURS = "ours"
@@ -28,6 +29,9 @@ class Controller(Process):
 
     heap_mb = HEAP_MB
     """Of Apache's."""
+    host = "127.0.0.1"
+    prefix: Sequence[str] = ()
+    """What comes before the command of a node in a network of its own."""
 
     def __init__(
         self, node_id: int, make: str, home: Path, port: int, properties: Mapping[str, str]
@@ -41,10 +45,16 @@ class Controller(Process):
         self.properties_file = home / f"node-{node_id}.properties"
         self.properties = dict(properties)
 
+    def live_in(self, network: Network | None) -> None:
+        """Take the address and the namespace that a network has for it; None: the loopback."""
+        if network is not None:
+            self.host = network.host(self.node_id)
+            self.prefix = network.prefix(self.node_id)
+
     @property
     def address(self) -> str:
         """Where it listens."""
-        return f"127.0.0.1:{self.port}"
+        return f"{self.host}:{self.port}"
 
     @property
     def is_ours(self) -> bool:
@@ -77,9 +87,10 @@ class Controller(Process):
 
     def command(self) -> Sequence[str]:
         if self.is_ours:
-            return [KRAFT_WIRE, "server", str(self.properties_file)]
+            return [*self.prefix, KRAFT_WIRE, "server", str(self.properties_file)]
         arguments = [str(self.properties_file)]
         flags = ["-Djudge.level=WARN", "-Xms32m"]
-        return java_command(
+        command = java_command(
             "kafka.Kafka", arguments, release=self.make, heap_mb=self.heap_mb, flags=flags
         )
+        return [*self.prefix, *command]

@@ -24,6 +24,7 @@ from kraft_wire.wire.generated.describe_quorum import (
 from kraft_wire.wire.generated.error_code import ErrorCode
 from tests.apache.java_process import Outcome
 from tests.apache.tools import run_tool
+from tests.chaos.network import Network, host_of
 from tests.mixed.controller import Controller
 from tests.ports import free_port
 from tests.server.wire_client import WireClient
@@ -59,6 +60,7 @@ class MixedQuorum:
         bootstrap: Iterable[int] = (),
         overrides: Mapping[str, str] | None = None,
         own: Mapping[int, Mapping[str, str]] | None = None,
+        network: Network | None = None,
     ) -> None:
         """`makes` says who is whose; `own` are properties of single nodes.
 
@@ -67,6 +69,7 @@ class MixedQuorum:
         home.mkdir(parents=True, exist_ok=True)
         self.home = home
         self._ports = {node_id: free_port() for node_id in makes}
+        self._hosts = {node_id: host_of(node_id, network) for node_id in makes}
         self._voters = tuple(voters)
         self._bootstrap = tuple(bootstrap) or self._voters or tuple(makes)
         self._overrides = {**SHORT, **(overrides or {})}
@@ -80,32 +83,37 @@ class MixedQuorum:
             )
             for node_id, make in makes.items()
         }
+        for node in self.nodes.values():
+            node.live_in(network)
 
     def _properties(self, node_id: int) -> dict[str, str]:
         def addresses(node_ids: Iterable[int], form: str) -> str:
-            return ",".join(form.format(each, self._ports[each]) for each in node_ids)
+            return ",".join(form.format(each, self._place(each)) for each in node_ids)
 
         found = {
             "process.roles": "controller",
             "node.id": str(node_id),
             "controller.listener.names": "CONTROLLER",
-            "listeners": f"CONTROLLER://127.0.0.1:{self._ports[node_id]}",
+            "listeners": f"CONTROLLER://{self._place(node_id)}",
             "log.dirs": str(self.home / f"node-{node_id}"),
             **self._overrides,
         }
         if node_id in self._voters:
-            found["controller.quorum.voters"] = addresses(self._voters, "{}@127.0.0.1:{}")
+            found["controller.quorum.voters"] = addresses(self._voters, "{}@{}")
         else:
-            servers = addresses(self._bootstrap, "127.0.0.1:{1}")
+            servers = addresses(self._bootstrap, "{1}")
             found["controller.quorum.bootstrap.servers"] = servers
         return found
+
+    def _place(self, node_id: int) -> str:
+        return f"{self._hosts[node_id]}:{self._ports[node_id]}"
 
     def __getitem__(self, node_id: int) -> Controller:
         return self.nodes[node_id]
 
     def voter_text(self, node_id: int, directory_id: str) -> str:
         """A voter as --initial-controllers wants it."""
-        return f"{node_id}@127.0.0.1:{self._ports[node_id]}:{directory_id}"
+        return f"{node_id}@{self._place(node_id)}:{directory_id}"
 
     def start(self, *node_ids: int) -> None:
         """Start processes, all of them where none is named."""
@@ -187,7 +195,7 @@ class MixedQuorum:
             if self[node_id].died:
                 ended = f"node {node_id} ended by itself"
                 raise AssertionError(f"{ended}\n{self[node_id].text[-3000:]}")
-            with socket.create_connection(("127.0.0.1", self[node_id].port), timeout=1):
+            with socket.create_connection((self[node_id].host, self[node_id].port), timeout=1):
                 return True
 
         self.until(f"node {node_id} listens", connected)

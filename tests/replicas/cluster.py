@@ -10,7 +10,7 @@ import contextlib
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import cycle, islice, permutations
 from pathlib import Path
@@ -24,7 +24,7 @@ from kraft_wire.wire.generated.metadata import (
     MetadataResponse,
     MetadataResponsePartition,
 )
-from tests.chaos.network import Network
+from tests.chaos.network import Network, host_of
 from tests.mixed.controller import OURS, Controller
 from tests.mixed.quorum import SHORT, MixedQuorum
 from tests.ports import free_port
@@ -61,16 +61,6 @@ class Node(Controller):
     """A controller or a broker, in a group of its own, so that Ctrl-C is the harness's alone."""
 
     is_apart = True
-    host = "127.0.0.1"
-    prefix: Sequence[str] = ()
-
-    @property
-    def address(self) -> str:
-        """Where it listens."""
-        return f"{self.host}:{self.port}"
-
-    def command(self) -> Sequence[str]:
-        return [*self.prefix, *super().command()]
 
 
 class ReplicaCluster:
@@ -90,9 +80,7 @@ class ReplicaCluster:
         controllers = dict(enumerate(layout.controllers, 1))
         self.quorum = MixedQuorum(home, controllers, voters=controllers)
         self.quorum.seconds_max = QUORUM_SECONDS_MAX
-        self._hosts = {
-            each: "127.0.0.1" if network is None else network.host(each) for each in ids(layout)
-        }
+        self._hosts = {each: host_of(each, network) for each in ids(layout)}
         self._ports = {each: free_port() for each in ids(layout)}
         self.controllers = {
             each: self._node(each, make, "controller") for each, make in controllers.items()
@@ -118,11 +106,9 @@ class ReplicaCluster:
             **self._settings,
         }
         node = Node(node_id, make, self.home, self._ports[node_id], properties)
-        node.host = self._hosts[node_id]
+        node.live_in(self.network)
         if role == "broker":
             node.heap_mb = BROKER_HEAP_MB
-        if self.network is not None:
-            node.prefix = self.network.prefix(node_id)
         return node
 
     def _place(self, node_id: int) -> str:

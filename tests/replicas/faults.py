@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 
+from tests.chaos.network import CUT_S
 from tests.replicas.cluster import Node, ReplicaCluster
 
 DEAD_S = (0.1, 5.0)
@@ -21,7 +22,6 @@ STANDING_S = 0.5
 BEHIND_SESSION_S = (0.5, 2.5)
 """How much longer than its session a broker is paused."""
 PAUSED_CONTROLLER_S = (2.0, 4.0)
-CUT_S = (1.5, 6.0)
 TWO_AT_ONCE = 0.1
 A_BROKER = 0.65
 THE_ACTIVE_ONE = 0.5
@@ -119,9 +119,4 @@ class Faults:
         network = self._cluster.network
         assert network is not None, "only where there are namespaces"
         others = [each for each in self._cluster.nodes if each != victim.node_id]
-        hit = sorted(self._draw.sample(others, self._draw.randint(1, len(others))))
-        way = "deaf to" if self._draw.random() < 0.5 else "mute to"
-        for other in hit:
-            pair = (victim.node_id, other) if way == "mute to" else (other, victim.node_id)
-            network.cut(*pair)
-        return f"{victim.node_id} {way} {hit}"
+        return network.cut_some(victim.node_id, others, self._draw)

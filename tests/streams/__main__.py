@@ -1,7 +1,8 @@
 """``make streams``: Kafka Streams with exactly_once_v2 under SIGKILL of brokers and of itself.
 
-``python -m tests.streams [--make ours|4.3.1] [--records N] [--brokers N] [--applications N] …``.
-``--make 4.3.1`` is the control: the same on Apache's own cluster. The full size is
+``python -m tests.streams [--make ours|mixed|4.3.1] [--records N] [--brokers N] …``. With
+``--make 4.3.1`` it is Apache's own cluster: the control; with ``mixed`` one broker of three is
+ours, and coordinators and leaders are of both makes. The full size is
 ``--records 1000000 --brokers 50 --applications 50``. Exit code 0 means that every count is exact.
 """
 
@@ -22,7 +23,7 @@ from tests.streams.campaign import SETTINGS, Campaign
 def arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.streams", description=__doc__)
-    parser.add_argument("--make", default=OURS, help="ours, or a release of Apache Kafka")
+    parser.add_argument("--make", default=OURS, help="ours, mixed, or a release of Apache Kafka")
     parser.add_argument("--records", type=int, default=100_000)
     parser.add_argument("--brokers", type=int, default=10, help="kills of brokers")
     parser.add_argument("--applications", type=int, default=10, help="kills of the application")
