@@ -38,6 +38,8 @@ class MetadataDelta:
     """Resources whose explicit settings have changed. To be asked, never to be iterated."""
     configured_topics: Sequence[str]
     """Names of those that are topics of `after`, in order."""
+    acls: Sequence[Uuid] = ()
+    """Ids of the access-control entries that came, went or changed."""
 
     @classmethod
     def between(cls, before: MetadataImage, after: MetadataImage) -> "MetadataDelta":
@@ -53,6 +55,8 @@ class MetadataDelta:
                     )
         if after.configs is not before.configs:
             touched.configs = dict.fromkeys((*before.configs, *after.configs))
+        if after.acls is not before.acls:
+            touched.acls = dict.fromkeys((*before.acls, *after.acls))
         return touched.delta(before, after)
 
     @property
@@ -74,12 +78,14 @@ class Touched:
         self.topics: dict[Uuid, dict[int, None]] = {}
         """By id, gone ones too: the numbers of partitions; of a new topic none need to be here."""
         self.configs: dict[ConfigKey, None] = {}
+        self.acls: dict[Uuid, None] = {}
 
     def add(self, draft: ImageDraft) -> None:
         """Take note of what a draft changes, once it is finished."""
         for topic_id, partitions in draft.touched_topics():
             self.topics.setdefault(topic_id, {}).update(dict.fromkeys(partitions))
         self.configs.update(dict.fromkeys(draft.configs.touched_keys))
+        self.acls.update(dict.fromkeys(draft.acls.touched_keys))
         assert len(self.configs) >= len(draft.configs.touched_keys)
 
     def delta(self, before: MetadataImage, after: MetadataImage) -> MetadataDelta:
@@ -102,6 +108,7 @@ class Touched:
             deleted=dict(sorted(deleted.items(), key=lambda each: each[1])),
             configs=frozenset(configs),
             configured_topics=sorted(name for name in named if after.topic(name) is not None),
+            acls=[each for each in self.acls if after.acls.get(each) != before.acls.get(each)],
         )
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 CHECKOUT = HERE.parents[1]
 PAGE = CHECKOUT / "docs" / "KIPS.md"
-_ID = re.compile(r"\b(?:\d{3}|TXN)-[A-Z]+-\d{2}\b")
+_ID = re.compile(r"\b(?:\d{3}|TXN|SEC)-[A-Z]+-\d{2}\b")
 
 HEAD = """# KIPs: requirement, module, test
 

@@ -48,7 +48,11 @@ def check(delta: MetadataDelta) -> None:
     assert delta.configs == changed
     named = sorted(name for kind, name in changed if kind == TOPIC_RESOURCE)
     assert list(delta.configured_topics) == [name for name in named if after.topic(name)]
+    ids = before.acls.keys() | after.acls.keys()
+    others = {each for each in ids if before.acls.get(each) != after.acls.get(each)}
+    assert set(delta.acls) == others
     whole = MetadataDelta.between(before, after)
+    assert sorted(delta.acls) == sorted(whole.acls)
     assert (delta.topics, delta.deleted) == (whole.topics, whole.deleted)
     assert (delta.configs, delta.configured_topics) == (whole.configs, whole.configured_topics)
 

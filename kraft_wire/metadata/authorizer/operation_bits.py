@@ -1,0 +1,86 @@
+"""Operations as bits: what one entry denies or grants, and what a request needs of either.
+
+All entries that concern a request are joined by OR: the low half of the number has what they
+deny, the high half what they allow. Kafka's codes are the numbers of the bits.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from kraft_wire.apis.rights import AclOperation, ResourceType
+
+__all__ = ["ALLOW", "OPERATIONS_OF", "allowing", "denying", "entry_bit", "exactly_allowing"]
+
+ALLOW: Final = 3
+"""The permission that grants; any other one denies, as in Kafka."""
+_ALL: Final = 2
+_HALF: Final = 32
+
+_IMPLYING: Final[Mapping[AclOperation, tuple[AclOperation, ...]]] = {
+    AclOperation.DESCRIBE: (
+        AclOperation.READ,
+        AclOperation.WRITE,
+        AclOperation.DELETE,
+        AclOperation.ALTER,
+    ),
+    AclOperation.DESCRIBE_CONFIGS: (AclOperation.ALTER_CONFIGS,),
+}
+"""Whoever is allowed one of these may also do the first; a denial implies nothing."""
+
+denying: Final[Mapping[AclOperation, int]] = {each: 1 << each | 1 << _ALL for each in AclOperation}
+"""By operation: the bits of entries that deny it."""
+
+exactly_allowing: Final[Mapping[AclOperation, int]] = {
+    each: bits << _HALF for each, bits in denying.items()
+}
+"""By operation: the bits of entries that allow it by name."""
+
+allowing: Final[Mapping[AclOperation, int]] = {
+    each: bits | sum(1 << _HALF + other for other in _IMPLYING.get(each, ()))
+    for each, bits in exactly_allowing.items()
+}
+"""By operation: the bits of entries that allow it, also by implying it."""
+
+OPERATIONS_OF: Final[Mapping[ResourceType, tuple[AclOperation, ...]]] = {
+    ResourceType.TOPIC: (
+        AclOperation.READ,
+        AclOperation.WRITE,
+        AclOperation.CREATE,
+        AclOperation.DELETE,
+        AclOperation.ALTER,
+        AclOperation.DESCRIBE,
+        AclOperation.DESCRIBE_CONFIGS,
+        AclOperation.ALTER_CONFIGS,
+    ),
+    ResourceType.GROUP: (
+        AclOperation.READ,
+        AclOperation.DELETE,
+        AclOperation.DESCRIBE,
+        AclOperation.DESCRIBE_CONFIGS,
+        AclOperation.ALTER_CONFIGS,
+    ),
+    ResourceType.CLUSTER: (
+        AclOperation.CREATE,
+        AclOperation.ALTER,
+        AclOperation.DESCRIBE,
+        AclOperation.CLUSTER_ACTION,
+        AclOperation.DESCRIBE_CONFIGS,
+        AclOperation.ALTER_CONFIGS,
+        AclOperation.IDEMPOTENT_WRITE,
+    ),
+    ResourceType.TRANSACTIONAL_ID: (
+        AclOperation.WRITE,
+        AclOperation.DESCRIBE,
+        AclOperation.TWO_PHASE_COMMIT,
+    ),
+    ResourceType.DELEGATION_TOKEN: (AclOperation.DESCRIBE,),
+    ResourceType.USER: (AclOperation.CREATE_TOKENS, AclOperation.DESCRIBE_TOKENS),
+}
+"""The operations that mean anything for a type of resource, as `AclEntry.supportedOperations`."""
+
+
+def entry_bit(operation: int, permission: int) -> int:
+    """Return the one bit of an entry; ALL has a bit of its own, code 2."""
+    assert 0 <= operation < 128, operation
+    known = operation if operation < _HALF else 0  # what a later release may add grants nothing
+    return 1 << (known + _HALF if permission == ALLOW else known)

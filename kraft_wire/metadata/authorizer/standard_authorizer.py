@@ -1,0 +1,180 @@
+"""`StandardAuthorizer`: whether a principal may do something to a resource (KIP-11, 290, 801, 679).
+
+Rules, in this order: a super user may do everything; an entry that denies refuses; an entry that
+allows permits; where no entry covers the resource at all, `allow.everyone.if.no.acl.found` says.
+Equal to the class of that name of Apache Kafka 4.3.1; it fails with names that sort before `*` and
+with users named `*`, which are ordinary texts here.
+
+Lives with the image, below broker and controller, because both decide over the same entries. It is
+not asked by either yet. It has no clock and no log: who asks it writes the audit line.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from kraft_wire.apis.rights import AclOperation, ResourceType
+from kraft_wire.metadata.authorizer.operation_bits import (
+    OPERATIONS_OF,
+    allowing,
+    denying,
+    entry_bit,
+    exactly_allowing,
+)
+from kraft_wire.metadata.authorizer.principal import Principal
+from kraft_wire.metadata.authorizer.resource_acls import WILDCARD, Pattern, ResourceAcls
+from kraft_wire.metadata.delta import MetadataDelta
+from kraft_wire.metadata.image import AclImage, MetadataImage
+
+__all__ = ["AuthorizerNotReady", "StandardAuthorizer"]
+
+_LITERAL = 3
+_HARDCODED_NAME = "hardcode"
+"""Kafka asks for this name before it looks for any other that would do."""
+
+
+class AuthorizerNotReady(Exception):
+    """No image was loaded yet: only super users are served."""
+
+
+class _Entry(NamedTuple):
+    """What an entry means, apart from its id."""
+
+    resource_type: int
+    pattern: Pattern
+    principal: str
+    host: str
+    bit: int
+
+
+class StandardAuthorizer:
+    """Decides over the entries of the last image that it was given."""
+
+    def __init__(self, super_users: frozenset[str], *, allows_without_acl: bool = False) -> None:
+        self._super_users = super_users
+        self._allows_without_acl = allows_without_acl
+        self._by_type: dict[int, ResourceAcls] = {}
+        self._entries: dict[_Entry, int] = {}
+        """How many ids have the same meaning; a controller records each only once."""
+        self.acl_count = 0
+        """How many ids there are."""
+        self.is_loaded = False
+        """Whether an image was loaded: before, nobody but super users is served."""
+
+    def load(self, image: MetadataImage) -> None:
+        """Take the entries of an image instead of all others: at the start, after a snapshot."""
+        self._by_type.clear()
+        self._entries.clear()
+        self.acl_count = 0
+        for acl in image.acls.values():
+            self._add(acl)
+        self.is_loaded = True
+        assert self.acl_count == len(image.acls)
+
+    def apply(self, delta: MetadataDelta) -> None:
+        """Follow the image by the entries that came and went."""
+        assert self.is_loaded, "an image is loaded before changes of it"
+        for acl_id in delta.acls:
+            before, after = delta.before.acls.get(acl_id), delta.after.acls.get(acl_id)
+            if before is not None:
+                self._remove(before)
+            if after is not None:
+                self._add(after)
+        assert self.acl_count == len(delta.after.acls)
+
+    def authorize(
+        self,
+        principal: Principal,
+        host: str,
+        operation: AclOperation,
+        resource_type: ResourceType,
+        name: str,
+    ) -> bool:
+        """Tell whether a principal at a host may do one thing to one resource."""
+        if str(principal) in self._super_users:
+            return True
+        return self._allows(self._bits(principal, host, resource_type, name), operation)
+
+    def authorize_any(
+        self,
+        principal: Principal,
+        host: str,
+        operation: AclOperation,
+        resource_type: ResourceType,
+    ) -> bool:
+        """Tell whether there may be a resource of a type to which it may do that (KIP-679).
+
+        Operations imply nothing here, and a granted pattern does not count where the same one or
+        a prefix of it is denied.
+        """
+        if self.authorize(principal, host, operation, resource_type, _HARDCODED_NAME):
+            return True
+        acls = self._by_type.get(resource_type)
+        if acls is None:
+            return False
+        found = list(acls.patterns(principal.entries_name, host))
+        denied = {pattern for pattern, bits in found if bits & denying[operation]}
+        if Pattern(WILDCARD, False) in denied:
+            return False
+        granted = (pattern for pattern, bits in found if bits & exactly_allowing[operation])
+        return any(
+            pattern == (WILDCARD, False) or not any(each in denied for each in _covering(pattern))
+            for pattern in granted
+        )
+
+    def allowed_operations(
+        self, principal: Principal, host: str, resource_type: ResourceType, name: str
+    ) -> int:
+        """Return the operations that are allowed, a bit for each code (KIP-430)."""
+        operations = OPERATIONS_OF[resource_type]
+        if str(principal) not in self._super_users:
+            bits = self._bits(principal, host, resource_type, name)
+            operations = tuple(each for each in operations if self._allows(bits, each))
+        return sum(1 << each for each in operations)
+
+    def _bits(
+        self, principal: Principal, host: str, resource_type: ResourceType, name: str
+    ) -> int | None:
+        if not self.is_loaded:
+            raise AuthorizerNotReady(f"no image is loaded: {principal} cannot be served")
+        acls = self._by_type.get(resource_type)
+        return None if acls is None else acls.bits(name, principal.entries_name, host)
+
+    def _allows(self, bits: int | None, operation: AclOperation) -> bool:
+        if bits is None:
+            return self._allows_without_acl
+        return not bits & denying[operation] and bits & allowing[operation] != 0
+
+    def _add(self, acl: AclImage) -> None:
+        entry = _entry(acl)
+        count = self._entries.get(entry, 0)
+        self._entries[entry] = count + 1
+        self.acl_count += 1
+        if count == 0:
+            acls = self._by_type.get(entry.resource_type)
+            if acls is None:
+                acls = self._by_type[entry.resource_type] = ResourceAcls()
+            acls.set_bit(entry.pattern, entry.principal, entry.host, entry.bit)
+
+    def _remove(self, acl: AclImage) -> None:
+        entry = _entry(acl)
+        count = self._entries[entry]
+        self.acl_count -= 1
+        if count > 1:
+            self._entries[entry] = count - 1
+            return
+        del self._entries[entry]
+        acls = self._by_type[entry.resource_type]
+        acls.clear_bit(entry.pattern, entry.principal, entry.host, entry.bit)
+
+
+def _entry(acl: AclImage) -> _Entry:
+    pattern = Pattern(acl.resource_name, acl.pattern_type != _LITERAL)
+    bit = entry_bit(acl.operation, acl.permission_type)
+    return _Entry(acl.resource_type, pattern, acl.principal, acl.host, bit)
+
+
+def _covering(pattern: Pattern) -> Iterator[Pattern]:
+    """The pattern itself, and each prefix of its name."""
+    yield pattern
+    for length in range(1, len(pattern.name) + 1):
+        yield Pattern(pattern.name[:length], True)
