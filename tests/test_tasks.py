@@ -4,10 +4,12 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.cli.test_principals import AUTHORIZER
 from tests.server_process import ServerProcess
 from tests.tidiness import CHECKOUT
 
@@ -32,13 +34,20 @@ def test_table_has_the_tasks_of_a_day() -> None:
     assert set(CHANGED) < set(TASKS)
 
 
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[ServerProcess]:
+    """A node with an authorizer, without which it has no access-control entries."""
+    with ServerProcess(tmp_path, overrides=AUTHORIZER) as running:
+        yield running
+
+
 @pytest.mark.slow
-def test_every_task_is_done_by_its_command(module_server: ServerProcess) -> None:
+def test_every_task_is_done_by_its_command(server: ServerProcess) -> None:
     files = {"dump --records F": "a-0/00000000000000000000.log", "audit DIR...": ""}
     environment = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "KRAFT_WIRE_BOOTSTRAP_SERVER": module_server.bootstrap,
+        "KRAFT_WIRE_BOOTSTRAP_SERVER": server.bootstrap,
     }
 
     def run(command: str) -> subprocess.CompletedProcess[str]:
@@ -57,7 +66,7 @@ def test_every_task_is_done_by_its_command(module_server: ServerProcess) -> None
     for task, written in TASKS.items():
         command = CHANGED.get(task, written)
         if command in files:
-            command = f"{command.split()[0]} {module_server.data / files[command]}"
+            command = f"{command.split()[0]} {server.data / files[command]}"
         if task == "create a topic":
             run("topics delete t")
         done = run(command)

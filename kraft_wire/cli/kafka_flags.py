@@ -13,6 +13,7 @@ _ACTIONS: Final = {
     "topics": ("--list", "--create", "--describe", "--delete", "--alter"),
     "groups": ("--list", "--describe", "--reset-offsets", "--delete"),
     "configs": ("--describe", "--alter"),
+    "acls": ("--list", "--add", "--remove"),
 }
 _RENAMED: Final = {"--under-replicated-partitions": "--under-replicated"}
 _TOPIC: Final = "--topic"

@@ -13,7 +13,7 @@ from typing import Annotated, Final
 
 import typer
 
-from kraft_wire.cli.bootstrap import addresses_of, connect_any
+from kraft_wire.cli.bootstrap import addresses_of, connect_any, given_or_default
 from kraft_wire.cli.tables import new_table, print_table, wide_console
 from kraft_wire.client import BrokerConnection, BrokerConnectionError
 from kraft_wire.client.cluster import ClusterClient, ClusterRefused, ClusterSettings
@@ -23,6 +23,7 @@ from kraft_wire.wire.message import UnencodableMessage
 __all__ = [
     "AsJson",
     "WrongInput",
+    "administered",
     "clustered",
     "complain",
     "connected",
@@ -64,6 +65,17 @@ def connected(verb: str, addresses: str) -> Iterator[BrokerConnection]:
     """Connect to any of the addresses; every problem ends the command as in `refusals`."""
     with refusals(verb), connect_any(addresses) as connection:
         yield connection
+
+
+@contextmanager
+def administered(
+    verb: str, servers: str | None, controllers: str | None
+) -> Iterator[BrokerConnection]:
+    """Connect to any of the brokers, or of the controllers; problems as in `refusals`."""
+    with refusals(verb):
+        controllers, servers = given_or_default(controllers, servers)
+        with connect_any(controllers or servers or "") as connection:
+            yield connection
 
 
 @contextmanager

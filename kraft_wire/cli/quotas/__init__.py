@@ -1,0 +1,1 @@
+"""`kraft-wire quotas`: quotas of users, clients and addresses of any cluster."""

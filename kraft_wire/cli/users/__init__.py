@@ -1,0 +1,1 @@
+"""`kraft-wire users`: users with SCRAM credentials of any cluster."""
