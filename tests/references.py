@@ -1,4 +1,4 @@
-"""`python -m tests.references [--write]`: CLI.md, LOG.md and SETTINGS.md, made from the code.
+"""`python -m tests.references [--write]`: docs/CLI.md, LOG.md, RIGHTS.md and SETTINGS.md, from code.
 
 Without --write, exit code 1 and the names of the pages that differ. `make check` compares them too.
 """
@@ -17,6 +17,7 @@ from kraft_wire.cli.server.command import USAGE
 from kraft_wire.node.events.catalogue import EVENTS, LEVELS
 from kraft_wire.settings.broker import OWN_DEFAULTS, OWN_KEYS
 from kraft_wire.settings.key_tables import load_keys
+from tests.apis.rights_page import rights_page
 from tests.tidiness import CHECKOUT
 
 __all__ = ["PAGES"]
@@ -146,6 +147,7 @@ def log_page() -> str:
 PAGES = {
     CHECKOUT / "docs" / "LOG.md": log_page,
     CHECKOUT / "docs" / "CLI.md": commands_page,
+    CHECKOUT / "docs" / "RIGHTS.md": lambda: rights_page(REMAKE),
     CHECKOUT / "docs" / "SETTINGS.md": settings_page,
 }
 

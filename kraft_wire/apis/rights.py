@@ -3,10 +3,13 @@
 Codes are those of Kafka's `AclOperation` and `ResourceType`. Nothing here decides.
 """
 
+from collections.abc import Mapping
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-__all__ = ["AclOperation", "Need", "ResourceType", "Right", "any_of", "need"]
+from kraft_wire.wire.generated.error_code import ErrorCode
+
+__all__ = ["AclOperation", "Need", "ResourceType", "Right", "any_of", "left_out", "need"]
 
 
 class AclOperation(IntEnum):
@@ -54,6 +57,8 @@ class Need(NamedTuple):
 
     rights: tuple[Right, ...]
     """In the order in which Kafka asks for them."""
+    refused: ErrorCode | None
+    """What a principal without them gets; None: what they protect is left out of the answer."""
     when: str = ""
     """The circumstances in which this step is taken; empty: always."""
 
@@ -63,12 +68,35 @@ class Need(NamedTuple):
         return f"{words} ({self.when})" if self.when else words
 
 
-def need(operation: AclOperation, resource: ResourceType, when: str = "") -> Need:
-    """Return the need of a single right."""
-    return Need((Right(operation, resource),), when)
+_REFUSED: Final[Mapping[ResourceType, ErrorCode]] = {
+    ResourceType.TOPIC: ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    ResourceType.GROUP: ErrorCode.GROUP_AUTHORIZATION_FAILED,
+    ResourceType.CLUSTER: ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+    ResourceType.TRANSACTIONAL_ID: ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    ResourceType.DELEGATION_TOKEN: ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED,
+    ResourceType.USER: ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED,
+}
 
 
-def any_of(*rights: tuple[AclOperation, ResourceType], when: str = "") -> Need:
-    """Return the need of one among several rights."""
+def need(
+    operation: AclOperation,
+    resource: ResourceType,
+    when: str = "",
+    *,
+    refused: ErrorCode | None = None,
+) -> Need:
+    """Return the need of a single right; the error is that of its resource if none is named."""
+    return Need((Right(operation, resource),), refused or _REFUSED[resource], when)
+
+
+def any_of(
+    *rights: tuple[AclOperation, ResourceType], when: str = "", refused: ErrorCode | None = None
+) -> Need:
+    """Return the need of one among several rights; the error is that of the last resource."""
     assert len(rights) > 1, rights
-    return Need(tuple(Right(*each) for each in rights), when)
+    return Need(tuple(Right(*each) for each in rights), refused or _REFUSED[rights[-1][1]], when)
+
+
+def left_out(which: Need) -> Need:
+    """Return a need without which something is missing from the answer, and nothing refused."""
+    return which._replace(refused=None)

@@ -10,7 +10,8 @@ the order in which they are asked for.
 from typing import Final
 
 from kraft_wire.apis.api import Api, ListenerType, Owner
-from kraft_wire.apis.rights import AclOperation, Need, ResourceType, any_of, need
+from kraft_wire.apis.rights import AclOperation, Need, ResourceType, any_of, left_out, need
+from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.messages import MESSAGES
 
 __all__ = ["ROWS"]
@@ -31,7 +32,7 @@ _DELETE_GROUP = need(_DELETE, _GROUP)
 _WRITE_TRANSACTIONAL_ID = need(_WRITE, _TRANSACTIONAL_ID)
 _ACT = need(_CLUSTER_ACTION, _CLUSTER)
 _ALTER_CLUSTER, _DESCRIBE_CLUSTER = need(_ALTER, _CLUSTER), need(_DESCRIBE, _CLUSTER)
-_CLUSTER_OPERATIONS = need(_DESCRIBE, _CLUSTER, "operations in the answer")
+_CLUSTER_OPERATIONS = left_out(need(_DESCRIBE, _CLUSTER, "operations in the answer"))
 _ALTER_SETTINGS = (
     need(_ALTER_CONFIGS, _TOPIC, "a topic's settings"),
     need(_ALTER_CONFIGS, _GROUP, "a group's settings"),
@@ -79,7 +80,12 @@ ROWS: Final[tuple[Api, ...]] = (
         "Fetch",
         _BROKER,
         need(_READ, _TOPIC, "a consumer"),
-        need(_CLUSTER_ACTION, _CLUSTER, "a replica"),
+        need(
+            _CLUSTER_ACTION,
+            _CLUSTER,
+            "a replica",
+            refused=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        ),
         on_controllers=_RAFT,
         controller_needs=(_ACT,),
     ),
@@ -105,7 +111,7 @@ ROWS: Final[tuple[Api, ...]] = (
     _row("LeaveGroup", _BROKER, _READ_GROUP),
     _row("SyncGroup", _BROKER, _READ_GROUP),
     _row("DescribeGroups", _BROKER, _DESCRIBE_GROUP),
-    _row("ListGroups", _BROKER, any_of((_DESCRIBE, _CLUSTER), (_DESCRIBE, _GROUP))),
+    _row("ListGroups", _BROKER, left_out(any_of((_DESCRIBE, _CLUSTER), (_DESCRIBE, _GROUP)))),
     _row("SaslHandshake", None),
     _row("ApiVersions", _BROKER, on_controllers=_NODE),
     _row(
@@ -132,6 +138,7 @@ ROWS: Final[tuple[Api, ...]] = (
             (AclOperation.IDEMPOTENT_WRITE, _CLUSTER),
             (_WRITE, _TOPIC),
             when="no transactional id; any topic will do",
+            refused=ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
         ),
     ),
     _row(
@@ -176,10 +183,12 @@ ROWS: Final[tuple[Api, ...]] = (
     _row(
         "DescribeDelegationToken",
         None,
-        any_of(
-            (_DESCRIBE, ResourceType.DELEGATION_TOKEN),
-            (AclOperation.DESCRIBE_TOKENS, ResourceType.USER),
-            when="neither owner nor renewer",
+        left_out(
+            any_of(
+                (_DESCRIBE, ResourceType.DELEGATION_TOKEN),
+                (AclOperation.DESCRIBE_TOKENS, ResourceType.USER),
+                when="neither owner nor renewer",
+            )
         ),
     ),
     _row("DeleteGroups", _BROKER, _DELETE_GROUP),
@@ -216,8 +225,13 @@ ROWS: Final[tuple[Api, ...]] = (
     _row("BrokerRegistration", _CONTROLLER, _ACT),
     _row("BrokerHeartbeat", _CONTROLLER, _ACT),
     _row("UnregisterBroker", _CONTROLLER, _ALTER_CLUSTER, forwardable=True),
-    _row("DescribeTransactions", _BROKER, need(_DESCRIBE, _TRANSACTIONAL_ID), _DESCRIBE_TOPIC),
-    _row("ListTransactions", _BROKER, need(_DESCRIBE, _TRANSACTIONAL_ID)),
+    _row(
+        "DescribeTransactions",
+        _BROKER,
+        need(_DESCRIBE, _TRANSACTIONAL_ID),
+        left_out(_DESCRIBE_TOPIC),
+    ),
+    _row("ListTransactions", _BROKER, left_out(need(_DESCRIBE, _TRANSACTIONAL_ID))),
     _row("AllocateProducerIds", _CONTROLLER, _ACT, forwardable=True),
     _row("ConsumerGroupHeartbeat", None, _READ_GROUP, _DESCRIBE_TOPIC),
     _row("ConsumerGroupDescribe", None, _DESCRIBE_GROUP, _DESCRIBE_TOPIC),
@@ -244,7 +258,9 @@ ROWS: Final[tuple[Api, ...]] = (
         None,
         _READ_GROUP,
         _DESCRIBE_TOPIC,
-        any_of((_CREATE, _CLUSTER), (_CREATE, _TOPIC), when="internal topics to be created"),
+        left_out(
+            any_of((_CREATE, _CLUSTER), (_CREATE, _TOPIC), when="internal topics to be created")
+        ),
     ),
     _row("StreamsGroupDescribe", None, _DESCRIBE_GROUP, _DESCRIBE_TOPIC),
     _row("DescribeShareGroupOffsets", None, _DESCRIBE_GROUP, _DESCRIBE_TOPIC),

@@ -17,7 +17,9 @@ def test_every_api_is_listed_with_its_versions_and_owners() -> None:
     assert fetch["listeners"]["controller"] == {
         "owner": "raft",
         "needs": ["CLUSTER_ACTION CLUSTER"],
+        "refused": ["CLUSTER_AUTHORIZATION_FAILED"],
     }
+    assert listed[16]["listeners"]["broker"]["refused"] == [None]
     assert listed[26]["listeners"]["broker"]["owner"] == "broker"
     assert listed[68]["listeners"]["broker"]["owner"] is None
 

@@ -37,6 +37,10 @@ def apis_json() -> list[dict[str, object]]:
                 each.value: {
                     "owner": _owner(api, each),
                     "needs": [str(need) for need in api.needs_on(each)],
+                    "refused": [
+                        None if need.refused is None else need.refused.name
+                        for need in api.needs_on(each)
+                    ],
                 }
                 for each in api.listeners
             },
