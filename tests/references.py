@@ -1,4 +1,4 @@
-"""`python -m tests.references [--write]`: docs/CLI.md, LOG.md, RIGHTS.md and SETTINGS.md, from code.
+"""`python -m tests.references [--write]`: the generated pages CLI, LOG, RIGHTS and SETTINGS.
 
 Without --write, exit code 1 and the names of the pages that differ. `make check` compares them too.
 """
