@@ -83,4 +83,6 @@ def entry_bit(operation: int, permission: int) -> int:
     """Return the one bit of an entry; ALL has a bit of its own, code 2."""
     assert 0 <= operation < 128, operation
     known = operation if operation < _HALF else 0  # what a later release may add grants nothing
-    return 1 << (known + _HALF if permission == ALLOW else known)
+    bit = 1 << (known + _HALF if permission == ALLOW else known)
+    assert bit.bit_count() == 1, bit
+    return bit

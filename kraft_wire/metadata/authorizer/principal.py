@@ -44,7 +44,9 @@ def super_users(text: str) -> frozenset[str]:
     for each in filter(None, found):
         if ":" not in each:
             raise ValueError(f"super.users: {each!r} is not of the form Type:Name")
-    return frozenset(filter(None, found))
+    users = frozenset(filter(None, found))
+    assert "" not in users, text
+    return users
 
 
 def host_text(address: str) -> str:
@@ -59,4 +61,6 @@ def host_text(address: str) -> str:
         return str(parsed.ipv4_mapped)
     groups = (int(each, 16) for each in IPv6Address(int(parsed)).exploded.split(":"))
     scope = "" if parsed.scope_id is None else f"%{parsed.scope_id}"
-    return ":".join(f"{each:x}" for each in groups) + scope
+    long = ":".join(f"{each:x}" for each in groups)
+    assert long.count(":") == 7, long
+    return long + scope

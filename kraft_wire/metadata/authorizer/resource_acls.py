@@ -41,6 +41,7 @@ class ResourceAcls:
 
     def set_bit(self, pattern: Pattern, principal: str, host: str, bit: int) -> None:
         """Add one entry; it may not be there yet."""
+        assert bit.bit_count() == 1, bit
         patterns = self._prefixed if pattern.is_prefix else self._literal
         grants = patterns.get(pattern.name)
         if grants is None:
@@ -52,9 +53,11 @@ class ResourceAcls:
             self._patterns_of.setdefault(principal, {})[pattern] = None
         assert not hosts.get(host, 0) & bit, (pattern, principal, host, bit)
         hosts[host] = hosts.get(host, 0) | bit
+        assert pattern in self._patterns_of[principal], (pattern, principal)
 
     def clear_bit(self, pattern: Pattern, principal: str, host: str, bit: int) -> None:
         """Remove one entry that is there, and what it leaves empty."""
+        assert bit.bit_count() == 1, bit
         patterns = self._prefixed if pattern.is_prefix else self._literal
         grants = patterns[pattern.name]
         hosts = grants[principal]
@@ -66,6 +69,7 @@ class ResourceAcls:
         if hosts:
             return
         del grants[principal]
+        assert pattern in self._patterns_of[principal], (pattern, principal)
         del self._patterns_of[principal][pattern]
         if not self._patterns_of[principal]:
             del self._patterns_of[principal]
@@ -80,6 +84,7 @@ class ResourceAcls:
 
         None if no pattern covers the name, whoever its entries are about.
         """
+        assert host != WILDCARD, "who asks has an address"
         found: int | None = None
         for grants in self._covering(name):
             found = found or 0
@@ -89,10 +94,12 @@ class ResourceAcls:
             everyone = grants.get(EVERYONE)
             if everyone is not None:
                 found |= _bits_for(everyone, host)
+        assert found is None or found >= 0, found
         return found
 
     def patterns(self, principal: str, host: str) -> Iterator[tuple[Pattern, int]]:
         """Every pattern with entries about a principal or everyone, and their bits."""
+        assert host != WILDCARD, "who asks has an address"
         for who in dict.fromkeys((principal, EVERYONE)):
             for pattern in self._patterns_of.get(who, ()):
                 patterns = self._prefixed if pattern.is_prefix else self._literal
@@ -106,6 +113,7 @@ class ResourceAcls:
         wildcard = self._literal.get(WILDCARD)
         if wildcard is not None and wildcard is not exact:
             yield wildcard
+        assert len(self._lengths) == len(self._prefixes_of_length)
         longest = bisect_right(self._lengths, len(name))
         for index in range(longest):
             prefixed = self._prefixed.get(name[: self._lengths[index]])
@@ -113,6 +121,7 @@ class ResourceAcls:
                 yield prefixed
 
     def _count_prefix(self, length: int, change: int) -> None:
+        assert change in (-1, 1), change
         count = self._prefixes_of_length.get(length, 0)
         if count == 0:
             insort(self._lengths, length)
@@ -122,8 +131,10 @@ class ResourceAcls:
         if count == 0:
             del self._prefixes_of_length[length]
             self._lengths.remove(length)
+        assert len(self._lengths) == len(self._prefixes_of_length)
 
 
 def _bits_for(hosts: Mapping[str, int], host: str) -> int:
     """Return the bits of the entries about a host and about all hosts."""
+    assert hosts, "a principal without entries is forgotten"
     return hosts.get(host, 0) | hosts.get(WILDCARD, 0)

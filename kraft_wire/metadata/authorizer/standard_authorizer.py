@@ -69,6 +69,7 @@ class StandardAuthorizer:
             self._add(acl)
         self.is_loaded = True
         assert self.acl_count == len(image.acls)
+        assert len(self._entries) <= self.acl_count
 
     def apply(self, delta: MetadataDelta) -> None:
         """Follow the image by the entries that came and went."""
@@ -129,7 +130,9 @@ class StandardAuthorizer:
         if str(principal) not in self._super_users:
             bits = self._bits(principal, host, resource_type, name)
             operations = tuple(each for each in operations if self._allows(bits, each))
-        return sum(1 << each for each in operations)
+        allowed = sum(1 << each for each in operations)
+        assert allowed & 0b111 == 0, "codes of operations begin at 3"
+        return allowed
 
     def _bits(
         self, principal: Principal, host: str, resource_type: ResourceType, name: str
@@ -149,6 +152,7 @@ class StandardAuthorizer:
         count = self._entries.get(entry, 0)
         self._entries[entry] = count + 1
         self.acl_count += 1
+        assert len(self._entries) <= self.acl_count
         if count == 0:
             acls = self._by_type.get(entry.resource_type)
             if acls is None:
@@ -159,11 +163,13 @@ class StandardAuthorizer:
         entry = _entry(acl)
         count = self._entries[entry]
         self.acl_count -= 1
+        assert count > 0, entry
         if count > 1:
             self._entries[entry] = count - 1
             return
         del self._entries[entry]
         acls = self._by_type[entry.resource_type]
+        assert len(self._entries) <= self.acl_count
         acls.clear_bit(entry.pattern, entry.principal, entry.host, entry.bit)
 
 
