@@ -217,7 +217,7 @@ def test_hexdump_shows_bytes_beside_fields(tmp_path: Path) -> None:
     shown = runner.invoke(app, ["hexdump", "--request", "heartbeat", "--version", "0", str(file)])
     assert shown.exit_code == 1
     assert "generation_id" in shown.output
-    assert "int32 needs 4 bytes, 0 are left" in shown.output
+    assert "int32 needs 4 bytes, 0 remain" in shown.output
 
 
 def test_hexdump_as_json_has_every_piece_and_the_break() -> None:
