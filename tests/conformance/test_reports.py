@@ -264,7 +264,7 @@ def test_exchange_that_breaks_is_shown_up_to_there() -> None:
     lines = [" ".join(line.split()) for line in exchange_lines(cut)]
     assert lines[-2:] == [
         "9 00 00 00 (unread)",
-        ">> 9 throttle_time_ms at byte 9: int32 needs 4 bytes, 3 are left",
+        ">> 9 throttle_time_ms at byte 9: int32 needs 4 bytes, 3 remain",
     ]
 
 
