@@ -1,10 +1,9 @@
 """The process's clocks: the only place of the program that reads one."""
 
-from time import monotonic_ns, perf_counter, time_ns
+from time import monotonic_ns, time_ns
+from time import perf_counter as seconds
 
 __all__ = ["now_ms", "seconds", "wall_ms"]
-
-seconds = perf_counter  # with a fraction: only ever measures how long something took
 
 
 def now_ms() -> int:

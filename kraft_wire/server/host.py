@@ -155,8 +155,7 @@ class Host:
 
     def deliver(self, connection: Connection, frame: bytearray) -> None:
         """Hand a frame to the node and carry out what it asks for."""
-        began = seconds()
-        self.events.received(connection.peer, frame, began)
+        self.events.received(connection.peer, frame, began := seconds())
         self.node.receive(connection.peer, frame, connection.last_active_ms, self.wall_ms())
         self._drain()
         self.events.worked("request", began, seconds())
