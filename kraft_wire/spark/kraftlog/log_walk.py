@@ -152,7 +152,7 @@ def complain(found: LogWindow, position: int, what: str, on_corrupt: OnCorrupt) 
 def _offsets_at(found: LogWindow, position: int) -> str:
     """Return which offsets are damaged, as the batches around say; empty where they say nothing.
 
-    A damaged batch's own offsets are not believed.
+    The header of a damaged batch may hold wrong offsets.
     """
     columns = found.columns
     whole = np.flatnonzero(columns.is_valid)
