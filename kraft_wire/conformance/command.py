@@ -12,6 +12,7 @@ from typing import Annotated, Final
 
 import typer
 
+from kraft_wire.conformance.answers import Answers
 from kraft_wire.conformance.case import Case, Listener, all_cases
 from kraft_wire.conformance.connection import split_address
 from kraft_wire.conformance.differences import differences
@@ -24,6 +25,7 @@ from kraft_wire.conformance.reports.junit import junit_report
 from kraft_wire.conformance.reports.page import html_report
 from kraft_wire.conformance.reports.text import text_report
 from kraft_wire.conformance.run import Row, rows_of, run_rows
+from kraft_wire.conformance.security import Security, UnusableConfig, read_client_config
 from kraft_wire.conformance.target import Target, Unreachable, learn_target
 from kraft_wire.conformance.verdict import Outcome, Verdict
 
@@ -51,6 +53,14 @@ ControllerAddress = Annotated[
         "-c",
         metavar="HOST:PORT",
         help="Active controller, for its RPCs.",
+    ),
+]
+CommandConfig = Annotated[
+    Path | None,
+    typer.Option(
+        "--command-config",
+        metavar="FILE",
+        help="File of Kafka's client settings: security.protocol, sasl.*, and ssl.* in PEM.",
     ),
 ]
 Only = Annotated[
@@ -117,6 +127,7 @@ List = Annotated[bool, typer.Option("--list", help="List the tests and exit.")]
 def conform(
     bootstrap_server: Address = None,
     bootstrap_controller: ControllerAddress = None,
+    command_config: CommandConfig = None,
     only: Only = None,
     profile: ProfileName = DEFAULT_PROFILE,
     json: Json = None,
@@ -144,20 +155,20 @@ def conform(
             _list(rows)
             return
         places = compare or (_place(bootstrap_server, bootstrap_controller),)
-        brokers = [_targets(each, timeout) for each in places]
-    except (_Refused, UnknownProfile, Unreachable, UnreadableRecording, ValueError) as error:
+        brokers = _brokers(places, timeout, command_config)
+    except (*_REFUSALS, ValueError) as error:
         typer.echo(f"kraft-wire conform: {error}", err=True)
         raise typer.Exit(_COULD_NOT_RUN) from error
     is_comparison = compare is not None or replay is not None
     if is_comparison:
-        rows = [row for row in rows if all(row.case.listener in each for each in brokers)]
+        rows = _of_both(rows, brokers)
     keeps_exchanges = is_comparison or record is not None
     # Coordinators batch the questions of concurrent producers, so drawn ones come one by one.
     workers = parallel if random is None else 1
-    runs = [_run(rows, each, workers, keeps_exchanges) for each in brokers]
-    recordings = [
-        Recording.of(each, place, profile) for each, place in zip(runs, places, strict=True)
-    ]
+    answers = None if is_comparison else Answers.read(profile)
+    runs = [_run(rows, each, workers, keeps_exchanges, answers) for each in brokers]
+    told = zip(runs, places, strict=True)
+    recordings = [Recording.of(each, place, profile) for each, place in told]
     if record is not None:
         recordings[0].write(record)
     if recording is not None:
@@ -172,12 +183,40 @@ def conform(
     _write(json, lambda: json_report(outcomes, address, profile))
     _write(junit, lambda: junit_report(outcomes))
     _write(html, lambda: html_report(outcomes, cases, address, profile))
+    _exit_by(outcomes)
+
+
+def _brokers(
+    places: Sequence[str], timeout_s: float, command_config: Path | None
+) -> list[dict[Listener, Target]]:
+    security = _security(command_config)
+    return [_targets(each, timeout_s, security) for each in places]
+
+
+def _of_both(rows: Sequence[Row], brokers: Sequence[dict[Listener, Target]]) -> list[Row]:
+    return [row for row in rows if all(row.case.listener in each for each in brokers)]
+
+
+def _exit_by(outcomes: Sequence[Outcome]) -> None:
     if any(each.verdict in (Verdict.FAILED, Verdict.ERROR) for each in outcomes):
         raise typer.Exit(_FAILED)
 
 
 class _Refused(Exception):
     """The command line asks for something that cannot be done; the text is one line."""
+
+
+_REFUSALS: Final = (_Refused, UnknownProfile, Unreachable, UnreadableRecording, UnusableConfig)
+
+
+def _security(command_config: Path | None) -> Security:
+    if command_config is None:
+        return Security()
+    security, ignored = read_client_config(command_config)
+    if ignored:
+        named = ", ".join(ignored)
+        typer.echo(f"kraft-wire conform: {command_config}: ignored: {named}", err=True)
+    return security
 
 
 def _check_compares(compare: tuple[str, str] | None) -> None:
@@ -205,7 +244,7 @@ def _place(bootstrap_server: str | None, bootstrap_controller: str | None) -> st
     return f"{bootstrap_server or ''}{controller}"
 
 
-def _targets(place: str, timeout_s: float) -> dict[Listener, Target]:
+def _targets(place: str, timeout_s: float, security: Security) -> dict[Listener, Target]:
     """Connect to `BROKER`, `BROKER,CONTROLLER` or `,CONTROLLER`."""
     broker, comma, controller = place.partition(",")
     addresses = {}
@@ -214,13 +253,17 @@ def _targets(place: str, timeout_s: float) -> dict[Listener, Target]:
     if comma:
         addresses[Listener.CONTROLLER] = controller
     return {
-        listener: learn_target(split_address(text), timeout_s)
+        listener: learn_target(split_address(text), timeout_s, security)
         for listener, text in addresses.items()
     }
 
 
 def _run(
-    rows: Sequence[Row], targets: dict[Listener, Target], parallel: int, keeps_exchanges: bool
+    rows: Sequence[Row],
+    targets: dict[Listener, Target],
+    parallel: int,
+    keeps_exchanges: bool,
+    answers: Answers | None,
 ) -> list[Outcome]:
     progress = _Progress(len(rows))
     outcomes = run_rows(
@@ -229,6 +272,7 @@ def _run(
         parallel=parallel,
         keeps_exchanges=keeps_exchanges,
         on_outcome=progress.count,
+        answers=answers,
     )
     progress.end()
     return outcomes

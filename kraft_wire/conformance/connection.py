@@ -6,12 +6,20 @@ would write.
 """
 
 import socket
+import ssl
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, TypeVar
 
+from kraft_wire.conformance.login import LoginFailed, log_in
+from kraft_wire.conformance.security import Credentials, Security
 from kraft_wire.conformance.verdict import ConnectionClosed, Exchange, Mismatch
 from kraft_wire.wire.frame import FRAME_PREFIX_BYTES, FrameReader, MalformedFrame, frame_prefix
+from kraft_wire.wire.generated.sasl_authenticate import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+)
+from kraft_wire.wire.generated.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from kraft_wire.wire.header import RequestHeader, encode_request_header, parse_response_header
 from kraft_wire.wire.message import MalformedMessage, Message
 
@@ -21,6 +29,9 @@ R = TypeVar("R", bound=Message)
 
 _CHUNK_BYTES: Final = 64 * 1024
 _FRAME_BYTES_MAX: Final = 128 * 1024 * 1024
+_PLAINTEXT: Final = Security()
+_HANDSHAKE_VERSION: Final = 1
+_AUTHENTICATE_VERSION: Final = 1
 CLIENT_ID: Final = "kraft-wire-conformance"
 
 
@@ -28,16 +39,45 @@ class Connection:
     """A connection with a time limit on each wait; `keep` is handed every exchange."""
 
     def __init__(
-        self, address: tuple[str, int], timeout_s: float, keep: Callable[[Exchange], None]
+        self,
+        address: tuple[str, int],
+        timeout_s: float,
+        keep: Callable[[Exchange], None],
+        security: Security = _PLAINTEXT,
     ) -> None:
-        """Connect; raises OSError."""
-        self._socket = socket.create_connection(address, timeout=timeout_s)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        """Connect, and log in where `security` has credentials; raises OSError."""
+        self._socket = _opened(address, timeout_s, security)
         self._timeout_s = timeout_s
-        self._keep = keep
+        self._keep = keep if security.credentials is None else _forget
         self._reader = FrameReader(_FRAME_BYTES_MAX)
         self._frames: list[bytes] = []
         self._correlation_id = 0
+        if security.credentials is not None:
+            self._log_in(security.credentials)
+            self._keep, self._correlation_id = keep, 0
+
+    def _log_in(self, credentials: Credentials) -> None:
+        """Log in by SASL; nothing of it is kept. Raises LoginFailed."""
+        try:
+            request = SaslHandshakeRequest(mechanism=credentials.mechanism)
+            shaken = self.ask(request, _HANDSHAKE_VERSION, SaslHandshakeResponse)
+            if shaken.error_code:
+                offered = ", ".join(shaken.mechanisms) or "none"
+                raise LoginFailed(f"the broker offers the mechanisms: {offered}")
+            log_in(credentials, self._sent_token)
+        except Mismatch as error:
+            self.close()
+            raise LoginFailed(f"the broker ended the login: {error}") from error
+        except LoginFailed:
+            self.close()
+            raise
+
+    def _sent_token(self, token: bytes) -> bytes:
+        request = SaslAuthenticateRequest(auth_bytes=token)
+        answer = self.ask(request, _AUTHENTICATE_VERSION, SaslAuthenticateResponse)
+        if answer.error_code:
+            raise LoginFailed(answer.error_message or f"error {answer.error_code}")
+        return bytes(answer.auth_bytes)
 
     def ask(self, request: Message, version: int, response: type[R]) -> R:
         """Send a request and return its response; raises Mismatch where there is no proper one."""
@@ -82,7 +122,7 @@ class Connection:
 
     def send(self, data: bytes) -> None:
         """Write bytes as they are; a connection that the broker has closed takes them silently."""
-        with suppress(ConnectionError):
+        with suppress(ConnectionError, ssl.SSLEOFError):
             self._socket.sendall(data)
 
     def next_frame(self) -> bytes | None:
@@ -94,7 +134,7 @@ class Connection:
             try:
                 chunk = self._socket.recv(_CHUNK_BYTES)
                 self._frames = self._reader.feed(chunk)
-            except ConnectionError:
+            except (ConnectionError, ssl.SSLEOFError):
                 return None
             except TimeoutError as error:
                 wait = f"nothing within {self._timeout_s:g} s"
@@ -113,7 +153,7 @@ class Connection:
             self._frames = self._reader.feed(chunk := self._socket.recv(_CHUNK_BYTES))
         except TimeoutError:
             return True
-        except ConnectionError:
+        except (ConnectionError, ssl.SSLEOFError):
             return False
         finally:
             self._socket.settimeout(self._timeout_s)
@@ -122,6 +162,22 @@ class Connection:
     def close(self) -> None:
         """Close the connection."""
         self._socket.close()
+
+
+def _forget(_: Exchange) -> None:
+    """Keep nothing."""
+
+
+def _opened(address: tuple[str, int], timeout_s: float, security: Security) -> socket.socket:
+    opened = socket.create_connection(address, timeout=timeout_s)
+    opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if security.tls is None:
+        return opened
+    try:
+        return security.tls.wrap_socket(opened, server_hostname=address[0])
+    except OSError:
+        opened.close()
+        raise
 
 
 def split_address(text: str) -> tuple[str, int]:

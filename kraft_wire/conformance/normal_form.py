@@ -8,7 +8,7 @@ which fields are which. Lists of the whole cluster (`listed`) are cut to what th
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from importlib.resources import files
 from typing import Any, Final
@@ -21,7 +21,7 @@ from kraft_wire.wire.header import parse_request_header, parse_response_header
 from kraft_wire.wire.message import MalformedMessage
 from kraft_wire.wire.structs import Struct
 
-__all__ = ["Fields", "NormalForm"]
+__all__ = ["RULES", "Fields", "NormalForm"]
 
 _RUN: Final = re.compile(r"conform-[0-9a-f]{8}-[0-9a-f]{6}")
 _RUN_IN_BYTES: Final = re.compile(_RUN.pattern.encode())
@@ -45,18 +45,18 @@ def _read_rules() -> dict[str, Any]:
     return rules
 
 
-_RULES: Final = _read_rules()
-_CLOCK: Final = frozenset(_RULES["clock"])
+RULES: Final = _read_rules()
+_CLOCK: Final = frozenset(RULES["clock"])
 _CLOCK_MS_MIN: Final = 1_750_000_000_000
 """Any broker's clock shows a later time; cases give their records earlier ones."""
-_KINDS: Final = {field: kind for kind, fields in _RULES["numbered"].items() for field in fields}
+_KINDS: Final = {field: kind for kind, fields in RULES["numbered"].items() for field in fields}
 
 
 def _of_case(rule: str, case: str) -> set[str]:
     """Return the fields that a rule names for a case; its keys are patterns of names."""
     return {
         field
-        for pattern, fields in _RULES[rule].items()
+        for pattern, fields in RULES[rule].items()
         if fnmatchcase(case, pattern)
         for field in fields
     }
@@ -66,22 +66,27 @@ def _orders_of_case(case: str) -> dict[str, str]:
     """Return the lists whose order means nothing in a case, and the field that sorts each."""
     return {
         field: order
-        for pattern, orders in _RULES["sorted_by_case"].items()
+        for pattern, orders in RULES["sorted_by_case"].items()
         if fnmatchcase(case, pattern)
         for field, order in orders.items()
     }
 
 
 class NormalForm:
-    """Normalizes the exchanges of one row, in their order."""
+    """Normalizes the exchanges of one row, in their order.
 
-    def __init__(self, case: str, version: int) -> None:
+    `own` has the id and the place of the broker that answers, by kind: `node`, `host`, `port`. They
+    are named instead of numbered, so that clusters of other sizes look alike.
+    """
+
+    def __init__(self, case: str, version: int, own: Mapping[str, object] | None = None) -> None:
+        self._own = own or {}
         self._mark = name_mark(f"{case}/{version}")
         self._asked = b""
         self._seen: dict[str, dict[object, int]] = {}
         """By kind: the ids that were seen, and their numbers."""
-        self._sign = {*_RULES["sign"], *_of_case("sign_by_case", case)}
-        self._order = {**_RULES["sorted"], **_orders_of_case(case)}
+        self._sign = {*RULES["sign"], *_of_case("sign_by_case", case)}
+        self._order = {**RULES["sorted"], **_orders_of_case(case)}
         self._ignored = {"unknown_tagged_fields", *_of_case("ignored_by_case", case)}
 
     def of(self, exchange: Exchange) -> Fields:
@@ -134,7 +139,7 @@ class NormalForm:
                 yield prefix + name, self._value(name, value)
 
     def _list(self, values: list[object], name: str, path: str) -> Iterator[tuple[str, object]]:
-        key, order = _RULES["keyed"].get(name), self._order.get(name)
+        key, order = RULES["keyed"].get(name), self._order.get(name)
         if order is not None:
             values = sorted(values, key=lambda each: self._place(each, order))
         if key is None or not all(isinstance(each, Struct) for each in values):
@@ -158,7 +163,7 @@ class NormalForm:
 
     def _own_of(self, struct: Struct, field: str, values: list[Any]) -> list[Any]:
         """Return what a list of the whole cluster has of this row, or of what was asked for."""
-        name = _RULES["listed"].get(f"{type(struct).__name__}.{field}")
+        name = RULES["listed"].get(f"{type(struct).__name__}.{field}")
         if name is None:
             return values
         return [each for each in values if self._is_own(getattr(each, name))]
@@ -175,9 +180,11 @@ class NormalForm:
             return "(a time of the broker)"
         if name in self._sign and isinstance(value, int | float):
             return (value > 0) - (value < 0)
-        if name in _RULES["presence"] or (name in self._sign and value is not None):
+        if name in RULES["presence"] or (name in self._sign and value is not None):
             return "(present)" if value else value
         kind = _KINDS.get(name)
+        if kind is not None and value != -1 and self._own.get(kind) == value:
+            return f"this {kind}"
         if kind is not None and value not in _ALIKE_EVERYWHERE:
             seen = self._seen.setdefault(kind, {})
             return f"{kind} {seen.setdefault(value, len(seen) + 1)}"

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final
 
+from kraft_wire.conformance.answers import AnswerMismatch, Answers
 from kraft_wire.conformance.case import Case, Listener
 from kraft_wire.conformance.connection import Connection
 from kraft_wire.conformance.profile import Profile
 from kraft_wire.conformance.subject import Subject
 from kraft_wire.conformance.target import Target
-from kraft_wire.conformance.verdict import Mismatch, NotSupported, Outcome, Verdict
+from kraft_wire.conformance.verdict import Exchange, Mismatch, NotSupported, Outcome, Verdict
 from kraft_wire.wire.generated.delete_topics import (
     DeleteTopicsRequest,
     DeleteTopicsResponse,
@@ -66,8 +67,11 @@ def run_rows(
     parallel: int = 1,
     keeps_exchanges: bool = False,
     on_outcome: Callable[[Outcome], None] = lambda _: None,
+    answers: Answers | None = None,
 ) -> list[Outcome]:
     """Judge all rows, `parallel` at a time, and delete the topics that they made.
+
+    Without `answers` a row is judged by what its case states alone.
 
     A row whose listener is no target is not supported. The exchanges of rows that passed are kept
     only with `keeps_exchanges`. Outcomes are in the order of the rows;
@@ -79,7 +83,7 @@ def run_rows(
         target = targets.get(row.case.listener)
         if target is None:
             return _not_supported(row, f"no address of a {row.case.listener} listener was given")
-        return _judged(row, target, made_topics, keeps_exchanges=keeps_exchanges)
+        return _judged(row, target, made_topics, answers, keeps_exchanges=keeps_exchanges)
 
     outcomes = []
     try:
@@ -93,7 +97,14 @@ def run_rows(
     return outcomes
 
 
-def _judged(row: Row, target: Target, made_topics: list[str], *, keeps_exchanges: bool) -> Outcome:
+def _judged(
+    row: Row,
+    target: Target,
+    made_topics: list[str],
+    answers: Answers | None,
+    *,
+    keeps_exchanges: bool,
+) -> Outcome:
     first, last = target.versions.get(row.case.api_key, (0, -1))
     if not first <= row.version <= last:
         offered = f"versions {first} to {last}" if last >= first else "no version"
@@ -103,6 +114,13 @@ def _judged(row: Row, target: Target, made_topics: list[str], *, keeps_exchanges
     verdict, expected, seen, path = Verdict.PASSED, row.case.expectation, "", ""
     try:
         row.case.judge(subject, row.version)
+        if answers is not None:
+            answers.judge(row.case.name, row.version, target, subject.exchanges)
+    except AnswerMismatch as mismatch:
+        verdict, seen, path = Verdict.FAILED, mismatch.seen, mismatch.path
+        expected = mismatch.expected
+        if not keeps_exchanges:
+            _end_at(subject.exchanges, mismatch.exchange)
     except Mismatch as mismatch:
         verdict, seen, path = Verdict.FAILED, mismatch.seen, mismatch.path
         expected = mismatch.expected
@@ -122,6 +140,12 @@ def _judged(row: Row, target: Target, made_topics: list[str], *, keeps_exchanges
     return Outcome(row.case.name, row.version, verdict, seconds, expected, seen, path, exchanges)
 
 
+def _end_at(exchanges: list[Exchange], number: int) -> None:
+    """Remove what came after the exchange at fault, so that reports show this one."""
+    places = [at for at, each in enumerate(exchanges) if not each.is_preparation]
+    del exchanges[places[number] + 1 :]
+
+
 def _not_supported(row: Row, reason: str) -> Outcome:
     name, expected = row.case.name, row.case.expectation
     return Outcome(name, row.version, Verdict.NOT_SUPPORTED, 0.0, expected, reason)
@@ -133,7 +157,7 @@ def _delete_topics(target: Target, names: Sequence[str]) -> None:
     if version < DeleteTopicsRequest.MIN_VERSION or not names:
         return
     try:
-        connection = Connection(target.address, target.timeout_s, keep=lambda _: None)
+        connection = Connection(target.address, target.timeout_s, lambda _: None, target.security)
     except OSError:
         return
     try:

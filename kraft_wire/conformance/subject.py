@@ -6,14 +6,14 @@ prefix of the run; the run deletes the topics.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import count
 from typing import Final, TypeVar
 
 from kraft_wire.conformance.connection import Connection
-from kraft_wire.conformance.target import Target
+from kraft_wire.conformance.target import Target, new_prefix
 from kraft_wire.conformance.verdict import Exchange, Mismatch, NotSupported
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.generated.create_topics import (
@@ -89,7 +89,7 @@ class Subject:
         self.made_topics: list[str] = []
         self._connections: list[Connection] = []
         self._names = count()
-        self._stem = target.prefix + name_mark(row)
+        self._mark = name_mark(row)
         self._own: Connection | None = None
         self._is_preparing = False
 
@@ -125,7 +125,7 @@ class Subject:
     def connect(self) -> Connection:
         """Open another connection; it is closed with the row."""
         address, timeout_s = self.target.address, self.target.timeout_s
-        connection = Connection(address, timeout_s, self._keep)
+        connection = Connection(address, timeout_s, self._keep, self.target.security)
         self._connections.append(connection)
         return connection
 
@@ -138,7 +138,7 @@ class Subject:
 
     def name(self, kind: str = "topic") -> str:
         """Return a new name."""
-        return f"{self._stem}{kind}-{next(self._names)}"
+        return f"{self.target.prefix}{self._mark}{kind}-{next(self._names)}"
 
     def topic(self, partitions: int = 1, configs: Mapping[str, str] | None = None) -> Topic:
         """Create a topic that the broker under judgment leads, and wait until it serves it."""
@@ -188,8 +188,7 @@ class Subject:
 
     def group(self) -> str:
         """Return the id of a new group that the broker under judgment coordinates."""
-        for _ in range(_GROUP_IDS_TRIED_MAX):
-            name = self.name("group")
+        for name in self._names_tried("group"):
             if self._coordinator(name) in (self.target.node_id, -1):
                 self._await_group(name)
                 return name
@@ -197,11 +196,20 @@ class Subject:
 
     def transactional_id(self) -> str:
         """Return a new transactional id that the broker under judgment coordinates."""
-        for _ in range(_GROUP_IDS_TRIED_MAX):
-            name = self.name("transactional-id")
+        for name in self._names_tried("transactional-id"):
             if self._coordinator(name, _OF_TRANSACTIONS) in (self.target.node_id, -1):
                 return name
         raise NotSupported(f"the broker coordinates none of {_GROUP_IDS_TRIED_MAX} producers")
+
+    def _names_tried(self, kind: str) -> Iterator[str]:
+        """Yield new names until one has the right coordinator.
+
+        They differ in the run's digits alone, so that the one that is taken looks alike everywhere.
+        """
+        ending = f"{self._mark}{kind}-{next(self._names)}"
+        yield self.target.prefix + ending
+        for _ in range(1, _GROUP_IDS_TRIED_MAX):
+            yield new_prefix() + ending
 
     def _coordinator(self, key: str, key_type: int = 0) -> int:
         for _ in self.attempts(f"a coordinator of {key}"):

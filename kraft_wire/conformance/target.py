@@ -6,15 +6,18 @@ from secrets import token_hex
 from typing import Final
 
 from kraft_wire.conformance.connection import Connection
+from kraft_wire.conformance.security import Security
 from kraft_wire.conformance.verdict import Mismatch
 from kraft_wire.wire.generated.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kraft_wire.wire.generated.metadata import MetadataRequest, MetadataResponse
 
-__all__ = ["Target", "Unreachable", "learn_target"]
+__all__ = ["Target", "Unreachable", "learn_target", "new_prefix"]
 
 _API_VERSIONS: Final = ApiVersionsRequest.API_KEY
 _METADATA: Final = MetadataRequest.API_KEY
 _METADATA_VERSION_MAX: Final = 9
+_PLAINTEXT: Final = Security()
+_UNKNOWN: Final = (-1, None)
 
 
 class Unreachable(Exception):
@@ -32,40 +35,50 @@ class Target:
     """By API key: the first and the last version that ApiVersions offers, both inclusive."""
     node_id: int
     """The broker that advertises the address; -1 where none does, as behind a proxy."""
+    advertised: tuple[str, int] | None
+    """The address by which that broker is named in responses; None where none advertises one."""
     prefix: str
     """Begins the name of every topic and group that this run makes."""
+    security: Security = _PLAINTEXT
 
 
-def learn_target(address: tuple[str, int], timeout_s: float) -> Target:
+def learn_target(
+    address: tuple[str, int], timeout_s: float, security: Security = _PLAINTEXT
+) -> Target:
     """Ask a broker which versions it offers and who it is; raises Unreachable."""
     place = f"{address[0]}:{address[1]}"
     try:
-        connection = Connection(address, timeout_s, keep=lambda _: None)
+        connection = Connection(address, timeout_s, lambda _: None, security)
     except OSError as error:
         raise Unreachable(f"cannot connect to {place}: {error.strerror or error}") from error
     try:
         offered = connection.ask(ApiVersionsRequest(), 0, ApiVersionsResponse)
         versions = {each.api_key: (each.min_version, each.max_version) for each in offered.api_keys}
-        node_id = _node_id(connection, versions, address)
+        node_id, advertised = _identity(connection, versions, address)
     except Mismatch as error:
         raise Unreachable(f"{place} does not answer as a broker does: {error}") from error
     finally:
         connection.close()
-    return Target(address, timeout_s, versions, node_id, f"conform-{token_hex(4)}")
+    return Target(address, timeout_s, versions, node_id, advertised, new_prefix(), security)
 
 
-def _node_id(
+def new_prefix() -> str:
+    """Return what begins the names of one run."""
+    return f"conform-{token_hex(4)}"
+
+
+def _identity(
     connection: Connection, versions: Mapping[int, tuple[int, int]], address: tuple[str, int]
-) -> int:
-    """Return the id of the broker that advertises `address`; a single broker needs no match."""
+) -> tuple[int, tuple[str, int] | None]:
+    """Return id and address of the broker at `address`; a single broker needs no match."""
     if _METADATA not in versions:
-        return -1
+        return _UNKNOWN
     first, last = versions[_METADATA]
     version = min(last, _METADATA_VERSION_MAX)
     if version < first:
-        return -1
+        return _UNKNOWN
     answer = connection.ask(MetadataRequest(topics=[]), version, MetadataResponse)
-    if len(answer.brokers) == 1:
-        return answer.brokers[0].node_id
-    found = [each.node_id for each in answer.brokers if (each.host, each.port) == address]
-    return found[0] if found else -1
+    places = {each.node_id: (each.host, each.port) for each in answer.brokers}
+    is_alone = len(places) == 1
+    found = [each for each in places.items() if is_alone or each[1] == address]
+    return found[0] if found else _UNKNOWN

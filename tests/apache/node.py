@@ -69,7 +69,8 @@ class ApacheNode(Process):
         return {
             "process.roles": "broker,controller",
             "node.id": "1",
-            "controller.quorum.voters": f"1@127.0.0.1:{self._controller_port}",
+            "controller.quorum.voters": f"{self._overrides.get('node.id', 1)}@"
+            f"127.0.0.1:{self._controller_port}",
             "controller.listener.names": "CONTROLLER",
             "listeners": f"PLAINTEXT://127.0.0.1:{self._port},"
             f"CONTROLLER://127.0.0.1:{self._controller_port}",

@@ -52,7 +52,7 @@ def test_note_on_a_field_that_does_not_exist_names_file_and_field(key: str) -> N
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ('["a"]', "no object"),
+        ('["a"]', "is not an object of notes"),
         ('{"A.B": "One.", "A.B": "Two."}', "two notes"),
         ('{"A.B": 7}', "one line of text"),
         ('{"A.B": "No stop"}', "one line of text"),

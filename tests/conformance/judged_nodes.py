@@ -4,21 +4,34 @@ The second start brings the quorum into epoch 2, which some cases need.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from kraft_wire.conformance.answers import Answers
 from kraft_wire.conformance.case import Listener, all_cases
 from kraft_wire.conformance.connection import split_address
 from kraft_wire.conformance.profile import read_profile
+from kraft_wire.conformance.quorum import quorum_facts
 from kraft_wire.conformance.run import rows_of, run_rows
+from kraft_wire.conformance.subject import Subject
 from kraft_wire.conformance.target import Target, learn_target
-from kraft_wire.conformance.verdict import Outcome, Verdict
+from kraft_wire.conformance.verdict import Mismatch, Outcome, Verdict
 from kraft_wire.wire.generated.messages import RELEASE
 from tests.apache.node import ApacheNode
+from tests.apache.three_nodes import ThreeNodes
 from tests.quorum_processes import QuorumProcesses
 from tests.waiting import HANG_S
 
-__all__ = ["Targets", "apache_node", "judged", "our_node", "targets", "until_one_fails"]
+__all__ = [
+    "Targets",
+    "apache_node",
+    "judged",
+    "our_node",
+    "targets",
+    "three_apache_nodes",
+    "three_nodes_of_ours",
+    "until_one_fails",
+]
 
 Targets = Mapping[Listener, Target]
 
@@ -27,6 +40,9 @@ _SINGLE = {
     "offsets.topic.num.partitions": "4",
     "num.partitions": "4",
     "group.initial.rebalance.delay.ms": "0",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.num.partitions": "4",
+    "transaction.state.log.min.isr": "1",
 }
 
 _AT_ONCE = 24
@@ -51,9 +67,11 @@ def our_node(directory: Path) -> Iterator[Targets]:
 
 
 @contextmanager
-def apache_node(directory: Path, release: str = RELEASE) -> Iterator[Targets]:
+def apache_node(
+    directory: Path, release: str = RELEASE, overrides: Mapping[str, str] | None = None
+) -> Iterator[Targets]:
     """Run a node of Apache Kafka."""
-    node = ApacheNode(directory, release=release)
+    node = ApacheNode(directory, release=release, overrides=overrides)
     node.format()
     node.start()
     try:
@@ -64,19 +82,54 @@ def apache_node(directory: Path, release: str = RELEASE) -> Iterator[Targets]:
         node.stop()
 
 
+@contextmanager
+def three_apache_nodes(directory: Path) -> Iterator[Targets]:
+    """Run three nodes of Apache Kafka; the one that is judged is the active controller."""
+    with ThreeNodes(directory) as cluster:
+        active = _active_controller(cluster.nodes[1].bootstrap)
+        node = cluster.nodes[active]
+        yield targets(node.bootstrap, node.controller_bootstrap)
+
+
+@contextmanager
+def three_nodes_of_ours(directory: Path) -> Iterator[Targets]:
+    """Run three nodes of ours; the one that is judged is the active controller."""
+    with QuorumProcesses(directory, 3, is_combined=True, overrides=_SINGLE) as cluster:
+        active = _active_controller(cluster.client(1))
+        yield targets(cluster.client(active), cluster.controller(active))
+
+
+def _active_controller(address: str) -> int:
+    """Return the node that leads the quorum, as a broker reports."""
+    broker = Subject(learn_target(split_address(address), HANG_S), "")
+    try:
+        for _ in broker.attempts("an active controller"):
+            with suppress(Mismatch):
+                return quorum_facts(broker).leader_id
+    finally:
+        broker.close()
+    raise AssertionError("attempts end in an exception")
+
+
 def judged(
-    node: Targets, *only: str, profile: str = "apache-4.3", keeps_exchanges: bool = False
+    node: Targets,
+    *only: str,
+    profile: str = "apache-4.3",
+    keeps_exchanges: bool = False,
+    has_answers: bool = True,
 ) -> list[Outcome]:
     """Run the rows of a profile, or some of them."""
     rows = rows_of(all_cases(), read_profile(profile), only)
-    return run_rows(rows, dict(node), parallel=4, keeps_exchanges=keeps_exchanges)
+    answers = Answers.read(profile) if has_answers else None
+    return run_rows(rows, dict(node), parallel=4, keeps_exchanges=keeps_exchanges, answers=answers)
 
 
 def until_one_fails(node: Targets, only: Sequence[str] = ()) -> tuple[str, int]:
     """Run rows until some do not pass; return the first of those and how many rows it took."""
     rows = rows_of(all_cases(), read_profile("apache-4.3"), only)
+    answers = Answers.read("apache-4.3")
     for start in range(0, len(rows), _AT_ONCE):
-        outcomes = run_rows(rows[start : start + _AT_ONCE], dict(node), parallel=4)
+        outcomes = run_rows(rows[start : start + _AT_ONCE], dict(node), parallel=4, answers=answers)
         failed = [each.row for each in outcomes if each.verdict is not Verdict.PASSED]
         if failed:
             return failed[0], start + len(outcomes)

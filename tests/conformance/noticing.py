@@ -12,19 +12,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from kraft_wire.conformance.case import Listener, all_cases
-from kraft_wire.conformance.connection import CLIENT_ID, Connection, split_address
+from kraft_wire.conformance.case import all_cases
+from kraft_wire.conformance.connection import CLIENT_ID, Connection
 from kraft_wire.conformance.profile import read_profile
 from kraft_wire.conformance.run import Row, rows_of
 from kraft_wire.conformance.subject import Subject
-from kraft_wire.conformance.target import Target, learn_target
+from kraft_wire.conformance.target import Target
 from kraft_wire.conformance.verdict import Mismatch, NotSupported
 from kraft_wire.wire.generated.registry import response_class
 from kraft_wire.wire.header import RequestHeader, encode_response_header, parse_response_header
 from kraft_wire.wire.message import Struct, UnencodableMessage
 from kraft_wire.wire.records.corruption import CorruptRecordBatch
-from tests.quorum_processes import QuorumProcesses
-from tests.waiting import HANG_S
+from tests.conformance.judged_nodes import our_node
 
 __all__ = ["NOTICED", "noticed_by_cases"]
 
@@ -222,15 +221,8 @@ def _other(now: object) -> object:
 
 def noticed_by_cases(directory: Path) -> dict[str, list[str] | None]:
     """Return the fields that each case notices, in its newest version against our broker."""
-    single = {"offsets.topic.replication.factor": "1", "group.initial.rebalance.delay.ms": "0"}
     stories = []
-    with QuorumProcesses(directory, 1, is_combined=True, overrides=single) as node:
-        node.stop(1)
-        node.start(1)
-        targets = {
-            Listener.BROKER: learn_target(split_address(node.client(1)), HANG_S),
-            Listener.CONTROLLER: learn_target(split_address(node.controller(1)), HANG_S),
-        }
+    with our_node(directory) as targets:
         newest = {row.case.name: row for row in rows_of(all_cases(), read_profile("apache-4.3"))}
         for row in newest.values():
             target = targets[row.case.listener]

@@ -1,23 +1,95 @@
-"""Apache Kafka's recorded answers, which stand in for a JVM; `make record-apache` renews them."""
+"""Apache Kafka's recorded answers, which stand in for a JVM; `make record-apache` renews them.
 
+The recording is one node of 4.3.1. The suite's own answers, beside its profiles, are the fields in
+which nodes of one release agree that differ in their settings, their ids and the size of their
+cluster.
+"""
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Final
 
+from kraft_wire.conformance import answers as answers_module
+from kraft_wire.conformance.answers import Answers, Row, answered
+from kraft_wire.conformance.case import all_cases
 from kraft_wire.conformance.recording import Recording
-from tests.conformance.judged_nodes import apache_node, judged
+from kraft_wire.conformance.verdict import Outcome, Verdict
+from tests.conformance.judged_nodes import Targets, apache_node, judged, three_apache_nodes
 
-__all__ = ["RECORDING", "main"]
+__all__ = ["ANSWERS", "PROFILE", "RECORDING", "main"]
 
 PROFILE = "apache-4.3"
+OLDER, OLDER_RELEASE = "apache-3.9", "3.9.1"
 RECORDING = Path(__file__).with_name("apache-4.3.1.jsonl.gz")
+ANSWERS = Path(answers_module.__file__).with_name("profiles")
+
+OTHER_SETTINGS: Final = {
+    "node.id": "7",
+    "broker.rack": "rack-of-the-suite",
+    "num.partitions": "3",
+    "log.segment.bytes": "104857600",
+    "log.retention.ms": "432000000",
+    "log.segment.ms": "86400000",
+    "log.cleaner.delete.retention.ms": "3600000",
+    "group.initial.rebalance.delay.ms": "200",
+    "offsets.topic.num.partitions": "7",
+}
 
 
 def main() -> None:
     """Judge Apache Kafka, and keep what it answered."""
-    with TemporaryDirectory() as scratch, apache_node(Path(scratch)) as node:
-        outcomes = judged(node, profile=PROFILE, keeps_exchanges=True)
-    Recording.of(outcomes, "Apache Kafka 4.3.1", PROFILE).write(RECORDING)
-    print(f"{RECORDING}: {len(outcomes)} rows, {RECORDING.stat().st_size:,} bytes")
+    with TemporaryDirectory() as scratch:
+        directory = Path(scratch)
+        outcomes, single = recorded(apache_node(made(directory, "single")), PROFILE)
+        Recording.of(outcomes, "Apache Kafka 4.3.1", PROFILE).write(RECORDING)
+        print(f"{RECORDING}: {len(outcomes)} rows, {RECORDING.stat().st_size:,} bytes")
+        _, other = recorded(other_node(made(directory, "other")), PROFILE)
+        _, three = recorded(three_apache_nodes(made(directory, "three")), PROFILE)
+        keep(PROFILE, "Apache Kafka 4.3.1", single, other, three)
+        older = apache_node(made(directory, "older"), OLDER_RELEASE)
+        other_older = other_node(made(directory, "other-older"), OLDER_RELEASE)
+        nodes = [recorded(each, OLDER)[1] for each in (older, other_older)]
+        keep(OLDER, "Apache Kafka 3.9.1", *nodes)
+
+
+def made(directory: Path, name: str) -> Path:
+    """Return a new directory below another."""
+    (directory / name).mkdir()
+    return directory / name
+
+
+def other_node(directory: Path, release: str = "4.3.1") -> AbstractContextManager[Targets]:
+    """Run a node whose settings and id are others."""
+    return apache_node(directory, release, OTHER_SETTINGS)
+
+
+def recorded(
+    node: AbstractContextManager[Targets], profile: str
+) -> tuple[list[Outcome], Mapping[str, Row]]:
+    """Judge a node; return all outcomes, and the fields of each row that passed."""
+    listeners = {each.name: each.listener for each in all_cases()}
+    with node as targets:
+        outcomes = judged(targets, profile=profile, keeps_exchanges=True, has_answers=False)
+    for each in outcomes:
+        if each.verdict is not Verdict.PASSED:
+            print(f"{each.row}: {each.verdict}: {each.expected}, {each.seen} at {each.path}")
+    rows = {
+        each.row: answered(each.name, each.version, targets[listeners[each.name]], each.exchanges)
+        for each in outcomes
+        if each.verdict is Verdict.PASSED
+    }
+    return outcomes, rows
+
+
+def keep(profile: str, about: str, *nodes: Mapping[str, Row]) -> None:
+    """Write the answers of a release."""
+    file = ANSWERS / f"{profile}.answers.jsonl.gz"
+    found = Answers.of(about, nodes)
+    found.write(file)
+    fields = sum(len(each) for row in found.rows.values() for each in row)
+    print(f"{file}: {len(found.rows)} rows, {fields} fields, {file.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """DescribeCluster, API key 60: brokers and controllers (KIP-700, KIP-919)."""
 
+from typing import Final
+
 from kraft_wire.conformance import expect
 from kraft_wire.conformance.case import case
 from kraft_wire.conformance.subject import Subject
@@ -8,6 +10,8 @@ from kraft_wire.wire.generated.describe_cluster import (
     DescribeClusterResponse,
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
+
+_NOT_ASKED_FOR: Final = -(1 << 31)
 
 
 @case("DescribeCluster", "KIP-700")
@@ -44,3 +48,46 @@ def unknown_endpoint_type(broker: Subject, version: int) -> None:
     request = DescribeClusterRequest(endpoint_type=9)
     answer = broker.ask(request, version, DescribeClusterResponse)
     expect.error(answer, "error_code", ErrorCode.UNSUPPORTED_ENDPOINT_TYPE)
+
+
+@case("DescribeCluster", "KIP-700")
+def broker_under_judgment(broker: Subject, version: int) -> None:
+    """The broker is listed under the address that it advertises, and the controller is a broker.
+
+    Describe the cluster, look for the broker itself.
+    """
+    answer = broker.ask(DescribeClusterRequest(), version, DescribeClusterResponse)
+    places = {each.broker_id: (each.host, each.port) for each in answer.brokers}
+    own = broker.target.node_id
+    if own >= 0:
+        expect.true(own in places, f"broker {own}", places, "brokers")
+    found = answer.controller_id
+    expect.true(found in places, "the id of a broker", found, "controller_id")
+
+
+@case("DescribeCluster", "KIP-700")
+def operations_of_the_cluster(broker: Subject, version: int) -> None:
+    """The operations that a client may do are listed where it asks for them.
+
+    Describe the cluster with and without its operations.
+    """
+    for asked in (True, False):
+        request = DescribeClusterRequest(include_cluster_authorized_operations=asked)
+        answer = broker.ask(request, version, DescribeClusterResponse)
+        found = answer.cluster_authorized_operations
+        is_given = found != _NOT_ASKED_FOR
+        path = "cluster_authorized_operations"
+        expect.true(is_given == asked, "operations" if asked else "none", found, path)
+
+
+@case("DescribeCluster", "KIP-1073", since=2)
+def fenced_brokers(broker: Subject, version: int) -> None:
+    """A broker that serves is not fenced.
+
+    Describe the cluster with fenced brokers, look for the broker itself.
+    """
+    request = DescribeClusterRequest(include_fenced_brokers=True)
+    answer = broker.ask(request, version, DescribeClusterResponse)
+    for index, each in enumerate(answer.brokers):
+        if each.broker_id == broker.target.node_id:
+            expect.equal(answer, f"brokers[{index}].is_fenced", False)

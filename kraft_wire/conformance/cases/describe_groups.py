@@ -92,3 +92,17 @@ def operations_of_an_absent_group(broker: Subject, version: int) -> None:
     expect.true(seen[group_ids[0]] != _UNKNOWN_OPERATIONS, "operations", seen, path)
     if version >= _ABSENT_IS_AN_ERROR_SINCE:
         expect.true(seen[group_ids[1]] == _UNKNOWN_OPERATIONS, "none", seen, path)
+
+
+@case("DescribeGroups", "Kafka protocol guide, DescribeGroups API")
+def two_groups(broker: Subject, version: int) -> None:
+    """Groups of one request are described in its order.
+
+    Describe a stable group, a new one, and the stable one again.
+    """
+    first, second = broker.group(), broker.group()
+    stable_member(broker, first)
+    request = DescribeGroupsRequest(groups=[first, second, first])
+    answer = broker.ask(request, version, DescribeGroupsResponse)
+    names = {each.group_id for each in answer.groups}
+    expect.true(names == {first, second}, "both groups", names, "groups")

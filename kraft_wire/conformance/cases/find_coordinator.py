@@ -13,6 +13,7 @@ from kraft_wire.wire.generated.find_coordinator import (
 
 _MANY_SINCE: Final = 4
 _GROUP: Final = 0
+_TRANSACTION: Final = 1
 
 
 @case("FindCoordinator", "Kafka protocol guide, FindCoordinator API", until=_MANY_SINCE - 1)
@@ -64,3 +65,44 @@ def unknown_key_type_of_several(broker: Subject, version: int) -> None:
     request = FindCoordinatorRequest(key_type=9, coordinator_keys=["x"])
     answer = broker.ask(request, version, FindCoordinatorResponse)
     expect.error(answer, "coordinators[0].error_code", ErrorCode.INVALID_REQUEST)
+
+
+@case("FindCoordinator", "KIP-98, FindCoordinatorRequest", since=1, until=_MANY_SINCE - 1)
+def coordinator_of_a_transactional_id(broker: Subject, version: int) -> None:
+    """A transactional id's coordinator is a broker with an address.
+
+    Ask for the coordinator of a transactional id, after one exists.
+    """
+    name = broker.transactional_id()
+    request = FindCoordinatorRequest(key=name, key_type=_TRANSACTION, coordinator_keys=[])
+    answer = broker.ask(request, version, FindCoordinatorResponse)
+    expect.error(answer, "error_code", ErrorCode.NONE)
+    expect.true(answer.port > 0, "a port", answer.port, "port")
+    expect.true(bool(answer.host), "a host", answer.host, "host")
+
+
+@case("FindCoordinator", "KIP-699", since=_MANY_SINCE)
+def coordinators_with_addresses(broker: Subject, version: int) -> None:
+    """A coordinator of a group or of a transactional id is the broker that coordinates it.
+
+    Ask for the coordinators of a group and of a transactional id of the broker under judgment.
+    """
+    keys = ((_GROUP, broker.group()), (_TRANSACTION, broker.transactional_id()))
+    for kind, key in keys:
+        request = FindCoordinatorRequest(key_type=kind, coordinator_keys=[key])
+        answer = broker.ask(request, version, FindCoordinatorResponse)
+        expect.error(answer, "coordinators[0].error_code", ErrorCode.NONE)
+        expect.equal(answer, "coordinators[0].key", key)
+        found = answer.coordinators[0].port
+        expect.true(found > 0, "a port", found, "coordinators[0].port")
+
+
+@case("FindCoordinator", "KIP-699", since=_MANY_SINCE)
+def no_keys(broker: Subject, version: int) -> None:
+    """A request without keys is answered without coordinators.
+
+    Ask for no coordinator.
+    """
+    request = FindCoordinatorRequest(key_type=_GROUP, coordinator_keys=[])
+    answer = broker.ask(request, version, FindCoordinatorResponse)
+    expect.equal(answer, "coordinators", [])

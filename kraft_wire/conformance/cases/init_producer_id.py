@@ -1,13 +1,20 @@
 """InitProducerId, API key 22: ids of idempotent producers (KIP-98, KIP-360)."""
 
+from typing import Final
+
 from kraft_wire.conformance import expect
 from kraft_wire.conformance.case import case
 from kraft_wire.conformance.subject import Subject
+from kraft_wire.conformance.transactions import new_producer as started
+from kraft_wire.conformance.transactions import written_in
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
 )
+
+_RECOVERS_SINCE: Final = 3
+_FENCED_SINCE: Final = 4
 
 
 def _request() -> InitProducerIdRequest:
@@ -70,6 +77,88 @@ def transaction_timeout(broker: Subject, version: int) -> None:
     """
     request = InitProducerIdRequest(
         transactional_id=broker.name("transaction"), transaction_timeout_ms=0
+    )
+    answer = broker.ask(request, version, InitProducerIdResponse)
+    expect.error(answer, "error_code", ErrorCode.INVALID_TRANSACTION_TIMEOUT)
+
+
+def _start(
+    broker: Subject, version: int, name: str, producer: tuple[int, int] = (-1, -1)
+) -> InitProducerIdResponse:
+    request = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=60_000)
+    if version >= _RECOVERS_SINCE:
+        request.producer_id, request.producer_epoch = producer
+    return broker.ask(request, version, InitProducerIdResponse)
+
+
+@case("InitProducerId", "KIP-98, InitPidRequest", until=5)
+def transactional_id_starts_again(broker: Subject, version: int) -> None:
+    """A transactional id keeps its producer id, and its epoch rises with each start.
+
+    Start a producer three times.
+    """
+    first = started(broker)
+    for epoch in (first.epoch + 1, first.epoch + 2):
+        answer = _start(broker, version, first.transactional_id)
+        expect.error(answer, "error_code", ErrorCode.NONE)
+        expect.equal(answer, "producer_id", first.producer_id)
+        expect.equal(answer, "producer_epoch", epoch)
+
+
+@case("InitProducerId", "KIP-360", since=3, until=5)
+def producer_recovers(broker: Subject, version: int) -> None:
+    """A producer that names its id and epoch gets the next epoch, also where it asks again.
+
+    Start a producer, recover with its epoch, then again with the one before.
+    """
+    first = started(broker)
+    for _ in range(2):
+        known = first.producer_id, first.epoch
+        answer = _start(broker, version, first.transactional_id, known)
+        expect.error(answer, "error_code", ErrorCode.NONE)
+        expect.equal(answer, "producer_id", first.producer_id)
+        expect.equal(answer, "producer_epoch", first.epoch + 1)
+
+
+@case("InitProducerId", "KIP-360", since=3, until=5)
+def fenced_producer_recovers(broker: Subject, version: int) -> None:
+    """A producer whose epoch is over, or whose id is another's, is refused.
+
+    Start a producer three times, recover with the first epoch; with the next id.
+    """
+    first = started(broker)
+    name = first.transactional_id
+    for _ in range(2):
+        started(broker, name)
+    is_new = version >= _FENCED_SINCE
+    code = ErrorCode.PRODUCER_FENCED if is_new else ErrorCode.INVALID_PRODUCER_EPOCH
+    for known in ((first.producer_id, first.epoch), (first.producer_id + 1, first.epoch + 2)):
+        answer = _start(broker, version, name, known)
+        expect.error(answer, "error_code", code)
+        expect.equal(answer, "producer_id", -1)
+        expect.equal(answer, "producer_epoch", -1)
+
+
+@case("InitProducerId", "KIP-98, InitPidRequest", until=5)
+def open_transaction_is_aborted(broker: Subject, version: int) -> None:
+    """A producer that starts again while its transaction is open has it aborted first.
+
+    Begin a transaction, start again: CONCURRENT_TRANSACTIONS.
+    """
+    topic, producer = broker.topic(), started(broker)
+    written_in(broker, producer, topic)
+    answer = _start(broker, version, producer.transactional_id)
+    expect.error(answer, "error_code", ErrorCode.CONCURRENT_TRANSACTIONS)
+
+
+@case("InitProducerId", "kafka.coordinator.transaction.TransactionCoordinator", until=5)
+def longest_transaction_timeout(broker: Subject, version: int) -> None:
+    """A transaction timeout above the broker's limit is INVALID_TRANSACTION_TIMEOUT.
+
+    Ask for a transactional id with the largest timeout.
+    """
+    request = InitProducerIdRequest(
+        transactional_id=broker.transactional_id(), transaction_timeout_ms=(1 << 31) - 1
     )
     answer = broker.ask(request, version, InitProducerIdResponse)
     expect.error(answer, "error_code", ErrorCode.INVALID_TRANSACTION_TIMEOUT)

@@ -4,8 +4,12 @@ from typing import Final
 
 from kraft_wire.conformance import expect
 from kraft_wire.conformance.case import case
-from kraft_wire.conformance.members import stable_member
+from kraft_wire.conformance.members import joined, stable_member
 from kraft_wire.conformance.subject import Subject
+from kraft_wire.wire.generated.describe_groups import (
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.leave_group import (
     LeaveGroupRequest,
@@ -14,6 +18,7 @@ from kraft_wire.wire.generated.leave_group import (
 )
 
 _SEVERAL_SINCE: Final = 3
+_STATIC_JOIN: Final = 5
 
 
 def _leave(broker: Subject, version: int, group_id: str, member_id: str) -> LeaveGroupResponse:
@@ -70,3 +75,52 @@ def several_members(broker: Subject, version: int) -> None:
     expect.error(answer, "error_code", ErrorCode.NONE)
     expect.error(answer, "members[0].error_code", ErrorCode.NONE)
     expect.error(answer, "members[1].error_code", ErrorCode.UNKNOWN_MEMBER_ID)
+
+
+@case("LeaveGroup", "KIP-345", since=_SEVERAL_SINCE)
+def static_member(broker: Subject, version: int) -> None:
+    """A static member leaves by its instance id alone; others' ids are refused.
+
+    Join as a static member; leave with another member id, with an unknown instance id, and with
+    the instance id alone, twice.
+    """
+    group_id = broker.group()
+    joined(broker.connect(), _STATIC_JOIN, group_id, group_instance_id="one")
+    for member_id, instance, code in (
+        ("made-up", "one", ErrorCode.FENCED_INSTANCE_ID),
+        ("", "two", ErrorCode.UNKNOWN_MEMBER_ID),
+        ("", "one", ErrorCode.NONE),
+        ("", "one", ErrorCode.UNKNOWN_MEMBER_ID),
+    ):
+        members = [MemberIdentity(member_id=member_id, group_instance_id=instance)]
+        request = LeaveGroupRequest(group_id=group_id, members=members)
+        answer = broker.ask(request, version, LeaveGroupResponse)
+        expect.error(answer, "error_code", ErrorCode.NONE)
+        expect.error(answer, "members[0].error_code", code)
+        expect.equal(answer, "members[0].member_id", member_id)
+        expect.equal(answer, "members[0].group_instance_id", instance)
+
+
+@case("LeaveGroup", "org.apache.kafka.coordinator.group.GroupMetadataManager, classicGroupLeave")
+def unknown_group(broker: Subject, version: int) -> None:
+    """A member of a group that does not exist is UNKNOWN_MEMBER_ID.
+
+    Leave a new group with a made-up member id.
+    """
+    answer = _leave(broker, version, broker.group(), "made-up")
+    expect.error(answer, _code(version), ErrorCode.UNKNOWN_MEMBER_ID)
+
+
+@case("LeaveGroup", "Kafka protocol guide, LeaveGroup API")
+def others_rebalance(broker: Subject, version: int) -> None:
+    """When the last member has left, the group is empty.
+
+    Join, leave, describe the group.
+    """
+    group_id = broker.group()
+    member = stable_member(broker, group_id)
+    _leave(broker, version, group_id, member.member_id)
+    request = DescribeGroupsRequest(groups=[group_id])
+    answer = broker.prepare(request, DescribeGroupsResponse, until=5)
+    expect.equal(answer, "groups[0].group_state", "Empty")
+    expect.equal(answer, "groups[0].members", [])

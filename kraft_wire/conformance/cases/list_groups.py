@@ -52,3 +52,22 @@ def filter_by_type(broker: Subject, version: int) -> None:
     consumer = _listed(broker, version, ListGroupsRequest(types_filter=["consumer"]))
     found = (group_id in classic, group_id in consumer)
     expect.true(found == (True, False), "among the classic groups only", found, "groups")
+
+
+@case("ListGroups", "KIP-518, KIP-848", since=4)
+def filters_of_several_states(broker: Subject, version: int) -> None:
+    """Several states are all listed, in any spelling; a state that does not exist matches nothing.
+
+    List a stable group by some lists of states.
+    """
+    group_id = broker.group()
+    stable_member(broker, group_id)
+    for states, is_listed in (
+        (["Empty", "Stable"], True),
+        (["stable"], True),
+        (["Sleeping"], False),
+        ([], True),
+    ):
+        listed = _listed(broker, version, ListGroupsRequest(states_filter=states))
+        found = group_id in listed
+        expect.true(found == is_listed, f"{is_listed} by {states}", found, "groups")

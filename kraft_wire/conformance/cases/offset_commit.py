@@ -174,3 +174,44 @@ def metadata_too_large(broker: Subject, version: int) -> None:
     metadata = "m" * 20_000
     answer = _commit(broker, version, broker.group(), broker.topic(), metadata=metadata)
     expect.error(answer, _CODE, ErrorCode.OFFSET_METADATA_TOO_LARGE)
+
+
+@case("OffsetCommit", "kafka.server.KafkaApis, handleOffsetCommitRequest")
+def several_partitions(broker: Subject, version: int) -> None:
+    """Partitions of one request succeed and fail on their own.
+
+    Commit offsets of partitions 0, 7 and 1 of a topic of two.
+    """
+    topic = broker.topic(partitions=2)
+    wanted = [
+        OffsetCommitRequestPartition(partition_index=each, committed_offset=5) for each in (0, 7, 1)
+    ]
+    data = OffsetCommitRequestTopic(partitions=wanted)
+    if version >= 10:
+        data.topic_id = topic.topic_id
+    else:
+        data.name = topic.name
+    request = OffsetCommitRequest(group_id=broker.group(), topics=[data])
+    answer = broker.ask(request, version, OffsetCommitResponse)
+    (found,) = answer.topics
+    codes = {each.partition_index: each.error_code for each in found.partitions}
+    unknown = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    expect.true(codes == {0: 0, 7: unknown, 1: 0}, "an error for 7 alone", codes, "topics")
+
+
+@case("OffsetCommit", "kafka.server.KafkaApis, handleOffsetCommitRequest")
+def topic_without_partitions(broker: Subject, version: int) -> None:
+    """A topic without partitions is answered.
+
+    Commit no offset of a topic.
+    """
+    topic = broker.topic()
+    data = OffsetCommitRequestTopic(partitions=[])
+    if version >= 10:
+        data.topic_id = topic.topic_id
+    else:
+        data.name = topic.name
+    request = OffsetCommitRequest(group_id=broker.group(), topics=[data])
+    answer = broker.ask(request, version, OffsetCommitResponse)
+    found = sum(len(each.partitions) for each in answer.topics)
+    expect.true(found == 0, "no partition", found, "topics")

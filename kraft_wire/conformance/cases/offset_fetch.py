@@ -135,3 +135,58 @@ def unknown_topic_id(broker: Subject, version: int) -> None:
     nowhere = Topic("", Uuid(b"conform no topic"))
     answer = _fetch(broker, version, broker.group(), nowhere)
     expect.error(answer, _path(version, "error_code"), ErrorCode.UNKNOWN_TOPIC_ID)
+
+
+@case("OffsetFetch", _GUIDE)
+def unknown_partition(broker: Subject, version: int) -> None:
+    """A partition that does not exist is answered like one without an offset.
+
+    Commit an offset of partition 0, fetch that of partition 7.
+    """
+    group_id, topic = broker.group(), broker.topic()
+    _committed(broker, group_id, topic, 42)
+    answer = _fetch(broker, version, group_id, topic, 7)
+    expect.error(answer, _path(version, "error_code"), ErrorCode.NONE)
+    expect.equal(answer, _path(version, "partition_index"), 7)
+    expect.equal(answer, _path(version, "committed_offset"), -1)
+
+
+@case("OffsetFetch", "KIP-320", since=5)
+def leader_epoch_of_a_commit(broker: Subject, version: int) -> None:
+    """The leader epoch that was committed comes back, -1 where none was.
+
+    Commit an offset with leader epoch 3, and one without; fetch both.
+    """
+    group_id, topic = broker.group(), broker.topic(partitions=2)
+    for partition, epoch in ((0, 3), (1, -1)):
+        position = OffsetCommitRequestPartition(
+            partition_index=partition, committed_offset=9, committed_leader_epoch=epoch
+        )
+        topics = [OffsetCommitRequestTopic(name=topic.name, partitions=[position])]
+        request = OffsetCommitRequest(group_id=group_id, topics=topics)
+        broker.ask(request, _COMMIT_VERSION, OffsetCommitResponse)
+        answer = _fetch(broker, version, group_id, topic, partition)
+        expect.equal(answer, _path(version, "committed_leader_epoch"), epoch)
+        expect.equal(answer, _path(version, "metadata"), "")
+
+
+@case("OffsetFetch", "KIP-848, OffsetFetch", since=9)
+def member_of_no_group(broker: Subject, version: int) -> None:
+    """A member that a group does not know is refused, or not looked at in a classic group.
+
+    Fetch as a made-up member of a new group.
+    """
+    group = OffsetFetchRequestGroup(
+        group_id=broker.group(), member_id="made-up", member_epoch=1, topics=None
+    )
+    broker.ask(OffsetFetchRequest(groups=[group]), version, OffsetFetchResponse)
+
+
+@case("OffsetFetch", "org.apache.kafka.coordinator.group.GroupCoordinatorService")
+def empty_group_id(broker: Subject, version: int) -> None:
+    """The empty group id is answered.
+
+    Fetch the offsets of the group "".
+    """
+    broker.group()
+    _fetch(broker, version, "", broker.topic())

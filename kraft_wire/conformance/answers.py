@@ -1,0 +1,179 @@
+"""What a release answers to every row, field by field: judged behind what the case itself states.
+
+A case states what it is about. The rest of its responses is compared with what the profile's
+release answered: with the fields in which several recorded nodes agreed. These differ in their
+settings and in the number of their nodes, so that no field is left that a setting decides.
+Responses are compared in their normal form: ids by first appearance, texts by presence.
+"""
+
+import gzip
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from importlib.resources import files
+from pathlib import Path
+from typing import Final, Self
+
+from kraft_wire.conformance.normal_form import RULES, NormalForm
+from kraft_wire.conformance.target import Target
+from kraft_wire.conformance.verdict import Exchange, Mismatch
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.registry import response_class
+
+__all__ = ["AnswerMismatch", "Answers", "Row", "answered"]
+
+_FOLDER: Final = files("kraft_wire.conformance").joinpath("profiles")
+_ENDING: Final = ".answers.jsonl.gz"
+_OF_REQUEST: Final = "request."
+_ABSENT: Final = "(absent)"
+_OFFERED: Final = ("api_keys[", "supported_features[", "finalized_features[")
+"""Lists of what a broker offers: an element that is missing is not supported, and not wrong."""
+
+_INDEX: Final = re.compile(r"\[\d+\]")
+_PRODUCER: Final = "producer "
+_OF_TOPIC: Final = 1
+"""The source of a setting: the topic itself."""
+
+Row = list[dict[str, object]]
+"""The fields of each response of a row, in their order."""
+
+
+class AnswerMismatch(Mismatch):
+    """A field that a case does not look at is not what the release answers."""
+
+    def __init__(self, expected: str, seen: str, path: str, exchange: int) -> None:
+        super().__init__(expected, seen, path)
+        self.exchange = exchange
+        """The number of the exchange among those that are no preparation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """The fields of one release, by row."""
+
+    about: str
+    rows: Mapping[str, Row]
+
+    @classmethod
+    def of(cls, about: str, nodes: Sequence[Mapping[str, Row]]) -> Self:
+        """Keep the fields in which all recorded nodes agree, of rows that all of them have."""
+        first, *others = nodes
+        return cls(
+            about,
+            {
+                name: _agreed(row, [each[name] for each in others])
+                for name, row in first.items()
+                if all(name in each and len(each[name]) == len(row) for each in others)
+            },
+        )
+
+    @classmethod
+    def read(cls, profile: str) -> Self | None:
+        """Return the answers of a profile's release; None where it has none."""
+        file = _FOLDER.joinpath(profile + _ENDING)
+        if not file.is_file():
+            return None
+        head, *lines = gzip.decompress(file.read_bytes()).decode().splitlines()
+        return cls(json.loads(head)["about"], dict(json.loads(each) for each in lines))
+
+    def write(self, path: Path) -> None:
+        """Write the file; the same answers give the same bytes."""
+        lines = [json.dumps({"about": self.about}), *map(json.dumps, self.rows.items())]
+        path.write_bytes(gzip.compress("\n".join(lines).encode(), mtime=0))
+
+    def judge(self, case: str, version: int, target: Target, exchanges: Sequence[Exchange]) -> None:
+        """Compare a row with the release's; raises AnswerMismatch at the first field."""
+        wanted = self.rows.get(f"{case}/{version}", [])
+        found = answered(case, version, target, exchanges)
+        if len(found) != len(wanted):
+            return  # The case asked more or less often, until something had come.
+        asked = [each for each in exchanges if not each.is_preparation]
+        for index, (fields, seen, exchange) in enumerate(zip(wanted, found, asked, strict=True)):
+            if _failed_in_itself(fields):
+                continue
+            for path, value in _comparable(fields, exchange):
+                is_offered = path not in seen and path.startswith(_OFFERED)
+                if is_offered or _is_unordered(case, path) or _is_of_cluster(fields, path):
+                    continue
+                if seen.get(path, _ABSENT) != value and not _is_first_id(value, seen.get(path)):
+                    shown = str(seen.get(path, _ABSENT))
+                    raise AnswerMismatch(f"{value} as of {self.about}", shown, path, index)
+
+
+def answered(
+    case: str, version: int, target: Target, exchanges: Iterable[Exchange]
+) -> list[dict[str, object]]:
+    """Return the fields of each response of a row that can be compared."""
+    own: dict[str, object] = {}
+    if target.advertised is not None:
+        host, port = target.advertised
+        own = {"node": target.node_id, "host": host, "port": port}
+    form = NormalForm(case, version, own)
+    return [
+        {
+            path: f"0x{value.hex()}" if isinstance(value, bytes) else value
+            for path, value in _comparable(form.of(each), each)
+        }
+        for each in exchanges
+        if not each.is_preparation
+    ]
+
+
+def _comparable(fields: Mapping[str, object], exchange: Exchange) -> Iterator[tuple[str, object]]:
+    """Yield the fields of a response that neither a setting nor the rest of the cluster decides."""
+    try:
+        name = response_class(exchange.api_key).NAME.removesuffix("Response")
+    except KeyError:
+        return
+    for path, value in fields.items():
+        if not path.startswith(_OF_REQUEST) and not _is_set_elsewhere(fields, name, path):
+            yield path, value
+
+
+def _is_unordered(case: str, path: str) -> bool:
+    """Tell whether a field is in a list that Apache Kafka takes out of a hash table."""
+    rules: Mapping[str, Sequence[str]] = RULES["unordered_by_case"]
+    return any(fnmatchcase(path, one) for one in rules.get(case, ()))
+
+
+def _is_of_cluster(fields: Mapping[str, object], path: str) -> bool:
+    """Tell whether a field is in a list whose length differs between clusters."""
+    for place in _INDEX.finditer(path):
+        place_of_list = path[: place.start()]
+        name = place_of_list.rpartition(".")[2]
+        if name not in RULES["keyed"] and f"{place_of_list}.length" not in fields:
+            return True
+    return False
+
+
+def _is_first_id(wanted: object, seen: object) -> bool:
+    """Tell whether ids of producers differ in their numbers alone: a cluster's first id is 0."""
+    is_producer = isinstance(seen, str) and seen.startswith(_PRODUCER)
+    return str(wanted).startswith(_PRODUCER) and (is_producer or seen == 0)
+
+
+def _failed_in_itself(fields: Mapping[str, object]) -> bool:
+    """Tell whether the release answered that it has a fault of its own, which is no model."""
+    codes = (value for path, value in fields.items() if path.endswith("error_code"))
+    return any(code == ErrorCode.UNKNOWN_SERVER_ERROR for code in codes)
+
+
+def _is_set_elsewhere(fields: Mapping[str, object], name: str, path: str) -> bool:
+    """Tell whether a setting of the broker decides a field; what a topic sets is the case's own."""
+    element = path[: path.rfind("]") + 1]
+    if fields.get(f"{element}.config_source") == _OF_TOPIC:
+        return False
+    return any(fnmatchcase(f"{name} {path}", one) for one in RULES["by_setting"])
+
+
+def _agreed(row: Row, others: Sequence[Row]) -> Row:
+    return [
+        {
+            path: value
+            for path, value in fields.items()
+            if all(path in each[index] and each[index][path] == value for each in others)
+        }
+        for index, fields in enumerate(row)
+    ]

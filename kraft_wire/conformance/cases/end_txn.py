@@ -1,0 +1,158 @@
+"""EndTxn, API key 26: a producer commits or aborts (KIP-98, KIP-890)."""
+
+from typing import Final
+
+from kraft_wire.conformance import expect
+from kraft_wire.conformance.case import case
+from kraft_wire.conformance.subject import Subject
+from kraft_wire.conformance.transactions import Producer, ended, new_producer, written_in
+from kraft_wire.wire.generated.end_txn import EndTxnRequest, EndTxnResponse
+from kraft_wire.wire.generated.error_code import ErrorCode
+
+_SOURCE: Final = "org.apache.kafka.coordinator.transaction.TransactionCoordinator, endTransaction"
+_FENCED_SINCE: Final = 2
+
+
+def _end(
+    broker: Subject, version: int, producer: Producer, *, committed: bool = True, epoch: int = 0
+) -> EndTxnResponse:
+    request = EndTxnRequest(
+        transactional_id=producer.transactional_id,
+        producer_id=producer.producer_id,
+        producer_epoch=producer.epoch + epoch,
+        committed=committed,
+    )
+    return broker.ask(request, version, EndTxnResponse)
+
+
+@case("EndTxn", _SOURCE)
+def commit(broker: Subject, version: int) -> None:
+    """A transaction with a record is committed; since version 5 the epoch rises.
+
+    Write a record in a transaction, commit.
+    """
+    topic, producer = broker.topic(), new_producer(broker)
+    written_in(broker, producer, topic)
+    answer = _end(broker, version, producer)
+    expect.error(answer, "error_code", ErrorCode.NONE)
+    if version >= 5:
+        expect.equal(answer, "producer_epoch", producer.epoch + 1)
+
+
+@case("EndTxn", _SOURCE)
+def abort(broker: Subject, version: int) -> None:
+    """A transaction with a record is aborted.
+
+    Write a record in a transaction, abort.
+    """
+    topic, producer = broker.topic(), new_producer(broker)
+    written_in(broker, producer, topic)
+    answer = _end(broker, version, producer, committed=False)
+    expect.error(answer, "error_code", ErrorCode.NONE)
+
+
+@case("EndTxn", _SOURCE)
+def nothing_to_commit(broker: Subject, version: int) -> None:
+    """A commit without a transaction is refused with INVALID_TXN_STATE.
+
+    Start a producer, commit.
+    """
+    answer = _end(broker, version, new_producer(broker))
+    expect.error(answer, "error_code", ErrorCode.INVALID_TXN_STATE)
+
+
+@case("EndTxn", _SOURCE)
+def nothing_to_abort(broker: Subject, version: int) -> None:
+    """An abort without a transaction is refused below version 5, and raises the epoch from there.
+
+    Start a producer, abort.
+    """
+    answer = _end(broker, version, new_producer(broker), committed=False)
+    wanted = ErrorCode.NONE if version >= 5 else ErrorCode.INVALID_TXN_STATE
+    expect.error(answer, "error_code", wanted)
+
+
+@case("EndTxn", _SOURCE, until=4)
+def committed_again(broker: Subject, version: int) -> None:
+    """A commit that is repeated succeeds, and an abort behind it is INVALID_TXN_STATE.
+
+    Write a record in a transaction, commit, wait for the end, commit again, abort.
+    """
+    topic, producer = broker.topic(), new_producer(broker)
+    written_in(broker, producer, topic)
+    ended(broker, producer, committed=True)
+    expect.error(_end(broker, version, producer), "error_code", ErrorCode.NONE)
+    answer = _end(broker, version, producer, committed=False)
+    expect.error(answer, "error_code", ErrorCode.INVALID_TXN_STATE)
+
+
+@case("EndTxn", _SOURCE, until=4)
+def aborted_again(broker: Subject, version: int) -> None:
+    """An abort that is repeated succeeds, and a commit behind it is INVALID_TXN_STATE.
+
+    Write a record in a transaction, abort, wait for the end, abort again, commit.
+    """
+    topic, producer = broker.topic(), new_producer(broker)
+    written_in(broker, producer, topic)
+    ended(broker, producer, committed=False)
+    answer = _end(broker, version, producer, committed=False)
+    expect.error(answer, "error_code", ErrorCode.NONE)
+    expect.error(_end(broker, version, producer), "error_code", ErrorCode.INVALID_TXN_STATE)
+
+
+@case("EndTxn", _SOURCE)
+def older_epoch(broker: Subject, version: int) -> None:
+    """An epoch that is over is PRODUCER_FENCED, below version 2 INVALID_PRODUCER_EPOCH.
+
+    Start a producer twice, commit with the first epoch.
+    """
+    first = new_producer(broker)
+    new_producer(broker, first.transactional_id)
+    is_new = version >= _FENCED_SINCE
+    wanted = ErrorCode.PRODUCER_FENCED if is_new else ErrorCode.INVALID_PRODUCER_EPOCH
+    expect.error(_end(broker, version, first), "error_code", wanted)
+
+
+@case("EndTxn", _SOURCE)
+def newer_epoch(broker: Subject, version: int) -> None:
+    """An epoch that was never given is refused.
+
+    Start a producer, commit with the next epoch.
+    """
+    answer = _end(broker, version, new_producer(broker), epoch=1)
+    is_new = version >= _FENCED_SINCE
+    wanted = ErrorCode.PRODUCER_FENCED if is_new else ErrorCode.INVALID_PRODUCER_EPOCH
+    expect.error(answer, "error_code", wanted)
+
+
+@case("EndTxn", _SOURCE)
+def other_producer_id(broker: Subject, version: int) -> None:
+    """A producer id that is not the transactional id's is INVALID_PRODUCER_ID_MAPPING.
+
+    Start a producer, commit with the next producer id.
+    """
+    own = new_producer(broker)
+    other = Producer(own.transactional_id, own.producer_id + 1, own.epoch)
+    expect.error(_end(broker, version, other), "error_code", ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+
+
+@case("EndTxn", _SOURCE)
+def unknown_transactional_id(broker: Subject, version: int) -> None:
+    """A transactional id that has no producer is INVALID_PRODUCER_ID_MAPPING.
+
+    Commit under a new name.
+    """
+    new_producer(broker)
+    unknown = Producer(broker.transactional_id(), 0, 0)
+    expect.error(
+        _end(broker, version, unknown), "error_code", ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    )
+
+
+@case("EndTxn", _SOURCE)
+def empty_transactional_id(broker: Subject, version: int) -> None:
+    """An empty transactional id is refused with INVALID_REQUEST.
+
+    Commit under the name "".
+    """
+    expect.error(_end(broker, version, Producer("", 0, 0)), "error_code", ErrorCode.INVALID_REQUEST)

@@ -1,0 +1,119 @@
+"""ListTransactions, API key 66: the transactional ids that a broker coordinates (KIP-664)."""
+
+from typing import Final
+
+from kraft_wire.conformance import expect
+from kraft_wire.conformance.case import case
+from kraft_wire.conformance.subject import Subject
+from kraft_wire.conformance.transactions import Producer, begun, new_producer
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.list_transactions import (
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+)
+
+_DURATION_SINCE: Final = 1
+_PATTERN_SINCE: Final = 2
+_HOUR_MS: Final = 3_600_000
+
+
+def _listed(
+    broker: Subject, version: int, producer: Producer, request: ListTransactionsRequest
+) -> str | None:
+    """Return the state in which the producer is listed, None where it is not."""
+    answer = broker.ask(request, version, ListTransactionsResponse)
+    expect.error(answer, "error_code", ErrorCode.NONE)
+    for index, each in enumerate(answer.transaction_states):
+        if each.transactional_id == producer.transactional_id:
+            path = f"transaction_states[{index}].producer_id"
+            expect.equal(answer, path, producer.producer_id)
+            return each.transaction_state
+    return None
+
+
+def _is(found: str | None, wanted: str | None) -> None:
+    expect.true(found == wanted, str(wanted), found, "transaction_states")
+
+
+@case("ListTransactions", "KIP-664")
+def filter_by_state(broker: Subject, version: int) -> None:
+    """Transactional ids in other states than those asked for are left out.
+
+    Begin a transaction; list all, the ongoing and the empty ones.
+    """
+    topic, producer = broker.topic(), new_producer(broker)
+    _is(_listed(broker, version, producer, ListTransactionsRequest()), "Empty")
+    begun(broker, producer, topic)
+    for states, wanted in (([], "Ongoing"), (["Ongoing"], "Ongoing"), (["Empty"], None)):
+        request = ListTransactionsRequest(state_filters=states)
+        _is(_listed(broker, version, producer, request), wanted)
+
+
+@case("ListTransactions", "KIP-664")
+def filter_by_producer_id(broker: Subject, version: int) -> None:
+    """Transactional ids of other producer ids than those asked for are left out.
+
+    List a producer by its id, and by the next id.
+    """
+    producer = new_producer(broker)
+    for producer_id, wanted in ((producer.producer_id, "Empty"), (1 << 60, None)):
+        request = ListTransactionsRequest(producer_id_filters=[producer_id])
+        _is(_listed(broker, version, producer, request), wanted)
+
+
+@case("ListTransactions", "KIP-664")
+def unknown_state(broker: Subject, version: int) -> None:
+    """States that do not exist are named in the response.
+
+    List the transactional ids in the states Ongoing and Sleeping.
+    """
+    new_producer(broker)
+    request = ListTransactionsRequest(state_filters=["Sleeping", "Ongoing"])
+    answer = broker.ask(request, version, ListTransactionsResponse)
+    expect.error(answer, "error_code", ErrorCode.NONE)
+    expect.equal(answer, "unknown_state_filters", ["Sleeping"])
+
+
+@case("ListTransactions", "KIP-994", since=_DURATION_SINCE)
+def filter_by_duration(broker: Subject, version: int) -> None:
+    """Transactions that run for a shorter time than asked are left out.
+
+    Begin a transaction; list those of any duration, of 0 ms and of one hour.
+    """
+    topic, producer = broker.topic(), new_producer(broker)
+    begun(broker, producer, topic)
+    for _ in broker.attempts("a transaction that runs"):
+        request = ListTransactionsRequest(duration_filter=0, state_filters=["Ongoing"])
+        found = broker.prepare(request, ListTransactionsResponse)
+        names = [each.transactional_id for each in found.transaction_states]
+        if producer.transactional_id in names:
+            break
+    for duration_ms, wanted in ((-1, "Ongoing"), (0, "Ongoing"), (_HOUR_MS, None)):
+        request = ListTransactionsRequest(duration_filter=duration_ms)
+        _is(_listed(broker, version, producer, request), wanted)
+
+
+@case("ListTransactions", "KIP-1152", since=_PATTERN_SINCE)
+def filter_by_pattern(broker: Subject, version: int) -> None:
+    """A pattern must match the whole transactional id.
+
+    List by the whole name, by its beginning, by its beginning and `.*`, and by an empty pattern.
+    """
+    producer = new_producer(broker)
+    name = producer.transactional_id
+    patterns = ((name, "Empty"), (name[:-1], None), (f"{name[:-1]}.*", "Empty"), ("", "Empty"))
+    for pattern, wanted in patterns:
+        request = ListTransactionsRequest(transactional_id_pattern=pattern)
+        _is(_listed(broker, version, producer, request), wanted)
+
+
+@case("ListTransactions", "KIP-1152", since=_PATTERN_SINCE)
+def wrong_pattern(broker: Subject, version: int) -> None:
+    """A pattern that is none is refused with INVALID_REGULAR_EXPRESSION.
+
+    List by the pattern "(".
+    """
+    new_producer(broker)
+    request = ListTransactionsRequest(transactional_id_pattern="(")
+    answer = broker.ask(request, version, ListTransactionsResponse)
+    expect.error(answer, "error_code", ErrorCode.INVALID_REGULAR_EXPRESSION)

@@ -1,0 +1,82 @@
+"""Reading beside transactions: what read_committed shows and hides (KIP-98)."""
+
+from typing import Final
+
+from kraft_wire.conformance import expect
+from kraft_wire.conformance.case import case
+from kraft_wire.conformance.requests import LATEST, fetch, fetch_partition, list_offsets
+from kraft_wire.conformance.subject import Subject
+from kraft_wire.conformance.transactions import ended, new_producer, written_in
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.fetch import FetchResponse
+from kraft_wire.wire.generated.list_offsets import ListOffsetsResponse
+
+_READ_COMMITTED: Final = 1
+
+
+@case("Fetch", "KIP-98, read_committed")
+def record_of_an_open_transaction(broker: Subject, version: int) -> None:
+    """Records of an open transaction are not read by read_committed; the last stable offset waits.
+
+    Write a record in a transaction, fetch with both isolation levels.
+    """
+    topic, producer = broker.topic(), new_producer(broker)
+    written_in(broker, producer, topic)
+    for isolation, is_seen in ((0, True), (_READ_COMMITTED, False)):
+        request = fetch(topic, version, isolation_level=isolation, min_bytes=0)
+        answer = broker.ask(request, version, FetchResponse)
+        expect.error(answer, fetch_partition("error_code"), ErrorCode.NONE)
+        expect.equal(answer, fetch_partition("high_watermark"), 1)
+        expect.equal(answer, fetch_partition("last_stable_offset"), 0)
+        records = answer.responses[0].partitions[0].records
+        expect.true(bool(records) == is_seen, f"records: {is_seen}", records)
+
+
+@case("Fetch", "KIP-98, aborted transactions")
+def aborted_transaction_is_named(broker: Subject, version: int) -> None:
+    """A read_committed fetch names the transactions that were aborted, with their first offsets.
+
+    Abort a transaction with a record, fetch with both isolation levels.
+    """
+    topic, producer = broker.topic(), new_producer(broker)
+    written_in(broker, producer, topic)
+    ended(broker, producer, committed=False)
+    plain = broker.ask(fetch(topic, version), version, FetchResponse)
+    expect.equal(plain, fetch_partition("aborted_transactions"), None)
+    request = fetch(topic, version, isolation_level=_READ_COMMITTED)
+    answer = broker.ask(request, version, FetchResponse)
+    expect.equal(answer, fetch_partition("last_stable_offset"), 2)
+    path = fetch_partition("aborted_transactions[0]")
+    expect.equal(answer, f"{path}.producer_id", producer.producer_id)
+    expect.equal(answer, f"{path}.first_offset", 0)
+    behind = fetch(topic, version, 1, isolation_level=_READ_COMMITTED)
+    broker.ask(behind, version, FetchResponse)
+
+
+@case("Fetch", "KIP-98, aborted transactions")
+def committed_transaction_is_read(broker: Subject, version: int) -> None:
+    """Records and the marker of a committed transaction are read, and no transaction is named.
+
+    Commit a transaction with a record, fetch with read_committed.
+    """
+    topic, producer = broker.topic(), new_producer(broker)
+    written_in(broker, producer, topic)
+    ended(broker, producer, committed=True)
+    request = fetch(topic, version, isolation_level=_READ_COMMITTED)
+    answer = broker.ask(request, version, FetchResponse)
+    expect.equal(answer, fetch_partition("last_stable_offset"), 2)
+    expect.equal(answer, fetch_partition("aborted_transactions"), [])
+
+
+@case("ListOffsets", "KIP-98, read_committed", since=2)
+def latest_offset_of_an_open_transaction(broker: Subject, version: int) -> None:
+    """The latest offset of read_committed is where the first open transaction begins.
+
+    Write a record in a transaction, ask with both isolation levels.
+    """
+    topic, producer = broker.topic(), new_producer(broker)
+    written_in(broker, producer, topic)
+    for isolation, wanted in ((0, 1), (_READ_COMMITTED, 0)):
+        request = list_offsets(topic, LATEST, isolation_level=isolation)
+        answer = broker.ask(request, version, ListOffsetsResponse)
+        expect.equal(answer, "topics[0].partitions[0].offset", wanted)

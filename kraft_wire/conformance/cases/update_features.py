@@ -1,0 +1,75 @@
+"""UpdateFeatures, API key 57: levels of the cluster's features (KIP-584, KIP-778)."""
+
+from typing import Final
+
+from kraft_wire.conformance import expect
+from kraft_wire.conformance.case import case
+from kraft_wire.conformance.subject import Subject
+from kraft_wire.wire.generated.update_features import (
+    FeatureUpdateKey,
+    UpdateFeaturesRequest,
+    UpdateFeaturesResponse,
+)
+
+_SOURCE: Final = "org.apache.kafka.controller.FeatureControlManager, updateFeatures"
+_VALIDATION_SINCE: Final = 1
+_RESULTS_UNTIL: Final = 1
+_UPGRADE: Final = 1
+
+
+def _refused(broker: Subject, version: int, *updates: FeatureUpdateKey) -> None:
+    request = UpdateFeaturesRequest(
+        timeout_ms=10_000, feature_updates=list(updates), validate_only=True
+    )
+    answer = broker.ask(request, version, UpdateFeaturesResponse)
+    codes = [answer.error_code, *(each.error_code for each in answer.results)]
+    expect.true(any(codes), "an error", codes, "error_code")
+
+
+def _update(feature: str, level: int, upgrade_type: int = _UPGRADE) -> FeatureUpdateKey:
+    return FeatureUpdateKey(feature=feature, max_version_level=level, upgrade_type=upgrade_type)
+
+
+@case("UpdateFeatures", _SOURCE, since=_VALIDATION_SINCE)
+def unknown_feature(broker: Subject, version: int) -> None:
+    """A feature that does not exist is refused.
+
+    Validate level 1 of a made-up feature.
+    """
+    _refused(broker, version, _update("made-up.version", 1))
+
+
+@case("UpdateFeatures", _SOURCE, since=_VALIDATION_SINCE)
+def level_too_high(broker: Subject, version: int) -> None:
+    """A level that no node supports is refused.
+
+    Validate level 999 of metadata.version.
+    """
+    _refused(broker, version, _update("metadata.version", 999))
+
+
+@case("UpdateFeatures", _SOURCE, since=_VALIDATION_SINCE)
+def negative_level(broker: Subject, version: int) -> None:
+    """A level below 0 is refused.
+
+    Validate level -1 of metadata.version.
+    """
+    _refused(broker, version, _update("metadata.version", -1))
+
+
+@case("UpdateFeatures", _SOURCE, since=_VALIDATION_SINCE)
+def unknown_kind_of_update(broker: Subject, version: int) -> None:
+    """An update that is neither an upgrade nor a downgrade is refused.
+
+    Validate an update of type 7.
+    """
+    _refused(broker, version, _update("transaction.version", 1, upgrade_type=7))
+
+
+@case("UpdateFeatures", _SOURCE, since=_VALIDATION_SINCE)
+def downgrade_as_an_upgrade(broker: Subject, version: int) -> None:
+    """A lower level needs a downgrade.
+
+    Validate an upgrade of metadata.version to level 7.
+    """
+    _refused(broker, version, _update("metadata.version", 7))

@@ -1,0 +1,63 @@
+"""Logging in on a connection by SASL: PLAIN (RFC 4616) and SCRAM (RFC 5802, KIP-84, KIP-152)."""
+
+import hashlib
+import hmac
+from base64 import b64decode, b64encode
+from collections.abc import Callable
+from secrets import token_urlsafe
+from typing import Final
+
+from kraft_wire.conformance.security import Credentials
+
+__all__ = ["LoginFailed", "log_in"]
+
+Send = Callable[[bytes], bytes]
+"""Sends a token and returns the broker's; raises LoginFailed."""
+
+_PLAIN: Final = "PLAIN"
+_NO_CHANNEL_BINDING: Final = "n,,"
+_ITERATIONS_MAX: Final = 1_000_000
+
+
+class LoginFailed(OSError):
+    """The broker does not take the credentials, or is not who it says; the text is one line."""
+
+
+def log_in(credentials: Credentials, send: Send, nonce: str = "") -> None:
+    """Exchange the tokens of the credentials' mechanism; raises LoginFailed.
+
+    `nonce` is SCRAM's, which is drawn by default.
+    """
+    if credentials.mechanism == _PLAIN:
+        send(f"\0{credentials.username}\0{credentials.password}".encode())
+    else:
+        _scram(credentials, send, nonce or token_urlsafe(18))
+
+
+def _scram(credentials: Credentials, send: Send, nonce: str) -> None:
+    name = credentials.username.replace("=", "=3D").replace(",", "=2C")
+    first = f"n={name},r={nonce}"
+    heard = send(f"{_NO_CHANNEL_BINDING}{first}".encode()).decode()
+    wanted = _attributes(heard)
+    try:
+        server_nonce, salt, iterations = wanted["r"], b64decode(wanted["s"]), int(wanted["i"])
+    except (KeyError, ValueError) as error:
+        raise LoginFailed(f"the broker's first SCRAM message is none: {heard!r}") from error
+    if not server_nonce.startswith(nonce) or not 0 < iterations <= _ITERATIONS_MAX:
+        raise LoginFailed("the broker answered another client's SCRAM message")
+    digest = credentials.mechanism.removeprefix("SCRAM-").replace("-", "").lower()
+    salted = hashlib.pbkdf2_hmac(digest, credentials.password.encode(), salt, iterations)
+    client_key = hmac.digest(salted, b"Client Key", digest)
+    final = f"c={b64encode(_NO_CHANNEL_BINDING.encode()).decode()},r={server_nonce}"
+    signed = f"{first},{heard},{final}".encode()
+    signature = hmac.digest(hashlib.new(digest, client_key).digest(), signed, digest)
+    proof = bytes(one ^ other for one, other in zip(client_key, signature, strict=True))
+    answer = _attributes(send(f"{final},p={b64encode(proof).decode()}".encode()).decode())
+    server_key = hmac.digest(salted, b"Server Key", digest)
+    expected = b64encode(hmac.digest(server_key, signed, digest)).decode()
+    if not hmac.compare_digest(answer.get("v", ""), expected):
+        raise LoginFailed("the broker does not know the password: its SCRAM signature is wrong")
+
+
+def _attributes(message: str) -> dict[str, str]:
+    return dict(each.split("=", 1) for each in message.split(",") if "=" in each)

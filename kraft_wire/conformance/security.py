@@ -1,0 +1,152 @@
+"""How a client reaches a secured broker: the keys of Kafka's client configuration.
+
+TLS by PEM files or PEM texts, and SASL by PLAIN and SCRAM (`login.py`). Other kinds of key stores
+and mechanisms are refused; keys that are not about security are ignored, and named.
+"""
+
+import re
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Final
+
+__all__ = ["Credentials", "Security", "UnusableConfig", "read_client_config"]
+
+_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+_PEM: Final = "PEM"
+_KNOWN: Final = frozenset(
+    {
+        "security.protocol",
+        "sasl.mechanism",
+        "sasl.jaas.config",
+        "ssl.truststore.type",
+        "ssl.truststore.location",
+        "ssl.truststore.certificates",
+        "ssl.keystore.type",
+        "ssl.keystore.location",
+        "ssl.keystore.key",
+        "ssl.keystore.certificate.chain",
+        "ssl.key.password",
+        "ssl.endpoint.identification.algorithm",
+    }
+)
+_ABOUT_SECURITY: Final = ("ssl.", "sasl.", "security.")
+_OPTION: Final = re.compile(r'(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\.)*)\')')
+
+
+class UnusableConfig(Exception):
+    """A client configuration asks for something that is not served; the text is one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """A user who logs in by SASL."""
+
+    mechanism: str
+    username: str
+    password: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Security:
+    """What a new connection does before its first request."""
+
+    tls: ssl.SSLContext | None = None
+    credentials: Credentials | None = None
+
+
+def read_client_config(path: Path) -> tuple[Security, list[str]]:
+    """Read a file of Kafka's client keys; return also the keys that are ignored.
+
+    Raises UnusableConfig.
+    """
+    try:
+        config = _properties(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UnusableConfig(f"cannot read {path}: {error}") from error
+    others = sorted(set(config) - _KNOWN)
+    for key in others:
+        if key.startswith(_ABOUT_SECURITY):
+            raise UnusableConfig(f"{path}: {key} is not supported; remove it")
+    protocol = config.get("security.protocol", "PLAINTEXT")
+    if protocol not in _PROTOCOLS:
+        raise UnusableConfig(f"{path}: security.protocol={protocol}: use {_or(_PROTOCOLS)}")
+    try:
+        tls = _tls(config) if protocol.endswith("SSL") else None
+        credentials = _credentials(config) if protocol.startswith("SASL") else None
+    except UnusableConfig as error:
+        raise UnusableConfig(f"{path}: {error}") from error
+    except (OSError, ValueError) as error:  # ssl's errors are of both kinds
+        raise UnusableConfig(f"{path}: a PEM store cannot be used: {error}") from error
+    return Security(tls, credentials), others
+
+
+def _properties(text: str) -> dict[str, str]:
+    """Return keys and values of a properties file; a backslash continues a line."""
+    joined = re.sub(r"\\\r?\n[ \t]*", "", text)
+    found = {}
+    for line in joined.splitlines():
+        line = line.strip()
+        if line and line[0] not in "#!":
+            key, _, value = re.sub(r"\s*[=:]\s*|\s+", "=", line, count=1).partition("=")
+            found[key] = re.sub(r"\\(.)", _unescaped, value)
+    return found
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    return {"n": "\n", "r": "\r", "t": "\t"}.get(escape[1], escape[1])
+
+
+def _tls(config: Mapping[str, str]) -> ssl.SSLContext:
+    for store in ("truststore", "keystore"):
+        kind = config.get(f"ssl.{store}.type", _PEM if _is_inline(config, store) else "JKS")
+        if kind != _PEM and any(key.startswith(f"ssl.{store}.") for key in config):
+            raise UnusableConfig(f"ssl.{store}.type={kind} is not supported; use PEM")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = config.get("ssl.endpoint.identification.algorithm", "https") != ""
+    location = config.get("ssl.truststore.location")
+    certificates = config.get("ssl.truststore.certificates")
+    if location or certificates:
+        context.load_verify_locations(cafile=location or None, cadata=certificates or None)
+    else:
+        context.load_default_certs()
+    _load_own(context, config)
+    return context
+
+
+def _is_inline(config: Mapping[str, str], store: str) -> bool:
+    keys = {"truststore": "ssl.truststore.certificates", "keystore": "ssl.keystore.key"}
+    return keys[store] in config
+
+
+def _load_own(context: ssl.SSLContext, config: Mapping[str, str]) -> None:
+    """Load the client's own certificate, if there is one; `ssl` reads it from files alone."""
+    password = config.get("ssl.key.password", "")
+    if location := config.get("ssl.keystore.location"):
+        context.load_cert_chain(location, password=password)
+    elif key := config.get("ssl.keystore.key"):
+        chain = config.get("ssl.keystore.certificate.chain", "")
+        with NamedTemporaryFile("w", suffix=".pem") as file:
+            file.write(f"{key}\n{chain}\n")
+            file.flush()
+            context.load_cert_chain(file.name, password=password)
+
+
+def _credentials(config: Mapping[str, str]) -> Credentials:
+    mechanism = config.get("sasl.mechanism", "GSSAPI")
+    if mechanism not in _MECHANISMS:
+        raise UnusableConfig(f"sasl.mechanism={mechanism} is not supported; use {_or(_MECHANISMS)}")
+    options = {
+        name: re.sub(r"\\(.)", r"\1", double or single)
+        for name, double, single in _OPTION.findall(config.get("sasl.jaas.config", ""))
+    }
+    if "username" not in options or "password" not in options:
+        raise UnusableConfig("sasl.jaas.config names no username and password")
+    return Credentials(mechanism, options["username"], options["password"])
+
+
+def _or(names: tuple[str, ...]) -> str:
+    return f"{', '.join(names[:-1])} or {names[-1]}"
