@@ -34,6 +34,9 @@ _SIZE, _CRC, _TIMES, _PRODUCER_ID = range(8, 12), range(17, 21), range(27, 43), 
 _ATTRIBUTES_AT: Final = 22
 """Places in a record batch."""
 _CONTROL_BIT: Final = 0x20
+_PRODUCER: Final = "producer"
+"""The kind of producer ids. The first id of a cluster is 0, which in responses also means none."""
+_PRODUCER_ID_FIELD: Final = "producer_id"
 _NO_ID: Final = (1 << 64) - 1
 
 Fields = dict[str, object]
@@ -110,8 +113,10 @@ class NormalForm:
             message, _ = request_class(exchange.api_key).decode(frame, exchange.version, at)
         except (MalformedMessage, KeyError):
             yield "(malformed)", True
-        else:
-            yield from self._fields(message, "")
+            return
+        for path, value in self._fields(message, ""):
+            is_first_id = value == 0 and path.rpartition(".")[2] == _PRODUCER_ID_FIELD
+            yield path, self._numbered(_PRODUCER, value) if is_first_id else value
 
     def _response(self, exchange: Exchange) -> Iterator[tuple[str, object]]:
         if exchange.response is None:
@@ -186,11 +191,14 @@ class NormalForm:
         if kind is not None and value != -1 and self._own.get(kind) == value:
             return f"this {kind}"
         if kind is not None and value not in _ALIKE_EVERYWHERE:
-            seen = self._seen.setdefault(kind, {})
-            return f"{kind} {seen.setdefault(value, len(seen) + 1)}"
+            return self._numbered(kind, value)
         if isinstance(value, str):
             return _RUN.sub("conform", value)
         return _RUN_IN_BYTES.sub(b"conform", value) if isinstance(value, bytes) else value
+
+    def _numbered(self, kind: str, value: object) -> str:
+        seen = self._seen.setdefault(kind, {})
+        return f"{kind} {seen.setdefault(value, len(seen) + 1)}"
 
 
 def _without_producer_ids(data: bytes) -> bytes:

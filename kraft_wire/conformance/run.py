@@ -1,8 +1,9 @@
 """Running cases: every case in every version is one row, judged by itself."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final
@@ -18,6 +19,10 @@ from kraft_wire.wire.generated.delete_topics import (
     DeleteTopicsRequest,
     DeleteTopicsResponse,
     DeleteTopicState,
+)
+from kraft_wire.wire.generated.init_producer_id import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
 )
 from kraft_wire.wire.records.corruption import CorruptRecordBatch
 
@@ -85,6 +90,8 @@ def run_rows(
             return _not_supported(row, f"no address of a {row.case.listener} listener was given")
         return _judged(row, target, made_topics, answers, keeps_exchanges=keeps_exchanges)
 
+    if Listener.BROKER in targets:
+        _use_a_producer_id(targets[Listener.BROKER])
     outcomes = []
     try:
         with ThreadPoolExecutor(max_workers=parallel) as workers:
@@ -151,16 +158,20 @@ def _not_supported(row: Row, reason: str) -> Outcome:
     return Outcome(name, row.version, Verdict.NOT_SUPPORTED, 0.0, expected, reason)
 
 
+def _use_a_producer_id(target: Target) -> None:
+    """Take a producer id, so that no row gets 0, the first of a cluster, which can mean none."""
+    version = min(target.versions.get(InitProducerIdRequest.API_KEY, (0, -1))[1], 1)
+    if version >= InitProducerIdRequest.MIN_VERSION:
+        with _connected(target) as connection:
+            connection.ask(InitProducerIdRequest(), version, InitProducerIdResponse)
+
+
 def _delete_topics(target: Target, names: Sequence[str]) -> None:
     """Delete topics; a broker that refuses keeps them, which is no verdict of any case."""
     version = min(target.versions.get(DeleteTopicsRequest.API_KEY, (0, -1))[1], 6)
     if version < DeleteTopicsRequest.MIN_VERSION or not names:
         return
-    try:
-        connection = Connection(target.address, target.timeout_s, lambda _: None, target.security)
-    except OSError:
-        return
-    try:
+    with _connected(target) as connection:
         for start in range(0, len(names), _DELETED_AT_ONCE):
             chosen = list(names[start : start + _DELETED_AT_ONCE])
             request = DeleteTopicsRequest(timeout_ms=int(target.timeout_s * 1000))
@@ -169,7 +180,14 @@ def _delete_topics(target: Target, names: Sequence[str]) -> None:
             else:
                 request.topic_names = chosen
             connection.ask(request, version, DeleteTopicsResponse)
-    except (Mismatch, OSError):
-        return
-    finally:
-        connection.close()
+
+
+@contextmanager
+def _connected(target: Target) -> Iterator[Connection]:
+    """Connect for what is no row; a broker that fails ends only the `with` block."""
+    with suppress(Mismatch, OSError):
+        connection = Connection(target.address, target.timeout_s, lambda _: None, target.security)
+        try:
+            yield connection
+        finally:
+            connection.close()
