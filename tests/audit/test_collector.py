@@ -311,7 +311,7 @@ def test_what_is_no_log_directory_is_refused(nodes: list[Path], tmp_path: Path) 
     for path, reason in (
         ("missing", "no such directory"),
         ("file", "not a directory"),
-        ("empty", "no log directory"),
+        ("empty", "not a log directory"),
     ):
         with pytest.raises(CannotAudit, match=reason):
             plan_audit([str(tmp_path / path)])

@@ -238,7 +238,7 @@ def test_controller_alone_may_have_every_feature_that_apaches_tool_finalises(
         (STATIC, ["-f", "kraft.version=1"], 2, "a static quorum, not 1: for a dynamic one remove"),
         (DYNAMIC, [], 2, "use one of --standalone"),
         (f"{DYNAMIC}\n{BROKER}", ["-s"], 2, "You can only use --standalone on a controller."),
-        (DYNAMIC, ["-s", "-f", "kraft.version=0"], 2, "for a dynamic quorum, not 0: leave"),
+        (DYNAMIC, ["-s", "-f", "kraft.version=0"], 2, "for a dynamic quorum, not 0: omit"),
         (STATIC, ["-f", "group.version=1"], 2, "only group.version=0 is possible"),
         (CONTROLLER, ["-f", "group.version=9"], 2, "No feature:group.version with feature level 9"),
         (CONTROLLER, ["-f", "group.version=-1"], 2, "with feature level -1"),
@@ -331,9 +331,9 @@ def test_cluster_id_that_no_file_could_hold_is_refused(tmp_path: Path, cluster_i
 @pytest.mark.parametrize(
     ("cluster_id", "node_id", "give"),
     [
-        ("other", 1, f"give --cluster-id {CLUSTER_ID}, or"),
-        (CLUSTER_ID, 2, "give node.id=1, or"),
-        ("other", 2, f"give --cluster-id {CLUSTER_ID} and node.id=1, or"),
+        ("other", 1, f"use --cluster-id {CLUSTER_ID}, or"),
+        (CLUSTER_ID, 2, "use node.id=1, or"),
+        ("other", 2, f"use --cluster-id {CLUSTER_ID} and node.id=1, or"),
     ],
 )
 def test_directory_of_another_node_is_refused_and_left_alone(
@@ -350,7 +350,7 @@ def test_directory_of_another_node_is_refused_and_left_alone(
     done = CliRunner().invoke(app, ["-t", cluster_id, "-c", str(other), *options])
     assert done.exit_code == 2, done.output
     assert done.output.count("\n") == 1
-    assert f"belongs to node 1 of cluster {CLUSTER_ID}: name another" in done.output
+    assert f"belongs to node 1 of cluster {CLUSTER_ID}: set another directory" in done.output
     assert give in done.output
     other.unlink()
     assert {path: path.read_bytes() for path in walk(tmp_path)} == before
@@ -374,7 +374,7 @@ def test_missing_configuration_is_one_clear_line(tmp_path: Path) -> None:
         ("SCRAM-SHA-256=[name=a,password=b,iterations=1]", "4096 to 16384"),
         ("SCRAM-SHA-256=[name=a,password=b,salt=!]", "not base64"),
         ("SCRAM-SHA-256=[name=a,saltedpassword=YWI=]", "needs the salt"),
-        ("SCRAM-SHA-256=[name=a,,]", "cannot be read"),
+        ("SCRAM-SHA-256=[name=a,,]", "cannot be parsed"),
     ],
 )
 def test_wrong_credential_is_refused_with_its_reason(text: str, reason: str) -> None:

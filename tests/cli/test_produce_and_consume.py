@@ -257,7 +257,7 @@ def test_following_shows_what_arrives(commands: Commands) -> None:
             2,
             'consume: "x" is not an offset: earliest, latest, a number',
         ),
-        (["consume", "t", "-o", "@x"], 2, 'consume: "x" is no time'),
+        (["consume", "t", "-o", "@x"], 2, 'consume: "x" is not a time'),
         (["consume", "t", "--format", "%z"], 2, 'consume: unknown field "%z" in --format'),
         (["consume", "t", "--json", "--format", "%k"], 2, "consume: give one of --json"),
         (["consume", "t", "--property", "print.kee=true"], 2, 'did you mean "print.key"?'),

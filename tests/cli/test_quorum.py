@@ -122,7 +122,7 @@ def test_option_is_taken_before_variable_and_variable_before_default(
         (("describe", "-c", ","), "the list of addresses is empty"),
         (("describe", "-c", "localhost:70000"), "localhost:70000 is not an address"),
         (("describe", "-c", "h:1", "--status", "--replication"), "one of --status"),
-        (("describe", "-c", "h:1", "--human-readable"), "belongs to --replication"),
+        (("describe", "-c", "h:1", "--human-readable"), "--human-readable needs --replication"),
         (("describe", "-c", "127.0.0.1:1", "--timeout", "0"), "no leader found: cannot connect"),
         (("add-voter", "-c", "h:1"), "exactly one of --config and --voter"),
         (("add-voter", "-c", "h:1", "--voter", "1@h:1"), "is not of the form id@host:port:dir"),
@@ -298,7 +298,7 @@ def test_change_whose_answer_is_lost_is_not_asked_for_again() -> None:
         asked += isinstance(request, AddRaftVoterRequest)
         return None
 
-    with controller(silent) as leader, pytest.raises(OutcomeUnknown, match="not known"):
+    with controller(silent) as leader, pytest.raises(OutcomeUnknown, match="it is unknown whether"):
         admin(leader).add_voter(NewVoter(8, Uuid(b"d" * 16), (("CONTROLLER", "h", 1),)))
     assert asked == 1
 

@@ -153,7 +153,7 @@ def test_a_damaged_log_is_offline_until_it_is_cut_and_the_rest_is_served(
     shown = repair(filled.data, "--partition", "damaged-0", exit_code=1)
     assert f"offsets 0..4, {size} bytes, 4 readable batches among them" in shown
     assert "repeat with --cut" in shown
-    assert "all damage is cut" in repair(filled.data, "--cut")
+    assert "all damage is removed" in repair(filled.data, "--cut")
     assert (filled.data / "damaged-0" / f"{0:020d}.0.cut").stat().st_size == size
     assert "no damage" in repair(filled.data)
 
@@ -178,12 +178,12 @@ def test_a_damaged_metadata_log_stops_the_start_and_can_be_cut(filled: ServerPro
     flip(metadata, IN_A_BATCH + 200)
     with pytest.raises(DidNotStart) as stopped:
         filled.start()
-    (line,) = [line for line in str(stopped.value).splitlines() if "refused" in line]
+    *_, line = str(stopped.value).splitlines()
     command = f"kraft-wire repair {filled.data} --partition __cluster_metadata-0"
     assert line.startswith(f"kraft-wire server: the metadata log is refused: verify {metadata}: ")
-    assert line.endswith(f"to see what is damaged, run: {command}")
+    assert line.endswith(f"to show the damage, run: {command}")
     arguments = command.split()[2:]
-    assert "are set aside as -stray" in repair(*arguments, exit_code=1)
+    assert "are renamed to -stray" in repair(*arguments, exit_code=1)
     (found,) = repair_json(*arguments, "--cut")["damage"]
     assert found["is_cut"]
     assert found["kept"]

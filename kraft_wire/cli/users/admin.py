@@ -80,12 +80,10 @@ def set_credential(
 
 
 def delete_credentials(connection: BrokerConnection, credentials: Sequence[Credential]) -> None:
-    """Delete credentials."""
-    deletions = [
-        ScramCredentialDeletion(name=each.user, mechanism=MECHANISMS[each.mechanism])
-        for each in credentials
-    ]
-    _alter(connection, AlterUserScramCredentialsRequest(deletions=deletions, upsertions=[]))
+    """Delete credentials, one a request: a request may name a user only once (KIP-554)."""
+    for each in credentials:
+        deletion = ScramCredentialDeletion(name=each.user, mechanism=MECHANISMS[each.mechanism])
+        _alter(connection, AlterUserScramCredentialsRequest(deletions=[deletion], upsertions=[]))
 
 
 def _alter(connection: BrokerConnection, request: AlterUserScramCredentialsRequest) -> None:
