@@ -266,23 +266,48 @@ def _load(parsed: _Arguments) -> NodeConfig:
 
 def _open_node(config: NodeConfig, fs: FileSystem, log: EventLog) -> Node:
     """Put the node on a disk, the system's clock and chance."""
-    _log_start(config, log)
+    start = _StartLine(config, log)
     for key in config.unknown_keys:
-        log.event("unknown_config_key", key=key, action="ignored")
-    _warn_of_no_protection(config, log)
+        start.report("unknown_config_key", key=key, action="ignored")
+    _warn_of_no_protection(config, start)
     cluster_id = os.environ.get("CLUSTER_ID") or os.environ.get("KAFKA_CLUSTER_ID") or None
     try:
-        return Node(
+        node = Node(
             config,
             fs,
             SystemRandomSource(),
             now_ms=now_ms(),
             wall_ms=wall_ms(),
             cluster_id=cluster_id,
-            report=log.event,
+            report=start.report,
         )
     except StorageError as error:
         raise StartError(f"the data cannot be opened: {error}") from error
+    start.write()
+    return node
+
+
+class _StartLine:
+    """The first line of a log: written before any other event, and not where a start is refused.
+
+    A refused start has nothing to report but its reason, which is one line.
+    """
+
+    def __init__(self, config: NodeConfig, log: EventLog) -> None:
+        self._config = config
+        self._log = log
+        self._is_written = False
+
+    def report(self, name: str, **fields: object) -> None:
+        """Write an event behind the first line."""
+        self.write()
+        self._log.event(name, **fields)
+
+    def write(self) -> None:
+        """Write the first line, once."""
+        if not self._is_written:
+            self._is_written = True
+            _log_start(self._config, self._log)
 
 
 def _log_start(config: NodeConfig, log: EventLog) -> None:
@@ -308,11 +333,11 @@ def _log_start(config: NodeConfig, log: EventLog) -> None:
     )
 
 
-def _warn_of_no_protection(config: NodeConfig, log: EventLog) -> None:
+def _warn_of_no_protection(config: NodeConfig, start: _StartLine) -> None:
     """Warn a user of an authorizer that ACLs are stored but not enforced."""
     authorizer = config.settings.text(AUTHORIZER_KEY)
     if authorizer:
-        log.event(
+        start.report(
             "not_protected",
             key=AUTHORIZER_KEY,
             value=Line(authorizer),

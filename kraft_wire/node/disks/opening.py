@@ -64,14 +64,7 @@ def open_directories(
     opened: list[LogDirectory] = []
     try:
         for path in config.log_dirs:
-            directory = _open(fs, path, config.settings.integer("storage.ballast.bytes"))
-            opened.append(directory)
-            report(
-                "log_directory_opened",
-                directory=path,
-                free_bytes=room(directory)["free_bytes"],
-                was_clean=directory.was_clean,
-            )
+            opened.append(_open(fs, path, config.settings.integer("storage.ballast.bytes")))
         if config.is_embedded and all(each.meta is None for each in opened):
             _format(fs, config, opened, random_source, cluster_id, wall_ms)
         _check_identity(config, opened, cluster_id)
@@ -79,6 +72,13 @@ def open_directories(
         for directory in opened:
             directory.release()
         raise
+    for directory in opened:
+        report(
+            "log_directory_opened",
+            directory=directory.path,
+            free_bytes=room(directory)["free_bytes"],
+            was_clean=directory.was_clean,
+        )
     return opened
 
 
