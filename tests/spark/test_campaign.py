@@ -169,7 +169,7 @@ def test_folder_of_something_else_is_refused_and_left_alone(
 def test_damaged_part_is_named(tmp_path: Path) -> None:
     table = CampaignTable(str(tmp_path), SHORT.about)
     (tmp_path / "seeds" / "seeds-0-3.parquet").write_bytes(b"PAR1 no")
-    with pytest.raises(PipelineError, match=r"seeds-0-3\.parquet cannot be read, delete it"):
+    with pytest.raises(PipelineError, match=r"seeds-0-3\.parquet cannot be read; delete it"):
         table.seeds()
 
 

@@ -82,7 +82,7 @@ def test_export_that_fails_leaves_nothing(spark: SparkSession, tmp_path: Path, w
     data = bytearray(segment.read_bytes())
     data[len(data) // 2] ^= 1
     segment.write_bytes(data)
-    with pytest.raises(PipelineError, match=f"{segment.name}.*checksum is wrong"):
+    with pytest.raises(PipelineError, match=f"{segment.name}.*wrong checksum"):
         export_records(spark, [str(logs.path)], str(tmp_path / "out"), writer=writer)
     assert [path.name for path in tmp_path.iterdir()] == ["node-1"]
 

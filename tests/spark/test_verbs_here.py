@@ -155,7 +155,7 @@ def test_export_that_fails_leaves_nothing_and_says_where(tmp_path: Path) -> None
     data = bytearray(segment.read_bytes())
     data[len(data) // 2] ^= 1
     segment.write_bytes(data)
-    with pytest.raises(PipelineError, match=f"{segment.name}.*checksum is wrong"):
+    with pytest.raises(PipelineError, match=f"{segment.name}.*wrong checksum"):
         export_records(session(), [str(logs.path)], str(tmp_path / "out"))
     assert [path.name for path in tmp_path.iterdir()] == ["node-1"]
 

@@ -158,7 +158,7 @@ def test_offset_that_is_gone_is_data_loss(topics: LiveTopics, start: int, gone: 
         given["kafkaConsumer.pollTimeoutMs"] = "300"
         options = parse_wire_options(given, streaming=False)
         if flag == "true":
-            with pytest.raises(PipelineError, match=rf"{topic}-0: offset {gone} is not there"):
+            with pytest.raises(PipelineError, match=rf"{topic}-0: offset {gone} does not exist"):
                 list(read_range(part, options, records_schema()))
         else:
             batches = read_range(part, options, records_schema())
@@ -310,7 +310,7 @@ def test_more_tasks_than_anybody_can_run_are_refused_in_one_line(
         ({"subscribe": "a", "endingOffsets": "earliest"}, "cannot end at earliest"),
         ({"subscribe": "a", "endingOffsets": '{"a":{"0":-2}}'}, "earliest for a-0"),
         ({"subscribe": "a", "startingOffsets": "7"}, "neither earliest nor latest nor JSON"),
-        ({"subscribe": "a", "minPartitions": "0"}, "no number from 1 on"),
+        ({"subscribe": "a", "minPartitions": "0"}, "is not a number of 1 or more"),
         ({"subscribe": "a", "subscribed": "b"}, "option 'subscribed' does not exist"),
         ({"subscribe": "a", "kafka.auto.offset.reset": "earliest"}, "is not supported"),
         ({"subscribe": "a", "kafka.enable.auto.commit": "true"}, "is not supported"),

@@ -136,6 +136,9 @@ EVENTS: Final[Mapping[str, Event]] = {
     "controlled_shutdown_given_up": Event("WARN", "broker", "No permission to stop in time."),
     "transaction_timed_out": Event("WARN", "coordinator", "An open transaction is aborted."),
     "transaction_marker_refused": Event("WARN", "coordinator", "A marker is sent again."),
+    "transaction_marker_awaits_topic": Event(
+        "WARN", "coordinator", "A marker waits until __consumer_offsets is created."
+    ),
     "transaction_marker_given_up": Event("WARN", "coordinator", "A partition takes no marker."),
     # -- storage
     "log_directory_opened": Event("INFO", "storage", "A log directory with its room and reserve."),
