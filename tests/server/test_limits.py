@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kraft_wire.server.process import connections_possible
+from kraft_wire.cli.server.descriptors import connections_possible
 from kraft_wire.wire.generated.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kraft_wire.wire.generated.fetch import FetchPartition, FetchRequest, FetchTopic
 from kraft_wire.wire.generated.incremental_alter_configs import (
