@@ -19,7 +19,7 @@ KEPT: Final = {
     "kraft_wire/broker/broker.py:_now_ms": "of the last tick; completions of appends have no time",
     "kraft_wire/broker/coordination/commit_waits.py:_now_ms": "a function that returns it",
     "kraft_wire/node/event_log.py:_wall_ms": "the host's clock, for the time of a line",
-    "kraft_wire/node/events/host_events.py:_now_ms": "the host's clock, for limits of its own lines",
+    "kraft_wire/node/events/host_events.py:_now_ms": "the host's clock, for its own lines",
 }
 """Module and attribute: why."""
 
