@@ -40,7 +40,7 @@ def written(bootstrap: str) -> None:
     for name in ("committed", "aborted", "open"):
         with RawProducer(bootstrap, name) as producer:
             producer.create("t")
-            producer.init().produce("t", 0, b"v")
+            producer.init(timeout_ms=900_000).produce("t", 0, b"v")  # open for the last test too
             producer.produce("t", 0, b"w")
             if name != "open":
                 producer.end(commit=name == "committed")
