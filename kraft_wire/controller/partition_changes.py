@@ -269,7 +269,7 @@ class PartitionChange:
             made.leader = before.leader
 
     def _set_last_known_leader(self) -> None:
-        """Remember who led when nobody leads any more, and drop it with the next leader."""
+        """Keep the last leader while a partition has none; drop it with the next leader."""
         if not self._elections.keeps_elr:
             return
         made, before = self._made, self.before

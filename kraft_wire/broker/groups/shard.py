@@ -103,7 +103,7 @@ class GroupShard:
         return group
 
     def remove_group(self, group_id: str, at: ClockReading) -> None:
-        """Drop a group that is gone from the log; nobody can be waiting in it."""
+        """Drop a group that the log no longer has; no member waits in it."""
         group = self.groups.pop(group_id, None)
         self.unsupported_groups.pop(group_id, None)
         if group is not None:

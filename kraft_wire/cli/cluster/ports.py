@@ -40,7 +40,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def first_taken_port(ports: range) -> int | None:
-    """Return the first port of 127.0.0.1 on which nobody can listen now, None where all are free.
+    """Return the first port of 127.0.0.1 that is taken, None if all are free.
 
     A port whose last connections are only remembered by the kernel is free, as for a server.
     """

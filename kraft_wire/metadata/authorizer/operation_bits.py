@@ -25,7 +25,7 @@ _IMPLYING: Final[Mapping[AclOperation, tuple[AclOperation, ...]]] = {
     ),
     AclOperation.DESCRIBE_CONFIGS: (AclOperation.ALTER_CONFIGS,),
 }
-"""Whoever is allowed one of these may also do the first; a denial implies nothing."""
+"""By operation: operations that, if allowed, allow it too; a denial implies nothing."""
 
 denying: Final[Mapping[AclOperation, int]] = {each: 1 << each | 1 << _ALL for each in AclOperation}
 """By operation: the bits of entries that deny it."""

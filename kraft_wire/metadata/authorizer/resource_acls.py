@@ -82,7 +82,7 @@ class ResourceAcls:
     def bits(self, name: str, principal: str, host: str) -> int | None:
         """Return the bits of all entries that concern a request, joined by OR.
 
-        None if no pattern covers the name, whoever its entries are about.
+        None if no pattern covers the name, for any principal.
         """
         assert host != WILDCARD, "who asks has an address"
         found: int | None = None

@@ -58,7 +58,7 @@ class StandardAuthorizer:
         self.acl_count = 0
         """How many ids there are."""
         self.is_loaded = False
-        """Whether an image was loaded: before, nobody but super users is served."""
+        """Whether an image is loaded; until then only super users are allowed."""
 
     def load(self, image: MetadataImage) -> None:
         """Take the entries of an image instead of all others: at the start, after a snapshot."""
