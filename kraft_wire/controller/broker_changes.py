@@ -56,9 +56,10 @@ class BrokerChanges:
         return records
 
     def unfence(self, failed: Sequence[Uuid] = ()) -> list[VersionedRecord]:
-        """The broker is unfenced, then it may lead what nobody leads, but for failed directories.
+        """Unfence the broker; it may lead partitions without a leader, not in failed directories.
 
-        4.3.1 lets it lead what is in one that it tells of at once, and nobody would take over.
+        4.3.1 also makes it leader of partitions in a failed directory that it reports in the same
+        request; these then have no working leader.
         """
         broker_id, image = self._broker_id, self._image
         assert self._broker.fenced, "only a fenced broker is unfenced"

@@ -1,8 +1,8 @@
 """AlterPartition: the leader's requests for other ISRs, all partitions in one, one at a time.
 
 KIP-497, API key 56. A change waits while a request is in flight, and leaves with the next one. What
-the controller does not decide (it is another one by now, the broker's epoch was old, nobody
-answered) is asked again; changes that newer metadata have overtaken are dropped before that.
+the controller does not decide is asked again: another controller is active, the broker's epoch was
+old, or no response came. Changes that newer metadata have overtaken are dropped before that.
 
 Not here: what a change means for the partition (`leadership`).
 """
