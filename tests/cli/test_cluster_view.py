@@ -146,6 +146,13 @@ def test_leader_whose_process_is_gone_leads_nothing() -> None:
     assert rows(state, facts)["1"]["role"] == "-"
 
 
+def test_broker_that_is_down_is_fenced_once_the_controller_has_noticed() -> None:
+    state, facts = moment()
+    state.nodes[101].pid = state.nodes[102].pid = None
+    found = rows(state, facts)
+    assert [found[node]["role"] for node in ("101", "102")] == ["-", "Fenced"]
+
+
 def test_combined_node_has_both_roles_and_both_addresses() -> None:
     state, facts = moment()
     state.nodes[1] = NodeState(1, "ours", 9001, COMBINED, pid=11, controller_port=9901)

@@ -18,9 +18,12 @@ NUMBERS = count()
 
 @pytest.fixture
 def read(commands: Commands) -> tuple[str, str]:
-    """A topic of two partitions, and a group that has read the five records of partition 0."""
+    """A topic of two partitions, and a group that has read the five records of partition 0.
+
+    The records are of 1970: nothing may delete them for their age.
+    """
     topic, group = f"gr-{next(NUMBERS)}", f"gr-group-{next(NUMBERS)}"
-    commands.did("topics", "create", topic, "-p", "2")
+    commands.did("topics", "create", topic, "-p", "2", "--config", "retention.ms=-1")
     for partition in ("0", "1"):
         lines = [json.dumps({"value": str(n), "timestamp_ms": 1000 + n}) for n in range(5)]
         text = "\n".join(lines).encode()

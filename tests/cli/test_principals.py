@@ -117,6 +117,9 @@ def test_same_options_make_the_entries_of_kafka_acls(secured: Commands) -> None:
     assert len(theirs) == 24
     listed = tool(secured, "kafka-acls", "--list")
     assert listed.count("permissionType=") == len(theirs), listed
+    for line in LINES:
+        rows(secured, "acls", "remove", *line)
+    seen(secured, "acls", "list")(0)
 
 
 def _until_the_last_is_seen(commands: Commands) -> list[dict[str, Any]]:

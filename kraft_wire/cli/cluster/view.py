@@ -93,16 +93,18 @@ def cluster_json(state: ClusterState, facts: ClusterFacts) -> dict[str, object]:
 def role_of(node: NodeState, facts: ClusterFacts) -> str | None:
     """Return Leader, Follower, Observer, Broker or Fenced, of a combined node two of them.
 
-    None if unknown, and for a node that is down, whatever the others still report.
+    None if unknown. A node that is down has no role, whatever the others still report, except
+    Fenced: the controller has noticed that the broker is down.
     """
+    is_fenced = node.is_broker and facts.brokers is not None and node.node_id not in facts.brokers
     if node.pid is None:
-        return None
+        return "Fenced" if is_fenced else None
     roles = []
     replica = facts.replica(node.node_id)
     if node.is_controller and facts.quorum is not None and replica is not None:
         roles.append(facts.quorum.status(replica))
     if node.is_broker and facts.brokers is not None:
-        roles.append("Broker" if node.node_id in facts.brokers else "Fenced")
+        roles.append("Fenced" if is_fenced else "Broker")
     return ", ".join(roles) or None
 
 
