@@ -94,8 +94,9 @@ class Cluster:
             CarelessProducer(context, 96 + at, topic)
             for at, topic in enumerate(compacted[: setup.careless])
         ]
+        stale_members = setup.stale_members if self.members else 0
         self.stale_members = [
-            StaleMember(context, 98 + at, self.members) for at in range(setup.stale_members)
+            StaleMember(context, 98 + at, self.members) for at in range(stale_members)
         ]
         self.transactors: list[Transactor] = []
         self.transactions: TransactionHistory | None = None

@@ -83,9 +83,12 @@ class Observer:
     def about_to_die(self, machine: MachineState) -> None:
         """A process is about to be gone."""
         self._judge.about_to_die(machine)
-        is_acting = machine.is_broker_only and machine.is_between_outputs
-        if self._data_judge is not None and is_acting:
+        if self._data_judge is None or not machine.is_broker_only:
+            return
+        if machine.is_between_outputs:
             self._data_judge.after(machine, "down")
+        else:
+            self._data_judge.about_to_die(machine)
 
     def stopped(self, machine: MachineState) -> None:
         """A process is gone."""

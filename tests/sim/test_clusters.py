@@ -2,7 +2,8 @@
 
 `cluster_seeds.txt` holds the seeds that once failed, each with its story; they run first, as they
 were drawn before there was upkeep. Those of `cluster_upkeep_seeds.txt` are drawn with it, and those
-of `cluster_transaction_seeds.txt` with transactions besides.
+of `cluster_transaction_seeds.txt` with transactions besides, those of `long_transaction_seeds.txt`
+for twice as many events.
 """
 
 from dataclasses import replace
@@ -40,6 +41,12 @@ def test_seed_with_upkeep_that_once_failed_holds_every_invariant(seed: int) -> N
 @pytest.mark.parametrize("seed", kept_seeds(__file__, "cluster_transaction_seeds.txt"))
 def test_seed_with_transactions_that_once_failed_holds_every_invariant(seed: int) -> None:
     plan = drawn(seed, events=2_000, nodes=None, brokers=0, focus="transactions")
+    assert run_plan(plan).failure is None
+
+
+@pytest.mark.parametrize("seed", kept_seeds(__file__, "long_transaction_seeds.txt"))
+def test_long_seed_with_transactions_that_once_failed_holds_every_invariant(seed: int) -> None:
+    plan = drawn(seed, events=4_000, nodes=None, brokers=0, focus="transactions")
     assert run_plan(plan).failure is None
 
 

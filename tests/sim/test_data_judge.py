@@ -151,7 +151,7 @@ def _machine(node_id: int) -> Any:
         offline=False,
         is_leader=node_id == 11,
         leader_epoch=0,
-        log=SimpleNamespace(log_end_offset=0, high_watermark=0),
+        log=SimpleNamespace(log_end_offset=0, high_watermark=0, log_start_offset=0),
     )
     unknown = SimpleNamespace(get=lambda session_id: None)
     sessions = SimpleNamespace(sessions_count=0, _shard_of=lambda session_id: unknown)

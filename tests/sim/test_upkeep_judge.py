@@ -109,6 +109,13 @@ class Stage:
         self.log.segments.append(object())
         self.look()
 
+    def dies_removing(self, *bases: int) -> None:
+        """Remove segments from the front, and kill the process before the event is over."""
+        for base in bases:
+            self.fs.unlink(f"{self.directory}/{base:020d}.log")
+        self.judge.about_to_die(self.machine)
+        self.judge.stopped(self.machine)
+
     def starts(self, offset: int, event: str = "receive") -> None:
         """Move the log start."""
         self.log.log_start_offset = offset
@@ -382,6 +389,13 @@ def an_epoch_ends_elsewhere() -> None:
     stage.ended(0, 0, 3)
 
 
+def a_segment_goes_that_is_young_before_the_process_dies() -> None:
+    stage = Stage("keep-ms", retention_ms=100)
+    stage.segment(0, batch(0, (b"a", b"1"), time=WALL_MS - 100))
+    stage.segment(1, batch(1, (b"a", b"1"), time=WALL_MS))
+    stage.dies_removing(0)
+
+
 PLANTED: list[tuple[str, Callable[[], None]]] = [
     ("S50 CompactionKeeps", the_newest_is_lost),
     ("S50 CompactionKeeps", a_record_without_a_newer_one_is_lost),
@@ -406,6 +420,7 @@ PLANTED: list[tuple[str, Callable[[], None]]] = [
     ("S52 LogStartMonotone", the_log_start_passes_the_high_watermark),
     ("S53 RetentionAllowed", the_log_start_moves_unasked),
     ("S53 RetentionAllowed", a_segment_goes_that_is_young),
+    ("S53 RetentionAllowed", a_segment_goes_that_is_young_before_the_process_dies),
     ("S53 RetentionAllowed", a_segment_goes_that_is_within_the_size),
     ("S53 RetentionAllowed", a_segment_goes_that_is_not_committed),
     ("S53 RetentionAllowed", a_compacted_log_is_cut_from_the_front),
@@ -453,6 +468,28 @@ def test_what_retention_may_do_is_no_violation() -> None:
     stage.truth.starts_ordered.append(-1)
     stage.starts(2)
     assert stage.truth.start == 2
+
+
+def test_what_a_process_removed_before_it_died_is_no_violation() -> None:
+    """The next process begins at the first segment that is left (seed 510004)."""
+    stage = Stage("keep-bytes", retention_bytes=0)
+    stage.segment(0, ONE)
+    stage.segment(2, TWO)
+    stage.dies_removing(0)
+    stage.starts(2, "link_frame")
+    assert stage.truth.start == 2
+
+
+def test_a_deposed_leader_answers_by_its_own_log() -> None:
+    """Where its log begins with what it has not committed, another leader has committed more."""
+    stage = Stage("keep-bytes", retention_bytes=0)
+    stage.segment(0, ONE)
+    stage.segment(2, TWO, high_watermark=2)
+    stage.removes(0, start=2)
+    data = batch(2, (b"c", b"3"), partition_leader_epoch=1)
+    (committed,), _ = read_batches(data, 0, FileNode(b""))
+    stage.truth.commit(committed, NODE + 1)
+    stage.listed(EARLIEST, -1, 2, 0)
 
 
 def test_answers_that_follow_from_the_log_are_right() -> None:

@@ -117,6 +117,11 @@ class DataJudge(ReplicaJudge):
         self.marks["unclean election"] += 1
         truth.led_uncleanly()
 
+    def about_to_die(self, machine: MachineState) -> None:
+        """A process dies in the middle of an event: what its upkeep did until now counts."""
+        if self.upkeep is not None and machine.node is not None:
+            self.upkeep.about_to_die(machine)
+
     def stopped(self, machine: MachineState) -> None:
         """A process is gone, perhaps with what was not synced: the next one reads everything."""
         for watch in self.watches.get(machine.id, {}).values():
@@ -229,11 +234,12 @@ class DataJudge(ReplicaJudge):
         if now > truth.end:
             self.check("S26 CommittedReadOnly", leads, watch, now, "beyond", truth.end)
             self._commit(watch, now)
-        if now > watch.log.start_offset:
+        if now > max(watch.log.start_offset, watch.hidden_below):
             committed = truth.batch_before(now)
             same = truth.is_same(own, committed)
             if own is None and truth.rules is not None:
                 same = True  # it was taken out, as the judge of rewritten segments has seen
+            same = same or self.is_gone_from_leader(truth, now)
             facts = (now, own and own.identity, committed and committed.identity)
             self.check("S09 CommittedIsForever", same, watch, *facts)
 

@@ -52,6 +52,19 @@ class ReplicaJudge:
             found[key] = ReplicaWatch(machine, truth, log)
         return found[key]
 
+    def is_gone_from_leader(self, truth: PartitionTruth, offset: int) -> bool:
+        """Tell whether compaction took the batch before an offset from the leader's log.
+
+        There a follower may keep a batch of an earlier epoch that was never committed, as in Kafka:
+        a leader that copied a compacted log counts its epochs from the first batch that was left.
+        """
+        if truth.rules is None or not truth.rules.is_compacted or truth.leader < 0:
+            return False
+        leader = self.watch_of(truth.leader, truth)
+        is_gone = leader.log.end_offset >= offset and leader.log.batch_before(offset) is None
+        self.marks["batch kept that compaction took from the leader"] += is_gone
+        return is_gone
+
     def leads(self, node_id: int, truth: PartitionTruth) -> bool:
         """Tell whether a broker is the leader, and knows it: a former one may lack anything."""
         return truth.leader == node_id and truth.leader_epoch == self.epoch_of(node_id, truth)

@@ -48,6 +48,11 @@ class ReplicaWatch:
         """What the node called committed last."""
         return self.state[1]
 
+    @property
+    def hidden_below(self) -> int:
+        """The node's log start offset now: segments below it may still be on the disk."""
+        return -1 if self.partition is None else self.partition.log.log_start_offset
+
     def forget(self) -> None:
         """Begin again: another process has it, or another log."""
         self.log = type(self.log)(self.log.directory)

@@ -61,6 +61,18 @@ class UpkeepJudge:
                 self._start_moved(watch, before, event, edits)
             watch.has_led = partition.is_leader
 
+    def about_to_die(self, machine: MachineState) -> None:
+        """A process dies in the middle of an event: segments that it has removed by then are gone.
+
+        Its log start may already be higher in memory; the next process only knows it by them.
+        """
+        for watch, _ in self._ruled(machine):
+            watch.look()
+            assert isinstance(watch.log, DataLogWatch), watch.truth.name
+            for edit in watch.log.edits:
+                if not _begins_anew([edit]):
+                    self._removed(watch, edit, _removed_by(edit), watch.log_start)
+
     def _ruled(self, machine: MachineState) -> Iterator[tuple[ReplicaWatch, Partition]]:
         """Yield the replicas of a running broker that are to be looked at."""
         assert machine.node is not None, machine.id
@@ -120,15 +132,14 @@ class UpkeepJudge:
 
     def _edited(self, watch: ReplicaWatch, edit: LogEdit, start: int) -> None:
         """`start`: the log start offset before the event."""
-        first = edit.after[0].base_offset
         if _begins_anew([edit]):
             self.judge.marks["log begun anew"] += 1
             return
-        removed = [each for each in edit.before if each.end_offset <= first]
+        removed = _removed_by(edit)
         if removed:
             self._removed(watch, edit, removed, start)
         if edit.is_rewritten:
-            kept = [each for each in edit.before if each.end_offset > first]
+            kept = [each for each in edit.before if each not in removed]
             self._rewritten(watch, kept, edit.after)
 
     def _removed(
@@ -246,6 +257,7 @@ class UpkeepJudge:
         for own in log.batches:
             committed = truth.batch_before(own.end_offset)
             is_known = own.end_offset > truth.end or truth.is_same(own, committed)
+            is_known = is_known or self.judge.is_gone_from_leader(truth, own.end_offset)
             self._check("S09 CommittedIsForever", is_known, watch, own.identity)
             found.update(dict.fromkeys(facts_of(own).records, True))
         rules = truth.rules
@@ -402,6 +414,11 @@ def _begins_anew(edits: list[LogEdit]) -> bool:
         not edit.is_rewritten and edit.after[0].base_offset > edit.before[-1].end_offset
         for edit in edits
     )
+
+
+def _removed_by(edit: LogEdit) -> list[SeenSegment]:
+    """Return the segments that an edit has taken from the front."""
+    return [each for each in edit.before if each.end_offset <= edit.after[0].base_offset]
 
 
 def _newest_ms(segment: SeenSegment) -> int:

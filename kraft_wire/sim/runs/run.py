@@ -253,11 +253,14 @@ class Run:
         """L5: nobody campaigns while nothing is wrong. L10: no replica leaves an ISR.
 
         A follower of a leader that stood still until the healing may have waited for it for almost
-        a fetch timeout, though all agree: what began before is over when that time has passed.
+        a fetch timeout, though all agree: what began before is over when that time has passed. An
+        ISR change may wait longer, for a connection that was dialled while the network was cut.
         """
         world = self.world
         fetch_timeout_us = world.setup.fetch_timeout_ms * 1_000
         self._pass(self.healed_us + fetch_timeout_us - world.now_us)
+        if not self._until(self._isrs_are_whole):
+            raise Violation("L10 IsrRests", 0, "an ISR change is not answered", self._isrs())
         self._come_to_rest()
         leader = world.leader()
         assert leader is not None, "settled"
@@ -269,6 +272,14 @@ class Run:
             raise Violation("L5 StableLeader", leader.id, "epoch", epoch, self._states())
         if self._isrs() != isrs:
             raise Violation("L10 IsrRests", 0, self._isrs(), "instead of", isrs)
+
+    def _isrs_are_whole(self) -> bool:
+        """Tell whether every replica is in its ISR, and no leader has asked for another one."""
+        nodes = (each.node for each in self.world.running() if each.is_broker_only)
+        brokers = [node.broker for node in nodes if node is not None]
+        led = (each.leadership for broker in brokers for each in broker.partitions.values())
+        is_asking = any(each is not None and each.change is not None for each in led)
+        return not is_asking and (self.world.cluster is None or self.world.cluster.is_settled())
 
     def _isrs(self) -> dict[str, int]:
         """Return how often the ISR of each partition has changed."""
