@@ -7,12 +7,14 @@ limits are the node's (`node.peer_channels`), which disconnects what is late.
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from typing import cast
 
 from kraft_wire.model import FileSlice, ReportEvent
 from kraft_wire.node.limits import ServerLimits
 from kraft_wire.node.outputs import Connect, Disconnect, LinkNode, SendBytes
 from kraft_wire.server.clock import now_ms, wall_ms
+from kraft_wire.server.names import Names
 from kraft_wire.wire.frame import FrameReader, MalformedFrame
 
 __all__ = ["Links"]
@@ -25,11 +27,11 @@ class Links:
         self, node: LinkNode, limits: ServerLimits, settle: Callable[[], None], report: ReportEvent
     ) -> None:
         """`settle` carries out what the node asks for when it has heard of something."""
-        self.node = node
-        self.limits = limits
+        self.node, self.limits = node, limits
         self.settle, self.report = settle, report
         self.now_ms, self.wall_ms = now_ms, wall_ms
         self.by_id: dict[int, _Link] = {}
+        self.names = Names()
 
     def carry_out(
         self, output: Connect | SendBytes | Disconnect, loop: asyncio.AbstractEventLoop
@@ -56,17 +58,18 @@ class _Link(asyncio.Protocol):
     """One connection; without a transport until it is open, of no interest once not in `by_id`."""
 
     def __init__(self, links: Links, link_id: int) -> None:
-        self.links = links
-        self.link_id = link_id
+        self.links, self.link_id = links, link_id
         self.reader = FrameReader(links.limits.frame_bytes_max)
         self.transport: asyncio.Transport | None = None
         self.opening: asyncio.Task[None] | None = None
 
     async def open(self, loop: asyncio.AbstractEventLoop, order: Connect) -> None:
-        try:
-            await loop.create_connection(lambda: self, order.host, order.port)
-        except (OSError, ValueError, OverflowError) as error:  # a peer may name what is no address
-            loop.call_soon(self.connection_lost, error)
+        """Connect to the first address of the host that accepts."""
+        for address in await self.links.names.addresses(loop, order.host, order.port):
+            with suppress(OSError, OverflowError):  # a peer may name a port that is none
+                await loop.create_connection(lambda: self, address, order.port)
+                return
+        loop.call_soon(self.connection_lost, None)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)  # uvloop's is one by its methods only

@@ -2,8 +2,9 @@
 
 import asyncio
 import socket
+import threading
 from collections.abc import Callable, Iterator
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -133,6 +134,34 @@ def test_an_address_that_is_none_is_reported_down(node: Listening, host: str, po
 def test_a_name_is_resolved_beside_the_loop(node: Listening) -> None:
     node.order(Connect(1, "localhost", node.port))
     node.until(lambda: node.heard == [("up", 1)])
+
+
+def test_names_without_an_answer_hold_up_neither_other_links_nor_the_end(
+    node: Listening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More names than a loop's pool has threads, each asked for again before its answer."""
+    answers = threading.Event()
+    resolve = socket.getaddrinfo
+
+    def slow(host: str, port: int, **options: Any) -> Any:
+        if host.startswith("silent") and not options["flags"]:
+            assert answers.wait(HANG_S)
+            host = "127.0.0.1"
+        return resolve(host, port, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", slow)
+    for link_id in range(2, 102):
+        node.order(Connect(link_id, f"silent-{link_id % 50}", node.port))
+    node.order(Connect(1, "localhost", node.port))
+    node.until(lambda: node.heard == [("up", 1)])
+    waiting = [each for each in threading.enumerate() if "_resolve" in each.name]
+    assert len(waiting) == 50
+    assert all(each.daemon for each in waiting), "the process would wait for them"
+    for link_id in range(2, 52):
+        node.order(Disconnect(link_id))
+    answers.set()
+    node.until(lambda: len(node.heard) == 51)
+    assert sorted(node.heard) == [("up", 1), *(("up", link_id) for link_id in range(52, 102))]
 
 
 def test_a_link_that_the_peer_closes_is_reported_down_once(node: Listening) -> None:
