@@ -18,6 +18,7 @@ import pytest
 import yaml
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from kraft_wire.cli.server.host_name import host_name
 from tests.apache.java_process import java_command, run_java
 from tests.ports import free_port
 from tests.process import KRAFT_WIRE, Process, accepts
@@ -27,6 +28,8 @@ from tests.waiting import HANG_S, until
 COMPOSE: dict[str, Any] = yaml.safe_load((CHECKOUT / "docker-compose.yml").read_text())
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 DOCKERFILE = (CHECKOUT / "Dockerfile").read_text(encoding="utf-8")
+IMAGE = dict(re.findall(r"(KAFKA_\w+)=(\S+)", DOCKERFILE))
+METRICS_PORT = IMAGE["KAFKA_METRICS_PORT"]
 """For a hang, not for a machine that does other things too."""
 CONTROLLERS = ["controller-1", "controller-2", "controller-3"]
 OUR_BROKERS = ["broker-4", "broker-5"]
@@ -62,6 +65,8 @@ def translated(service: str, text: str) -> str:
 def as_process(service: str, directory: Path) -> dict[str, str]:
     """A service's variables outside a container."""
     environment = {"KAFKA_LOG_DIRS": "", **SERVICES[service]["environment"]}
+    if service != APACHE_BROKER:
+        environment["KAFKA_METRICS_PORT"] = metrics_port(service)
     return {
         name: str(directory / service) if name == "KAFKA_LOG_DIRS" else translated(service, value)
         for name, value in environment.items()
@@ -70,9 +75,16 @@ def as_process(service: str, directory: Path) -> dict[str, str]:
 
 def health(service: str) -> list[str]:
     """A service's health check, whose addresses are inside its container."""
+    if service != APACHE_BROKER:
+        return health_of_the_image(metrics_port(service))
     words = SERVICES[service]["healthcheck"]["test"]
     assert words[0] == "CMD"
-    return [translated(service, word.replace("127.0.0.1:", "0.0.0.0:")) for word in words[1:]]
+    return [translated(service, word) for word in words[1:]]
+
+
+def metrics_port(service: str) -> str:
+    """The port of a service of ours on which its image serves /ready."""
+    return place(service, METRICS_PORT).split(":")[1]
 
 
 class Service(Process):
@@ -98,7 +110,7 @@ def wait_for_port(port: int, log: Path) -> None:
 def test_every_service_has_a_health_check_and_what_it_keeps() -> None:
     assert list(SERVICES) == [*CONTROLLERS, *OUR_BROKERS, APACHE_BROKER]
     for name, service in SERVICES.items():
-        assert service["healthcheck"]["test"][0] == "CMD"
+        assert ("healthcheck" in service) is (name == APACHE_BROKER), "ours have their image's"
         assert all(port.startswith("127.0.0.1:") for port in service.get("ports", ()))
         (volume,) = service["volumes"]
         assert volume.split(":")[0] == name
@@ -114,45 +126,50 @@ def test_brokers_are_stopped_before_the_controllers_that_all_know() -> None:
 
 
 def test_our_services_are_the_image_with_its_directory_and_its_verb() -> None:
-    variables = dict(re.findall(r"(KAFKA_\w+)=(\S+)", DOCKERFILE))
     for name in (*CONTROLLERS, *OUR_BROKERS):
         service = SERVICES[name]
         assert (service["build"], service["image"]) == (".", "kraft-wire")
         assert service["command"] == ["server"]
         folder = service["volumes"][0].split(":")[1]
-        assert variables["KAFKA_LOG_DIRS"].startswith(f"{folder}/")
+        assert IMAGE["KAFKA_LOG_DIRS"].startswith(f"{folder}/")
         assert f"VOLUME {folder}" in DOCKERFILE
         assert {"KAFKA_LISTENERS", "KAFKA_ADVERTISED_LISTENERS"} <= service["environment"].keys()
-    words = ", ".join(f'"{word}"' for word in SERVICES["broker-4"]["healthcheck"]["test"][1:])
-    assert f"CMD [{words}]" in DOCKERFILE, "the image alone is checked as a broker"
     assert 'ENTRYPOINT ["kraft-wire"]' in DOCKERFILE
 
 
 def test_the_image_alone_is_one_node_and_its_health_check_passes(tmp_path: Path) -> None:
-    environment = dict(re.findall(r"(KAFKA_\w+)=(\S+)", DOCKERFILE))
-    port = str(free_port())
-    environment = {
-        name: value.replace("0.0.0.0", "127.0.0.1").replace(":9092", f":{port}")
-        for name, value in environment.items()
-    } | {"KAFKA_LOG_DIRS": str(tmp_path / "data"), "CLUSTER_ID": "kraftWireComposeBBBBBB"}
-    check = [word.replace(":9092", f":{port}") for word in health_of_the_image()]
+    """Its second listener advertises the machine's name, which other containers know.
+
+    Here it is bound to 127.0.0.1, and the advertised address is the one without a host.
+    """
+    ports = {port: str(free_port()) for port in ("9092", "19092", METRICS_PORT)}
+    assert IMAGE["KAFKA_LISTENERS"] == "PLAINTEXT://0.0.0.0:9092,CONTAINERS://:19092"
+    environment = IMAGE | {
+        "KAFKA_LISTENERS": f"PLAINTEXT://127.0.0.1:{ports['9092']},"
+        f"CONTAINERS://127.0.0.1:{ports['19092']}",
+        "KAFKA_ADVERTISED_LISTENERS": f"{IMAGE['KAFKA_ADVERTISED_LISTENERS']},"
+        f"CONTAINERS://:{ports['19092']}",
+        "KAFKA_METRICS_PORT": ports[METRICS_PORT],
+        "KAFKA_LOG_DIRS": str(tmp_path / "data"),
+        "CLUSTER_ID": "kraftWireComposeBBBBBB",
+    }
+    check = health_of_the_image(ports[METRICS_PORT])
     log = tmp_path / "log"
     with Service([KRAFT_WIRE, "server"], environment, log):
-        wait_for_port(int(port), log)
-        checked = subprocess.run(check, capture_output=True, timeout=30)
-        assert checked.returncode == 0, checked.stderr.decode()
+        wait_for_port(int(ports["9092"]), log)
+        until(lambda: subprocess.run(check, capture_output=True, timeout=30).returncode == 0)
+        assert f"CONTAINERS on {host_name()}:{ports['19092']}\n" in log.read_text()
+        assert said([KRAFT_WIRE, "topics", "list", "-b", f"127.0.0.1:{ports['9092']}"])
     meta = (tmp_path / "data" / "meta.properties").read_text()
     assert "cluster.id=kraftWireComposeBBBBBB" in meta
     refused = subprocess.run(check, capture_output=True, timeout=30)
     assert refused.returncode != 0, "the health check passes without a server"
 
 
-def health_of_the_image() -> list[str]:
-    """The check that stands in the Dockerfile."""
+def health_of_the_image(port: str) -> list[str]:
+    """The check that stands in the Dockerfile, on another port."""
     (words,) = re.findall(r"HEALTHCHECK [^\[]*CMD (\[.*\])", DOCKERFILE)
-    program, *rest = [str(word) for word in json.loads(words)]
-    assert program == "kraft-wire"
-    return [KRAFT_WIRE, *rest]
+    return [str(word).replace(f"/{METRICS_PORT}", f"/{port}") for word in json.loads(words)]
 
 
 @contextmanager
@@ -170,7 +187,11 @@ def command(service: str, directory: Path) -> list[str]:
     """Ours as it stands there; Apache's image turns KAFKA_A_B into a.b, formats, and starts."""
     if service != APACHE_BROKER:
         return [KRAFT_WIRE, *SERVICES[service]["command"]]
-    environment = as_process(service, directory)
+    return apache_command(as_process(service, directory), directory)
+
+
+def apache_command(environment: Environment, directory: Path, *flags: str) -> list[str]:
+    """Format a directory as Apache's image does, and return the command that starts the broker."""
     properties = {
         name.removeprefix("KAFKA_").lower().replace("_", "."): value
         for name, value in environment.items()
@@ -182,7 +203,7 @@ def command(service: str, directory: Path) -> list[str]:
         "kafka.tools.StorageTool", ["format", "-t", environment["CLUSTER_ID"], "-c", str(file)]
     )
     assert formatted.exit_code == 0, formatted.text
-    return java_command("kafka.Kafka", [str(file)])
+    return java_command("kafka.Kafka", [str(file)], flags=flags)
 
 
 @pytest.mark.java
@@ -194,9 +215,7 @@ def test_the_services_are_one_cluster_and_their_health_checks_pass(tmp_path: Pat
         for name in brokers:
             wait_for_port(int(place(name, "9092").split(":")[1]), tmp_path / f"{name}.log")
         for name in (*CONTROLLERS, *OUR_BROKERS):
-            program, *arguments = health(name)
-            assert program == "kraft-wire"
-            assert said([KRAFT_WIRE, *arguments])
+            said(health(name))
         program, *arguments = health(APACHE_BROKER)
         assert program.endswith("kafka-topics.sh")
         checked = run_java("org.apache.kafka.tools.TopicCommand", arguments)

@@ -197,6 +197,20 @@ def test_what_is_advertised_may_differ_from_what_is_bound() -> None:
     assert listener == Listener("PLAINTEXT", "0.0.0.0", 40123, "kafka.example", 29092)
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        "listeners=PLAINTEXT://:9092,CONTROLLER://127.0.0.1:1\n",
+        "listeners=PLAINTEXT://0.0.0.0:9092,CONTROLLER://127.0.0.1:1\n"
+        "advertised.listeners=PLAINTEXT://:9092\n",
+    ],
+)
+def test_a_listener_without_a_host_advertises_the_machines_name(more: str) -> None:
+    config = load_config(of_file(more), {}, host_name=lambda: "box.example")
+    assert config.listeners == (Listener("PLAINTEXT", "0.0.0.0", 9092, "box.example", 9092),)
+    assert config.controller_listeners[0].advertised_host == "127.0.0.1"
+
+
 def test_a_free_port_is_advertised_once_it_is_known() -> None:
     (listener,) = (
         load_config(None, {}, [("listeners", Setting("PLAINTEXT://127.0.0.1:0", "--listen"))])

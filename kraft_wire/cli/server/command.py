@@ -16,6 +16,7 @@ from kraft_wire.cli.known_keys import unknown_key
 from kraft_wire.cli.properties_file import UnreadableFile, read_properties
 from kraft_wire.cli.random_source import SystemRandomSource
 from kraft_wire.cli.server.descriptors import connections_possible
+from kraft_wire.cli.server.host_name import host_name
 from kraft_wire.cli.suggestions import unknown_name
 from kraft_wire.frozen import slotted
 from kraft_wire.metadata.acl_rules import AUTHORIZER_KEY
@@ -260,7 +261,7 @@ def _load(parsed: _Arguments) -> NodeConfig:
         settings = EPHEMERAL_SETTINGS.items()
         own = [(key, Setting(value, "--ephemeral")) for key, value in settings]
         parsed.overrides[:0] = own
-    config = load_config(file, os.environ, parsed.overrides, file_name=name)
+    config = load_config(file, os.environ, parsed.overrides, file_name=name, host_name=host_name)
     return replace(config, connections_possible=connections_possible())
 
 

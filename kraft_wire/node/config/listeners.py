@@ -1,15 +1,17 @@
 """Listeners out of `listeners`, `advertised.listeners` and what belongs to them, checked together.
 
 The rules are those of Kafka's KafkaConfig: names are unique, what is advertised is listened on,
-clients are told an address that they can reach, and a node that is only a controller has no
-listener for clients. Only plain text is served.
+clients get an address that they can reach, and a node that is only a controller has no listener for
+clients. A listener without a host is bound to all addresses and advertises the machine's name. Only
+plain text is served.
 """
 
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from kraft_wire.node.config.sources import ConfigReader, is_number_up_to
 
-__all__ = ["Listener", "Listeners", "read_listeners"]
+__all__ = ["Listener", "Listeners", "loopback", "read_listeners"]
 
 _UNROUTABLE: Final = ("0.0.0.0", "::")
 _PORT_MAX: Final = 65_535
@@ -37,10 +39,20 @@ class Listeners(NamedTuple):
     """In the order of `controller.listener.names`: peers use the first."""
 
 
+def loopback() -> str:
+    """Return the host that is advertised where the machine's name is not known."""
+    return "127.0.0.1"
+
+
 def read_listeners(
-    reader: ConfigReader, *, is_broker: bool, is_controller: bool, is_embedded: bool
+    reader: ConfigReader,
+    host_name: Callable[[], str],
+    *,
+    is_broker: bool,
+    is_controller: bool,
+    is_embedded: bool,
 ) -> Listeners:
-    """Return the listeners. Errors: ConfigError."""
+    """Return the listeners; `host_name` returns the machine's name. Errors: ConfigError."""
     bound = _endpoints(reader, _LISTENERS)
     if not bound:
         raise reader.error(_LISTENERS, "at least one listener is required")
@@ -55,14 +67,16 @@ def read_listeners(
     listeners = {}
     for name, host, port in bound:
         _check_protocol(reader, name, _LISTENERS)
-        shown_host, shown_port = advertised.get(name, (host or "127.0.0.1", port))
+        shown_host, shown_port = advertised.get(name, (host, port))
         if shown_host in _UNROUTABLE and name not in controller_names:
             raise reader.error(
                 _LISTENERS,
                 f"{name} listens on all addresses, so advertised.listeners must contain an "
                 "address that clients can reach",
             )
-        listeners[name] = Listener(name, host or "0.0.0.0", port, shown_host, shown_port)
+        listeners[name] = Listener(
+            name, host or "0.0.0.0", port, shown_host or host_name(), shown_port
+        )
     found = Listeners(
         tuple(each for each in listeners.values() if each.name not in controller_names),
         tuple(listeners[name] for name in controller_names if name in listeners),

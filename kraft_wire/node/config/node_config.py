@@ -9,12 +9,12 @@ touched.
 Not here: what the keys mean (`settings`), dynamic values (`node`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from kraft_wire.frozen import frozen
-from kraft_wire.node.config.listeners import Listener, read_listeners
+from kraft_wire.node.config.listeners import Listener, loopback, read_listeners
 from kraft_wire.node.config.quorum_rules import (
     QuorumAddress,
     check_quorum,
@@ -131,10 +131,12 @@ def load_config(
     overrides: Sequence[tuple[str, Setting]] = (),
     *,
     file_name: str = "configuration",
+    host_name: Callable[[], str] = loopback,
 ) -> NodeConfig:
     """Merge the sources and check everything that can be checked without touching the world.
 
-    Errors: ConfigError for the first wrong value; of a missing one it names `file_name`.
+    `host_name` is called for a listener without a host. Errors: ConfigError for the first wrong
+    value; of a missing one it names `file_name`.
     """
     merged: dict[str, Setting] = {}
     if file is None:
@@ -148,7 +150,8 @@ def load_config(
     known = {key: each for key, each in merged.items() if key in BROKER_KEYS}
     _check(known)
     settings = NodeSettings({key: each.value for key, each in known.items()})
-    return _read(ConfigReader(settings, merged, file_name), merged, is_embedded=file is None)
+    reader = ConfigReader(settings, merged, file_name)
+    return _read(reader, merged, host_name, is_embedded=file is None)
 
 
 def _keep_controllers(merged: dict[str, Setting], file: Mapping[str, Setting]) -> None:
@@ -171,7 +174,13 @@ def _texts(entries: Mapping[str, Setting], key: str) -> list[str]:
     return entries[key].value.split(",") if key in entries else []
 
 
-def _read(reader: ConfigReader, merged: Mapping[str, Setting], *, is_embedded: bool) -> NodeConfig:
+def _read(
+    reader: ConfigReader,
+    merged: Mapping[str, Setting],
+    host_name: Callable[[], str],
+    *,
+    is_embedded: bool,
+) -> NodeConfig:
     """Check the parts that need more than their own key."""
     roles = read_roles(reader)
     node_id = reader.settings.value("node.id")
@@ -189,6 +198,7 @@ def _read(reader: ConfigReader, merged: Mapping[str, Setting], *, is_embedded: b
     )
     listeners = read_listeners(
         reader,
+        host_name,
         is_broker="broker" in roles,
         is_controller=is_controller,
         is_embedded=is_embedded,
