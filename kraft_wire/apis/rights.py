@@ -62,6 +62,12 @@ class Need(NamedTuple):
     when: str = ""
     """The circumstances in which this step is taken; empty: always."""
 
+    @property
+    def error(self) -> ErrorCode:
+        """What a refusal says; only of needs that refuse."""
+        assert self.refused is not None, self
+        return self.refused
+
     def __str__(self) -> str:
         """Return the need as `CREATE CLUSTER or CREATE TOPIC (when topics are created)`."""
         words = " or ".join(map(str, self.rights))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from kraft_wire.broker.context import ReplyTo, Silence
+from kraft_wire.broker.context import ReplyTo, RequestContext, Silence
 from kraft_wire.broker.fetching.fetch_sessions import FetchSessionCache
 from kraft_wire.broker.inter_broker import InterBrokerClient
 from kraft_wire.broker.metadata.metadata_cache import (
@@ -24,7 +24,11 @@ from kraft_wire.broker.ports import ControllerChannel, LogStore, PartitionLog
 from kraft_wire.broker.producing.producer_ids import ProducerIds
 from kraft_wire.broker.producing.producer_refusals import ProducerRefusals
 from kraft_wire.broker.purgatory import DelayedOperationPurgatory, FetchPurgatory
-from kraft_wire.broker.response_cache import AnswersOfImage, ResponseCache
+from kraft_wire.broker.response_cache import (
+    AnswersOfImage,
+    NoAnswersOfImage,
+    ResponseCache,
+)
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.metadata.delta import MetadataDelta
 from kraft_wire.metadata.image import TOPIC_RESOURCE, MetadataImage, PartitionImage, TopicImage
@@ -49,7 +53,17 @@ if TYPE_CHECKING:
     from kraft_wire.broker.replication.leader_side import LeaderSide
     from kraft_wire.broker.transactions.coordinator import TransactionCoordinator
 
-__all__ = ["Broker", "MetadataFollower"]
+__all__ = ["Broker", "FetchRights", "MetadataFollower"]
+
+
+class FetchRights(Protocol):
+    """What an authorizer says about one fetch."""
+
+    def __call__(
+        self, context: RequestContext, *, is_follower: bool
+    ) -> Callable[[str | None], bool]:
+        """Return whether a topic may be read, None standing for one that does not exist."""
+        ...
 
 
 class MetadataFollower(Protocol):
@@ -74,6 +88,10 @@ class MetadataFollower(Protocol):
 
 class Broker:
     """One broker's state; every method runs on the node's one thread."""
+
+    fetch_rights: FetchRights | None = None
+    """Judges the partitions of fetches; None without an authorizer."""
+    described_topics: AnswersOfImage | NoAnswersOfImage
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ from typing import Final
 from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.wire.message import Message
 
-__all__ = ["AnswersOfImage", "EncodedMessage", "ResponseCache"]
+__all__ = ["AnswersOfImage", "EncodedMessage", "NoAnswersOfImage", "ResponseCache"]
 
 
 class EncodedMessage(Message):
@@ -90,3 +90,16 @@ class AnswersOfImage:
     def _forget(self) -> None:
         self._answers.clear()
         self.size_bytes = 0
+
+
+class NoAnswersOfImage:
+    """Keeps nothing: with an authorizer, answers depend on who asks."""
+
+    __slots__ = ()
+
+    def find(self, image: MetadataImage, request: Hashable) -> None:
+        """Find nothing."""
+
+    def keep(self, request: Hashable, answer: Message, version: int) -> Message:
+        """Return the answer as it is, so that it can be changed for who asks."""
+        return answer

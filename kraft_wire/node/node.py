@@ -9,6 +9,7 @@ Nothing here knows sockets, threads or clocks. Read next: `opening`, `decoding`,
 """
 
 from collections import defaultdict
+from collections.abc import Callable
 from itertools import count
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -23,7 +24,8 @@ from kraft_wire.broker.context import (
     Silence,
     Withheld,
 )
-from kraft_wire.broker.dispatch import handler
+from kraft_wire.broker.dispatch import Handle, handler
+from kraft_wire.broker.response_cache import NoAnswersOfImage
 from kraft_wire.controller.controller import Controller, layered
 from kraft_wire.frozen import maker
 from kraft_wire.metadata.delta import MetadataDelta
@@ -46,6 +48,7 @@ from kraft_wire.wire.header import RequestHeader
 from kraft_wire.wire.message import Buffer, DecodeLimits, Message, UnencodableMessage
 
 if TYPE_CHECKING:
+    from kraft_wire.node.authorization.guards import Guards
     from kraft_wire.node.controller.apis import ControllerApis
     from kraft_wire.node.links.broker_links import BrokerLinks
     from kraft_wire.node.links.forwarding import Forwarder
@@ -67,6 +70,9 @@ class _InFlight(NamedTuple):
 
 class Node:
     """A running node; the constructor opens it, `stop` leaves it as Kafka would."""
+
+    _handler: Callable[[int], Handle] = staticmethod(handler)
+    """Returns what answers an API of the broker; guarded where an authorizer is configured."""
 
     def __init__(
         self,
@@ -95,9 +101,8 @@ class Node:
         """The quorum's share in `deadline_ms`, None where the pump has turned to it since."""
         self._parked: dict[int, _InFlight] = {}
         self._parked_max = config.settings.integer("purgatory.max.requests")
-        self._flush_ids, self._limits = count(1), config.limits
-        self._is_stopped = False
-        self._refused_appends = RefusedAppends(report)
+        self._flush_ids, self._limits, self._is_stopped = count(1), config.limits, False
+        self._refused_appends, self._guards = RefusedAppends(report), _guards(config, report)
         self._metadata_events = MetadataEvents(config.node_id, report)
         self._last_error: StorageError | None = None
         """What the process ends of, when the present call is over."""
@@ -122,6 +127,7 @@ class Node:
             now_ms=now_ms,
             wall_ms=wall_ms,
         )
+        self._quorum.guards = self._guards
         links = LinkNeeds(lambda: self.broker_epoch, link_ids, limits)
         self._broker = (
             self._new_broker_node(fs, report, links, now_ms) if config.is_broker else None
@@ -132,7 +138,7 @@ class Node:
     def _new_broker_node(
         self, fs: FileSystem, report: ReportEvent, links: LinkNeeds, now_ms: int
     ) -> BrokerNode:
-        return BrokerNode(
+        node = BrokerNode(
             fs,
             self.config,
             self._directories,
@@ -144,6 +150,11 @@ class Node:
             self._directory_failed,
             self._refused_appends,
         )
+        if self._guards is not None:
+            self._handler = self._guards.__getitem__
+            node.broker.fetch_rights = self._guards.fetch_rights
+            node.broker.described_topics = NoAnswersOfImage()
+        return node
 
     @property
     def raft(self) -> RaftIo:
@@ -291,6 +302,8 @@ class Node:
         """Drop a connection and what it was waiting for."""
         if self._parked.pop(connection_id, None) is None:
             return
+        if self._guards is not None:
+            self._guards.forget(connection_id)
         if self._quorum.controller_apis_or_none is not None:
             self._quorum.controller_apis_or_none.connection_closed(connection_id)
         if self._broker is not None:
@@ -315,7 +328,12 @@ class Node:
     # -- what the quorum wants of the rest -------------------------------------------------------
 
     def _publish(self, delta: MetadataDelta, now_ms: int, wall_ms: int) -> None:
-        """Show a committed image to the broker, and changed limits to the host."""
+        """Show a committed image to the broker, and changed limits to the host.
+
+        The authorizer is first: nobody is served by older entries than the broker's image has.
+        """
+        if self._guards is not None:
+            self._guards.follow(delta)
         if delta.changes_settings_of(self.config.node_id):
             self._change_limits(delta.after)
         self._metadata_events.published(delta, is_active=self._quorum.host.is_active)
@@ -375,7 +393,7 @@ class Node:
         try:
             if of_broker_alone:
                 assert self._broker is not None, "this node is not a broker"
-                answer = handler(api_key)(self._broker.broker, context, request)
+                answer = self._handler(api_key)(self._broker.broker, context, request)
             else:
                 answer = self._ask_apis(context, request)
         except UnencodableMessage as problem:  # before anything was written
@@ -469,6 +487,9 @@ class Node:
 
     def _complete_all(self, broker: Broker) -> None:
         completions, broker.completions = broker.completions, []
+        if self._guards is not None:
+            finished = self._guards.finished
+            completions = [(to, finished(to, response)) for to, response in completions]
         for reply_to, response in completions:
             self._complete(reply_to, response)
 
@@ -507,6 +528,17 @@ class _Channel:
         """Tell what the active controller elsewhere serves."""
         apis = self._node.quorum.controller_apis_or_none
         return None if apis is None else apis.active_versions
+
+
+def _guards(config: NodeConfig, report: ReportEvent) -> "Guards | None":
+    """Return what authorizes requests, loaded only where an authorizer is configured."""
+    if config.authorizer is None:
+        return None
+    from kraft_wire.metadata.authorizer.standard_authorizer import StandardAuthorizer
+    from kraft_wire.node.authorization.guards import Guards
+
+    users, allows = config.authorizer
+    return Guards(StandardAuthorizer(users, allows_without_acl=allows), report)
 
 
 def _decode_limits(config: NodeConfig) -> DecodeLimits:

@@ -57,6 +57,7 @@ from kraft_wire.storage.files import FileSystem
 from kraft_wire.wire.message import DecodeLimits, Message
 
 if TYPE_CHECKING:
+    from kraft_wire.node.authorization.guards import Guards
     from kraft_wire.node.controller.apis import ControllerApis
     from kraft_wire.node.links.forwarding import Forwarder
 
@@ -68,6 +69,9 @@ _SHUTDOWN_MS: Final = 5_000
 
 class QuorumNode:
     """A node's share in the metadata; see the module."""
+
+    guards: "Guards | None" = None
+    """What authorizes requests on a controller's listeners; the node's."""
 
     def __init__(
         self,
@@ -195,6 +199,7 @@ class QuorumNode:
                 self._link_ids,
                 self._report,
                 self._decode_limits,
+                self.guards,
             )
         return self._apis
 

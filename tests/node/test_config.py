@@ -2,6 +2,7 @@
 
 import pytest
 
+from kraft_wire.metadata.acl_rules import STANDARD_AUTHORIZER
 from kraft_wire.node.config.node_config import (
     ConfigError,
     Listener,
@@ -258,3 +259,38 @@ def test_the_listen_option_leaves_the_controllers_listener() -> None:
     config = load_config(of_file(more), {}, [option])
     assert [each.port for each in config.all_listeners] == [0, 19093]
     assert [each.advertised_host for each in config.all_listeners] == ["127.0.0.1", "inside"]
+
+
+def _authorizer(**values: str) -> object:
+    keys = {"authorizer.class.name": STANDARD_AUTHORIZER} | {
+        key.replace("_", "."): value for key, value in values.items()
+    }
+    settings = [(key, Setting(value, "test")) for key, value in keys.items()]
+    return load_config(None, {}, settings).authorizer
+
+
+def test_the_authorizers_keys_are_read_as_its_class_reads_them() -> None:
+    """Users are split at semicolons; only "true", in any case, allows without entries."""
+    assert load_config(None, {}).authorizer is None
+    assert _authorizer() == (frozenset(), False)
+    users = _authorizer(
+        super_users="User:a; User:CN=b,O=c;;", allow_everyone_if_no_acl_found="TRUE"
+    )
+    assert users == (frozenset({"User:a", "User:CN=b,O=c"}), True)
+    assert _authorizer(allow_everyone_if_no_acl_found="yes") == (frozenset(), False)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("authorizer.class.name", "org.example.Mine", f"only {STANDARD_AUTHORIZER} can be used"),
+        ("super.users", "root", "'root' is not of the form Type:Name"),
+    ],
+)
+def test_an_authorizer_that_cannot_be_had_stops_the_start(key: str, value: str, words: str) -> None:
+    """SEC-ACL-01: never a node that seems to be protected."""
+    values = {"authorizer.class.name": STANDARD_AUTHORIZER} | {key: value}
+    settings = [(name, Setting(text, "test")) for name, text in values.items()]
+    with pytest.raises(ConfigError) as caught:
+        load_config(None, {}, settings)
+    assert words in str(caught.value)

@@ -16,6 +16,11 @@ from kraft_wire.wire.generated.fetch import (
     FetchResponse,
     FetchTopic,
 )
+from kraft_wire.wire.generated.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
 from kraft_wire.wire.generated.produce import ProduceResponse
 from tests.server.wire_client import WireClient, has_read_all, one_batch, produce_request
 from tests.server_process import ServerProcess
@@ -232,15 +237,17 @@ def test_the_ready_file_of_a_killed_node_is_gone_before_clients_are_taken(tmp_pa
     assert done.returncode == 0
 
 
-def test_an_authorizer_is_warned_of_at_start(tmp_path: Path) -> None:
+def test_a_node_with_an_authorizer_refuses_and_says_so(tmp_path: Path) -> None:
+    """SEC-ACL-13: the line of the denial has Kafka's words."""
     standard = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
     with ServerProcess(tmp_path, overrides={"authorizer.class.name": standard}) as server:
+        with WireClient(server.bootstrap) as client:
+            topics = [MetadataRequestTopic(name="t")]
+            answer = client.call(MetadataRequest(topics=topics), 12, MetadataResponse)
+        assert [topic.error_code for topic in answer.topics] == [29]
         log = server.log.read_text()
-    assert f'not_protected key=authorizer.class.name value="{standard}" reason="requests' in log
-    other = tmp_path / "without"
-    other.mkdir()
-    with ServerProcess(other) as server:
-        assert "not_protected" not in server.log.read_text()
+    assert "INFO authorizer authorization_denied" in log
+    assert "Principal = User:ANONYMOUS is Denied operation = DESCRIBE from host = 127.0.0.1" in log
 
 
 @pytest.mark.parametrize("stream", [1, 2])

@@ -17,6 +17,7 @@ from kraft_wire.broker.fetching.fetch_session import (
     records_size_bytes,
 )
 from kraft_wire.broker.fetching.fetch_session_shard import NO_SESSION, FetchSessionShard
+from kraft_wire.model import ANONYMOUS, Principal
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from kraft_wire.wire.runtime import new
@@ -84,7 +85,7 @@ class SessionlessFetchContext:
 class FullFetchContext:
     """A full fetch whose answer creates a session where the cache has room for one."""
 
-    __slots__ = ("_privileged", "_take_shard", "_uses_topic_ids", "_wanted")
+    __slots__ = ("_owner", "_privileged", "_take_shard", "_uses_topic_ids", "_wanted")
 
     def __init__(
         self,
@@ -93,7 +94,9 @@ class FullFetchContext:
         *,
         privileged: bool,
         uses_topic_ids: bool,
+        owner: Principal = ANONYMOUS,
     ) -> None:
+        self._owner = owner
         self._wanted = wanted
         self._take_shard = take_shard
         self._privileged = privileged
@@ -119,6 +122,7 @@ class FullFetchContext:
             privileged=self._privileged,
             uses_topic_ids=self._uses_topic_ids,
             now_ms=now_ms,
+            owner=self._owner,
         )
         return _response(session_id, results)
 

@@ -8,7 +8,7 @@ which the session lists its partitions (KIP-227).
 Not here: sessions (`fetch_contexts`), the request as a whole and waiting (`handlers/fetch`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, Protocol
 
 from kraft_wire.broker.context import ReplyTo, RequestContext
@@ -126,9 +126,22 @@ class FetchRun:
         self.unfit_bytes = 0
         """Room that was left for batches that are there and larger."""
         self.nowhere: dict[PartitionKey, ReadResult] = {}
-        """Places that did not exist at the first reading; as in Kafka nobody looks again."""
+        """Places that did not exist at the first reading, or that were refused; as in Kafka nobody
+        looks again."""
         self.must_answer = False
         """Whether a partition's answer is no records, or its segment can grow no more."""
+
+    def refuse(self, may_read: Callable[[str | None], bool]) -> None:
+        """Refuse what may not be read, once for the request, as in Kafka.
+
+        Like places that do not exist, these are told behind all others and keep nobody waiting.
+        """
+        for wanted in self.fetch.to_read(lambda _: False):
+            if not may_read(wanted.topic):
+                data = self._error(wanted, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+                data.aborted_transactions = []
+                self.nowhere[wanted.key] = wanted, data
+                self.is_follower = False  # what it asks for says nothing of where its log ends
 
     def run_again(self, now_ms: int, expired: bool) -> bool:
         """Read from the top; complete the answer when it is due."""
@@ -148,7 +161,7 @@ class FetchRun:
         found = [
             partitions.get((wanted.topic, wanted.partition))
             for wanted in self.fetch.partitions()
-            if wanted.topic is not None
+            if wanted.topic is not None and wanted.key not in self.nowhere
         ]
         return [partition for partition in found if partition is not None]
 
@@ -383,7 +396,7 @@ class FetchRun:
     def response(self, results: list[ReadResult], now_ms: int) -> FetchResponse:
         """Make the answer, with the leaders that a client in the wrong place needs."""
         if self.nowhere:
-            results = results + sorted(self.nowhere.values(), key=_is_unknown_partition)
+            results = results + sorted(self.nowhere.values(), key=_is_named)
         if self.is_follower:
             self.broker.replica_bytes_out += self.read_bytes
         else:
@@ -412,8 +425,8 @@ class FetchRun:
         response.node_endpoints = list(leaders.values())
 
 
-def _is_unknown_partition(result: ReadResult) -> bool:
-    return result[1].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+def _is_named(result: ReadResult) -> bool:
+    return result[1].error_code != ErrorCode.UNKNOWN_TOPIC_ID
 
 
 def _aborted(

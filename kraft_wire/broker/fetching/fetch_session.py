@@ -9,7 +9,7 @@ few partitions among thousands cheap.
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
-from kraft_wire.model import ZERO_UUID, FileSlice, Uuid
+from kraft_wire.model import ANONYMOUS, ZERO_UUID, FileSlice, Principal, Uuid
 from kraft_wire.settings.topic_names import TOPIC_NAME_LENGTH_MAX
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import FetchPartition, FetchRequest, PartitionData
@@ -228,6 +228,7 @@ class FetchSession:
         "epoch",
         "is_old",
         "last_used_ms",
+        "owner",
         "partitions",
         "privileged",
         "session_id",
@@ -243,10 +244,13 @@ class FetchSession:
         privileged: bool,
         uses_topic_ids: bool,
         now_ms: int,
+        owner: Principal = ANONYMOUS,
     ) -> None:
         assert session_id > 0, session_id
         self.session_id = session_id
         self.partitions = partitions
+        self.owner = owner
+        """The only principal that may use it: others could read its topics' names otherwise."""
         self.privileged = privileged
         """Whether it belongs to a follower, which may evict any consumer's session."""
         self.uses_topic_ids = uses_topic_ids

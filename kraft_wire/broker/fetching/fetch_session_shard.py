@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from kraft_wire.broker.fetching.fetch_session import FetchSession, PartitionKey, WantedPartition
-from kraft_wire.model import RandomSource
+from kraft_wire.model import ANONYMOUS, Principal, RandomSource
 
 __all__ = ["NO_SESSION", "FetchSessionShard", "PartitionBudget"]
 
@@ -83,6 +83,7 @@ class FetchSessionShard:
         privileged: bool,
         uses_topic_ids: bool,
         now_ms: int,
+        owner: Principal = ANONYMOUS,
     ) -> int:
         """Create a session where there is room or one that must give way; return its id or 0."""
         if not self._budget.can_ever_hold(size):
@@ -96,6 +97,7 @@ class FetchSessionShard:
             privileged=privileged,
             uses_topic_ids=uses_topic_ids,
             now_ms=now_ms,
+            owner=owner,
         )
         assert session.cached_size == size, (session.cached_size, size)
         self._sessions[session.session_id] = session

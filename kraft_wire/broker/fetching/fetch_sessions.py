@@ -37,7 +37,7 @@ from kraft_wire.broker.fetching.fetch_session_shard import (
     FetchSessionShard,
     PartitionBudget,
 )
-from kraft_wire.model import RandomSource
+from kraft_wire.model import ANONYMOUS, Principal, RandomSource
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import FetchRequest
 
@@ -123,17 +123,22 @@ class FetchSessionCache:
         *,
         privileged: bool,
         topic_names: TopicNames,
+        owner: Principal = ANONYMOUS,
     ) -> FetchContext | ErrorCode:
         """Accept a request, or return the error of the whole of it.
 
-        `privileged` marks a follower. Errors, first match wins: FETCH_SESSION_ID_NOT_FOUND,
-        INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR; their answers have session id 0
-        and no partitions, and change nothing.
+        `privileged` marks a follower; `owner` asks, and finds only sessions of its own. Errors,
+        first match wins: FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH,
+        FETCH_SESSION_TOPIC_ID_ERROR; their answers have session id 0 and no partitions, and change
+        nothing.
         """
         if request.session_epoch not in FULL_EPOCHS:
-            return self._begin_incremental(request, version, now_ms, topic_names)
+            return self._begin_incremental(request, version, now_ms, topic_names, owner)
         if request.session_id != NO_SESSION:
-            self._shard_of(request.session_id).remove(request.session_id)
+            shard = self._shard_of(request.session_id)
+            session = shard.get(request.session_id)
+            if session is not None and session.owner == owner:
+                shard.remove(request.session_id)
         wanted = listed_partitions(request, version, topic_names)
         if request.session_epoch == FINAL_EPOCH or not can_be_remembered(request):
             return SessionlessFetchContext(wanted)
@@ -142,14 +147,20 @@ class FetchSessionCache:
             self._take_next_shard,
             privileged=privileged,
             uses_topic_ids=version >= FIRST_TOPIC_ID_VERSION,
+            owner=owner,
         )
 
     def _begin_incremental(
-        self, request: FetchRequest, version: int, now_ms: int, topic_names: TopicNames
+        self,
+        request: FetchRequest,
+        version: int,
+        now_ms: int,
+        topic_names: TopicNames,
+        owner: Principal,
     ) -> FetchContext | ErrorCode:
         shard = self._shard_of(request.session_id)
         session = shard.get(request.session_id)
-        if session is None:
+        if session is None or session.owner != owner:
             return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
         if session.epoch != request.session_epoch:
             return ErrorCode.INVALID_FETCH_SESSION_EPOCH

@@ -6,7 +6,7 @@ Behaviour:   up to v3 a client adds partitions to its transaction; from v4 on a 
              partition that is named twice is answered twice where all have one error, as Kafka does
 Versions:    v2 PRODUCER_FENCED (KIP-588) · v4 several transactions, VerifyOnly (KIP-890) · v5
              TRANSACTION_ABORTABLE, which v4 is sent as well
-Left out:    the right ClusterAction of v4 and later, which no authorizer enforces yet
+Left out:    nothing
 """
 
 from collections.abc import Mapping, Sequence

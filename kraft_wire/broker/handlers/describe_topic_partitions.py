@@ -5,7 +5,7 @@ Behaviour:   topics in name order, from the cursor on; no topics named means all
              is left is where NextCursor points · named topics that do not exist are listed with
              their error · with a cursor, the topic list must contain its topic
 Versions:    v0 (KIP-966)
-Left out:    topics hidden by ACLs, see docs/DEVIATIONS.md
+Left out:    nothing
 """
 
 from collections.abc import Iterator

@@ -16,7 +16,6 @@ from typing import Final
 
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import PARKED, Parked, RequestContext
-from kraft_wire.broker.fetching.fetch_contexts import FetchContext
 from kraft_wire.broker.fetching.fetch_run import FetchRun
 from kraft_wire.broker.metadata.metadata_cache import no_replica_error
 from kraft_wire.broker.purgatory import DelayedFetch
@@ -28,7 +27,7 @@ from kraft_wire.wire.generated.fetch import (
     PartitionData,
 )
 
-__all__ = ["handle"]
+__all__ = ["handle", "refuse"]
 
 _ISOLATION_LEVELS: Final = (0, 1)
 _RACK_AWARE: Final = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
@@ -64,12 +63,15 @@ def handle(
         context.now_ms,
         privileged=is_follower,
         topic_names=broker.topic_name,
+        owner=context.principal,
     )
     if isinstance(begun, ErrorCode):
         return FetchResponse(error_code=begun)
-    if request.isolation_level not in _ISOLATION_LEVELS and _reads_any(broker, begun):
-        return _refused(request, context.api_version)
     run = FetchRun(broker, context, request, begun, replica_id, replica_epoch)
+    if broker.fetch_rights is not None:
+        run.refuse(broker.fetch_rights(context, is_follower=is_follower))
+    if request.isolation_level not in _ISOLATION_LEVELS and _reads_any(broker, run):
+        return refuse(request, ErrorCode.UNKNOWN_SERVER_ERROR, context.api_version)
     if broker.settings.replica_selector_class == _RACK_AWARE and not is_follower:
         run.rack = request.rack_id
     results = run.read()
@@ -87,18 +89,18 @@ def handle(
     return PARKED
 
 
-def _reads_any(broker: Broker, fetch: FetchContext) -> bool:
+def _reads_any(broker: Broker, run: FetchRun) -> bool:
     """Whether a partition of the fetch exists; of one that does not, Kafka reads no level."""
     return any(
         wanted.topic is not None
+        and wanted.key not in run.nowhere
         and no_replica_error(broker.image, wanted.topic, wanted.partition) is not _UNKNOWN_PARTITION
-        for wanted in fetch.partitions()
+        for wanted in run.fetch.partitions()
     )
 
 
-def _refused(request: FetchRequest, version: int) -> FetchResponse:
+def refuse(request: FetchRequest, error: ErrorCode, version: int) -> FetchResponse:
     """Refuse a whole request; before topic ids, its partitions say so too."""
-    error = ErrorCode.UNKNOWN_SERVER_ERROR
     if version >= _FIRST_TOPIC_ID_VERSION:
         return FetchResponse(error_code=error)
     topics = [

@@ -6,7 +6,7 @@ Behaviour:   no topics named in v0, null from v1: every topic · an unknown topi
              through
 Versions:    v4 AllowAutoTopicCreation (below: allowed) · v8 to v10 cluster operations (KIP-430) ·
              v10 topic ids · v12 requests by id (KIP-516) · v13 top-level error
-Left out:    authorization
+Left out:    nothing
 """
 
 from collections.abc import Hashable

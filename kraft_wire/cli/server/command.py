@@ -19,7 +19,6 @@ from kraft_wire.cli.server.descriptors import connections_possible
 from kraft_wire.cli.server.host_name import host_name
 from kraft_wire.cli.suggestions import unknown_name
 from kraft_wire.frozen import slotted
-from kraft_wire.metadata.acl_rules import AUTHORIZER_KEY
 from kraft_wire.model import StorageError
 from kraft_wire.node.config.node_config import (
     LISTEN_OPTION,
@@ -270,7 +269,6 @@ def _open_node(config: NodeConfig, fs: FileSystem, log: EventLog) -> Node:
     start = _StartLine(config, log)
     for key in config.unknown_keys:
         start.report("unknown_config_key", key=key, action="ignored")
-    _warn_of_no_protection(config, start)
     cluster_id = os.environ.get("CLUSTER_ID") or os.environ.get("KAFKA_CLUSTER_ID") or None
     try:
         node = Node(
@@ -332,18 +330,6 @@ def _log_start(config: NodeConfig, log: EventLog) -> None:
             "(storage.ballast.bytes)"
         ),
     )
-
-
-def _warn_of_no_protection(config: NodeConfig, start: _StartLine) -> None:
-    """Warn a user of an authorizer that ACLs are stored but not enforced."""
-    authorizer = config.settings.text(AUTHORIZER_KEY)
-    if authorizer:
-        start.report(
-            "not_protected",
-            key=AUTHORIZER_KEY,
-            value=Line(authorizer),
-            reason=Line("requests are not authorized: all operations are allowed"),
-        )
 
 
 def _serve_metrics(serving: Serving, address: str, port: int, state: _State) -> None:

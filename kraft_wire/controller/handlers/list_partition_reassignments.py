@@ -52,9 +52,21 @@ def handle(
 def refuse(
     request: ListPartitionReassignmentsRequest, error: ErrorCode, message: str | None
 ) -> ListPartitionReassignmentsResponse:
-    """Return the answer that refuses the request."""
+    """Return the answer that refuses the request; as in Kafka, what is named is listed, empty."""
     assert error is not ErrorCode.NONE
-    return ListPartitionReassignmentsResponse(error_code=error, error_message=message)
+    topics = [
+        OngoingTopicReassignment(
+            name=each.name,
+            partitions=[
+                OngoingPartitionReassignment(partition_index=number)
+                for number in each.partition_indexes
+            ],
+        )
+        for each in request.topics or ()
+    ]
+    return ListPartitionReassignmentsResponse(
+        error_code=error, error_message=message, topics=topics
+    )
 
 
 def _is_reassigned(partition: PartitionImage) -> bool:

@@ -9,7 +9,15 @@ from typing import Final
 
 from kraft_wire.apis.rights import AclOperation, ResourceType
 
-__all__ = ["ALLOW", "OPERATIONS_OF", "allowing", "denying", "entry_bit", "exactly_allowing"]
+__all__ = [
+    "ALLOW",
+    "OPERATIONS_OF",
+    "allowing",
+    "denying",
+    "entry_bit",
+    "exactly_allowing",
+    "matched",
+]
 
 ALLOW: Final = 3
 """The permission that grants; any other one denies, as in Kafka."""
@@ -86,3 +94,11 @@ def entry_bit(operation: int, permission: int) -> int:
     bit = 1 << (known + _HALF if permission == ALLOW else known)
     assert bit.bit_count() == 1, bit
     return bit
+
+
+def matched(bits: int) -> str:
+    """Return the operation of the first entry among bits, as Kafka names it."""
+    assert bits > 0, bits
+    assert bits < 1 << 2 * _HALF, bits
+    code = ((bits & -bits).bit_length() - 1) % _HALF
+    return "ALL" if code == _ALL else AclOperation(code).name

@@ -97,6 +97,28 @@ class ResourceAcls:
         assert found is None or found >= 0, found
         return found
 
+    def entries(
+        self, name: str, principal: str, host: str
+    ) -> Iterator[tuple[Pattern, str, str, int]]:
+        """Every pattern, principal and host with entries that concern a request, and their bits."""
+        assert host != WILDCARD, "who asks has an address"
+        for pattern in self._patterns_covering(name):
+            patterns = self._prefixed if pattern.is_prefix else self._literal
+            for who in dict.fromkeys((principal, EVERYONE)):
+                hosts = patterns[pattern.name].get(who, {})
+                for at in (host, WILDCARD):
+                    if at in hosts:
+                        yield pattern, who, at, hosts[at]
+
+    def _patterns_covering(self, name: str) -> Iterator[Pattern]:
+        assert len(self._lengths) == len(self._prefixes_of_length)
+        for literal in dict.fromkeys((name, WILDCARD)):
+            if literal in self._literal:
+                yield Pattern(literal, is_prefix=False)
+        for length in self._lengths:
+            if length <= len(name) and name[:length] in self._prefixed:
+                yield Pattern(name[:length], is_prefix=True)
+
     def patterns(self, principal: str, host: str) -> Iterator[tuple[Pattern, int]]:
         """Every pattern with entries about a principal or everyone, and their bits."""
         assert host != WILDCARD, "who asks has an address"

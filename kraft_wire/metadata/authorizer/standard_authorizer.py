@@ -5,8 +5,9 @@ allows permits; where no entry covers the resource at all, `allow.everyone.if.no
 Equal to the class of that name of Apache Kafka 4.3.1; it fails with names that sort before `*` and
 with users named `*`, which are ordinary texts here.
 
-Lives with the image, below broker and controller, because both decide over the same entries. It is
-not asked by either yet. It has no clock and no log: who asks it writes the audit line.
+Lives with the image, below broker and controller, because both decide over the same entries. The
+node asks it before its handlers run (`node.authorization`). It has no clock and no log: who asks it
+writes the audit line.
 """
 
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from kraft_wire.metadata.authorizer.operation_bits import (
     denying,
     entry_bit,
     exactly_allowing,
+    matched,
 )
 from kraft_wire.metadata.authorizer.principal import Principal
 from kraft_wire.metadata.authorizer.resource_acls import WILDCARD, Pattern, ResourceAcls
@@ -133,6 +135,34 @@ class StandardAuthorizer:
         allowed = sum(1 << each for each in operations)
         assert allowed & 0b111 == 0, "codes of operations begin at 3"
         return allowed
+
+    def rule(
+        self,
+        principal: Principal,
+        host: str,
+        operation: AclOperation,
+        resource_type: ResourceType,
+        name: str,
+    ) -> str:
+        """Return what a decision is based on, in the words of Kafka's audit log."""
+        assert operation in denying, operation
+        if str(principal) in self._super_users:
+            return "SuperUser"
+        acls = self._by_type.get(resource_type)
+        found = [] if acls is None else list(acls.entries(name, principal.entries_name, host))
+        for wanted, permission in ((denying, "DENY"), (allowing, "ALLOW")):
+            for pattern, who, at, bits in found:
+                if bits & wanted[operation]:
+                    kind = "PREFIXED" if pattern.is_prefix else "LITERAL"
+                    return (
+                        f"MatchingAcl(acl=StandardAcl(resourceType={resource_type.name}, "
+                        f"resourceName={pattern.name}, patternType={kind}, principal={who}, "
+                        f"host={at}, operation={matched(bits & wanted[operation])}, "
+                        f"permissionType={permission}))"
+                    )
+        bits_of_all = None if acls is None else acls.bits(name, principal.entries_name, host)
+        allows = bits_of_all is None and self._allows_without_acl
+        return "DefaultAllow" if allows else "DefaultDeny"
 
     def _bits(
         self, principal: Principal, host: str, resource_type: ResourceType, name: str

@@ -14,6 +14,11 @@ from dataclasses import replace
 from typing import Final
 
 from kraft_wire.frozen import frozen
+from kraft_wire.node.config.authorizer import (
+    AUTHORIZER_KEYS,
+    AuthorizerSettings,
+    read_authorizer,
+)
 from kraft_wire.node.config.listeners import Listener, loopback, read_listeners
 from kraft_wire.node.config.quorum_rules import (
     QuorumAddress,
@@ -82,6 +87,8 @@ class NodeConfig:
     """`controller.quorum.voters`."""
     bootstrap_servers: tuple[QuorumAddress, ...] = ()
     """`controller.quorum.bootstrap.servers`."""
+    authorizer: AuthorizerSettings | None = None
+    """None where every operation is allowed."""
     unknown_keys: tuple[str, ...] = ()
     connections_possible: int = UNBOUNDED
     """What the process has descriptors for, whatever `max.connections` says."""
@@ -203,7 +210,8 @@ def _read(
         is_controller=is_controller,
         is_embedded=is_embedded,
     )
-    unknown = [key for key in merged if key not in BROKER_KEYS and not is_listener_key(key)]
+    known = (*BROKER_KEYS, *AUTHORIZER_KEYS)
+    unknown = [key for key in merged if key not in known and not is_listener_key(key)]
     return NodeConfig(
         settings=reader.settings,
         node_id=node_id,
@@ -215,6 +223,7 @@ def _read(
         controller_listeners=listeners.controller,
         voters=voters,
         bootstrap_servers=bootstrap_servers,
+        authorizer=read_authorizer(reader, merged),
         unknown_keys=tuple(sorted(unknown)),
     )
 

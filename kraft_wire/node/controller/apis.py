@@ -12,7 +12,7 @@ Not here: decoding, encoding, connections (`node`); which request leads to which
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kraft_wire.apis.api import ListenerType, Owner, Versions
 from kraft_wire.apis.registry import FORWARDABLE, FORWARDED, key_of, owned, served
@@ -48,6 +48,9 @@ from kraft_wire.wire.generated.register_controller_record import RegisterControl
 from kraft_wire.wire.generated.registry import response_class
 from kraft_wire.wire.header import RequestHeader
 from kraft_wire.wire.message import DecodeLimits, Message, UnencodableMessage
+
+if TYPE_CHECKING:
+    from kraft_wire.node.authorization.guards import Guards
 
 __all__ = ["ControllerApis"]
 
@@ -99,7 +102,10 @@ class ControllerApis:
         link_ids: Iterator[int],
         report: ReportEvent,
         limits: DecodeLimits,
+        guards: "Guards | None" = None,
     ) -> None:
+        """`guards` authorizes requests; None without an authorizer."""
+        self._guards = guards
         self.versions: dict[int, Versions] = served(_HERE)
         """What the controller's listeners serve."""
         self.decoder = RequestDecoder(self.versions, limits)
@@ -135,11 +141,16 @@ class ControllerApis:
         """Answer what came in on a listener of the controller."""
         api_key = request.API_KEY
         assert api_key in self.versions, api_key
+        if api_key in _RAFT or api_key in _DECIDED:
+            return self._ask_own(context, request)
+        return self._guarded(context, request, self._answer)
+
+    def _answer(self, context: RequestContext, request: Message) -> Message | Withheld:
+        """Answer what this node decides nothing by."""
+        api_key = request.API_KEY
         if api_key == _ENVELOPE:
             assert isinstance(request, EnvelopeRequest), request
             return self._open(context, request)
-        if api_key in _RAFT or api_key in _DECIDED:
-            return self._ask_own(context, request)
         if api_key in _DESCRIBED:
             return handler(api_key)(self._described, context, request)  # type: ignore[arg-type]  # these read metadata alone
         image, quorum = self._raft.committed.image, self._raft.replica.quorum
@@ -185,8 +196,26 @@ class ControllerApis:
             return
         self.forwarder.ask(_REGISTRATION, _registration(record), now_ms)
 
-    def _ask_own(self, context: RequestContext, request: Message) -> Message | Parked:
-        """Let this node's own replica or controller answer."""
+    def _ask_own(self, context: RequestContext, request: Message) -> Message | Withheld:
+        """Let this node's own replica or controller answer what the asker has the rights for."""
+        return self._guarded(context, request, self._decide)
+
+    def _guarded(
+        self,
+        context: RequestContext,
+        request: Message,
+        serve: Callable[[RequestContext, Message], Message | Withheld],
+    ) -> Message | Withheld:
+        """Serve what a request's principal may have; a late answer is completed in `_late`."""
+        if self._guards is None:
+            return serve(context, request)
+        image, settings = self._host.controller.image, self._host.controller.settings
+        verdict = self._guards.judge(_HERE, context, request, image, settings)
+        if isinstance(verdict, Message | Withheld):
+            return verdict
+        return self._guards.after(context, verdict, serve(context, verdict.request))
+
+    def _decide(self, context: RequestContext, request: Message) -> Message | Withheld:
         reply_to = context.reply_to
         if request.API_KEY not in _RAFT:
             return self._host.handle(context, request, reply_to)
@@ -195,7 +224,7 @@ class ControllerApis:
         self._raft.take(received, context.now_ms, context.wall_ms)
         return PARKED
 
-    def _open(self, context: RequestContext, envelope: EnvelopeRequest) -> Message | Parked:
+    def _open(self, context: RequestContext, envelope: EnvelopeRequest) -> Message | Withheld:
         """Answer what is in an envelope, in an envelope."""
         inner = unpack(envelope, self._inner_decoder)
         if not isinstance(inner, Unpacked):
@@ -213,7 +242,7 @@ class ControllerApis:
             inner.principal,
         )
         answer = self._ask_own(within, inner.request)
-        return answer if answer is PARKED else self._sealed(context.reply_to, answer)
+        return self._sealed(context.reply_to, answer) if isinstance(answer, Message) else answer
 
     def _sealed(self, reply_to: ReplyTo, answer: Message) -> Message:
         """Put an answer into an envelope where its question came in one."""
@@ -285,7 +314,13 @@ class ControllerApis:
 
     def _late(self, to: AskedBy, answer: Message) -> Message | None:
         try:
-            return answer if isinstance(to, str) else self._sealed(to, answer)
+            if isinstance(to, str):
+                return answer
+            if self._guards is not None:
+                finished = self._guards.finished(to, answer)
+                assert isinstance(finished, Message), "only Produce is answered by silence"
+                answer = finished
+            return self._sealed(to, answer)
         except UnencodableMessage:
             return None
 
@@ -293,13 +328,14 @@ class ControllerApis:
         """Decide here what waits for an active controller, where this node's is."""
         if not self._host.is_active:
             return
+        answer: Message | Withheld
         for requester, request in self.forwarder.take_waiting():
             if isinstance(requester, str):
                 own = OwnContext(request.MAX_VERSION, now_ms, wall_ms)
                 answer = self._host.handle(own, request, requester)
             else:
                 answer = self._ask_own(requester.at(now_ms, wall_ms), request)
-            if answer is not PARKED:
+            if isinstance(answer, Message):
                 to = requester if isinstance(requester, str) else requester.reply_to
                 self.forwarder.answers.append((to, answer))
 

@@ -41,7 +41,6 @@ EVENTS: Final[Mapping[str, Event]] = {
     "unknown_config_key": Event(
         "WARN", "server", "A key of the file or environment has no effect."
     ),
-    "not_protected": Event("WARN", "server", "An authorizer is configured, but not enforced."),
     "metrics": Event("INFO", "server", "Address of the metrics endpoint."),
     "control": Event("INFO", "server", "Address of the API for fault rules."),
     "ready": Event("INFO", "server", "Clients are served."),
@@ -75,6 +74,17 @@ EVENTS: Final[Mapping[str, Event]] = {
         "WARN", "broker", "A batch has an epoch or sequence that its producer state forbids."
     ),
     "producer_refused_suppressed": Event("WARN", "broker", "Such lines that were left out."),
+    # -- authorization
+    "authorization_denied": Event(
+        "INFO", "authorizer", "A principal was denied an operation; the words are Kafka's."
+    ),
+    "authorization_denied_suppressed": Event(
+        "INFO", "authorizer", "Such lines that were left out."
+    ),
+    "authorization_granted": Event("DEBUG", "authorizer", "A principal was allowed an operation."),
+    "authorization_granted_suppressed": Event(
+        "DEBUG", "authorizer", "Such lines that were left out."
+    ),
     # -- links to other nodes
     "peer_unreachable": Event("WARN", "links", "A node cannot be reached; said once until it is."),
     "peer_reached": Event("INFO", "links", "A node that could not be reached answers."),

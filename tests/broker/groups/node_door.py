@@ -75,13 +75,17 @@ class NodeDoor:
         self.node = Node(
             config,
             fs,
-            CountingChance(),
+            self.chance(),
             now_ms=self.now_ms,
             wall_ms=self.wall_ms,
             report=self._report,
         )
         self._drain()
         self.settle()
+
+    def chance(self) -> CountingChance:
+        """Return the node's chance; a node over the disk of another one needs other ids."""
+        return CountingChance()
 
     def _report(self, name: str, **fields: object) -> None:
         if EVENTS[name].level != "INFO" or name == "log_directory_has_room":

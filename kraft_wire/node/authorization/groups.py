@@ -1,0 +1,187 @@
+"""Guards of requests about groups and their committed offsets: group errors come before topics'."""
+
+from typing import Final, cast
+
+from kraft_wire.apis.rights import ResourceType
+from kraft_wire.node.authorization.asker import NO_OPERATIONS, Asked, Passed, Verdict
+from kraft_wire.node.authorization.splitting import (
+    by_id_or_name,
+    finishing,
+    passed_or_answered,
+    split,
+)
+from kraft_wire.node.authorization.whole import group, refused
+from kraft_wire.wire.generated.delete_groups import (
+    DeletableGroupResult,
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+)
+from kraft_wire.wire.generated.describe_groups import (
+    DescribedGroup,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.list_groups import ListGroupsResponse
+from kraft_wire.wire.generated.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from kraft_wire.wire.generated.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+from kraft_wire.wire.generated.sync_group import SyncGroupRequest
+from kraft_wire.wire.message import Message
+
+__all__ = [
+    "delete_groups",
+    "describe_groups",
+    "list_groups",
+    "offset_commit",
+    "offset_delete",
+    "sync_group",
+]
+
+_COMMIT_BY_ID_FROM: Final = 10
+_PROTOCOL_MANDATORY_FROM: Final = 5
+
+
+def sync_group(asked: Asked) -> Verdict:
+    """SyncGroup: missing protocol fields are told first."""
+    request = cast("SyncGroupRequest", asked.request)
+    if asked.context.api_version >= _PROTOCOL_MANDATORY_FROM and (
+        request.protocol_type is None or request.protocol_name is None
+    ):
+        return Passed(request)
+    return group(asked)
+
+
+def describe_groups(asked: Asked) -> Verdict:
+    """DescribeGroups: group by group, with the operations that are allowed where asked for."""
+    request = cast("DescribeGroupsRequest", asked.request)
+    (describe,) = asked.needs
+    served, hidden = split(asked, describe, request.groups, lambda name: name)
+    request.groups = served
+    answers = [DescribedGroup(group_id=name, error_code=describe.error) for name in hidden]
+
+    def change(answer: DescribeGroupsResponse) -> Message:
+        for each in answer.groups:
+            if each.authorized_operations != NO_OPERATIONS:
+                each.authorized_operations = asked.asker.operations(
+                    ResourceType.GROUP, each.group_id
+                )
+        answer.groups = answers + answer.groups
+        return answer
+
+    if not served and hidden:
+        return change(DescribeGroupsResponse())
+    return Passed(request, finishing(DescribeGroupsResponse, change))
+
+
+def list_groups(asked: Asked) -> Verdict:
+    """ListGroups: hide what may not be described; nothing of that is logged."""
+    (need,) = asked.needs
+    cluster = need._replace(rights=need.rights[:1])
+    one = need._replace(rights=need.rights[1:])
+    if asked.asker.meets(cluster, is_silent=True):
+        return Passed(asked.request)
+
+    def change(answer: ListGroupsResponse) -> Message:
+        answer.groups = [
+            each for each in answer.groups if asked.asker.meets(one, each.group_id, is_silent=True)
+        ]
+        return answer
+
+    return Passed(asked.request, finishing(ListGroupsResponse, change))
+
+
+def delete_groups(asked: Asked) -> Verdict:
+    """DeleteGroups: group by group."""
+    request = cast("DeleteGroupsRequest", asked.request)
+    (delete,) = asked.needs
+    served, hidden = split(
+        asked, delete, list(dict.fromkeys(request.groups_names)), lambda name: name
+    )
+    request.groups_names = served
+    answers = [DeletableGroupResult(group_id=name, error_code=delete.error) for name in hidden]
+
+    def change(answer: DeleteGroupsResponse) -> Message:
+        answer.results += answers
+        return answer
+
+    return passed_or_answered(
+        request,
+        DeleteGroupsResponse,
+        change,
+        has_refused=bool(hidden),
+        has_served=bool(served),
+    )
+
+
+def offset_commit(asked: Asked) -> Verdict:
+    """OffsetCommit: the group, then topic by topic; unknown ids are told first."""
+    request = cast("OffsetCommitRequest", asked.request)
+    read_group, read_topic = asked.needs
+    if not asked.asker.meets(read_group, request.group_id):
+        error = read_group.error
+        return OffsetCommitResponse(topics=[_uncommitted(each, error) for each in request.topics])
+    name_of = by_id_or_name(asked, _COMMIT_BY_ID_FROM)
+    request.topics, hidden = split(asked, read_topic, request.topics, name_of)
+    answers = [_uncommitted(each, read_topic.error) for each in hidden]
+
+    def change(answer: OffsetCommitResponse) -> Message:
+        answer.topics = answers + answer.topics
+        return answer
+
+    return passed_or_answered(
+        request,
+        OffsetCommitResponse,
+        change,
+        has_refused=bool(hidden),
+        has_served=bool(request.topics),
+    )
+
+
+def offset_delete(asked: Asked) -> Verdict:
+    """OffsetDelete: the group, then topic by topic; an error of the whole stands alone."""
+    request = cast("OffsetDeleteRequest", asked.request)
+    delete, read = asked.needs
+    if not asked.asker.meets(delete, request.group_id):
+        return refused(request, delete.error, asked.context.api_version)
+    request.topics, hidden = split(asked, read, request.topics, lambda topic: topic.name)
+    answers = [
+        OffsetDeleteResponseTopic(
+            name=topic.name,
+            partitions=[
+                OffsetDeleteResponsePartition(
+                    partition_index=each.partition_index, error_code=read.error
+                )
+                for each in topic.partitions
+            ],
+        )
+        for topic in hidden
+    ]
+
+    def change(answer: OffsetDeleteResponse) -> Message:
+        if answer.error_code == ErrorCode.NONE:
+            answer.topics = answers + answer.topics
+        return answer
+
+    return Passed(request, finishing(OffsetDeleteResponse, change) if hidden else None)
+
+
+def _uncommitted(topic: OffsetCommitRequestTopic, error: ErrorCode) -> OffsetCommitResponseTopic:
+    return OffsetCommitResponseTopic(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        partitions=[
+            OffsetCommitResponsePartition(partition_index=each.partition_index, error_code=error)
+            for each in topic.partitions
+        ],
+    )

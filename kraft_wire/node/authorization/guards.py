@@ -1,0 +1,237 @@
+"""The step between decoding and handlers: each request's guard, and answers made later.
+
+A guard asks the authorizer for the rights of the table (`apis.rows`), for one kind of listener, and
+returns an answer that refuses the request, or what may be served of it. It runs before its
+handler, so authorization comes before existence. Every API that is served has a guard; one without
+rights in the table has `whole.nothing`. Without an authorizer a node has no `Guards`, and requests
+go to their handlers directly.
+
+Requests of the node to itself are not guarded. Partitions of a fetch are judged while the fetch is
+read, because a session names them (`fetch_rights`).
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from kraft_wire.apis.api import ListenerType
+from kraft_wire.apis.registry import APIS, key_of
+from kraft_wire.broker.context import CLOSE, PARKED, ReplyTo, RequestContext, Silence, Withheld
+from kraft_wire.broker.dispatch import Handle, handler
+from kraft_wire.metadata.authorizer.principal import Principal, host_text
+from kraft_wire.metadata.authorizer.standard_authorizer import (
+    AuthorizerNotReady,
+    StandardAuthorizer,
+)
+from kraft_wire.metadata.delta import MetadataDelta
+from kraft_wire.metadata.image import MetadataImage
+from kraft_wire.model import ReportEvent
+from kraft_wire.node.authorization import (
+    configs,
+    coordinators,
+    groups,
+    metadata,
+    offset_fetch,
+    produce,
+    topic_changes,
+    topic_pages,
+    topics,
+    transactions,
+    whole,
+)
+from kraft_wire.node.authorization.asker import Asked, Asker, Finish, Passed, Verdict
+from kraft_wire.node.authorization.audit import Audit, Who
+from kraft_wire.settings.node_settings import NodeSettings
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.message import Message
+
+if TYPE_CHECKING:
+    from kraft_wire.broker.broker import Broker
+
+__all__ = ["Guards"]
+
+Guard = Callable[[Asked], Verdict]
+
+_BY_NAME: Final[Mapping[str, Guard]] = {
+    "AddOffsetsToTxn": whole.transaction,
+    "AddPartitionsToTxn": transactions.add_partitions_to_txn,
+    "AlterConfigs": configs.alter_configs,
+    "CreatePartitions": topic_changes.create_partitions,
+    "CreateTopics": topic_changes.create_topics,
+    "DeleteGroups": groups.delete_groups,
+    "DeleteRecords": topics.delete_records,
+    "DeleteTopics": topic_changes.delete_topics,
+    "DescribeCluster": metadata.describe_cluster,
+    "DescribeConfigs": configs.describe_configs,
+    "DescribeGroups": groups.describe_groups,
+    "DescribeProducers": topics.describe_producers,
+    "DescribeTopicPartitions": topic_pages.describe_topic_partitions,
+    "DescribeTransactions": transactions.describe_transactions,
+    "EndTxn": whole.transaction,
+    "FindCoordinator": coordinators.find_coordinator,
+    "Heartbeat": whole.group,
+    "IncrementalAlterConfigs": configs.incremental_alter_configs,
+    "InitProducerId": transactions.init_producer_id,
+    "JoinGroup": whole.group,
+    "LeaveGroup": whole.group,
+    "ListGroups": groups.list_groups,
+    "ListOffsets": topics.list_offsets,
+    "ListTransactions": transactions.list_transactions,
+    "Metadata": metadata.metadata,
+    "OffsetCommit": groups.offset_commit,
+    "OffsetDelete": groups.offset_delete,
+    "OffsetFetch": offset_fetch.offset_fetch,
+    "OffsetForLeaderEpoch": topics.offset_for_leader_epoch,
+    "Produce": produce.produce,
+    "SyncGroup": groups.sync_group,
+    "TxnOffsetCommit": transactions.txn_offset_commit,
+}
+"""The guards of requests that are more than one right on the cluster."""
+
+
+def _guard_of(api_key: int, listener: ListenerType) -> Guard:
+    """Return the guard of an API; `whole.cluster` asserts that the table says no more."""
+    name = APIS[api_key].name
+    if listener is ListenerType.CONTROLLER and name == "DescribeCluster":
+        return metadata.describe_cluster_of_controllers
+    if listener is ListenerType.BROKER and name == "Fetch":
+        return lambda asked: Passed(asked.request)  # judged partition by partition
+    if not APIS[api_key].needs_on(listener):
+        return whole.nothing
+    return _BY_NAME.get(name, whole.cluster)
+
+
+class Guards(dict[int, Handle]):
+    """The guarded handlers of the broker, and the judge of a controller's requests."""
+
+    def __init__(self, authorizer: StandardAuthorizer, report: ReportEvent) -> None:
+        super().__init__()
+        self._authorizer = authorizer
+        self._audit = Audit(authorizer, report)
+        self._guards: dict[tuple[int, ListenerType], Guard] = {}
+        self._hosts: dict[str, str] = {}
+        self._finishing: dict[int, tuple[int, Finish]] = {}
+        """By connection: number of a parked request, and what makes its answer."""
+
+    def follow(self, delta: MetadataDelta) -> None:
+        """Follow the committed image: decisions change with it, also for open connections."""
+        if self._authorizer.is_loaded:
+            self._authorizer.apply(delta)
+        else:
+            self._authorizer.load(delta.after)
+
+    def __missing__(self, api_key: int) -> Handle:
+        inner = handler(api_key)
+
+        def guarded(
+            broker: "Broker", context: RequestContext, request: Message
+        ) -> Message | Withheld:
+            verdict = self.judge(
+                ListenerType.BROKER, context, request, broker.image, broker.settings.source
+            )
+            if not isinstance(verdict, Passed):
+                return verdict
+            return self.after(context, verdict, inner(broker, context, verdict.request))
+
+        self[api_key] = guarded
+        return guarded
+
+    def judge(
+        self,
+        listener: ListenerType,
+        context: RequestContext,
+        request: Message,
+        image: MetadataImage,
+        settings: NodeSettings,
+    ) -> Verdict:
+        """Return the refusal of a request, or what may be served of it.
+
+        While the entries are not loaded, others than super users get UNKNOWN_SERVER_ERROR on a
+        controller's listener, as in Kafka. A broker's are closed until then.
+        """
+        key = request.API_KEY, listener
+        guard = self._guards.get(key)
+        if guard is None:
+            guard = self._guards[key] = _guard_of(*key)
+        needs = APIS[request.API_KEY].needs_on(listener)
+        asker = self._asker(context, request.API_KEY)
+        try:
+            return guard(Asked(asker, context, request, needs, image, settings))
+        except AuthorizerNotReady:
+            if listener is ListenerType.BROKER:
+                return CLOSE
+            return whole.refused(request, ErrorCode.UNKNOWN_SERVER_ERROR, context.api_version)
+
+    def after(
+        self, context: RequestContext, passed: Passed, answer: Message | Withheld
+    ) -> Message | Withheld:
+        """Complete the answer to what was served, now or when it comes."""
+        if passed.finish is None:
+            return answer
+        if answer is PARKED:
+            self._finishing[context.connection_id] = context.request_number, passed.finish
+            return PARKED
+        return passed.finish(answer)
+
+    def finished(self, to: ReplyTo, answer: Message | Silence) -> Message | Silence:
+        """Return a late answer with what was refused of its request."""
+        number, finish = self._finishing.get(to.connection_id, (-1, None))
+        if finish is None or number != to.request_number:
+            return answer
+        del self._finishing[to.connection_id]
+        return finish(answer)
+
+    def forget(self, connection_id: int) -> None:
+        """Drop what a closed connection was waiting for."""
+        self._finishing.pop(connection_id, None)
+
+    def fetch_rights(
+        self, context: RequestContext, *, is_follower: bool
+    ) -> Callable[[str | None], bool]:
+        """Return what tells whether a fetch may read a topic; each topic is judged once.
+
+        None is a topic that does not exist: a consumer is told so, a follower needs its right
+        first.
+        """
+        read, act = APIS[_FETCH].needs
+        asker = self._asker(context, _FETCH)
+        if not self._authorizer.is_loaded:
+            return lambda _: False
+        if is_follower:
+            may_act = asker.meets(act)
+            return lambda topic: may_act
+        known: dict[str | None, bool] = {None: True}
+
+        def may_read(topic: str | None) -> bool:
+            found = known.get(topic)
+            if found is None:
+                assert topic is not None, "known from the start"
+                found = known[topic] = asker.meets(read, topic)
+            return found
+
+        return may_read
+
+    def _asker(self, context: RequestContext, api_key: int) -> Asker:
+        principal = Principal(context.principal.type, context.principal.name)
+        who = Who(principal, self._host(context.client_host), APIS[api_key].name)
+        return Asker(self._authorizer, self._audit, who, context.now_ms)
+
+    def _host(self, address: str) -> str:
+        """Return an address as entries name it."""
+        found = self._hosts.get(address)
+        if found is None:
+            if len(self._hosts) >= _HOSTS_MAX:
+                self._hosts.clear()
+            found = self._hosts[address] = _host_text(address.removeprefix("/"))
+        return found
+
+
+_FETCH: Final = key_of("Fetch")
+_HOSTS_MAX: Final = 10_000
+
+
+def _host_text(address: str) -> str:
+    """Return the text of an address; what is none, as in a simulation, stands for itself."""
+    try:
+        return host_text(address)
+    except ValueError:
+        return address

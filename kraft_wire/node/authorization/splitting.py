@@ -1,0 +1,74 @@
+"""Parts of a request that may be served and parts that are refused; answers made of both."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar, cast
+
+from kraft_wire.apis.rights import Need
+from kraft_wire.broker.context import Silence
+from kraft_wire.node.authorization.asker import Asked, Finish, Passed, Verdict
+from kraft_wire.wire.message import Message
+
+__all__ = ["by_id_or_name", "finishing", "passed_or_answered", "split"]
+
+PartT = TypeVar("PartT")
+MessageT = TypeVar("MessageT", bound=Message)
+
+
+def split(
+    asked: Asked,
+    need: Need,
+    parts: Sequence[PartT],
+    name_of: Callable[[PartT], str | None],
+    *,
+    is_silent: bool = False,
+) -> tuple[list[PartT], list[PartT]]:
+    """Return the parts that may be served and those that may not, each in the request's order.
+
+    A part without a name is served: what it means does not exist, and the handler says so.
+    """
+    names = [name_of(part) for part in parts]
+    allowed = asked.asker.allowed(
+        need, [name for name in names if name is not None], is_silent=is_silent
+    )
+    served: list[PartT] = []
+    refused: list[PartT] = []
+    for part, name in zip(parts, names, strict=True):
+        (served if name is None or allowed[name] else refused).append(part)
+    return served, refused
+
+
+def by_id_or_name(asked: Asked, ids_from: int) -> Callable[[object], str | None]:
+    """Return what names a part of a request: from a version on its topic's id, else its name."""
+    if asked.context.api_version < ids_from:
+        return lambda part: cast("str | None", getattr(part, "name"))  # noqa: B009  # as below
+
+    def name_of(part: object) -> str | None:
+        topic = asked.image.topic_by_id(getattr(part, "topic_id"))  # noqa: B009  # of several classes
+        return None if topic is None else topic.name
+
+    return name_of
+
+
+def finishing(kind: type[MessageT], change: Callable[[MessageT], Message]) -> Finish:
+    """Return what changes an answer of a class; silence and other messages stay as they are."""
+
+    def finish(answer: Message | Silence) -> Message | Silence:
+        return change(answer) if isinstance(answer, kind) else answer
+
+    return finish
+
+
+def passed_or_answered(
+    request: Message,
+    kind: type[MessageT],
+    change: Callable[[MessageT], Message],
+    *,
+    has_refused: bool,
+    has_served: bool,
+) -> Verdict:
+    """Pass on what is left of a request, or answer one of which nothing is left."""
+    if not has_refused:
+        return Passed(request)
+    if not has_served:
+        return change(kind())
+    return Passed(request, finishing(kind, change))

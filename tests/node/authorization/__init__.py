@@ -1,0 +1,1 @@
+"""Authorization: guards before handlers."""

@@ -1,0 +1,77 @@
+"""Audit lines: the words of Kafka's logger, levels, silence and limits."""
+
+import pytest
+
+from kraft_wire.apis.rights import AclOperation as Op
+from kraft_wire.node.events.catalogue import EVENTS
+from kraft_wire.wire.generated.create_topics import CreatableTopic, CreateTopicsRequest
+from kraft_wire.wire.generated.metadata import MetadataRequest, MetadataRequestTopic
+from tests.node.authorization.guarded_node import (
+    DENY,
+    PREFIXED,
+    TOPIC,
+    GuardedDoor,
+    guarded_node,
+)
+
+
+@pytest.fixture
+def node() -> GuardedDoor:
+    return guarded_node("mine")
+
+
+def describe(*names: str) -> MetadataRequest:
+    topics = [MetadataRequestTopic(name=name) for name in names]
+    return MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+
+
+def test_a_denial_has_kafkas_words(node: GuardedDoor) -> None:
+    """SEC-ACL-13: principal, operation, host, resource, request, count and rule; INFO."""
+    topic = CreatableTopic(name="t", num_partitions=1, replication_factor=1)
+    node.ask(CreateTopicsRequest(topics=[topic], timeout_ms=1), 7)
+    assert node.denied == [
+        "Principal = User:ANONYMOUS is Denied operation = CREATE from host = 10.0.0.2 "
+        "on resource = Topic:LITERAL:t for request = CreateTopics with resourceRefCount = 1 "
+        "based on rule DefaultDeny"
+    ]
+    assert EVENTS["authorization_denied"].level == "INFO"
+    assert EVENTS["authorization_granted"].level == "DEBUG"
+
+
+def test_the_entry_that_decides_is_named(node: GuardedDoor) -> None:
+    """SEC-ACL-13: the entry that denies goes before those that allow."""
+    node.permit(TOPIC, "mine", Op.WRITE)
+    node.granted.clear()
+    node.ask(describe("mine"))
+    (line,) = node.granted
+    assert line.endswith(
+        "is Allowed operation = DESCRIBE from host = 10.0.0.2 on resource = Topic:LITERAL:mine "
+        "for request = Metadata with resourceRefCount = 1 based on rule MatchingAcl("
+        "acl=StandardAcl(resourceType=TOPIC, resourceName=mine, patternType=LITERAL, "
+        "principal=User:ANONYMOUS, host=10.0.0.2, operation=WRITE, permissionType=ALLOW))"
+    )
+    node.permit(TOPIC, "m", Op.DESCRIBE, permission=DENY, pattern=PREFIXED)
+    node.denied.clear()
+    node.ask(describe("mine"))
+    (refused,) = node.denied
+    assert "resourceName=m, patternType=PREFIXED" in refused
+    assert refused.endswith("operation=DESCRIBE, permissionType=DENY))")
+
+
+def test_questions_about_all_topics_are_silent(node: GuardedDoor) -> None:
+    """SEC-ACL-13: what nobody named leaves no line of a denial."""
+    node.ask(MetadataRequest(topics=None))
+    assert node.denied == []
+
+
+def test_a_client_cannot_fill_the_disk_with_denials(node: GuardedDoor) -> None:
+    """Ten lines a second for an address; the rest is counted."""
+    node.ask(describe(*[f"t{number}" for number in range(100)]))
+    assert len(node.denied) == 10
+
+
+def test_super_users_leave_lines_too() -> None:
+    """SEC-ACL-13: rule SuperUser."""
+    node = GuardedDoor()
+    node.ask(describe("mine"))
+    assert node.granted[-1].endswith("based on rule SuperUser")

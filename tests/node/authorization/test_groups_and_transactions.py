@@ -1,0 +1,237 @@
+"""Group and transaction requests with some of their rights: partial answers, order, silence."""
+
+from typing import Any
+
+import pytest
+
+from kraft_wire.apis.rights import AclOperation as Op
+from kraft_wire.wire.generated.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+)
+from kraft_wire.wire.generated.describe_groups import DescribeGroupsRequest
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.find_coordinator import FindCoordinatorRequest
+from kraft_wire.wire.generated.init_producer_id import InitProducerIdRequest
+from kraft_wire.wire.generated.list_groups import ListGroupsRequest
+from kraft_wire.wire.generated.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from kraft_wire.wire.generated.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
+from kraft_wire.wire.generated.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+)
+from tests.node.authorization.guarded_node import (
+    ADMINISTRATOR,
+    CLUSTER,
+    CLUSTER_NAME,
+    GROUP,
+    TOPIC,
+    TRANSACTIONAL_ID,
+    GuardedDoor,
+    guarded_node,
+)
+
+NONE, NO_TOPIC, NO_GROUP, NO_CLUSTER, NO_ID = 0, 29, 30, 31, 53
+
+
+@pytest.fixture
+def node() -> GuardedDoor:
+    node = guarded_node("mine", "theirs")
+    for key_type in (0, 1):
+        for _ in range(3):
+            request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=["g", "x"])
+            found = node.ask(request, host=ADMINISTRATOR)
+            node.advance(100)
+        assert [each.error_code for each in found.coordinators] == [0, 0]
+    return node
+
+
+def commit(group: str, *topics: str) -> OffsetCommitRequest:
+    return OffsetCommitRequest(
+        group_id=group,
+        generation_id_or_member_epoch=-1,
+        topics=[
+            OffsetCommitRequestTopic(
+                name=name,
+                partitions=[OffsetCommitRequestPartition(partition_index=0, committed_offset=5)],
+            )
+            for name in topics
+        ],
+    )
+
+
+def errors_by_topic(answer: Any) -> dict[str, int]:
+    return {topic.name: topic.partitions[0].error_code for topic in answer.topics}
+
+
+def test_offsets_are_committed_for_readable_topics_alone(node: GuardedDoor) -> None:
+    """SEC-API-09: the group comes first (30), then each topic (29); others are committed."""
+    request = commit("g", "mine", "theirs", "missing")
+    assert set(errors_by_topic(node.ask(request, 8)).values()) == {NO_GROUP}
+    node.permit(GROUP, "g", Op.READ)
+    assert set(errors_by_topic(node.ask(request, 8)).values()) == {NO_TOPIC}
+    node.permit(TOPIC, "mine", Op.READ)
+    answer = node.ask(commit("g", "mine", "theirs", "missing"), 8)
+    assert errors_by_topic(answer) == {"mine": NONE, "theirs": NO_TOPIC, "missing": NO_TOPIC}
+    everything = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id="g", topics=None)])
+    kept = node.ask(everything, 8, host=ADMINISTRATOR)
+    assert [topic.name for topic in kept.groups[0].topics] == ["mine"]
+
+
+def test_a_commit_that_waits_for_its_flush_is_completed_with_what_was_refused(
+    node: GuardedDoor,
+) -> None:
+    """A parked answer gets the refused topics when it comes."""
+    node.permit(GROUP, "g", Op.READ)
+    node.permit(TOPIC, "mine", Op.READ)
+    node.keeps_flushes_back = True
+    reply = node.ask(commit("g", "mine", "theirs"), 8, connection=77)
+    if reply is None:
+        waiting = node._waiting[77][0]
+        node.flush()
+        reply = waiting.response
+    assert errors_by_topic(reply) == {"mine": NONE, "theirs": NO_TOPIC}
+
+
+def test_offsets_of_all_topics_are_shown_without_hidden_ones(node: GuardedDoor) -> None:
+    """SEC-API-02, SEC-API-09: hidden where all were asked for, refused where named."""
+    committed = node.ask(commit("g", "mine", "theirs"), 8, host=ADMINISTRATOR)
+    assert errors_by_topic(committed) == {"mine": NONE, "theirs": NONE}
+    node.permit(GROUP, "g", Op.DESCRIBE)
+    node.permit(TOPIC, "mine", Op.DESCRIBE)
+    everything = OffsetFetchRequest(
+        groups=[
+            OffsetFetchRequestGroup(group_id="hidden", topics=None),
+            OffsetFetchRequestGroup(group_id="g", topics=None),
+        ]
+    )
+    hidden, shown = node.ask(everything, 8).groups
+    assert (hidden.group_id, hidden.error_code, hidden.topics) == ("hidden", NO_GROUP, [])
+    assert [topic.name for topic in shown.topics] == ["mine"]
+    named = OffsetFetchRequest(
+        groups=[
+            OffsetFetchRequestGroup(
+                group_id="g",
+                topics=[
+                    OffsetFetchRequestTopics(name=name, partition_indexes=[0])
+                    for name in ("mine", "theirs")
+                ],
+            )
+        ]
+    )
+    (group,) = node.ask(named, 8).groups
+    assert errors_by_topic(group) == {"mine": NONE, "theirs": NO_TOPIC}
+    assert [topic.partitions[0].committed_offset for topic in group.topics] == [5, -1]
+
+
+def test_groups_are_listed_as_far_as_they_may_be_described(node: GuardedDoor) -> None:
+    """SEC-API-02, SEC-ACL-13: ListGroups hides groups and leaves no line of it."""
+    for group in ("seen", "unseen"):
+        node.ask(commit(group, "mine"), 8, host=ADMINISTRATOR)
+    assert node.ask(ListGroupsRequest()).groups == []
+    assert node.denied == []
+    node.permit(GROUP, "seen", Op.READ)
+    assert [group.group_id for group in node.ask(ListGroupsRequest()).groups] == ["seen"]
+    node.permit(CLUSTER, CLUSTER_NAME, Op.DESCRIBE)
+    assert len(node.ask(ListGroupsRequest()).groups) == 2
+
+
+def test_described_groups_show_the_operations_that_are_allowed(node: GuardedDoor) -> None:
+    """SEC-ACL-14, SEC-API-09: READ implies DESCRIBE; bits 3 and 8; a refused group has none."""
+    node.permit(GROUP, "g", Op.READ)
+    request = DescribeGroupsRequest(groups=["g", "other"], include_authorized_operations=True)
+    by_id = {each.group_id: each for each in node.ask(request, 5).groups}
+    assert by_id["g"].authorized_operations == 1 << Op.READ | 1 << Op.DESCRIBE
+    assert (by_id["other"].error_code, by_id["other"].authorized_operations) == (
+        NO_GROUP,
+        -(2**31),
+    )
+
+
+def test_offset_delete_asks_for_the_group_and_each_topic(node: GuardedDoor) -> None:
+    """SEC-API-09: DELETE on the group (30), then READ on each topic (29)."""
+    node.ask(commit("g", "mine", "theirs"), 8, host=ADMINISTRATOR)
+    request = OffsetDeleteRequest(
+        group_id="g",
+        topics=[
+            OffsetDeleteRequestTopic(
+                name=name, partitions=[OffsetDeleteRequestPartition(partition_index=0)]
+            )
+            for name in ("mine", "theirs")
+        ],
+    )
+    assert node.ask(request).error_code == NO_GROUP
+    node.permit(GROUP, "g", Op.DELETE)
+    node.permit(TOPIC, "mine", Op.READ)
+    answer = node.ask(request)
+    assert errors_by_topic(answer) == {"mine": NONE, "theirs": NO_TOPIC}
+
+
+def test_coordinators_are_told_key_by_key(node: GuardedDoor) -> None:
+    """SEC-API-09, SEC-API-10: keys without the right are refused, in the request's order."""
+    node.permit(GROUP, "g", Op.DESCRIBE)
+    node.permit(TRANSACTIONAL_ID, "x", Op.DESCRIBE)
+    groups = node.ask(FindCoordinatorRequest(key_type=0, coordinator_keys=["other", "g"]), 4)
+    assert [each.error_code for each in groups.coordinators] == [NO_GROUP, NONE]
+    ids = node.ask(FindCoordinatorRequest(key_type=1, coordinator_keys=["x", "other"]), 4)
+    assert [each.error_code for each in ids.coordinators] == [NONE, NO_ID]
+
+
+def partitions(*topics: str) -> AddPartitionsToTxnRequest:
+    return AddPartitionsToTxnRequest(
+        v3_and_below_transactional_id="x",
+        v3_and_below_producer_id=1,
+        v3_and_below_topics=[AddPartitionsToTxnTopic(name=name, partitions=[0]) for name in topics],
+    )
+
+
+def test_one_refused_topic_keeps_all_others_out_of_a_transaction(node: GuardedDoor) -> None:
+    """SEC-API-10: 53 for all; else 29 for the refused, 55 for the others, 3 for missing ones."""
+
+    def errors(*topics: str) -> list[int]:
+        answer = node.ask(partitions(*topics), 3)
+        return [
+            topic.results_by_partition[0].partition_error_code
+            for topic in answer.results_by_topic_v3_and_below
+        ]
+
+    assert errors("mine", "theirs") == [NO_ID, NO_ID]
+    node.permit(TRANSACTIONAL_ID, "x", Op.WRITE)
+    node.permit(TOPIC, "mine", Op.WRITE)
+    node.permit(TOPIC, "missing", Op.WRITE)
+    not_attempted, unknown = ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert errors("mine", "theirs", "missing", "__consumer_offsets") == [
+        not_attempted,
+        NO_TOPIC,
+        unknown,
+        NO_TOPIC,
+    ]
+
+
+def test_brokers_alone_add_partitions_of_several_transactions(node: GuardedDoor) -> None:
+    """SEC-API-11: version 4 and later need CLUSTER_ACTION, whatever else is allowed."""
+    node.permit(TRANSACTIONAL_ID, "x", Op.WRITE)
+    node.permit(TOPIC, "mine", Op.WRITE)
+    assert node.ask(AddPartitionsToTxnRequest(), 5).error_code == NO_CLUSTER
+    node.permit(CLUSTER, CLUSTER_NAME, Op.CLUSTER_ACTION)
+    assert node.ask(AddPartitionsToTxnRequest(), 5).error_code == NONE
+
+
+def test_idempotent_producers_need_one_topic_that_they_may_write(node: GuardedDoor) -> None:
+    """SEC-API-12: 31 without; WRITE on any topic is enough, a transactional id has its own."""
+    assert node.ask(InitProducerIdRequest(transactional_id=None), 5).error_code == NO_CLUSTER
+    node.permit(TOPIC, "mine", Op.WRITE)
+    assert node.ask(InitProducerIdRequest(transactional_id=None), 5).error_code == NONE
+    own = InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=1_000)
+    assert node.ask(own, 5).error_code == NO_ID
+    node.permit(TRANSACTIONAL_ID, "x", Op.WRITE)
+    assert node.ask(own, 5).error_code != NO_ID
