@@ -45,7 +45,11 @@ NONE, NO_TOPIC, NO_GROUP, NO_CLUSTER, NO_ID = 0, 29, 30, 31, 53
 
 @pytest.fixture
 def node() -> GuardedDoor:
-    node = guarded_node("mine", "theirs")
+    return with_coordinators()
+
+
+def with_coordinators(**overrides: str) -> GuardedDoor:
+    node = guarded_node("mine", "theirs", **overrides)
     for key_type in (0, 1):
         for _ in range(3):
             request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=["g", "x"])
@@ -87,19 +91,16 @@ def test_offsets_are_committed_for_readable_topics_alone(node: GuardedDoor) -> N
     assert [topic.name for topic in kept.groups[0].topics] == ["mine"]
 
 
-def test_a_commit_that_waits_for_its_flush_is_completed_with_what_was_refused(
-    node: GuardedDoor,
-) -> None:
+def test_a_commit_that_waits_for_its_flush_is_completed_with_what_was_refused() -> None:
     """A parked answer gets the refused topics when it comes."""
+    node = with_coordinators(log_flush_interval_messages="1")
     node.permit(GROUP, "g", Op.READ)
     node.permit(TOPIC, "mine", Op.READ)
     node.keeps_flushes_back = True
-    reply = node.ask(commit("g", "mine", "theirs"), 8, connection=77)
-    if reply is None:
-        waiting = node._waiting[77][0]
-        node.flush()
-        reply = waiting.response
-    assert errors_by_topic(reply) == {"mine": NONE, "theirs": NO_TOPIC}
+    assert node.ask(commit("g", "mine", "theirs"), 8, connection=77) is None
+    reply, _, _ = node._waiting[77]
+    node.flush()
+    assert errors_by_topic(reply.response) == {"mine": NONE, "theirs": NO_TOPIC}
 
 
 def test_offsets_of_all_topics_are_shown_without_hidden_ones(node: GuardedDoor) -> None:
