@@ -112,7 +112,7 @@ ROWS: Final[tuple[Api, ...]] = (
     _row("SyncGroup", _BROKER, _READ_GROUP),
     _row("DescribeGroups", _BROKER, _DESCRIBE_GROUP),
     _row("ListGroups", _BROKER, left_out(any_of((_DESCRIBE, _CLUSTER), (_DESCRIBE, _GROUP)))),
-    _row("SaslHandshake", None),
+    _row("SaslHandshake", _BROKER),
     _row("ApiVersions", _BROKER, on_controllers=_NODE),
     _row(
         "CreateTopics",
@@ -170,7 +170,7 @@ ROWS: Final[tuple[Api, ...]] = (
     _row("AlterConfigs", _CONTROLLER, *_ALTER_SETTINGS, forwardable=True),
     _row("AlterReplicaLogDirs", None, _ALTER_CLUSTER),
     _row("DescribeLogDirs", _BROKER, _DESCRIBE_CLUSTER),
-    _row("SaslAuthenticate", None),
+    _row("SaslAuthenticate", _BROKER),
     _row("CreatePartitions", _CONTROLLER, need(_ALTER, _TOPIC), forwardable=True),
     _row(
         "CreateDelegationToken",

@@ -25,9 +25,9 @@ from kraft_wire.conformance.reports.junit import junit_report
 from kraft_wire.conformance.reports.page import html_report
 from kraft_wire.conformance.reports.text import text_report
 from kraft_wire.conformance.run import Row, rows_of, run_rows
-from kraft_wire.conformance.security import Security, UnusableConfig, read_client_config
 from kraft_wire.conformance.target import Target, Unreachable, learn_target
 from kraft_wire.conformance.verdict import Outcome, Verdict
+from kraft_wire.login.client_config import Security, UnusableConfig, read_client_config
 
 __all__ = ["app"]
 

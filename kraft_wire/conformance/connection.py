@@ -11,9 +11,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, TypeVar
 
-from kraft_wire.conformance.login import LoginFailed, log_in
-from kraft_wire.conformance.security import Credentials, Security
 from kraft_wire.conformance.verdict import ConnectionClosed, Exchange, Mismatch
+from kraft_wire.login.client_config import Credentials, Security
+from kraft_wire.login.sasl import LoginFailed, log_in
 from kraft_wire.wire.frame import FRAME_PREFIX_BYTES, FrameReader, MalformedFrame, frame_prefix
 from kraft_wire.wire.generated.sasl_authenticate import (
     SaslAuthenticateRequest,

@@ -6,8 +6,8 @@ from secrets import token_hex
 from typing import Final
 
 from kraft_wire.conformance.connection import Connection
-from kraft_wire.conformance.security import Security
 from kraft_wire.conformance.verdict import Mismatch
+from kraft_wire.login.client_config import Security
 from kraft_wire.wire.generated.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kraft_wire.wire.generated.metadata import MetadataRequest, MetadataResponse
 

@@ -17,6 +17,7 @@ from kraft_wire.controller.controller import layered
 from kraft_wire.metadata.delta import MetadataDelta
 from kraft_wire.metadata.image import EMPTY_IMAGE, TOPIC_RESOURCE, MetadataImage
 from kraft_wire.model import RandomSource, ReportEvent, StorageError, TopicPartition, sooner
+from kraft_wire.node.config.listeners import inter_broker_listener
 from kraft_wire.node.config.node_config import NodeConfig
 from kraft_wire.node.disks.flushing import Flushing
 from kraft_wire.node.disks.log_store import NodeLogStore
@@ -185,8 +186,9 @@ class BrokerNode:
         # Not needed by a node that leads everything it has, and most of a start is imports.
         from kraft_wire.node.links.broker_links import BrokerLinks
 
-        listener = _inter_broker_listener(self._config)
-        return BrokerLinks(self.broker, client, listener, *self._link_needs, self._report)
+        listener = inter_broker_listener(self._config.settings, self._config.listeners)
+        assert listener is not None, "a broker has listeners"
+        return BrokerLinks(self.broker, client, listener.name, *self._link_needs, self._report)
 
     def flushed(self, flush_id: int, now_ms: int) -> None:
         """Take note that a flush of partitions was carried out."""
@@ -213,18 +215,6 @@ class BrokerNode:
             partition.failed(error)
         else:
             self.store.failed(name, error)
-
-
-def _inter_broker_listener(config: NodeConfig) -> str:
-    """Return the name of the listener that brokers use among themselves.
-
-    Kafka refuses to start without a listener of that name; here the first one takes its place.
-    """
-    settings = config.settings
-    wanted = settings.text("inter.broker.listener.name")
-    name = (wanted or settings.text("security.inter.broker.protocol") or "").upper()
-    names = [each.name for each in config.listeners]
-    return name if name in names else names[0]
 
 
 def _topic_configs(image: MetadataImage) -> dict[str, Mapping[str, str]]:

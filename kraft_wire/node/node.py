@@ -30,7 +30,7 @@ from kraft_wire.controller.controller import Controller, layered
 from kraft_wire.frozen import maker
 from kraft_wire.metadata.delta import MetadataDelta
 from kraft_wire.metadata.image import MetadataImage
-from kraft_wire.model import ANONYMOUS, DiskFull, RandomSource, ReportEvent, StorageError
+from kraft_wire.model import DiskFull, RandomSource, ReportEvent, StorageError
 from kraft_wire.node.broker_node import BrokerNode, LinkNeeds
 from kraft_wire.node.config.node_config import NodeConfig
 from kraft_wire.node.disks.opening import open_directories
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from kraft_wire.node.links.broker_links import BrokerLinks
     from kraft_wire.node.links.forwarding import Forwarder
     from kraft_wire.node.links.peer_versions import PeerVersions
+    from kraft_wire.node.security.logins import Logins
 
 __all__ = ["Node"]
 
@@ -107,9 +108,7 @@ class Node:
         self._last_error: StorageError | None = None
         """What the process ends of, when the present call is over."""
         self._directories = open_directories(fs, config, random_source, cluster_id, wall_ms, report)
-        meta = self._directories[0].meta
-        assert meta is not None, "opened directories are formatted"
-        self.cluster_id = meta.cluster_id
+        self.cluster_id = _cluster_id(self._directories[0])
         limits, link_ids = _decode_limits(config), count(1)
         self._decoder = RequestDecoder(served(ListenerType.BROKER), limits)
         self._controller_listeners = frozenset(each.name for each in config.controller_listeners)
@@ -132,8 +131,23 @@ class Node:
         self._broker = (
             self._new_broker_node(fs, report, links, now_ms) if config.is_broker else None
         )
+        self._logins = self._new_logins(config, random_source)
         self._quorum.start(now_ms, wall_ms)
         self._pump(now_ms, wall_ms)
+
+    def _new_logins(self, config: NodeConfig, random_source: RandomSource) -> "Logins | None":
+        """Return what lets clients log in; None where no listener asks for that."""
+        if all(each.sasl is None for each in config.security.values()):
+            return None
+        from kraft_wire.node.security.logins import Logins  # most nodes need none of it
+
+        return Logins(
+            config.security, self._decoder_of, lambda: self.raft.committed.image, random_source
+        )
+
+    def _decoder_of(self, listener: str) -> RequestDecoder:
+        is_controllers = listener in self._controller_listeners
+        return self.controller_apis.decoder if is_controllers else self._decoder
 
     def _new_broker_node(
         self, fs: FileSystem, report: ReportEvent, links: LinkNeeds, now_ms: int
@@ -215,9 +229,19 @@ class Node:
 
     # -- the host's calls ------------------------------------------------------------------------
 
+    def connection_opened(self, peer: Peer) -> None:
+        """Take note of a new connection, before anything of it is received."""
+        if self._logins is not None:
+            self._logins.begin(peer)
+
     def receive(self, peer: Peer, frame: bytearray, now_ms: int, wall_ms: int) -> None:
         """Take one request; its answer, silence or the connection's end is among the outputs."""
         peer.requests_count += 1
+        if peer.login is not None:
+            taken = peer.login.take(frame, now_ms)
+            if taken is not None:
+                self.outputs += taken
+                return
         of_broker_alone = peer.listener not in self._controller_listeners
         decoder = self._decoder if of_broker_alone else self.controller_apis.decoder
         decoded = decoder.decode(frame)
@@ -388,7 +412,7 @@ class Node:
             header.client_id,
             peer.client_host,
             peer.listener,
-            ANONYMOUS,
+            peer.principal,
         )
         try:
             if of_broker_alone:
@@ -528,6 +552,11 @@ class _Channel:
         """Tell what the active controller elsewhere serves."""
         apis = self._node.quorum.controller_apis_or_none
         return None if apis is None else apis.active_versions
+
+
+def _cluster_id(directory: LogDirectory) -> str:
+    assert directory.meta is not None, "opened directories are formatted"
+    return directory.meta.cluster_id
 
 
 def _guards(config: NodeConfig, report: ReportEvent) -> "Guards | None":

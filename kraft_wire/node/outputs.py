@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Protocol, TypeAlias
 
 from kraft_wire.frozen import frozen, slotted
-from kraft_wire.model import FileSlice, FsyncFailed
+from kraft_wire.model import ANONYMOUS, FileSlice, FsyncFailed, Principal
 from kraft_wire.node.limits import ServerLimits
 from kraft_wire.node.metrics.request_figures import ApiFigures
 
@@ -23,10 +23,13 @@ __all__ = [
     "FlushTarget",
     "LimitsChanged",
     "LinkNode",
+    "LoggedIn",
+    "LoginGate",
     "NoReply",
     "Order",
     "Output",
     "Peer",
+    "RefuseLogin",
     "Rejection",
     "Reply",
     "SendBytes",
@@ -35,6 +38,16 @@ __all__ = [
 ]
 
 Buffers: TypeAlias = "list[bytes | bytearray | memoryview | FileSlice]"
+
+
+class LoginGate(Protocol):
+    """What stands between a connection's bytes and the node until the client has logged in."""
+
+    is_over: bool
+
+    def take(self, frame: bytearray, now_ms: int) -> "list[Output] | None":
+        """Return what a frame leads to; None: it is a request to be served as any other."""
+        ...
 
 
 @slotted(eq=False)
@@ -54,6 +67,10 @@ class Peer:
     """Those of the request that is with the node; the host's."""
     asked_at: float = 0.0
     """When it came, in seconds of the host's clock."""
+    principal: Principal = ANONYMOUS
+    """Who it is, as far as the listener asks."""
+    login: LoginGate | None = None
+    """What its frames have to pass; None: nothing, or nothing any more."""
 
 
 @frozen
@@ -97,6 +114,23 @@ class Close:
     rejection: Rejection | None
 
 
+@frozen
+class LoggedIn:
+    """A client has logged in: its frames may be as long as any."""
+
+    connection_id: int
+
+
+@frozen
+class RefuseLogin:
+    """A login failed: log it, answer after a delay, then close; read nothing meanwhile."""
+
+    connection_id: int
+    reply: Reply | None
+    rejection: Rejection
+    delay_ms: int
+
+
 class FlushTarget(Protocol):
     """Something whose written bytes must reach the disk; `run` may happen in another thread."""
 
@@ -130,6 +164,8 @@ class Connect:
     """Above 0, and never used again in a node's life."""
     host: str
     port: int
+    listener: str = ""
+    """The listener that is dialled, empty for that of the controllers: it says how to log in."""
 
 
 @slotted
@@ -178,8 +214,16 @@ class StopProcess:
 
 
 Order: TypeAlias = (
-    FlushLogs | Connect | SendBytes | Disconnect | LimitsChanged | ServeClients | StopProcess
+    FlushLogs
+    | Connect
+    | SendBytes
+    | Disconnect
+    | LimitsChanged
+    | LoggedIn
+    | RefuseLogin
+    | ServeClients
+    | StopProcess
 )
-"""What concerns no client's connection in particular."""
+"""What is no answer to a client's request."""
 
 Output: TypeAlias = Reply | NoReply | Close | Order

@@ -8,11 +8,13 @@ how bytes reach the socket (`transport`), which connections exist, time limits, 
 from typing import Final, Protocol
 
 from kraft_wire.model import FileSlice
+from kraft_wire.node.event_log import Line
 from kraft_wire.node.limits import RequestMemory, ServerLimits, Waiting
 from kraft_wire.node.outputs import Buffers, Peer, Rejection
 from kraft_wire.server.framing import Framing
 from kraft_wire.server.send_queue import SendQueue
 from kraft_wire.server.transport import Transport
+from kraft_wire.tls.refused import TransportRefused
 
 __all__ = ["RECEIVE_BYTES", "Connection", "ConnectionHost"]
 
@@ -47,11 +49,19 @@ class ConnectionHost(Protocol):
 class Connection:
     """The bytes of one client, both ways."""
 
-    def __init__(self, host: ConnectionHost, transport: Transport, peer: Peer, at_ms: int) -> None:
+    def __init__(
+        self,
+        host: ConnectionHost,
+        transport: Transport,
+        peer: Peer,
+        at_ms: int,
+        login_bytes_max: int | None = None,
+    ) -> None:
+        """`login_bytes_max` bounds the frames of a client that must log in first."""
         self._host = host
         self.transport = transport
         self.peer = peer
-        self.framing = Framing(host.limits)
+        self.framing = Framing(host.limits, login_bytes_max)
         self._queue = SendQueue()
         self.awaits_answer = False
         self.is_dirty = False
@@ -81,6 +91,10 @@ class Connection:
         except (BlockingIOError, InterruptedError):
             if transport.unsent_bytes:
                 self._watch_writes(True)
+            return
+        except TransportRefused as refusal:
+            details = (("detail", Line(refusal)),)
+            self._host.drop(self, Rejection("tls_handshake_failed", details=details))
             return
         except OSError:
             count = 0
@@ -156,7 +170,14 @@ class Connection:
         """Return what the time limits are judged by."""
         times = (self.opened_ms, self.last_active_ms, self.frame_began_ms)
         held, unsent = self.framing.held_bytes, self.unsent_bytes
-        return Waiting(*times, held, unsent, self.peer.requests_count)
+        login = self.peer.login
+        has_begun = login is None or login.is_over
+        return Waiting(*times, held, unsent, self.peer.requests_count if has_begun else 0)
+
+    def stop_reading(self) -> None:
+        """Leave alone whatever a client sends that is about to be refused."""
+        self.framing.clear()
+        self._watch_reads(False)
 
     def memory_is_free(self) -> None:
         """Go on receiving a frame that was held up by the bound on all requests' bytes."""

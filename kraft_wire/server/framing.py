@@ -22,6 +22,8 @@ _API_KEY: Final = Struct(">h")
 _HEADER_BYTES_MIN: Final = 8
 """Api key, version and correlation id: nothing shorter is a request."""
 _PRODUCE: Final = key_of("Produce")
+_TLS_HANDSHAKES: Final = frozenset({0x160300, 0x160301, 0x160302, 0x160303})
+"""How the first record of TLS begins, where the first length is due."""
 _FIRST_ROOM_BYTES: Final = 64 * 1024
 """A bytearray is backed as soon as it is made, so a thousand frames that only begin cost this."""
 _GROWTH: Final = 4
@@ -32,16 +34,38 @@ _EMPTY: Final = memoryview(b"")
 class Framing:
     """The bytes of one connection that no request was made of yet."""
 
-    __slots__ = ("_data", "_filled", "_frame", "_frame_bytes", "_limits", "_position", "_usual_max")
+    __slots__ = (
+        "_data",
+        "_filled",
+        "_first_room",
+        "_frame",
+        "_frame_bytes",
+        "_limits",
+        "_login_max",
+        "_position",
+        "_usual_max",
+        "_usual_min",
+    )
 
-    def __init__(self, limits: ServerLimits) -> None:
+    def __init__(self, limits: ServerLimits, login_bytes_max: int | None = None) -> None:
+        """`login_bytes_max` is for clients that must log in first, until `logged_in`."""
         self._limits = limits
-        self._usual_max = limits.metadata_frame_bytes_max
+        self._login_max = login_bytes_max
+        self._usual_max, self._usual_min = limits.metadata_frame_bytes_max, _HEADER_BYTES_MIN
+        self._first_room = _FIRST_ROOM_BYTES
+        if login_bytes_max is not None:
+            self._usual_max, self._usual_min, self._first_room = login_bytes_max, 0, 0
         self._data = _EMPTY
         self._position = 0
         self._frame: bytearray | None = None
         self._frame_bytes = 0
         self._filled = 0
+
+    def logged_in(self) -> None:
+        """Take frames of any allowed length from now on."""
+        self._login_max = None
+        self._usual_max, self._usual_min = self._limits.metadata_frame_bytes_max, _HEADER_BYTES_MIN
+        self._first_room = _FIRST_ROOM_BYTES
 
     @property
     def has_begun(self) -> bool:
@@ -93,7 +117,7 @@ class Framing:
         if left < 0:
             return None
         size: int = _LENGTH.unpack_from(data, self._position)[0]
-        if not _HEADER_BYTES_MIN <= size <= self._usual_max:
+        if not self._usual_min <= size <= self._usual_max:
             refused = self._judge(size, data[begin : begin + _API_KEY.size])
             if refused is not None:
                 return refused
@@ -118,8 +142,12 @@ class Framing:
 
     def _judge(self, size: int, api_key: memoryview) -> Rejection | None:
         """Return why an unusual length is refused, if it is."""
-        if size < _HEADER_BYTES_MIN:
-            return _refusal("frame_length_invalid", size, _HEADER_BYTES_MIN)
+        if size >> 8 in _TLS_HANDSHAKES:
+            return Rejection("tls_on_a_plain_listener")
+        if size < self._usual_min:
+            return _refusal("frame_length_invalid", size, self._usual_min)
+        if self._login_max is not None:
+            return _refusal("frame_too_large_before_login", size, self._login_max)
         allowed = self._limits.frame_bytes_max
         if len(api_key) == _API_KEY.size and _API_KEY.unpack(api_key)[0] != _PRODUCE:
             allowed = self._usual_max
@@ -127,7 +155,7 @@ class Framing:
 
     def _begin_in_place(self, size: int, start: memoryview) -> None:
         self._filled, self._frame_bytes = len(start), size
-        self._frame = bytearray(min(size, max(_FIRST_ROOM_BYTES, _GROWTH * self._filled)))
+        self._frame = bytearray(min(size, max(self._first_room, _GROWTH * self._filled)))
         self._frame[: self._filled] = start
         self._data, self._position = _EMPTY, 0
 

@@ -10,10 +10,11 @@ signals (`serve`).
 
 import asyncio
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from kraft_wire.model import FsyncFailed
+from kraft_wire.node.config.security import ListenerSecurity
 from kraft_wire.node.event_log import EventLog
 from kraft_wire.node.events.host_events import HostEvents
 from kraft_wire.node.limits import ConnectionQuotas, RequestMemory, overdue
@@ -22,10 +23,12 @@ from kraft_wire.node.outputs import (
     Close,
     FlushLogs,
     LimitsChanged,
+    LoggedIn,
     NoReply,
     Order,
     Output,
     Peer,
+    RefuseLogin,
     Rejection,
     Reply,
     ServeClients,
@@ -34,7 +37,7 @@ from kraft_wire.node.outputs import (
 from kraft_wire.server.clock import now_ms, seconds, wall_ms
 from kraft_wire.server.connection import RECEIVE_BYTES, Connection
 from kraft_wire.server.peers import Links
-from kraft_wire.server.transport import PlainTransport
+from kraft_wire.server.transport import Encrypt, PlainTransport, Transport
 
 __all__ = ["Host"]
 
@@ -63,7 +66,7 @@ class Host:
         self.serve_clients: Callable[[], None] = lambda: None
         self.node_has_left = False
         """Whether its graceful stop is over."""
-        self.links = Links(node, limits, self.settle_all, log.event)
+        self.links = Links(node, limits, self.settle_all, log.event, node.config.links)
         self._loop = loop
         self._stop_at_once = stop_at_once
         self._quotas = ConnectionQuotas(limits)
@@ -74,6 +77,12 @@ class Host:
         self._is_settling = False
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = -1
+        self._encrypt = _encryption(node.config.security)
+        self._login_bytes_max = {
+            name: each.sasl.receive_bytes_max
+            for name, each in node.config.security.items()
+            if each.sasl is not None
+        }
         self._flusher = ThreadPoolExecutor(1, thread_name_prefix="flush")
         self._sweeper = loop.call_later(_SWEEP_SECONDS, self._sweep)
 
@@ -91,10 +100,16 @@ class Host:
             return
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connection = Connection(self, PlainTransport(sock), peer, now)
+        self.node.connection_opened(peer)
+        login_bytes_max = self._login_bytes_max.get(listener)
+        connection = Connection(self, self._transport(sock, peer), peer, now, login_bytes_max)
         self.connections[peer.connection_id] = connection
         self.watch_reads(connection, True)
         self.events.connection("connection_opened", peer)
+
+    def _transport(self, sock: socket.socket, peer: Peer) -> Transport:
+        encrypt = self._encrypt.get(peer.listener)
+        return PlainTransport(sock) if encrypt is None else encrypt(sock, peer)
 
     def _readable(self, connection: Connection) -> None:
         connection.on_readable(self.now_ms())
@@ -213,6 +228,10 @@ class Host:
                 may_go = [each for each in oldest if each.peer.listener not in spared]
                 for connection in may_go[: self._quotas.excess_count]:
                     self.drop(connection, Rejection("too_many_connections"))
+            case LoggedIn(connection_id=connection_id):
+                self.connections[connection_id].framing.logged_in()
+            case RefuseLogin():
+                self._refuse_login(output)
             case ServeClients():
                 self.serve_clients()
             case StopProcess(reason=reason):
@@ -221,6 +240,25 @@ class Host:
                     self._stop_at_once(reason)
             case _:
                 self.links.carry_out(output, self._loop)
+
+    def _refuse_login(self, order: RefuseLogin) -> None:
+        connection = self.connections[order.connection_id]
+        self.log.rejected(connection.peer, order.rejection, self.now_ms())
+        connection.stop_reading()
+        seconds = order.delay_ms / 1000
+        self._loop.call_later(seconds, self._end_refused, order.connection_id, order.reply)
+
+    def _end_refused(self, connection_id: int, reply: Reply | None) -> None:
+        """Say why a login failed, if the client is still there, and close."""
+        connection = self.connections.get(connection_id)
+        if connection is None:
+            return
+        connection.is_last_answer = True
+        if reply is None:
+            self.drop(connection)
+        else:
+            self._carry_out(reply)
+            self._finish_wake_up()
 
     def _finish_wake_up(self) -> None:
         while self._dirty:
@@ -288,3 +326,12 @@ class Host:
             else:
                 connection.is_last_answer = True
         return len(self.connections)
+
+
+def _encryption(security: Mapping[str, ListenerSecurity]) -> Mapping[str, Encrypt]:
+    """Return what makes transports of the listeners that speak TLS. Errors: StartError."""
+    if all(each.tls is None for each in security.values()):
+        return {}
+    from kraft_wire.tls.encryption import encryption_of  # most nodes need none of it
+
+    return encryption_of(security)

@@ -6,32 +6,55 @@ limits are the node's (`node.peer_channels`), which disconnects what is late.
 """
 
 import asyncio
-from collections.abc import Callable
+import ssl
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import cast
+from typing import TYPE_CHECKING, Final, cast
 
 from kraft_wire.model import FileSlice, ReportEvent
+from kraft_wire.node.config.security import LinkSecurity
+from kraft_wire.node.event_log import Line
 from kraft_wire.node.limits import ServerLimits
 from kraft_wire.node.outputs import Connect, Disconnect, LinkNode, SendBytes
 from kraft_wire.server.clock import now_ms, wall_ms
 from kraft_wire.server.names import Names
 from kraft_wire.wire.frame import FrameReader, MalformedFrame
 
+if TYPE_CHECKING:
+    from kraft_wire.login.link import LinkLogin
+
 __all__ = ["Links"]
+
+_PLAINTEXT: Final[Mapping[str, LinkSecurity]] = {}
+_LINE_EVERY_MS: Final = 1_000
+"""A peer that lets nobody in fills no log."""
 
 
 class Links:
     """All outbound connections of one node, by link id."""
 
     def __init__(
-        self, node: LinkNode, limits: ServerLimits, settle: Callable[[], None], report: ReportEvent
+        self,
+        node: LinkNode,
+        limits: ServerLimits,
+        settle: Callable[[], None],
+        report: ReportEvent,
+        security: Mapping[str, LinkSecurity] = _PLAINTEXT,
     ) -> None:
-        """`settle` carries out what the node asks for when it has heard of something."""
-        self.node, self.limits = node, limits
+        """`settle` carries out what the node asks for when it has heard of something.
+
+        `security` says by listener how to dial; without an entry it is in plain text. Errors:
+        StartError.
+        """
+        self.node = node
+        self.limits = limits
         self.settle, self.report = settle, report
         self.now_ms, self.wall_ms = now_ms, wall_ms
         self.by_id: dict[int, _Link] = {}
         self.names = Names()
+        self._security = security
+        self._contexts = _contexts(security)
+        self._next_line_ms: dict[tuple[str, int], int] = {}
 
     def carry_out(
         self, output: Connect | SendBytes | Disconnect, loop: asyncio.AbstractEventLoop
@@ -39,14 +62,31 @@ class Links:
         """Do what the node asked for; nothing is reported before this returns."""
         if isinstance(output, Connect):
             assert output.link_id not in self.by_id, output
-            link = self.by_id[output.link_id] = _Link(self, output.link_id)
-            link.opening = loop.create_task(link.open(loop, output))
+            link = self.by_id[output.link_id] = _Link(self, output, self._login(output.listener))
+            link.opening = loop.create_task(link.open(loop, self._contexts.get(output.listener)))
         elif output.link_id not in self.by_id:
             return  # it went down while the node worked
         elif isinstance(output, Disconnect):
             self.by_id.pop(output.link_id).abort()
         else:
             self.by_id[output.link_id].send(output)
+
+    def _login(self, listener: str) -> "LinkLogin | None":
+        security = self._security.get(listener)
+        if security is None or security.mechanism is None:
+            return None
+        from kraft_wire.login.client_config import Credentials  # most nodes need none of it
+        from kraft_wire.login.link import LinkLogin
+
+        return LinkLogin(Credentials(security.mechanism, security.username, security.password))
+
+    def report_refusal(self, order: Connect, reason: object) -> None:
+        """Log that a peer and this node do not trust each other; once a second for each peer."""
+        peer, now_ms = (order.host, order.port), self.now_ms()
+        if now_ms >= self._next_line_ms.get(peer, 0):
+            self._next_line_ms[peer] = now_ms + _LINE_EVERY_MS
+            address = f"{order.host}:{order.port}"
+            self.report("peer_login_failed", peer=address, reason=Line(reason))
 
     def close_all(self) -> None:
         """Close every link, at the end of the process."""
@@ -55,41 +95,78 @@ class Links:
 
 
 class _Link(asyncio.Protocol):
-    """One connection; without a transport until it is open, of no interest once not in `by_id`."""
+    """One connection; without a transport until it is open, of no interest once not in `by_id`.
 
-    def __init__(self, links: Links, link_id: int) -> None:
-        self.links, self.link_id = links, link_id
+    The node hears of it when it has been let in.
+    """
+
+    def __init__(self, links: Links, order: Connect, login: "LinkLogin | None") -> None:
+        self.links = links
+        self.order = order
+        self.link_id = order.link_id
+        self.login = login
+        """None once it is over."""
         self.reader = FrameReader(links.limits.frame_bytes_max)
         self.transport: asyncio.Transport | None = None
         self.opening: asyncio.Task[None] | None = None
 
-    async def open(self, loop: asyncio.AbstractEventLoop, order: Connect) -> None:
+    async def open(self, loop: asyncio.AbstractEventLoop, context: ssl.SSLContext | None) -> None:
         """Connect to the first address of the host that accepts."""
-        for address in await self.links.names.addresses(loop, order.host, order.port):
-            with suppress(OSError, OverflowError):  # a peer may name a port that is none
-                await loop.create_connection(lambda: self, address, order.port)
-                return
+        host, port = self.order.host, self.order.port
+        name = None if context is None else host
+        for address in await self.links.names.addresses(loop, host, port):
+            try:
+                with suppress(ValueError, OverflowError):  # a peer may name a port that is none
+                    await loop.create_connection(
+                        lambda: self, address, port, ssl=context, server_hostname=name
+                    )
+                    return
+            except ssl.SSLError as error:
+                self.links.report_refusal(self.order, _words(error))
+                break
+            except OSError:
+                continue
         loop.call_soon(self.connection_lost, None)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)  # uvloop's is one by its methods only
-        if self.link_id in self.links.by_id:
-            self.links.node.link_up(self.link_id, self.links.now_ms(), self.links.wall_ms())
-            self.links.settle()
-        else:
+        if self.link_id not in self.links.by_id:
             self.transport.abort()
+        elif self.login is not None:
+            self.transport.write(self.login.begin())
+        else:
+            self._is_up()
+
+    def _is_up(self) -> None:
+        self.links.node.link_up(self.link_id, self.links.now_ms(), self.links.wall_ms())
+        self.links.settle()
 
     def data_received(self, data: bytes) -> None:
         try:
             for frame in self.reader.feed(data):
                 if self.link_id in self.links.by_id:  # or the frame before made the node leave
-                    now, wall = self.links.now_ms(), self.links.wall_ms()
-                    self.links.node.link_frame(self.link_id, frame, now, wall)
-                    self.links.settle()
+                    self._take(frame)
             self.reader.feed(b"")  # a length behind the frames that is refused
         except MalformedFrame as problem:
             self.links.report("peer_frame_refused", link=self.link_id, reason=problem)
             self.connection_lost(problem)
+        except OSError as problem:  # of a login: nothing else here talks to the system
+            self.links.report_refusal(self.order, problem)
+            self.connection_lost(problem)
+
+    def _take(self, frame: bytes) -> None:
+        if self.login is None:
+            now, wall = self.links.now_ms(), self.links.wall_ms()
+            self.links.node.link_frame(self.link_id, frame, now, wall)
+            self.links.settle()
+            return
+        answer = self.login.take(frame)
+        if answer is None:
+            self.login = None
+            self._is_up()
+        else:
+            assert self.transport is not None, "it has sent something"
+            self.transport.write(answer)
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self.links.by_id.pop(self.link_id, None) is not None:
@@ -110,3 +187,20 @@ class _Link(asyncio.Protocol):
             self.transport.abort()
         elif self.opening is not None:
             self.opening.cancel()
+
+
+def _words(error: ssl.SSLError) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"the certificate is refused: {error.verify_message}"
+    return f"the TLS handshake failed: {error.reason or error}"
+
+
+def _contexts(security: Mapping[str, LinkSecurity]) -> dict[str, ssl.SSLContext]:
+    """Return the TLS of each listener that is dialled so. Errors: StartError."""
+    found = {}
+    for name, each in security.items():
+        if each.tls is not None:
+            from kraft_wire.tls.contexts import client_context  # most nodes need none of it
+
+            found[name] = client_context(each.tls, name or "of the controllers")
+    return found

@@ -1,4 +1,4 @@
-"""How the bytes of one connection get to its socket and from there: plainly, or encrypted one day.
+"""How the bytes of one connection get to its socket and from there: plainly; see `kraft_wire.tls`.
 
 A call that can do nothing now raises BlockingIOError, and one that fails another OSError. A send
 never waits for the peer: no answer precedes its handshake, and a later handshake is refused.
@@ -6,12 +6,14 @@ never waits for the peer: no answer precedes its handshake, and a later handshak
 
 import os
 import socket
-from typing import Final, Protocol
+from collections.abc import Callable
+from typing import Final, Protocol, TypeAlias
 
 from kraft_wire.model import FileSlice
+from kraft_wire.node.outputs import Peer
 from kraft_wire.wire.structs import Buffer
 
-__all__ = ["PlainTransport", "Transport"]
+__all__ = ["Encrypt", "PlainTransport", "Transport"]
 
 _MORE_FOLLOWS: Final = getattr(socket, "MSG_MORE", 0)
 """Keeps the head of an answer back for its records, so that they wake the client once."""
@@ -39,6 +41,10 @@ class Transport(Protocol):
 
     def fileno(self) -> int: ...
     def close(self) -> None: ...
+
+
+Encrypt: TypeAlias = Callable[[socket.socket, Peer], Transport]
+"""Makes the transport of a new connection that speaks TLS."""
 
 
 class PlainTransport:

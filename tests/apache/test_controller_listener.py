@@ -44,7 +44,6 @@ from tests.waiting import HANG_S
 pytestmark = pytest.mark.java
 
 NOT_SERVED = {
-    *(17, 36),  # SaslHandshake, SaslAuthenticate: listeners are plain text
     *(38, 39, 40, 41),  # delegation tokens
 }
 """Keys that 4.3.1 advertises on its controller listener and this node does not (DEVIATIONS)."""

@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from kraft_wire.conformance.command import app
-from kraft_wire.conformance.login import LoginFailed, log_in
-from kraft_wire.conformance.security import Credentials, UnusableConfig, read_client_config
+from kraft_wire.login.client_config import Credentials, UnusableConfig, read_client_config
+from kraft_wire.login.sasl import LoginFailed, log_in
 from tests.apache.node import ApacheNode
 from tests.conformance.test_suite import server
 from tests.ports import free_port

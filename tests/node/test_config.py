@@ -68,8 +68,8 @@ def test_environment_beats_the_file_and_overrides_beat_both() -> None:
         ("process.roles=", "server.properties:8: process.roles=: Configuration must not be"),
         ("process.roles=controler", "String must be one of: broker, controller"),
         (
-            "listeners=SSL://:1",
-            "server.properties:8: listeners=SSL://:1: SSL has security protocol SSL",
+            "listeners=TLS://:1",
+            "server.properties:8: listeners=TLS://:1: TLS has security protocol TLS",
         ),
         ("listeners=PLAINTEXT://x", "server.properties:8: listeners=PLAINTEXT://x: 'PLAIN"),
         (f"listeners=PLAINTEXT://:{'9' * 5000}", "9' is not NAME://host:port"),
@@ -111,7 +111,7 @@ def test_environment_beats_the_file_and_overrides_beat_both() -> None:
         ),
         (
             "listener.security.protocol.map=CONTROLLER:SSL,PLAINTEXT:PLAINTEXT",
-            "has security protocol SSL",
+            "ssl.keystore.location is not set: listener CONTROLLER needs a key",
         ),
         ("controller.quorum.election.timeout.ms=-1", "Value must be at least 0"),
         ("metadata.log.segment.bytes=1024", "Value must be at least 8388608"),
@@ -164,8 +164,9 @@ def test_a_node_that_is_only_a_broker_listens_for_clients_alone() -> None:
             "controller.listener.names=CONTROLLER,OTHER: OTHER has security protocol OTHER",
         ),
         (
-            "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:SSL,OTHER:SSL",
-            "CONTROLLER has security protocol SSL",
+            "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,OTHER:PLAINTEXT,"
+            "CONTROLLER:SASL_PLAINTEXT",
+            "sasl.mechanism.controller.protocol is not set: listener CONTROLLER cannot be dialled",
         ),
     ],
 )

@@ -103,3 +103,21 @@ def test_a_frame_that_only_begins_takes_memory_as_it_arrives(arrived: int) -> No
     sizes = [min(arrived, 10_000)] * (arrived // 10_000 + 1)
     assert deliver(framing, struct.pack(">i", 4_900_000) + bytes(arrived), sizes) == []
     assert framing.room_bytes <= max(64 * 1024, 4 * arrived)
+
+
+def test_before_a_login_memory_follows_what_has_come() -> None:
+    """SEC-SASL-16, SEC-SASL-17: an announced length takes nothing; then all is as ever."""
+    framing = Framing(ServerLimits(), 65_536)
+    framing.feed(memoryview(b"\0\1\0\0" + b"\0\x11\0\1"))
+    assert framing.next_frame() is None
+    assert framing.room_bytes < 100
+    for length in (65_537, -1, 0x7FFFFFFF):
+        framing = Framing(ServerLimits(), 65_536)
+        framing.feed(memoryview(length.to_bytes(4, "big", signed=True) + b"\0\0"))
+        assert isinstance(framing.next_frame(), Rejection)
+    framing = Framing(ServerLimits(), 65_536)
+    framing.feed(memoryview(b"\0\0\0\0" + b"\0\0\0\3abc" + b"\0\2\0\0\0\0"))
+    assert (framing.next_frame(), framing.next_frame()) == (b"", b"abc")
+    framing.logged_in()
+    assert framing.next_frame() is None, "131,072 bytes are allowed now"
+    assert framing.room_bytes > 1000

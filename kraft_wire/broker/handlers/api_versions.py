@@ -27,7 +27,7 @@ from kraft_wire.wire.generated.api_versions import (
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.message import Message
 
-__all__ = ["handle"]
+__all__ = ["handle", "names_itself"]
 
 _FIRST_SOFTWARE_VERSION: Final = 3
 _FIRST_ZERO_FEATURE_VERSION: Final = 4
@@ -37,7 +37,7 @@ _SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 def handle(broker: Broker, context: RequestContext, request: ApiVersionsRequest) -> Message:
     """List the APIs and features of this broker; INVALID_REQUEST for an unnamed client (v3)."""
     version = context.api_version
-    if version >= _FIRST_SOFTWARE_VERSION and not _names_itself(request):
+    if version >= _FIRST_SOFTWARE_VERSION and not names_itself(request):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
     image = broker.image
     own = image.brokers.get(broker.node_id)
@@ -84,7 +84,8 @@ def _shown(offered: Mapping[int, tuple[int, int]] | None) -> dict[int, tuple[int
     return shown
 
 
-def _names_itself(request: ApiVersionsRequest) -> bool:
+def names_itself(request: ApiVersionsRequest) -> bool:
+    """Tell whether a client's software has a name and a version of the allowed form (KIP-511)."""
     return (
         _SOFTWARE.fullmatch(request.client_software_name) is not None
         and _SOFTWARE.fullmatch(request.client_software_version) is not None

@@ -2,16 +2,27 @@
 
 The rules are those of Kafka's KafkaConfig: names are unique, what is advertised is listened on,
 clients get an address that they can reach, and a node that is only a controller has no listener for
-clients. A listener without a host is bound to all addresses and advertises the machine's name. Only
-plain text is served.
+clients. A listener without a host is bound to all addresses and advertises the machine's name.
 """
 
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from kraft_wire.node.config.sources import ConfigReader, is_number_up_to
+from kraft_wire.settings.node_settings import NodeSettings
 
-__all__ = ["Listener", "Listeners", "loopback", "read_listeners"]
+__all__ = [
+    "SECURITY_PROTOCOLS",
+    "Listener",
+    "Listeners",
+    "inter_broker_listener",
+    "loopback",
+    "protocol_of",
+    "read_listeners",
+]
+
+SECURITY_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+"""By the number that registrations have for them."""
 
 _UNROUTABLE: Final = ("0.0.0.0", "::")
 _PORT_MAX: Final = 65_535
@@ -29,6 +40,8 @@ class Listener(NamedTuple):
     port: int
     advertised_host: str
     advertised_port: int
+    protocol: str = "PLAINTEXT"
+    """Its security protocol; what that needs is `config.security`."""
 
 
 class Listeners(NamedTuple):
@@ -37,6 +50,8 @@ class Listeners(NamedTuple):
     clients: tuple[Listener, ...]
     controller: tuple[Listener, ...]
     """In the order of `controller.listener.names`: peers use the first."""
+    controllers_protocol: str = "PLAINTEXT"
+    """Of that first one, wherever it is listened on."""
 
 
 def loopback() -> str:
@@ -66,7 +81,7 @@ def read_listeners(
             )
     listeners = {}
     for name, host, port in bound:
-        _check_protocol(reader, name, _LISTENERS)
+        protocol = protocol_of(reader, name, _LISTENERS)
         shown_host, shown_port = advertised.get(name, (host, port))
         if shown_host in _UNROUTABLE and name not in controller_names:
             raise reader.error(
@@ -74,9 +89,8 @@ def read_listeners(
                 f"{name} listens on all addresses, so advertised.listeners must contain an "
                 "address that clients can reach",
             )
-        listeners[name] = Listener(
-            name, host or "0.0.0.0", port, shown_host or host_name(), shown_port
-        )
+        shown_host = shown_host or host_name()
+        listeners[name] = Listener(name, host or "0.0.0.0", port, shown_host, shown_port, protocol)
     found = Listeners(
         tuple(each for each in listeners.values() if each.name not in controller_names),
         tuple(listeners[name] for name in controller_names if name in listeners),
@@ -84,7 +98,12 @@ def read_listeners(
     if not is_controller:
         _check_controllers_elsewhere(reader, found, controller_names)
     _check_kinds(reader, found, is_broker, is_controller and not is_embedded)
-    return found
+    if found.controller:
+        return found._replace(controllers_protocol=found.controller[0].protocol)
+    if is_controller:
+        return found
+    protocol = protocol_of(reader, controller_names[0], _CONTROLLER_NAMES)
+    return found._replace(controllers_protocol=protocol)
 
 
 def _check_controllers_elsewhere(
@@ -101,7 +120,7 @@ def _check_controllers_elsewhere(
             f"{found.controller[0].name} is in listeners, and this node is only a broker",
         )
     for name in controller_names:
-        _check_protocol(reader, name, _CONTROLLER_NAMES)
+        protocol_of(reader, name, _CONTROLLER_NAMES)
 
 
 def _check_kinds(
@@ -140,20 +159,35 @@ def _endpoint(reader: ConfigReader, key: str, text: str) -> tuple[str, str, int]
     return name.upper(), host.strip("[]"), int(port)
 
 
-def _check_protocol(reader: ConfigReader, name: str, key: str) -> None:
-    """Only plain text is served; a name that no map explains is its own protocol, or a plain one.
+def protocol_of(reader: ConfigReader, name: str, key: str) -> str:
+    """Return a listener's security protocol; a name that no map explains is its own, or plain.
 
     Kafka takes an unexplained controller listener for PLAINTEXT while no map is given.
     """
     protocol = name
     for text in reader.strings(_PROTOCOLS):
         listed, _, mapped = text.partition(":")
-        if listed.upper() == name:
-            protocol = mapped.upper()
+        if listed.strip().upper() == name:
+            protocol = mapped.strip().upper()
     is_controllers = name in [each.upper() for each in reader.strings(_CONTROLLER_NAMES)]
     if protocol == name and is_controllers and not reader.is_set(_PROTOCOLS):
-        return
-    if protocol != "PLAINTEXT":
+        return SECURITY_PROTOCOLS[0]
+    if protocol not in SECURITY_PROTOCOLS:
+        choices = ", ".join(SECURITY_PROTOCOLS)
         raise reader.error(
-            key, f"{name} has security protocol {protocol}; only PLAINTEXT is supported"
+            key, f"{name} has security protocol {protocol}, which is none: {choices}"
         )
+    return protocol
+
+
+def inter_broker_listener(
+    settings: NodeSettings, listeners: tuple[Listener, ...]
+) -> Listener | None:
+    """Return the listener that brokers use among themselves, None on a node that is no broker.
+
+    Kafka refuses to start without a listener of that name; here the first one takes its place.
+    """
+    wanted = settings.text("inter.broker.listener.name")
+    name = (wanted or settings.text("security.inter.broker.protocol") or "").upper()
+    named = [each for each in listeners if each.name == name]
+    return next(iter([*named, *listeners]), None)

@@ -10,7 +10,7 @@ Not here: what the keys mean (`settings`), dynamic values (`node`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Final
 
 from kraft_wire.frozen import frozen
@@ -19,7 +19,7 @@ from kraft_wire.node.config.authorizer import (
     AuthorizerSettings,
     read_authorizer,
 )
-from kraft_wire.node.config.listeners import Listener, loopback, read_listeners
+from kraft_wire.node.config.listeners import Listener, Listeners, loopback, read_listeners
 from kraft_wire.node.config.quorum_rules import (
     QuorumAddress,
     check_quorum,
@@ -27,6 +27,7 @@ from kraft_wire.node.config.quorum_rules import (
     read_roles,
     read_voters,
 )
+from kraft_wire.node.config.security import LinkSecurity, ListenerSecurity
 from kraft_wire.node.config.sources import (
     ConfigError,
     ConfigReader,
@@ -89,7 +90,12 @@ class NodeConfig:
     """`controller.quorum.bootstrap.servers`."""
     authorizer: AuthorizerSettings | None = None
     """None where every operation is allowed."""
+    security: Mapping[str, ListenerSecurity] = field(default_factory=dict, repr=False)
+    """What each listener asks of its clients, by name."""
+    links: Mapping[str, LinkSecurity] = field(default_factory=dict, repr=False)
+    """How this node dials listeners that are not in plain text, by name; "": the controllers'."""
     unknown_keys: tuple[str, ...] = ()
+    """Keys without effect: unknown ones, and those that only count for one listener."""
     connections_possible: int = UNBOUNDED
     """What the process has descriptors for, whatever `max.connections` says."""
 
@@ -212,6 +218,7 @@ def _read(
     )
     known = (*BROKER_KEYS, *AUTHORIZER_KEYS)
     unknown = [key for key in merged if key not in known and not is_listener_key(key)]
+    security, links = _read_security(reader, listeners)
     return NodeConfig(
         settings=reader.settings,
         node_id=node_id,
@@ -224,8 +231,35 @@ def _read(
         voters=voters,
         bootstrap_servers=bootstrap_servers,
         authorizer=read_authorizer(reader, merged),
-        unknown_keys=tuple(sorted(unknown)),
+        security=security,
+        links=links,
+        unknown_keys=tuple(sorted([*unknown, *_without_effect(merged, security)])),
     )
+
+
+def _read_security(
+    reader: ConfigReader, listeners: Listeners
+) -> tuple[dict[str, ListenerSecurity], dict[str, LinkSecurity]]:
+    """Return what listeners ask for, and how the node dials; nothing where all is plain text."""
+    protocols = {each.protocol for each in listeners.clients + listeners.controller}
+    if protocols | {listeners.controllers_protocol} == {"PLAINTEXT"}:
+        return {}, {}
+    from kraft_wire.node.config import security_reading as reading  # most nodes need none of it
+
+    security = reading.read_security(reader, listeners.clients + listeners.controller)
+    return security, reading.read_links(reader, listeners, security)
+
+
+def _without_effect(
+    merged: Mapping[str, Setting], security: Mapping[str, ListenerSecurity]
+) -> list[str]:
+    """Return keys that count only with the prefix of a listener (KIP-85, KIP-684)."""
+    is_plain_tls = any(each.protocol == "SSL" for each in security.values())
+    has_tls = any(each.tls is not None for each in security.values())
+    keys = ["sasl.jaas.config"]
+    if has_tls and not is_plain_tls:
+        keys.append("ssl.client.auth")
+    return [key for key in keys if key in merged]
 
 
 def _log_dirs(reader: ConfigReader) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from kraft_wire.node.config.properties import parse_properties
+from kraft_wire.settings.broker import BROKER_KEYS
 from kraft_wire.settings.node_settings import NodeSettings
 
 __all__ = [
@@ -36,7 +37,7 @@ class ConfigError(Exception):
     """A value that a node cannot start with; its text is the whole line that the user sees."""
 
     def __init__(self, key: str, value: str | None, place: str, reason: str) -> None:
-        what = f"{key} is not set" if value is None else f"{key}={value}"
+        what = f"{key} is not set" if value is None else f"{key}={_shown(key, value)}"
         super().__init__(f"{place}: {what}: {reason}")
         self.key = key
         self.value = value
@@ -64,6 +65,11 @@ class ConfigReader:
         """Tell whether a key has an entry."""
         return key in self._merged
 
+    def entry(self, key: str) -> str | None:
+        """Return the text of a key's entry, whether the key is known or not."""
+        setting = self._merged.get(key)
+        return None if setting is None else setting.value
+
     def error(self, key: str, reason: str) -> ConfigError:
         """Return the refusal of a key's value."""
         setting = self._merged.get(key)
@@ -76,6 +82,14 @@ class ConfigReader:
         value = self.settings.value(key)
         texts = value if isinstance(value, tuple) else str(value or "").split(",")
         return [text.strip() for text in texts if text.strip()]
+
+
+def _shown(key: str, value: str) -> str:
+    """Return a value for an error's text; a password, a key or a login entry is hidden."""
+    parts = key.split(".")
+    names = (".".join(parts[first:]) for first in range(len(parts)))
+    is_secret = any(name in BROKER_KEYS and BROKER_KEYS[name].sensitive for name in names)
+    return "[hidden]" if is_secret else value
 
 
 def settings_of_file(text: str, file_name: str) -> dict[str, Setting]:

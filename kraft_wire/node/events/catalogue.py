@@ -88,6 +88,9 @@ EVENTS: Final[Mapping[str, Event]] = {
     # -- links to other nodes
     "peer_unreachable": Event("WARN", "links", "A node cannot be reached; said once until it is."),
     "peer_reached": Event("INFO", "links", "A node that could not be reached answers."),
+    "peer_login_failed": Event(
+        "WARN", "links", "A node does not let this one in, or is not who it should be."
+    ),
     "peer_link_closed": Event("WARN", "links", "A link was closed for what the peer sent, or not."),
     "peer_frame_refused": Event("WARN", "links", "A peer sent a frame of an impossible length."),
     # -- the quorum

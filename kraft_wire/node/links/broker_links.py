@@ -49,7 +49,9 @@ class BrokerLinks:
         self._listener = listener
         self._broker_epoch = broker_epoch
         limits = ChannelLimits(request_timeout_ms=client.request_timeout_ms, peers_max=_BROKERS_MAX)
-        self._channels = PeerChannels(client.client_id, link_ids, report, limits, decode_limits)
+        self._channels = PeerChannels(
+            client.client_id, link_ids, report, limits, decode_limits, listener
+        )
         self._local = LocalRequests(broker, client.client_id, listener)
         self._in_flight: dict[int, BrokerRequests] = {}
         """By request id; one for each destination, and those of destinations that are gone."""

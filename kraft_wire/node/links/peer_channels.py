@@ -120,8 +120,13 @@ class PeerChannels:
         report: ReportEvent,
         limits: ChannelLimits | None = None,
         decode_limits: DecodeLimits | None = None,
+        listener: str = "",
     ) -> None:
-        """`link_ids` gives out the node's link ids; owners share it."""
+        """`link_ids` gives out the node's link ids; owners share it.
+
+        `listener` is the one that is dialled, empty for that of the controllers.
+        """
+        self._listener = listener
         self.outputs: list[Output] = []
         """What the host must do, drained by the node."""
         self._client_id = client_id
@@ -272,7 +277,7 @@ class PeerChannels:
         peer.setup_until_ms = now_ms + self._limits.setup_timeout_ms
         self._by_link[peer.link_id] = peer
         _, address = peer.key
-        self.outputs.append(Connect(peer.link_id, address.host, address.port))
+        self.outputs.append(Connect(peer.link_id, address.host, address.port, self._listener))
 
     def _close(self, peer: _Peer) -> list[ChannelEvent]:
         """Close a link; return the failure of what was asked on it."""

@@ -6,7 +6,6 @@ when it is said, and to whom (`broker_lifecycle`, `quorum_node`).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
 
 from kraft_wire.controller.controller import Controller
 from kraft_wire.metadata.features import (
@@ -18,14 +17,12 @@ from kraft_wire.metadata.image import ControllerImage, EndpointImage, MetadataIm
 from kraft_wire.metadata.node_records import controller_record
 from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.model import Uuid
-from kraft_wire.node.config.listeners import Listener
+from kraft_wire.node.config.listeners import SECURITY_PROTOCOLS, Listener
 from kraft_wire.node.config.node_config import NodeConfig
 from kraft_wire.wire.generated import broker_registration
 from kraft_wire.wire.generated.broker_registration import BrokerRegistrationRequest
 
 __all__ = ["Registration"]
-
-_PLAINTEXT: Final = 0
 
 
 class Registration:
@@ -115,6 +112,11 @@ class Registration:
 
 def _endpoints(listeners: Iterable[Listener]) -> dict[str, EndpointImage]:
     return {
-        each.name: EndpointImage(each.name, each.advertised_host, each.advertised_port, _PLAINTEXT)
+        each.name: EndpointImage(
+            each.name,
+            each.advertised_host,
+            each.advertised_port,
+            SECURITY_PROTOCOLS.index(each.protocol),
+        )
         for each in listeners
     }

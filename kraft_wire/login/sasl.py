@@ -3,16 +3,20 @@
 import hashlib
 import hmac
 from base64 import b64decode, b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import suppress
 from secrets import token_urlsafe
-from typing import Final
+from typing import Final, TypeAlias
 
-from kraft_wire.conformance.security import Credentials
+from kraft_wire.login.client_config import Credentials
 
-__all__ = ["LoginFailed", "log_in"]
+__all__ = ["Dialogue", "LoginFailed", "dialogue", "log_in"]
 
 Send = Callable[[bytes], bytes]
 """Sends a token and returns the broker's; raises LoginFailed."""
+
+Dialogue: TypeAlias = Generator[bytes, bytes, None]
+"""Yields the client's tokens and is sent the broker's; raises LoginFailed."""
 
 _PLAIN: Final = "PLAIN"
 _NO_CHANNEL_BINDING: Final = "n,,"
@@ -28,16 +32,28 @@ def log_in(credentials: Credentials, send: Send, nonce: str = "") -> None:
 
     `nonce` is SCRAM's, which is drawn by default.
     """
+    tokens = dialogue(credentials, nonce)
+    token = next(tokens)
+    with suppress(StopIteration):
+        while True:
+            token = tokens.send(send(token))
+
+
+def dialogue(credentials: Credentials, nonce: str = "") -> Dialogue:
+    """Return the client's side of a login."""
     if credentials.mechanism == _PLAIN:
-        send(f"\0{credentials.username}\0{credentials.password}".encode())
-    else:
-        _scram(credentials, send, nonce or token_urlsafe(18))
+        return _plain(credentials)
+    return _scram(credentials, nonce or token_urlsafe(18))
 
 
-def _scram(credentials: Credentials, send: Send, nonce: str) -> None:
+def _plain(credentials: Credentials) -> Dialogue:
+    yield f"\0{credentials.username}\0{credentials.password}".encode()
+
+
+def _scram(credentials: Credentials, nonce: str) -> Dialogue:
     name = credentials.username.replace("=", "=3D").replace(",", "=2C")
     first = f"n={name},r={nonce}"
-    heard = send(f"{_NO_CHANNEL_BINDING}{first}".encode()).decode()
+    heard = (yield f"{_NO_CHANNEL_BINDING}{first}".encode()).decode()
     wanted = _attributes(heard)
     try:
         server_nonce, salt, iterations = wanted["r"], b64decode(wanted["s"]), int(wanted["i"])
@@ -52,7 +68,7 @@ def _scram(credentials: Credentials, send: Send, nonce: str) -> None:
     signed = f"{first},{heard},{final}".encode()
     signature = hmac.digest(hashlib.new(digest, client_key).digest(), signed, digest)
     proof = bytes(one ^ other for one, other in zip(client_key, signature, strict=True))
-    answer = _attributes(send(f"{final},p={b64encode(proof).decode()}".encode()).decode())
+    answer = _attributes((yield f"{final},p={b64encode(proof).decode()}".encode()).decode())
     server_key = hmac.digest(salted, b"Server Key", digest)
     expected = b64encode(hmac.digest(server_key, signed, digest)).decode()
     if not hmac.compare_digest(answer.get("v", ""), expected):

@@ -1,6 +1,6 @@
 """How a client reaches a secured broker: the keys of Kafka's client configuration.
 
-TLS by PEM files or PEM texts, and SASL by PLAIN and SCRAM (`login.py`). Other kinds of key stores
+TLS by PEM files or PEM texts, and SASL by PLAIN and SCRAM (`sasl`). Other kinds of key stores
 and mechanisms are refused; keys that are not about security are ignored, and named.
 """
 

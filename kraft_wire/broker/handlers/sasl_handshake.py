@@ -1,0 +1,21 @@
+"""SaslHandshake, API key 17, versions 0-1.
+
+Behaviour:   on a connection that has logged in, or need not, ILLEGAL_SASL_STATE without mechanisms;
+             the connection goes on (KIP-43, KIP-152); the login is before any handler
+             (`node/security/login`)
+Versions:    both are alike
+Left out:    nothing
+"""
+
+from kraft_wire.broker.broker import Broker
+from kraft_wire.broker.context import RequestContext
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from kraft_wire.wire.message import Message
+
+__all__ = ["handle"]
+
+
+def handle(broker: Broker, context: RequestContext, request: SaslHandshakeRequest) -> Message:
+    """Refuse: there is nobody to log in."""
+    return SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)

@@ -1,0 +1,167 @@
+"""What the listeners of a node ask of their clients: TLS, SASL, both or neither.
+
+Everything that can be judged without reading a file is judged here, so that a wrong value stops the
+start with one line. A key for one listener beats the same key for all.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from kraft_wire.node.config.listener_values import ListenerValues
+from kraft_wire.node.config.listeners import Listener, Listeners, inter_broker_listener
+from kraft_wire.node.config.security import LinkSecurity, ListenerSecurity, SaslSettings
+from kraft_wire.node.config.sources import ConfigReader
+from kraft_wire.node.config.tls_reading import read_tls
+from kraft_wire.node.security.jaas import (
+    PLAIN_MODULE,
+    SCRAM_MODULE,
+    InvalidJaas,
+    LoginEntry,
+    parse_jaas,
+)
+from kraft_wire.node.security.mechanisms import PLAIN, SCRAM_MECHANISMS
+
+__all__ = ["read_links", "read_security"]
+
+_MECHANISMS: Final = "sasl.enabled.mechanisms"
+_DELAY: Final = "connection.failed.authentication.delay.ms"
+_IDLE: Final = "connections.max.idle.ms"
+_SESSION: Final = "connections.max.reauth.ms"
+_ENTRY: Final = "sasl.jaas.config"
+_BROKERS_MECHANISM: Final = "sasl.mechanism.inter.broker.protocol"
+_CONTROLLERS_MECHANISM: Final = "sasl.mechanism.controller.protocol"
+_MODULES: Final = {PLAIN: PLAIN_MODULE, **dict.fromkeys(SCRAM_MECHANISMS, SCRAM_MODULE)}
+_KNOWN_BUILDER: Final = "DefaultKafkaPrincipalBuilder"
+_CLASSES: Final = (
+    "sasl.server.callback.handler.class",
+    "sasl.login.callback.handler.class",
+    "sasl.login.class",
+    "ssl.engine.factory.class",
+)
+"""Kafka's plug-in points, which are Java."""
+_JAVA: Final = "Java classes cannot be loaded"
+
+
+def read_security(
+    reader: ConfigReader, listeners: tuple[Listener, ...]
+) -> dict[str, ListenerSecurity]:
+    """Return by name what listeners ask for that are not in plain text. Errors: ConfigError."""
+    return {
+        each.name: _read(ListenerValues(reader, each.name), each.protocol)
+        for each in listeners
+        if each.protocol != "PLAINTEXT"
+    }
+
+
+def read_links(
+    reader: ConfigReader, listeners: Listeners, security: Mapping[str, ListenerSecurity]
+) -> dict[str, LinkSecurity]:
+    """Return how this node dials: brokers by their listener's name, controllers by "".
+
+    Errors: ConfigError.
+    """
+    links = {}
+    brokers = inter_broker_listener(reader.settings, listeners.clients)
+    if brokers is not None and brokers.protocol != "PLAINTEXT":
+        sasl = security[brokers.name].sasl
+        enabled = () if sasl is None else sasl.mechanisms
+        values = ListenerValues(reader, brokers.name)
+        links[brokers.name] = _read_link(values, brokers.protocol, _BROKERS_MECHANISM, enabled)
+    if listeners.controllers_protocol != "PLAINTEXT":
+        values = ListenerValues(reader, reader.strings("controller.listener.names")[0].upper())
+        protocol = listeners.controllers_protocol
+        links[""] = _read_link(values, protocol, _CONTROLLERS_MECHANISM, None)
+    return links
+
+
+def _read(values: ListenerValues, protocol: str) -> ListenerSecurity:
+    for key in _CLASSES:
+        if values.value(key) is not None:
+            raise values.error(key, _JAVA)
+    if not str(values.value("principal.builder.class")).endswith(f".{_KNOWN_BUILDER}"):
+        raise values.error("principal.builder.class", f"only {_KNOWN_BUILDER} is supported")
+    is_sasl = protocol.startswith("SASL")
+    tls = read_tls(values, has_sasl=is_sasl, is_served=True) if protocol.endswith("SSL") else None
+    return ListenerSecurity(protocol, tls, _read_sasl(values) if is_sasl else None)
+
+
+def _read_sasl(values: ListenerValues) -> SaslSettings:
+    mechanisms = values.strings(_MECHANISMS)
+    supported = ", ".join(_MODULES)
+    for name in mechanisms:
+        if name not in _MODULES:
+            raise values.error(
+                _MECHANISMS,
+                f"listener {values.listener} cannot offer {name}; supported: {supported}",
+            )
+    if not mechanisms:
+        raise values.error(_MECHANISMS, f"listener {values.listener} needs one of {supported}")
+    entries = {name: _entry(values, name) for name in mechanisms}
+    delay_ms, idle_ms = values.integer(_DELAY), values.integer(_IDLE)
+    if 0 < idle_ms <= delay_ms:
+        raise values.error(_DELAY, f"it must be less than {_IDLE}, {idle_ms}")
+    accounts = entries[PLAIN].options if PLAIN in entries else {}
+    return SaslSettings(
+        mechanisms,
+        {
+            key.removeprefix("user_"): password
+            for key, password in accounts.items()
+            if key.startswith("user_")
+        },
+        values.integer("sasl.server.max.receive.size"),
+        delay_ms,
+        {name: _session_ms(values, name) for name in mechanisms},
+    )
+
+
+def _read_link(
+    values: ListenerValues, protocol: str, mechanism_key: str, enabled: tuple[str, ...] | None
+) -> LinkSecurity:
+    """Return how this node dials a listener; `enabled` are the mechanisms there, where known.
+
+    Errors: ConfigError.
+    """
+    is_sasl = protocol.startswith("SASL")
+    tls = None
+    if protocol.endswith("SSL"):
+        tls = read_tls(values, has_sasl=is_sasl, is_served=False)
+    if not is_sasl:
+        return LinkSecurity(protocol, tls)
+    mechanism = values.text(mechanism_key) or ""
+    if mechanism not in _MODULES or (enabled is not None and mechanism not in enabled):
+        choices = ", ".join(_MODULES if enabled is None else enabled)
+        raise values.error(
+            mechanism_key, f"listener {values.listener} cannot be dialled so; use one of {choices}"
+        )
+    options = _entry(values, mechanism).options
+    if not options.get("username") or "password" not in options:
+        key = f"{mechanism.lower()}.{_ENTRY}"
+        raise values.own_error(key, "this node needs a username and a password of its own there")
+    return LinkSecurity(protocol, tls, mechanism, options["username"], options["password"])
+
+
+def _entry(values: ListenerValues, mechanism: str) -> LoginEntry:
+    key = f"{mechanism.lower()}.{_ENTRY}"
+    text = values.own_text(key)
+    if text is None:
+        raise values.own_error(key, f"the mechanism {mechanism} needs a login entry")
+    try:
+        entry = parse_jaas(text)
+    except InvalidJaas as problem:
+        raise values.own_error(key, str(problem)) from problem
+    handler = f"{mechanism.lower()}.{_CLASSES[0]}"
+    if values.own_text(handler) is not None:
+        raise values.own_error(handler, _JAVA)
+    if entry.module != _MODULES[mechanism]:
+        raise values.own_error(key, f"the login module of {mechanism} is {_MODULES[mechanism]}")
+    return entry
+
+
+def _session_ms(values: ListenerValues, mechanism: str) -> int:
+    key = f"{mechanism.lower()}.{_SESSION}"
+    text = values.own_text(key)
+    if text is None:
+        return max(0, values.integer(_SESSION))
+    if not text.isascii() or not text.strip().isdecimal() or len(text) > 18:
+        raise values.own_error(key, "Not a number of type LONG")
+    return int(text)

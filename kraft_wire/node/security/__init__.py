@@ -1,0 +1,1 @@
+"""Who a client is: SASL as a state machine, and principals out of certificates."""

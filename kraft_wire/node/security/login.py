@@ -1,0 +1,250 @@
+"""One connection's way to a principal: Kafka's SASL frames as a state machine (KIP-43, 152, 368).
+
+Before the login only ApiVersions and SaslHandshake are looked at, by key before anything else of
+them; every other byte ends the connection without an answer. A failure is answered and ends the
+connection after a delay, in which nothing is read. With a limited session the machine stays: a new
+handshake starts a re-authentication, by the same mechanism and user.
+
+Not here: how long a connection may take (`limits`), who waits for the delay (the host), mechanisms.
+"""
+
+import re
+from collections.abc import Callable
+from enum import Enum
+from struct import Struct
+from typing import Final
+
+from kraft_wire.apis.registry import key_of
+from kraft_wire.broker.handlers.api_versions import names_itself
+from kraft_wire.frozen import frozen
+from kraft_wire.model import Principal
+from kraft_wire.node.event_log import Line
+from kraft_wire.node.outputs import Close, LoggedIn, Output, Peer, RefuseLogin, Rejection, Reply
+from kraft_wire.node.requests.decoding import Decoded, RequestDecoder, api_name, refused
+from kraft_wire.node.requests.replies import encoded_reply
+from kraft_wire.node.security.mechanisms import LoginRefused, Mechanism
+from kraft_wire.wire.frame import frame_prefix
+from kraft_wire.wire.generated.api_versions import ApiVersionsRequest
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.registry import response_class
+from kraft_wire.wire.generated.sasl_authenticate import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+)
+from kraft_wire.wire.generated.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from kraft_wire.wire.header import RequestHeader
+
+__all__ = ["Login", "LoginRules"]
+
+_HANDSHAKE: Final = key_of("SaslHandshake")
+_AUTHENTICATE: Final = key_of("SaslAuthenticate")
+_API_VERSIONS: Final = key_of("ApiVersions")
+_API_KEY: Final = Struct(">h")
+_HEADER_BYTES_MIN: Final = 8
+_FIRST_SOFTWARE_VERSION: Final = 3
+_RENEWAL_PAUSE_MS: Final = 1_000
+"""A re-authentication begins no sooner after the last one began."""
+
+
+class _State(Enum):
+    BEGIN = "ApiVersions or SaslHandshake"
+    HANDSHAKE = "SaslHandshake"
+    TOKENS = "SaslAuthenticate"
+    RAW_TOKENS = "tokens without headers"
+    DONE = "logged in, for a limited time"
+
+
+@frozen
+class LoginRules:
+    """What holds for all connections of a listener."""
+
+    mechanisms: tuple[str, ...]
+    new_mechanism: Callable[[str], Mechanism]
+    decoder: RequestDecoder
+    session_ms: Callable[[str], int]
+    """How long a login by a mechanism lasts; 0: as long as its connection."""
+    delay_ms: int
+    """Between a failure and its answer."""
+
+
+class Login:
+    """The state of one connection; `take` sees each of its frames first."""
+
+    def __init__(self, rules: LoginRules, peer: Peer) -> None:
+        self._rules = rules
+        self._peer = peer
+        self._state = _State.BEGIN
+        self._name = ""
+        """Of the mechanism that the client has chosen."""
+        self._mechanism: Mechanism | None = None
+        self._began_ms = 0
+        self._expires_ms: int | None = None
+        self.is_over = False
+        """Whether the client has logged in, however long ago."""
+
+    def take(self, frame: bytearray, now_ms: int) -> list[Output] | None:
+        """Return what a frame leads to; None: it is a request to be served as any other."""
+        match self._state:
+            case _State.RAW_TOKENS:
+                return self._step(bytes(frame), None, now_ms)
+            case _State.DONE:
+                return self._serve_or_renew(frame, now_ms)
+            case _State.TOKENS:
+                return self._token(frame, now_ms)
+            case _:
+                return self._begin(frame, now_ms)
+
+    # -- before a mechanism is chosen ------------------------------------------------------------
+
+    def _begin(self, frame: bytearray, now_ms: int) -> list[Output] | None:
+        api_key = _API_KEY.unpack_from(frame)[0] if len(frame) >= _HEADER_BYTES_MIN else -1
+        if api_key not in (_HANDSHAKE, _API_VERSIONS):
+            return self._end("not_logged_in")
+        decoded = self._rules.decoder.decode(frame)
+        if isinstance(decoded, Rejection):
+            return [Close(self._peer.connection_id, decoded)]
+        if api_key == _HANDSHAKE:
+            assert isinstance(decoded, tuple), "no other version is answered"
+            return self._shake_hands(decoded, now_ms)
+        if isinstance(decoded, tuple) and _is_good(decoded):
+            if self._state is _State.HANDSHAKE:
+                return [Close(self._peer.connection_id, refused(decoded[0], "not_logged_in"))]
+            self._state = _State.HANDSHAKE
+        return None
+
+    def _shake_hands(self, decoded: Decoded, now_ms: int) -> list[Output]:
+        header, request, _ = decoded
+        assert isinstance(request, SaslHandshakeRequest), request
+        response = SaslHandshakeResponse(mechanisms=list(self._rules.mechanisms))
+        if request.mechanism not in self._rules.mechanisms:
+            response.error_code = ErrorCode.UNSUPPORTED_SASL_MECHANISM
+            answer = encoded_reply(self._peer.connection_id, header, response)
+            return self._refuse(answer, f"the mechanism {request.mechanism!a} is not enabled")
+        if self.is_over and header.api_version == 0:
+            return [Close(self._peer.connection_id, refused(header, "version_not_served"))]
+        self._state = _State.TOKENS if header.api_version else _State.RAW_TOKENS
+        self._began_ms = now_ms
+        changes = self.is_over and request.mechanism != self._name
+        self._mechanism = None if changes else self._rules.new_mechanism(request.mechanism)
+        self._name = self._name if self.is_over else request.mechanism
+        return [encoded_reply(self._peer.connection_id, header, response)]
+
+    # -- tokens ----------------------------------------------------------------------------------
+
+    def _token(self, frame: bytearray, now_ms: int) -> list[Output]:
+        decoded = self._rules.decoder.decode(frame)
+        if isinstance(decoded, Rejection):
+            return [Close(self._peer.connection_id, decoded)]
+        if not isinstance(decoded, tuple) or decoded[0].api_key != _AUTHENTICATE:
+            return self._out_of_turn(decoded[0] if isinstance(decoded, tuple) else None)
+        header, request, _ = decoded
+        assert isinstance(request, SaslAuthenticateRequest), request
+        return self._step(bytes(request.auth_bytes), header, now_ms)
+
+    def _out_of_turn(self, header: RequestHeader | None) -> list[Output]:
+        """Refuse another request than a token, by an answer of its own kind where it has one."""
+        if header is None:
+            return self._end("not_logged_in")
+        answer = response_class(header.api_key)()
+        told = {"error_code": ErrorCode.ILLEGAL_SASL_STATE, "error_message": _unexpected(header)}
+        for name, value in told.items():
+            if name in answer.field_names:
+                setattr(answer, name, value)
+        reply = encoded_reply(self._peer.connection_id, header, answer)
+        return self._refuse(reply, "another request came before the login was over")
+
+    def _step(self, token: bytes, header: RequestHeader | None, now_ms: int) -> list[Output]:
+        """Hand a token to the mechanism; without a header it came bare (KIP-43)."""
+        if self._mechanism is None:
+            return self._refuse(None, "the mechanism changed in a re-authentication")
+        try:
+            answer = self._mechanism.step(token)
+            if self._mechanism.user is not None:
+                self._check_user(self._mechanism.user)
+        except LoginRefused as refusal:
+            message = refusal.message or self._usual_text()
+            return self._refuse(self._refusal(header, message), message)
+        orders: list[Output] = []
+        session_ms = 0
+        if self._mechanism.user is not None:
+            session_ms = self._finish(self._mechanism.user, now_ms)
+            orders.append(LoggedIn(self._peer.connection_id))
+        if header is None:
+            size = frame_prefix(len(answer))
+            reply = Reply(self._peer.connection_id, [size + answer], len(size) + len(answer))
+            return [reply, *orders]
+        response = SaslAuthenticateResponse(
+            error_message="", auth_bytes=answer, session_lifetime_ms=session_ms
+        )
+        return [encoded_reply(self._peer.connection_id, header, response), *orders]
+
+    def _check_user(self, user: str) -> None:
+        known = self._peer.principal
+        if self.is_over and known.name != user:
+            raise LoginRefused(
+                "Cannot change principals during re-authentication from "
+                f"{known.type}.{known.name}: {known.type}.{user}"
+            )
+
+    def _usual_text(self) -> str:
+        step = "re-authentication" if self.is_over else "authentication"
+        return (
+            f"Authentication failed during {step} due to invalid credentials with SASL mechanism "
+            f"{self._name}"
+        )
+
+    def _refusal(self, header: RequestHeader | None, message: str) -> Reply | Close | None:
+        if header is None:
+            return None
+        code = ErrorCode.SASL_AUTHENTICATION_FAILED
+        response = SaslAuthenticateResponse(error_code=code, error_message=message)
+        return encoded_reply(self._peer.connection_id, header, response)
+
+    def _finish(self, user: str, now_ms: int) -> int:
+        """Let the client in; return how long, 0 for as long as it stays."""
+        self._peer.principal = Principal("User", user, token_authenticated=False)
+        self.is_over, self._mechanism = True, None
+        session_ms = self._rules.session_ms(self._name)
+        if session_ms > 0:
+            self._state = _State.DONE
+            self._expires_ms = now_ms + session_ms
+        else:
+            self._peer.login = None  # its requests are like those of any listener
+        return session_ms
+
+    # -- after the login -------------------------------------------------------------------------
+
+    def _serve_or_renew(self, frame: bytearray, now_ms: int) -> list[Output] | None:
+        if _API_KEY.unpack_from(frame)[0] == _HANDSHAKE:
+            if now_ms - self._began_ms < _RENEWAL_PAUSE_MS:
+                return None  # the handler says that the client has logged in
+            decoded = self._rules.decoder.decode(frame)
+            return self._shake_hands(decoded, now_ms) if isinstance(decoded, tuple) else None
+        assert self._expires_ms is not None, "a login without an end leaves no machine behind"
+        if now_ms > self._expires_ms:
+            return self._end("session_expired")
+        return None
+
+    # -- ends ------------------------------------------------------------------------------------
+
+    def _end(self, reason: str) -> list[Output]:
+        return [Close(self._peer.connection_id, Rejection(reason))]
+
+    def _refuse(self, answer: Reply | Close | None, reason: str) -> list[Output]:
+        """End the connection after the delay; `reason` is for the log."""
+        reply = answer if isinstance(answer, Reply) else None
+        details = (("mechanism", self._name or "-"), ("detail", Line(reason)))
+        rejection = Rejection("authentication_failed", details=details)
+        return [RefuseLogin(self._peer.connection_id, reply, rejection, self._rules.delay_ms)]
+
+
+def _unexpected(header: RequestHeader) -> str:
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", api_name(header.api_key)).upper()
+    return f"Unexpected Kafka request of type {name} during SASL authentication."
+
+
+def _is_good(decoded: Decoded) -> bool:
+    """Whether an ApiVersions is one that is answered without an error."""
+    header, request, _ = decoded
+    assert isinstance(request, ApiVersionsRequest), request
+    return header.api_version < _FIRST_SOFTWARE_VERSION or names_itself(request)

@@ -1,0 +1,102 @@
+"""The subject of a certificate as Java writes it (RFC 2253): what principals of TLS are made of.
+
+The last part comes first. Nine types have keywords; any other is its dotted number with the value's
+encoding in hex. The certificate was verified before, but its names are its owner's choice.
+"""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+__all__ = ["MalformedCertificate", "subject_name"]
+
+_KEYWORDS: Final = {
+    "2.5.4.3": "CN",
+    "2.5.4.6": "C",
+    "2.5.4.7": "L",
+    "2.5.4.8": "ST",
+    "2.5.4.10": "O",
+    "2.5.4.11": "OU",
+    "2.5.4.9": "STREET",
+    "0.9.2342.19200300.100.1.25": "DC",
+    "0.9.2342.19200300.100.1.1": "UID",
+}
+_TEXT_TAGS: Final = frozenset({0x0C, 0x13, 0x14, 0x16, 0x1B, 0x1C, 0x1E})
+"""UTF8, printable, T.61, IA5, general, universal and BMP strings."""
+_VERSION_TAG: Final = 0xA0
+_SUBJECT_AT: Final = 4
+"""Behind serial number, algorithm, issuer and validity."""
+_ESCAPED: Final = frozenset(',+"\\<>;=')
+
+
+class MalformedCertificate(ValueError):
+    """Bytes that are no certificate."""
+
+
+class _Element(NamedTuple):
+    tag: int
+    content: bytes
+    encoded: bytes
+
+
+def subject_name(certificate: bytes) -> str:
+    """Return the subject of a certificate in DER form. Errors: MalformedCertificate."""
+    try:
+        signed = list(_elements(next(_elements(next(_elements(certificate)).content)).content))
+        if signed[0].tag == _VERSION_TAG:
+            del signed[0]
+        parts = list(_elements(signed[_SUBJECT_AT].content))
+        return ",".join("+".join(map(_attribute, _elements(each.content))) for each in parts[::-1])
+    except (IndexError, StopIteration, ValueError) as error:
+        raise MalformedCertificate("the subject cannot be read") from error
+
+
+def _elements(data: bytes) -> Iterator[_Element]:
+    """Yield the elements of a constructed value."""
+    position = 0
+    while position < len(data):
+        begin = position
+        tag, length = data[position], data[position + 1]
+        position += 2
+        if length & 0x80:
+            count = length & 0x7F
+            length = int.from_bytes(data[position : position + count], "big")
+            position += count
+        end = position + length
+        if end > len(data):
+            raise IndexError(end)
+        yield _Element(tag, data[position:end], data[begin:end])
+        position = end
+
+
+def _attribute(element: _Element) -> str:
+    kind, value = _elements(element.content)
+    number = _dotted(kind.content)
+    keyword = _KEYWORDS.get(number)
+    if keyword is None or value.tag not in _TEXT_TAGS:
+        return f"{keyword or number}=#{value.encoded.hex()}"
+    return f"{keyword}={_escaped(value.content.decode('utf-8', 'replace'))}"
+
+
+def _dotted(content: bytes) -> str:
+    numbers, number = [], 0
+    for byte in content:
+        number = number << 7 | byte & 0x7F
+        if not byte & 0x80:
+            numbers.append(number)
+            number = 0
+    first = min(numbers[0] // 40, 2)
+    return ".".join(map(str, [first, numbers[0] - 40 * first, *numbers[1:]]))
+
+
+def _escaped(text: str) -> str:
+    """Escape what RFC 2253 wants escaped, and `=` and NUL, as Java does."""
+    shown = ["\\" + each if each in _ESCAPED else each for each in text]
+    shown = ["\\00" if each == "\0" else each for each in shown]
+    if shown and shown[0] == "#":
+        shown[0] = "\\#"
+    begin = len(text) - len(text.lstrip(" "))
+    end = len(text.rstrip(" "))
+    for at, each in enumerate(text):
+        if each == " " and (at < begin or at >= end):
+            shown[at] = "\\ "
+    return "".join(shown)

@@ -1,0 +1,52 @@
+"""Which listeners speak TLS, and who their clients are by their certificates."""
+
+import socket
+import ssl
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from kraft_wire.model import Principal
+from kraft_wire.node.config.security import ListenerSecurity
+from kraft_wire.node.outputs import Peer
+from kraft_wire.node.security.principal_rules import PrincipalRules
+from kraft_wire.node.security.subject_name import MalformedCertificate, subject_name
+from kraft_wire.tls.contexts import server_context
+from kraft_wire.tls.refused import TransportRefused
+from kraft_wire.tls.transport import TlsTransport
+
+__all__ = ["encryption_of"]
+
+
+def encryption_of(
+    security: Mapping[str, ListenerSecurity],
+) -> dict[str, Callable[[socket.socket, Peer], TlsTransport]]:
+    """Return what makes the transports of each listener that speaks TLS. Errors: StartError."""
+    found: dict[str, Callable[[socket.socket, Peer], TlsTransport]] = {}
+    for name, each in security.items():
+        if each.tls is not None:
+            rules = None if each.sasl is not None else each.tls.principal_rules
+            found[name] = partial(_transport, server_context(each.tls, name), rules)
+    return found
+
+
+def _transport(
+    context: ssl.SSLContext, rules: PrincipalRules | None, sock: socket.socket, peer: Peer
+) -> TlsTransport:
+    return TlsTransport(sock, context, partial(_name_peer, peer, rules))
+
+
+def _name_peer(peer: Peer, rules: PrincipalRules | None, certificate: bytes | None) -> None:
+    """Take a client's name from its certificate, where the listener has no other login.
+
+    Errors: TransportRefused.
+    """
+    if rules is None or certificate is None:
+        return
+    try:
+        subject = subject_name(certificate)
+    except MalformedCertificate as error:
+        raise TransportRefused(str(error)) from error
+    name = rules.name_of(subject)
+    if name is None:
+        raise TransportRefused("no rule of ssl.principal.mapping.rules matches the certificate")
+    peer.principal = Principal("User", name, token_authenticated=False)

@@ -1,0 +1,145 @@
+"""The transport of a listener that speaks TLS: OpenSSL over memory, between a socket and records.
+
+One call receives once from the socket and encrypts a bounded piece, so that neither a handshake nor
+a large answer keeps others waiting, and nothing is taken that the socket does not take soon. Parts
+of files are read: a kernel that does not know the key cannot send them.
+"""
+
+import socket
+import ssl
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+from kraft_wire.model import FileSlice
+from kraft_wire.tls.refused import TransportRefused
+from kraft_wire.wire.structs import Buffer
+
+__all__ = ["TlsTransport"]
+
+_RECEIVE_BYTES: Final = 64 * 1024
+_SEND_BYTES: Final = 64 * 1024
+"""Of plaintext in one call: four records."""
+_ALERT: Final = bytes.fromhex("15030300020250")
+"""A fatal internal error, for whoever is refused without OpenSSL's having said anything."""
+
+
+class TlsTransport:
+    """One connection of a listener that speaks TLS."""
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        context: ssl.SSLContext,
+        handshaken: Callable[[bytes | None], None],
+    ) -> None:
+        """`handshaken` is told the client's certificate, and may raise TransportRefused."""
+        self.has_pending = False
+        self.unsent_bytes = 0
+        self.fileno, self._close = sock.fileno, sock.close
+        self._recv, self._send = sock.recv, sock.send
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        self._handshaken: Callable[[bytes | None], None] | None = handshaken
+        self._ciphertext = memoryview(b"")
+
+    # -- bytes in --------------------------------------------------------------------------------
+
+    def recv_into(self, room: memoryview, /) -> int:
+        """Receive once, and decrypt what became whole of it."""
+        if not self.has_pending:
+            data = self._recv(_RECEIVE_BYTES)
+            if not data:
+                return 0
+            self._incoming.write(data)
+        self.has_pending = False
+        try:
+            if self._handshaken is not None:
+                self._shake_hands(self._handshaken)
+            return self._decrypt(room)
+        except ssl.SSLWantReadError:
+            raise BlockingIOError from None
+        except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
+            return 0
+        except ssl.SSLError as error:
+            raise self._refused(error) from error
+        finally:
+            self._push()
+
+    def _shake_hands(self, handshaken: Callable[[bytes | None], None]) -> None:
+        self._tls.do_handshake()
+        handshaken(self._tls.getpeercert(binary_form=True))
+        self._handshaken = None
+
+    def _decrypt(self, room: memoryview) -> int:
+        """Fill the room with the records that are whole."""
+        filled = 0
+        while filled < len(room):
+            try:
+                count: int = self._tls.read(len(room) - filled, room[filled:])  # type: ignore[assignment]  # a count, into any buffer
+            except ssl.SSLWantReadError:
+                if not filled:
+                    raise
+                return filled
+            except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
+                if not filled:
+                    raise
+                self.has_pending = True  # the next call finds the end again
+                return filled
+            if not count:
+                return filled
+            filled += count
+        self.has_pending = self._tls.pending() > 0 or self._incoming.pending > 0
+        return filled
+
+    def _refused(self, error: ssl.SSLError) -> TransportRefused:
+        """Tell the peer, as far as its socket takes it, and return what the log is told."""
+        if not self._outgoing.pending and not self.unsent_bytes:
+            self._outgoing.write(_ALERT)
+        with suppress(OSError):
+            self._push()
+        self._outgoing.read()
+        self._ciphertext = memoryview(b"")
+        return TransportRefused((error.reason or str(error)).lower().replace("_", " "))
+
+    # -- bytes out -------------------------------------------------------------------------------
+
+    def send(self, buffers: list[Buffer], more_follows: bool) -> int:
+        """Encrypt the beginning of some buffers; what the socket does not take is kept."""
+        self.flush()
+        taken = 0
+        for buffer in buffers:
+            piece = memoryview(buffer)[: _SEND_BYTES - taken]
+            if not piece:
+                break
+            taken += self._tls.write(piece)
+        self._push()
+        return taken
+
+    def sendfile(self, part: FileSlice) -> int:
+        """Read and send the beginning of a slice."""
+        data = part.file.pread(min(part.size_bytes, _SEND_BYTES), part.position)
+        return self.send([data], False) if data else 0
+
+    def flush(self) -> None:
+        """Send what the socket did not take before."""
+        self._push()
+        if self.unsent_bytes:
+            raise BlockingIOError
+
+    def _push(self) -> None:
+        """Give the socket as much ciphertext as it takes."""
+        with suppress(BlockingIOError, InterruptedError):
+            while self._ciphertext or self._outgoing.pending:
+                if not self._ciphertext:
+                    self._ciphertext = memoryview(self._outgoing.read())
+                self._ciphertext = self._ciphertext[self._send(self._ciphertext) :]
+        self.unsent_bytes = len(self._ciphertext) + self._outgoing.pending
+
+    def close(self) -> None:
+        """Tell the peer that this is the end, as far as its socket takes it, and close."""
+        with suppress(OSError):  # ssl's errors, too
+            self._tls.unwrap()
+        with suppress(OSError):
+            self._push()
+        self._close()

@@ -1,0 +1,99 @@
+"""Nodes with a listener that asks for a login: Apache Kafka's and ours, configured alike."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.apache.node import ApacheNode
+from tests.ports import free_port
+from tests.process import KRAFT_WIRE, KraftWireServer, write_properties
+
+__all__ = ["ACCOUNTS", "MECHANISMS", "SecuredApache", "SecuredNode", "sasl_settings"]
+
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+ACCOUNTS = {"ann": "secret-of-ann", "broker": "secret-of-broker"}
+"""Passwords by user, in PLAIN and in both kinds of SCRAM."""
+_MODULES = "org.apache.kafka.common.security"
+
+
+def sasl_settings(listener: str) -> dict[str, str]:
+    """Return the keys that make a listener offer every mechanism."""
+    users = " ".join(f'user_{name}="{password}"' for name, password in ACCOUNTS.items())
+    own = f'username="broker" password="{ACCOUNTS["broker"]}"'
+    prefix = f"listener.name.{listener.lower()}"
+    scram = f"{_MODULES}.scram.ScramLoginModule required {own};"
+    return {
+        f"{prefix}.sasl.enabled.mechanisms": ",".join(MECHANISMS),
+        f"{prefix}.plain.sasl.jaas.config": f"{_MODULES}.plain.PlainLoginModule required "
+        f"{own} {users};",
+        f"{prefix}.scram-sha-256.sasl.jaas.config": scram,
+        f"{prefix}.scram-sha-512.sasl.jaas.config": scram,
+    }
+
+
+class SecuredApache(ApacheNode):
+    """Apache's node with one more listener, SECURE, of the given protocol."""
+
+    def __init__(self, directory: Path, protocol: str, settings: Mapping[str, str]) -> None:
+        super().__init__(directory)
+        self._secure_port = free_port()
+        self._protocol, self._settings = protocol, settings
+        self.format_options = [
+            part
+            for name, password in ACCOUNTS.items()
+            for mechanism in MECHANISMS[1:]
+            for part in ("--add-scram", f"{mechanism}=[name={name},password={password}]")
+        ]
+
+    @property
+    def secure(self) -> str:
+        """``host:port`` of the listener with a login."""
+        return f"127.0.0.1:{self._secure_port}"
+
+    def properties(self) -> dict[str, str]:
+        plain = super().properties()
+        return {
+            **plain,
+            "listeners": f"{plain['listeners']},SECURE://{self.secure}",
+            "listener.security.protocol.map": f"{plain['listener.security.protocol.map']},"
+            f"SECURE:{self._protocol}",
+            **self._settings,
+        }
+
+
+class SecuredNode(KraftWireServer):
+    """Our node with the same listeners."""
+
+    def __init__(self, directory: Path, protocol: str, settings: Mapping[str, str]) -> None:
+        super().__init__(directory / "ours.log", directory / "ready.json")
+        self.directory = directory
+        self._twin = SecuredApache(directory / "twin", protocol, settings)
+
+    @property
+    def bootstrap(self) -> str:
+        """``host:port`` of the listener without a login."""
+        return self._twin.bootstrap
+
+    @property
+    def secure(self) -> str:
+        """``host:port`` of the listener with a login."""
+        return self._twin.secure
+
+    @property
+    def properties_file(self) -> Path:
+        """The server.properties that the node runs with."""
+        return self.directory / "server.properties"
+
+    def arguments(self) -> list[str]:
+        return [str(self.properties_file)]
+
+    def format(self) -> None:
+        """Write the properties and format the data directory."""
+        properties = {**self._twin.properties(), "log.dirs": str(self.directory / "data")}
+        write_properties(self.properties_file, properties)
+        command = [KRAFT_WIRE, "format", "-t", self._twin.cluster_id]
+        command += ["-c", str(self.properties_file), *self._twin.format_options]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr

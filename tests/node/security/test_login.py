@@ -1,0 +1,286 @@
+"""Logins at a clock of the test's: sessions that end, re-authentication, and what SCRAM refuses.
+
+What a connection is answered is compared with Apache's in `tests/apache/test_sasl_on_the_wire.py`;
+here are the rules that depend on time, or in which we differ from Apache on purpose.
+"""
+
+from base64 import b64decode, b64encode
+from collections.abc import Callable
+from hashlib import new as new_hash
+from hashlib import pbkdf2_hmac, sha256
+from hmac import digest
+from typing import TypeVar
+
+import pytest
+
+from kraft_wire.apis.api import ListenerType
+from kraft_wire.apis.registry import served
+from kraft_wire.login.client_config import Credentials
+from kraft_wire.login.sasl import LoginFailed, log_in
+from kraft_wire.metadata.image import ScramImage
+from kraft_wire.node.outputs import Close, LoggedIn, Output, Peer, RefuseLogin, Reply
+from kraft_wire.node.requests.decoding import RequestDecoder
+from kraft_wire.node.security.login import Login, LoginRules
+from kraft_wire.node.security.mechanisms import LoginRefused, Mechanism
+from kraft_wire.node.security.plain import PlainServer
+from kraft_wire.node.security.scram import ScramServer
+from kraft_wire.testing.seeded_random import SeededRandom
+from kraft_wire.wire.generated.metadata import MetadataRequest
+from kraft_wire.wire.generated.sasl_authenticate import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+)
+from kraft_wire.wire.generated.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from kraft_wire.wire.header import RequestHeader, encode_request_header, parse_response_header
+from kraft_wire.wire.message import DecodeLimits, Message
+
+Response = TypeVar("Response", bound=Message)
+SALT = b"some salt"
+PASSWORD = "open sesame"
+HASH = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
+
+
+def credential(mechanism: str, iterations: int = 4096) -> ScramImage:
+    """Return the keys of the password, by RFC 5802."""
+    name = HASH[mechanism]
+    salted = pbkdf2_hmac(name, PASSWORD.encode(), SALT, iterations)
+    client_key = digest(salted, b"Client Key", name)
+    stored = new_hash(name, client_key).digest()
+    return ScramImage(SALT, stored, digest(salted, b"Server Key", name), iterations)
+
+
+def scram(iterations: int = 4096, mechanism: str = "SCRAM-SHA-256") -> ScramServer:
+    """Return a login of which "a,b=c" is the only user."""
+    known = {"a,b=c": credential(mechanism, iterations)}
+    return ScramServer(mechanism, known.get, SeededRandom(1), b"secret")
+
+
+class Session:
+    """One connection to a listener whose sessions last 10 s."""
+
+    def __init__(self, session_ms: int = 10_000) -> None:
+        self.peer = Peer(1, "h", 2, "L")
+        accounts = {"ann": "a", "bob": "b"}
+
+        def made(name: str) -> Mechanism:
+            return PlainServer(accounts) if name == "PLAIN" else scram(mechanism=name)
+
+        decoder = RequestDecoder(served(ListenerType.BROKER), DecodeLimits())
+        mechanisms = ("PLAIN", "SCRAM-SHA-256")
+        rules = LoginRules(mechanisms, made, decoder, lambda _: session_ms, 100)
+        self.peer.login = self.login = Login(rules, self.peer)
+
+    def sends(self, request: Message, version: int, now_ms: int) -> list[Output] | None:
+        header = RequestHeader(request.API_KEY, version, 1, None)
+        frame = bytearray(encode_request_header(header) + request.encode(version))
+        return self.login.take(frame, now_ms)
+
+    def chooses(self, now_ms: int, mechanism: str = "PLAIN") -> list[Output] | None:
+        return self.sends(SaslHandshakeRequest(mechanism=mechanism), 1, now_ms)
+
+    def shows(self, token: bytes, now_ms: int) -> list[Output] | None:
+        return self.sends(SaslAuthenticateRequest(auth_bytes=token), 1, now_ms)
+
+    def logs_in(self, now_ms: int) -> SaslAuthenticateResponse:
+        self.chooses(now_ms)
+        outputs = self.shows(b"\0ann\0a", now_ms)
+        assert outputs is not None
+        assert outputs[1:] == [LoggedIn(1)]
+        return answer(outputs, SaslAuthenticateResponse)
+
+
+def answer(outputs: list[Output] | None, response: type[Response]) -> Response:
+    """Return the response among the outputs."""
+    assert outputs is not None
+    first = outputs[0]
+    reply = first.reply if isinstance(first, RefuseLogin) else first
+    assert isinstance(reply, Reply), outputs
+    frame = b"".join(reply.buffers)[4:]
+    _, at = parse_response_header(frame, response.API_KEY, 1)
+    return response.decode(frame, 1, at)[0]
+
+
+METADATA = MetadataRequest(topics=[])
+
+
+def test_without_a_limit_the_machine_goes_away() -> None:
+    """SEC-SASL-22: a lifetime of 0 means as long as the connection."""
+    session = Session(0)
+    assert session.logs_in(0).session_lifetime_ms == 0
+    assert session.peer.login is None
+    assert session.peer.principal.name == "ann"
+
+
+def test_a_session_ends_at_its_time_and_silence_does_not_end_it() -> None:
+    """SEC-SASL-22, SEC-SASL-25: told in SaslAuthenticate, then judged by the next request."""
+    session = Session()
+    assert session.logs_in(50).session_lifetime_ms == 10_000
+    assert session.sends(METADATA, 9, 10_050) is None
+    closed = session.sends(METADATA, 9, 10_051)
+    assert closed is not None
+    assert isinstance(closed[0], Close)
+
+
+def test_a_new_handshake_renews_a_session_even_after_its_end() -> None:
+    """SEC-SASL-23: the handshake is looked at before the time."""
+    session = Session()
+    session.logs_in(0)
+    shaken = answer(session.chooses(20_000), SaslHandshakeResponse)
+    assert shaken.error_code == 0
+    session.shows(b"\0ann\0a", 20_001)
+    assert session.sends(METADATA, 9, 30_001) is None
+    assert session.sends(METADATA, 9, 30_002) is not None
+
+
+def test_renewals_are_a_second_apart() -> None:
+    """SEC-SASL-24: sooner, the handler answers ILLEGAL_SASL_STATE and the connection stays."""
+    session = Session()
+    session.logs_in(0)
+    assert session.chooses(999) is None
+    assert session.chooses(1_000) is not None
+
+
+def test_a_renewal_changes_neither_user_nor_mechanism() -> None:
+    """SEC-SASL-26: 58 with both names, or a close without an answer."""
+    session = Session()
+    session.logs_in(0)
+    session.chooses(2_000)
+    refused = answer(session.shows(b"\0bob\0b", 2_001), SaslAuthenticateResponse)
+    text = "Cannot change principals during re-authentication from User.ann: User.bob"
+    assert (refused.error_code, refused.error_message) == (58, text)
+    assert session.peer.principal.name == "ann"
+    session = Session()
+    session.logs_in(0)
+    shaken = answer(session.chooses(2_000, "SCRAM-SHA-256"), SaslHandshakeResponse)
+    assert shaken.error_code == 0
+    closed = session.shows(b"n,,n=ann,r=x", 2_001)
+    assert closed is not None
+    assert isinstance(closed[0], RefuseLogin)
+    assert closed[0].reply is None
+
+
+def test_another_request_within_a_renewal_is_refused() -> None:
+    """SEC-SASL-26: never a moment with mixed identity."""
+    session = Session()
+    session.logs_in(0)
+    session.chooses(2_000)
+    refused = session.sends(METADATA, 9, 2_001)
+    assert refused is not None
+    assert isinstance(refused[0], RefuseLogin)
+
+
+def test_a_failure_waits_for_the_delay_of_its_listener() -> None:
+    """SEC-SASL-14: the order to the host has the answer and the delay."""
+    session = Session()
+    session.chooses(0)
+    refused = session.shows(b"\0ann\0wrong", 0)
+    assert refused is not None
+    assert isinstance(refused[0], RefuseLogin)
+    assert refused[0].delay_ms == 100
+    said = answer(refused, SaslAuthenticateResponse).error_message
+    assert said == "Authentication failed: Invalid username or password"
+
+
+def exchange(server: ScramServer, change: Callable[[bytes], bytes] = bytes) -> None:
+    """Log in by the client of the conformance suite; `change` alters its last message."""
+
+    def send(token: bytes) -> bytes:
+        return server.step(change(token) if token.startswith(b"c=") else token)
+
+    log_in(Credentials("SCRAM-SHA-256", "a,b=c", PASSWORD), send)
+
+
+def test_a_name_with_commas_logs_in_by_scram() -> None:
+    """SEC-SCRAM-05: `=2C` and `=3D` are read back."""
+    server = scram()
+    exchange(server)
+    assert server.user == "a,b=c"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda m: m.replace(b"c=biws", b"c=eSws"), id="another header: y,,"),
+        pytest.param(lambda m: m.replace(b",r=", b",r=x"), id="a longer nonce"),
+        pytest.param(lambda m: m[: m.index(b",p=")] + b",p=", id="no proof"),
+        pytest.param(lambda m: m[: m.index(b",p=") + 3] + b"AAAA", id="a short proof"),
+        pytest.param(lambda m: m[: m.index(b",p=") + 3] + b"=A==", id="no base64"),
+        pytest.param(
+            lambda m: m[: m.index(b",p=") + 3] + b64encode(b64decode(m[-44:]) + b"x"),
+            id="a long proof",
+        ),
+        pytest.param(lambda m: m.replace(b",p=", b",e=x,p="), id="not what was signed"),
+    ],
+)
+def test_a_changed_last_message_is_refused(change: Callable[[bytes], bytes]) -> None:
+    """SEC-SCRAM-08, SEC-SCRAM-09, SEC-SCRAM-10: all of it, and 58 for each."""
+    server = scram()
+    with pytest.raises(LoginRefused):
+        exchange(server, change)
+    assert server.user is None
+
+
+def test_only_the_ending_of_a_nonce_is_not_enough() -> None:
+    """SEC-SCRAM-08: CVE-2024-56128."""
+    server = scram()
+    first = server.step(b"n,,n=a=2Cb=3Dc,r=abc").decode()
+    nonce = first.split(",")[0].removeprefix("r=abc")
+    with pytest.raises(LoginRefused):
+        server.step(f"c=biws,r={nonce},p={'A' * 43}=".encode())
+
+
+def test_users_that_do_not_exist_are_told_nothing_until_the_end() -> None:
+    """SEC-SCRAM-06: their challenge is always the same, and nobody's password fits."""
+    seen = set()
+    for _ in range(2):
+        server = scram()
+        challenge = server.step(b"n,,n=nobody,r=abc")
+        seen.add(challenge.partition(b",")[2])
+        with pytest.raises(LoginRefused):
+            server.step(challenge.split(b",")[0].replace(b"r=", b"c=biws,r=") + b",p=AAAA")
+    assert len(seen) == 1
+    other = scram().step(b"n,,n=nobodyelse,r=abc").partition(b",")[2]
+    assert other not in seen
+
+
+def test_a_stored_credential_of_too_few_iterations_does_not_log_in() -> None:
+    """SEC-SCRAM-03: not even with the right password."""
+    with pytest.raises(LoginRefused):
+        exchange(scram(4095))
+    exchange(scram(16_384))
+
+
+def test_extensions_are_signed_as_they_came() -> None:
+    """SEC-SCRAM-12: in any order and number."""
+    server = scram()
+    bare = "n=a=2Cb=3Dc,r=abc,zeta=1,alpha=2,zeta=3"
+    challenge = server.step(f"n,,{bare}".encode()).decode()
+    nonce = challenge.split(",")[0].removeprefix("r=")
+    salted = pbkdf2_hmac("sha256", PASSWORD.encode(), SALT, 4096)
+    client_key = digest(salted, b"Client Key", "sha256")
+    final = f"c=biws,r={nonce},x=1"
+    signed = f"{bare},{challenge},{final}".encode()
+    signature = digest(sha256(client_key).digest(), signed, "sha256")
+    proof = bytes(a ^ b for a, b in zip(client_key, signature, strict=True))
+    server.step(f"{final},p={b64encode(proof).decode()}".encode())
+    assert server.user == "a,b=c"
+
+
+def test_wrong_passwords_end_at_the_server() -> None:
+    """SEC-SCRAM-10: a client with another password proves nothing."""
+    server = scram()
+    with pytest.raises(LoginRefused):
+        log_in(Credentials("SCRAM-SHA-256", "a,b=c", "wrong"), server.step)
+    with pytest.raises(LoginFailed):
+        log_in(Credentials("SCRAM-SHA-256", "x", "y"), lambda _: b"r=other,s=AA==,i=4096")
+
+
+def test_names_are_exact_in_plain() -> None:
+    """SEC-PLAIN-02, SEC-PLAIN-05: no case folding, no normal forms, no trimming."""
+    accounts = {"é": "x"}
+    for other in ("e\u0301", "É", "é ", "nobody"):
+        with pytest.raises(LoginRefused, match="Invalid username or password"):
+            PlainServer(accounts).step(f"\0{other}\0x".encode())
+    server = PlainServer(accounts)
+    server.step("\0é\0x".encode())
+    assert server.user == "é"

@@ -1,0 +1,193 @@
+"""The transport between a socket and OpenSSL: bounded memory, names of clients, ends."""
+
+import socket
+import ssl
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from kraft_wire.model import FileSlice
+from kraft_wire.node.config.security import ListenerSecurity, PemStore, TlsSettings
+from kraft_wire.node.disks.opening import StartError
+from kraft_wire.node.outputs import Peer
+from kraft_wire.node.security.principal_rules import parse_principal_rules
+from kraft_wire.tls.contexts import server_context
+from kraft_wire.tls.encryption import encryption_of
+from kraft_wire.tls.transport import TlsTransport
+from tests.certificates import Authority, Certificate
+from tests.waiting import HANG_S
+
+HELD_MAX = 80 * 1024
+"""Ciphertext of four records."""
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+def settings(authority: Authority, store: Path, **changed: object) -> TlsSettings:
+    made = {
+        "key_store": PemStore(str(store)),
+        "key_password": None,
+        "trust_store": PemStore(str(authority.trusted)),
+        "client_auth": "requested",
+        "versions": ("TLSv1.2", "TLSv1.3"),
+        "cipher_suites": (),
+        "principal_rules": parse_principal_rules("DEFAULT"),
+        "checks_host_name": True,
+    }
+    return TlsSettings(**(made | changed))  # type: ignore[arg-type]  # fields by name
+
+
+class Pair:
+    """Our side of a connection, and OpenSSL's client in a thread of its own."""
+
+    def __init__(self, tls: TlsSettings, authority: Authority, own: Certificate | None) -> None:
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        theirs.settimeout(HANG_S)
+        self.peer = Peer(1, "h", 2, "L")
+        encrypt = encryption_of({"L": ListenerSecurity("SSL", tls)})["L"]
+        self.transport: TlsTransport = encrypt(ours, self.peer)
+        context = ssl.create_default_context(cafile=str(authority.trusted))
+        if own is not None:
+            context.load_cert_chain(own.chain, own.key)
+        self.client = context.wrap_socket(
+            theirs, server_hostname="localhost", do_handshake_on_connect=False
+        )
+
+    def shake_hands(self) -> None:
+        """Finish the handshake, and receive one byte."""
+        thread = threading.Thread(
+            target=lambda: (self.client.do_handshake(), self.client.send(b"x"))
+        )
+        thread.start()
+        room = memoryview(bytearray(100))
+        while True:
+            try:
+                assert self.transport.recv_into(room) == 1
+                break
+            except BlockingIOError:
+                threading.Event().wait(0.001)
+        thread.join()
+
+    def close(self) -> None:
+        self.transport.close()
+        self.client.close()
+
+
+@pytest.mark.parametrize(
+    ("subject", "rules", "name"),
+    [
+        ("/O=Acme/OU=Dev/CN=ann", "DEFAULT", "CN=ann,OU=Dev,O=Acme"),
+        ("/O=Acme, Inc/CN=a=b", "DEFAULT", "CN=a\\=b,O=Acme\\, Inc"),
+        ("/DC=org/CN=Änn", "DEFAULT", "CN=Änn,DC=org"),
+        ("/O=Acme/CN=Ann", "RULE:^CN=(.*?),.*$/$1/L,DEFAULT", "ann"),
+        ("/emailAddress=a@b.c/CN=x", "DEFAULT", "CN=x,1.2.840.113549.1.9.1=#16056140622e63"),
+    ],
+)
+def test_a_client_is_named_by_its_certificate(
+    authority: Authority, subject: str, rules: str, name: str
+) -> None:
+    """SEC-TLS-14, SEC-TLS-15: texts as 4.3.1 was seen to write them."""
+    server = authority.signed("server")
+    tls = settings(authority, server.store, principal_rules=parse_principal_rules(rules))
+    pair = Pair(tls, authority, authority.signed("client", subject=subject))
+    pair.shake_hands()
+    assert (pair.peer.principal.type, pair.peer.principal.name) == ("User", name)
+    pair.close()
+
+
+def test_without_a_certificate_a_client_is_anonymous(authority: Authority) -> None:
+    """SEC-TLS-07: where one is only requested."""
+    pair = Pair(settings(authority, authority.signed("server").store), authority, None)
+    pair.shake_hands()
+    assert pair.peer.principal.name == "ANONYMOUS"
+    pair.close()
+
+
+class LogFile:
+    """A file that is larger than any memory."""
+
+    def pread(self, size_bytes: int, position: int) -> bytes:
+        return bytes(min(size_bytes, 1 << 20))
+
+    def fileno(self) -> int:
+        raise AssertionError("no kernel sends this")
+
+
+def test_a_large_answer_takes_no_more_memory_than_a_few_records(authority: Authority) -> None:
+    """SEC-TLS-01: a client that reads nothing holds 80 KiB at the most, whatever is asked for."""
+    pair = Pair(settings(authority, authority.signed("server").store), authority, None)
+    pair.shake_hands()
+    whole = FileSlice(LogFile(), 0, 1 << 40)
+    sent = 0
+    while not pair.transport.unsent_bytes:
+        sent += pair.transport.sendfile(whole)
+    assert pair.transport.unsent_bytes <= HELD_MAX
+    with pytest.raises(BlockingIOError):
+        pair.transport.sendfile(whole)
+    assert pair.transport.unsent_bytes
+    received = len(pair.client.recv(1000))
+    while received < sent:
+        with suppress(BlockingIOError):
+            pair.transport.flush()
+        received += len(pair.client.recv(1 << 20))
+    assert pair.transport.unsent_bytes == 0
+    pair.close()
+
+
+def test_a_client_is_told_the_end(authority: Authority) -> None:
+    """SEC-TLS-01: no truncation is taken for an end."""
+    pair = Pair(settings(authority, authority.signed("server").store), authority, None)
+    pair.shake_hands()
+    pair.transport.close()
+    assert pair.client.recv(10) == b""
+    pair.client.close()
+
+
+def test_inline_and_encrypted_stores_are_read(authority: Authority) -> None:
+    """SEC-TLS-08, SEC-TLS-09: the same PEM as text; an encrypted key with its password."""
+    plain, locked = authority.signed("plain"), authority.signed("locked", password="open")
+    texts = PemStore(text=plain.store.read_text())
+    server_context(settings(authority, plain.store, key_store=texts), "L")
+    server_context(settings(authority, locked.store, key_password="open"), "L")
+
+
+def test_stores_of_no_use_stop_the_start_with_a_line(authority: Authority, tmp_path: Path) -> None:
+    """SEC-TLS-08: PKCS#8, one key, a chain, the right password; the line shows no secret."""
+    good, locked = authority.signed("good"), authority.signed("shut", password="hunter2")
+    pem = good.store.read_text()
+    key = good.key.read_text()
+    cases = {
+        "No such file": None,
+        "2 private keys": key + pem,
+        "0 private keys": good.chain.read_text(),
+        "no certificate": key,
+        "convert it to PKCS#8": pem.replace("PRIVATE KEY", "EC PRIVATE KEY"),
+        "ssl.key.password is not set": locked.store.read_text(),
+        "cannot be used": pem.replace("M", "N"),
+        "": authority.signed("other").key.read_text() + good.chain.read_text(),
+    }
+    for words, text in cases.items():
+        store = tmp_path / "store.pem"
+        store.unlink(missing_ok=True)
+        if text is not None:
+            store.write_text(text)
+        with pytest.raises(StartError) as refusal:
+            server_context(settings(authority, store), "L")
+        assert words in str(refusal.value), refusal.value
+        assert str(refusal.value).startswith("listener L cannot speak TLS: ")
+    with pytest.raises(StartError) as refusal:
+        server_context(settings(authority, locked.store, key_password="hunter3"), "L")
+    assert "hunter" not in str(refusal.value)
+
+
+def test_unknown_suites_stop_the_start(authority: Authority) -> None:
+    """SEC-TLS-04: a name that is not known, or not secure."""
+    tls = settings(authority, authority.signed("server").store, cipher_suites=("TLS_RSA_NULL",))
+    with pytest.raises(StartError, match="TLS_RSA_NULL is not known"):
+        server_context(tls, "L")
