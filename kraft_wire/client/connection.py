@@ -3,23 +3,32 @@
 Speaks to any broker: the first request is ApiVersions, asked again in version 0 of who does not
 know ours (KIP-511); every other one goes out in the highest version that both sides know. `post`
 sends and `answer` receives, so that one request can be in progress while the answer before it is
-worked on; `send` is both. Not here: retries, several brokers, encryption, authentication.
+worked on; `send` is both. TLS and the login come before all that, by `login.client_config`. Not
+here: retries, several brokers.
 """
 
 import socket
 from collections import deque
 from types import TracebackType
-from typing import Final, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeVar
 
 from kraft_wire.wire.error_names import error_name
 from kraft_wire.wire.frame import FRAME_PREFIX_BYTES, frame_prefix
 from kraft_wire.wire.generated.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.registry import response_class
+from kraft_wire.wire.generated.sasl_authenticate import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+)
+from kraft_wire.wire.generated.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from kraft_wire.wire.header import RequestHeader, encode_request_header, parse_response_header
 from kraft_wire.wire.message import MalformedMessage, Message
 
-__all__ = ["BrokerConnection", "BrokerConnectionError", "split_address"]
+if TYPE_CHECKING:
+    from kraft_wire.login.client_config import Credentials, Security
+
+__all__ = ["BrokerConnection", "BrokerConnectionError", "split_address", "use_security"]
 
 R = TypeVar("R", bound=Message)
 
@@ -27,12 +36,24 @@ _RESPONSE_BYTES_MAX: Final = 256 * 1024 * 1024
 _HEADER_BYTES_MIN: Final = 4
 _PORT_DEFAULT: Final = 9092
 _API_VERSIONS_VERSION: Final = 3
+_LOGIN_VERSION: Final = 1
+"""Of SaslHandshake and SaslAuthenticate: every broker since 2.2 has it."""
 _REFUSED: Final = int(ErrorCode.UNSUPPORTED_VERSION).to_bytes(2, "big")
 """How an answer to ApiVersions begins that is in version 0, whatever was asked (KIP-511)."""
 
 
 class BrokerConnectionError(Exception):
     """The broker cannot be reached, or does not answer as a broker does; the text is one line."""
+
+
+_security: "Security | None" = None
+"""That of every connection of the process that names no other; None: plain text."""
+
+
+def use_security(security: "Security | None") -> None:
+    """Have all later connections of the process use this; a command has one for all of its own."""
+    global _security
+    _security = security
 
 
 class _Posted(NamedTuple):
@@ -47,9 +68,18 @@ class BrokerConnection:
     """One connection to a broker."""
 
     def __init__(
-        self, address: str, *, timeout_s: float = 30.0, client_id: str = "kraft-wire"
+        self,
+        address: str,
+        *,
+        timeout_s: float = 30.0,
+        client_id: str = "kraft-wire",
+        security: "Security | None" = None,
     ) -> None:
-        """Connect to `host:port` and learn which versions the broker speaks."""
+        """Connect to `host:port`, log in, and learn which versions the broker speaks.
+
+        Without `security` it is the one of `use_security`.
+        """
+        security = security or _security
         host, port = split_address(address)
         self._address = address
         self._client_id = client_id
@@ -64,6 +94,8 @@ class BrokerConnection:
             raise BrokerConnectionError(f"cannot connect to {address!a}: unknown host") from error
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
+            if security is not None:
+                self._secure(security, host)
             self._versions = self._learn_versions()
         except BrokerConnectionError:
             self._socket.close()
@@ -123,6 +155,41 @@ class BrokerConnection:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    def _secure(self, security: "Security", host: str) -> None:
+        if security.tls is not None:
+            try:
+                self._socket = security.tls.wrap_socket(self._socket, server_hostname=host)
+            except OSError as error:
+                words = getattr(error, "verify_message", None) or getattr(error, "reason", error)
+                raise BrokerConnectionError(f"no TLS with {self._address}: {words}") from error
+        if security.credentials is not None:
+            self._log_in(security.credentials)
+
+    def _log_in(self, credentials: "Credentials") -> None:
+        from kraft_wire.login.sasl import LoginFailed, log_in  # most connections need no login
+
+        shaken = self._asked(SaslHandshakeRequest(mechanism=credentials.mechanism))
+        assert isinstance(shaken, SaslHandshakeResponse), shaken
+        if shaken.error_code:
+            offered = ", ".join(shaken.mechanisms) or "none"
+            raise BrokerConnectionError(f"{self._address} offers the mechanisms {offered}")
+        try:
+            log_in(credentials, self._token)
+        except (LoginFailed, UnicodeDecodeError) as error:
+            raise BrokerConnectionError(f"no login at {self._address}: {error}") from error
+
+    def _token(self, token: bytes) -> bytes:
+        answer = self._asked(SaslAuthenticateRequest(auth_bytes=token))
+        assert isinstance(answer, SaslAuthenticateResponse), answer
+        if answer.error_code:
+            words = answer.error_message or error_name(answer.error_code)
+            raise BrokerConnectionError(f"no login at {self._address}: {words}")
+        return bytes(answer.auth_bytes)
+
+    def _asked(self, request: Message) -> Message:
+        self._post(request, _LOGIN_VERSION)
+        return self._receive()
 
     def _learn_versions(self) -> dict[int, tuple[int, int]]:
         for version in (_API_VERSIONS_VERSION, 0):

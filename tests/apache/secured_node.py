@@ -86,13 +86,16 @@ class SecuredNode(KraftWireServer):
         """The server.properties that the node runs with."""
         return self.directory / "server.properties"
 
+    def properties(self) -> dict[str, str]:
+        """Everything that is set, as on Apache's node."""
+        return {**self._twin.properties(), "log.dirs": str(self.directory / "data")}
+
     def arguments(self) -> list[str]:
         return [str(self.properties_file)]
 
     def format(self) -> None:
         """Write the properties and format the data directory."""
-        properties = {**self._twin.properties(), "log.dirs": str(self.directory / "data")}
-        write_properties(self.properties_file, properties)
+        write_properties(self.properties_file, self.properties())
         command = [KRAFT_WIRE, "format", "-t", self._twin.cluster_id]
         command += ["-c", str(self.properties_file), *self._twin.format_options]
         done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -22,6 +22,7 @@ from kraft_wire.cli.acls.entries import (
     resources_of,
 )
 from kraft_wire.cli.bootstrap import Controllers, Servers
+from kraft_wire.cli.command_config import secured
 from kraft_wire.cli.output import (
     AsJson,
     WrongInput,
@@ -291,3 +292,6 @@ def _print(acls: Sequence[AclImage], *, as_json: bool) -> None:
 def _word(names: Mapping[int, str], code: int) -> str:
     """Return the word of a code; a later release may have others."""
     return names.get(code, str(code)).lower()
+
+
+secured(app)

@@ -39,6 +39,7 @@ from kraft_wire.cli.cluster.restarts import RestartPolicy
 from kraft_wire.cli.cluster.setup import reformat
 from kraft_wire.cli.cluster.up import run_up
 from kraft_wire.cli.cluster.view import cluster_json, cluster_screen
+from kraft_wire.cli.command_config import secured
 from kraft_wire.cli.output import clustered, new_table, print_json, print_table, wide_console
 from kraft_wire.cli.system_refusals import system_refusal
 from kraft_wire.model import uuid_to_text
@@ -278,3 +279,6 @@ def _told() -> Iterator[None]:
         reason = system_refusal(problem) if isinstance(problem, OSError) else problem
         sys.stderr.write(f"kraft-wire cluster: {reason}\n")
         raise typer.Exit(_COULD_NOT_RUN) from problem
+
+
+secured(app)

@@ -11,6 +11,7 @@ from typing import Annotated, Final
 import typer
 
 from kraft_wire.cli.bootstrap import Controllers, Servers, connect_any, given_or_default
+from kraft_wire.cli.command_config import secured
 from kraft_wire.cli.configs.output import print_settings
 from kraft_wire.cli.known_keys import unknown_key
 from kraft_wire.cli.output import (
@@ -255,3 +256,6 @@ def _split(text: str) -> list[str]:
         else:
             parts[-1] += character
     return [part for part in parts if part]
+
+
+secured(app)

@@ -15,6 +15,7 @@ from contextlib import suppress
 import typer
 
 from kraft_wire.cli.bootstrap import LOCAL, Bootstrap
+from kraft_wire.cli.command_config import secured
 from kraft_wire.cli.consume import options
 from kraft_wire.cli.consume.formats import (
     PROPERTIES,
@@ -138,3 +139,6 @@ def _partitions(
                 raise ClusterRefused(f"topic {topic} has no partition {partition}: it has {count}")
         keys += [TopicPartition(topic, each) for each in (wanted or range(count))]
     return keys
+
+
+secured(app)

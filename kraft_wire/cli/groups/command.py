@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from kraft_wire.cli.bootstrap import LOCAL, Bootstrap
+from kraft_wire.cli.command_config import secured
 from kraft_wire.cli.groups.admin import (
     GroupFacts,
     Member,
@@ -310,3 +311,6 @@ def _group_json(facts: GroupFacts, rows: Sequence[OffsetRow], address: str) -> d
             for each in rows
         ],
     }
+
+
+secured(app)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 import typer
 
 from kraft_wire.cli.bootstrap import LOCAL, Bootstrap
+from kraft_wire.cli.command_config import secured
 from kraft_wire.cli.output import WrongInput, clustered, one_topic, refusals
 from kraft_wire.cli.produce import options
 from kraft_wire.cli.produce.lines import PROPERTIES, LineForm, line_form, lines_of, record_of_line
@@ -104,3 +105,6 @@ def _record(line: bytes, number: int, fixed: InputRecord, form: LineForm | None)
         partition=read.partition if fixed.partition is None else fixed.partition,
         timestamp_ms=read.timestamp_ms if fixed.timestamp_ms is None else fixed.timestamp_ms,
     )
+
+
+secured(app)

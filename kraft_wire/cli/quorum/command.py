@@ -18,6 +18,7 @@ from rich.live import Live
 from rich.text import Text
 
 from kraft_wire.cli.bootstrap import Controllers, Servers
+from kraft_wire.cli.command_config import secured
 from kraft_wire.cli.output import AsJson, complain, print_json
 from kraft_wire.cli.quorum.admin import (
     OutcomeUnknown,
@@ -279,3 +280,6 @@ def _picture(facts: QuorumFacts | None, problem: str, width: int) -> RenderableT
     if facts is None:
         return Group(Text(clock, style="dim"), Text(problem, style="bold red"))
     return Group(Text(clock, style="dim"), fitted(watch_table(facts, wall_ms()), width))
+
+
+secured(app)

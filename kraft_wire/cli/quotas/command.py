@@ -9,6 +9,7 @@ import typer
 from rich.markup import escape
 
 from kraft_wire.cli.bootstrap import Controllers, Servers
+from kraft_wire.cli.command_config import secured
 from kraft_wire.cli.output import (
     AsJson,
     WrongInput,
@@ -142,3 +143,6 @@ def _values(pairs: list[str]) -> dict[str, float]:
         except ValueError as error:
             raise WrongInput(f"{key}: {text} is not a number") from error
     return values
+
+
+secured(app)

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from kraft_wire.cli.bootstrap import LOCAL, Bootstrap
+from kraft_wire.cli.command_config import secured
 from kraft_wire.cli.configs.output import print_settings
 from kraft_wire.cli.output import (
     AsJson,
@@ -236,3 +237,6 @@ def configs_command(
             alter_configs(connection, name, values, remove or ())
         found = describe_configs(connection, name)
     print_settings(found, show_all=show_all, as_json=as_json)
+
+
+secured(app)

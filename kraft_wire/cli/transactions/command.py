@@ -11,6 +11,7 @@ from typing import Annotated, Final
 import typer
 
 from kraft_wire.cli.bootstrap import LOCAL, Bootstrap
+from kraft_wire.cli.command_config import secured
 from kraft_wire.cli.output import (
     AsJson,
     WrongInput,
@@ -253,3 +254,6 @@ def _show(columns: Sequence[str], rows: Sequence[Mapping[str, object]], as_json:
     for row in rows:
         table.add_row(*(_NONE if value is None else str(value) for value in row.values()))
     print_table(table)
+
+
+secured(app)

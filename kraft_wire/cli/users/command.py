@@ -11,6 +11,7 @@ import typer
 from rich.markup import escape
 
 from kraft_wire.cli.bootstrap import Controllers, Servers
+from kraft_wire.cli.command_config import secured
 from kraft_wire.cli.output import (
     AsJson,
     WrongInput,
@@ -139,3 +140,6 @@ def _password(file: Path | None) -> str:
     if not lines or not lines[0]:
         raise WrongInput(f"{file}: the first line is empty")
     return lines[0]
+
+
+secured(app)

@@ -1,0 +1,122 @@
+"""`--command-config`: every command that dials reaches a secured node by Kafka's client settings.
+
+That they are Kafka's shows `tests/conformance/test_command_config.py`, against Apache's node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.apache.secured_node import ACCOUNTS, SecuredNode, sasl_settings
+from tests.certificates import Authority
+from tests.cluster_command import kraft_wire
+from tests.process import write_properties
+
+LOGIN = "org.apache.kafka.common.security"
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture(scope="module")
+def node(authority: Authority, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredNode]:
+    settings = {
+        **sasl_settings("SECURE"),
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ann;User:broker;User:ANONYMOUS",
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(authority.signed("server").store),
+    }
+    node = SecuredNode(tmp_path_factory.mktemp("node"), "SASL_SSL", settings)
+    node.format()
+    with node:
+        yield node
+
+
+def client_file(
+    directory: Path, authority: Authority, mechanism: str = "SCRAM-SHA-512", **changed: str
+) -> str:
+    """Write a client's settings and return the file's name."""
+    name = "plain.Plain" if mechanism == "PLAIN" else "scram.Scram"
+    password = changed.pop("password", ACCOUNTS["ann"])
+    file = directory / "client.properties"
+    entry = f'{LOGIN}.{name}LoginModule required username="ann" password="{password}";'
+    settings = {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": mechanism,
+        "sasl.jaas.config": entry,
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(authority.trusted),
+    }
+    changes = {key.replace("_", "."): value for key, value in changed.items()}
+    write_properties(file, settings | changes)
+    return str(file)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["topics", "create", "seen", "-b"],
+        ["topics", "list", "-b"],
+        ["topics", "describe", "seen", "-b"],
+        ["produce", "seen", "--value", "hello", "-b"],
+        ["consume", "seen", "--from-beginning", "--max-messages", "1", "-b"],
+        ["groups", "list", "-b"],
+        ["configs", "describe", "--topic", "seen", "-b"],
+        ["quorum", "describe", "-b"],
+        ["acls", "list", "-b"],
+        ["users", "list", "-b"],
+        ["quotas", "describe", "-b"],
+        ["transactions", "list", "-b"],
+        ["cluster", "health", "-b"],
+    ],
+    ids=lambda words: " ".join(words[:2]),
+)
+def test_every_verb_logs_in(
+    node: SecuredNode, authority: Authority, tmp_path: Path, words: list[str]
+) -> None:
+    """SEC-SCRAM-11, SEC-TLS-17: TLS, then SCRAM, on each of a command's connections."""
+    file = client_file(tmp_path, authority)
+    if words[0] in ("produce", "consume"):
+        made = ["topics", "create", "seen", "--if-not-exists", "-b", node.secure]
+        kraft_wire(*made, "--command-config", file)
+    if words[0] == "consume":
+        sent = ["produce", "seen", "--value", "hello", "-b", node.secure]
+        kraft_wire(*sent, "--command-config", file)
+    done = kraft_wire(*words, node.secure, "--command-config", file)
+    assert done.returncode == 0, done.stderr
+
+
+def test_plain_logs_in_too(node: SecuredNode, authority: Authority, tmp_path: Path) -> None:
+    """SEC-PLAIN-01: by the other mechanism."""
+    file = client_file(tmp_path, authority, "PLAIN")
+    done = kraft_wire("groups", "list", "-b", node.secure, "--command-config", file)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"password": "hunter2"}, "Authentication failed during authentication due to invalid"),
+        ({"ssl_truststore_location": ""}, "no TLS with 127.0.0.1:"),
+        ({"security_protocol": "SASL_PLAINTEXT"}, "does not answer like a Kafka broker"),
+        ({"security_protocol": "SSL"}, "closed the connection"),
+        ({"sasl_mechanism": "GSSAPI"}, "sasl.mechanism=GSSAPI is not supported"),
+        ({"ssl_keystore_type": "JKS"}, "ssl.keystore.type=JKS is not supported"),
+    ],
+)
+def test_a_refusal_is_one_line_without_the_password(
+    node: SecuredNode, authority: Authority, tmp_path: Path, changed: dict[str, str], words: str
+) -> None:
+    """SEC-TLS-13: what is wrong, in the peer's words or ours."""
+    file = client_file(tmp_path, authority, **changed)
+    done = kraft_wire("groups", "list", "-b", node.secure, "--command-config", file)
+    assert done.returncode != 0
+    assert words in done.stderr
+    assert "hunter2" not in done.stderr + done.stdout
+    assert done.stderr.count("\n") == 1, done.stderr
