@@ -54,7 +54,7 @@ def _with_option(command: Callable[..., Any], signature: inspect.Signature) -> C
 
 
 def _use(path: str | None) -> None:
-    """Read the file, or forget that of an earlier command of this process."""
+    """Read the file, or drop that of an earlier command of this process."""
     if path is None:
         use_security(None)
         return

@@ -41,7 +41,7 @@ Buffers: TypeAlias = "list[bytes | bytearray | memoryview | FileSlice]"
 
 
 class LoginGate(Protocol):
-    """What stands between a connection's bytes and the node until the client has logged in."""
+    """What takes a connection's frames before the node until the client has logged in."""
 
     is_over: bool
 

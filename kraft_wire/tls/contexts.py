@@ -1,7 +1,7 @@
 """TLS for listeners and for the node's own links: contexts out of settings, by OpenSSL.
 
 Stores are read once, when the node starts. Python hands a key to OpenSSL by a file's name only, so
-a key that stands in the properties goes through a file in memory, and never to a disk.
+a key written in the properties goes through a file in memory, and never to a disk.
 """
 
 import os

@@ -183,7 +183,7 @@ def protocol_of(reader: ConfigReader, name: str, key: str) -> str:
 def inter_broker_listener(
     settings: NodeSettings, listeners: tuple[Listener, ...]
 ) -> Listener | None:
-    """Return the listener that brokers use among themselves, None on a node that is no broker.
+    """Return the listener that brokers use among themselves, None on a controller alone.
 
     Kafka refuses to start without a listener of that name; here the first one takes its place.
     """

@@ -22,7 +22,7 @@ _NAME_CHARACTERS_MAX: Final = 16_384
 
 
 class InvalidPrincipalRule(Exception):
-    """A text that is no list of rules; the reason is one line."""
+    """A text that cannot be read as rules; the reason is one line."""
 
 
 class _Rule(NamedTuple):

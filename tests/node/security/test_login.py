@@ -250,20 +250,33 @@ def test_a_stored_credential_of_too_few_iterations_does_not_log_in() -> None:
     exchange(scram(16_384))
 
 
-def test_extensions_are_signed_as_they_came() -> None:
-    """SEC-SCRAM-12: in any order and number."""
-    server = scram()
-    bare = "n=a=2Cb=3Dc,r=abc,zeta=1,alpha=2,zeta=3"
+def proven(server: ScramServer, bare: str, final: str) -> None:
+    """Log in with messages of the test's own, and the right proof for them."""
     challenge = server.step(f"n,,{bare}".encode()).decode()
     nonce = challenge.split(",")[0].removeprefix("r=")
     salted = pbkdf2_hmac("sha256", PASSWORD.encode(), SALT, 4096)
     client_key = digest(salted, b"Client Key", "sha256")
-    final = f"c=biws,r={nonce},x=1"
+    final = final.format(nonce=nonce)
     signed = f"{bare},{challenge},{final}".encode()
     signature = digest(sha256(client_key).digest(), signed, "sha256")
     proof = bytes(a ^ b for a, b in zip(client_key, signature, strict=True))
     server.step(f"{final},p={b64encode(proof).decode()}".encode())
+
+
+def test_extensions_are_signed_as_they_came() -> None:
+    """SEC-SCRAM-12: in any order and number."""
+    server = scram()
+    bare = "n=a=2Cb=3Dc,r=abc,zeta=1,alpha=2,zeta=3"
+    proven(server, bare, "c=biws,r={nonce},x=1")
     assert server.user == "a,b=c"
+
+
+def test_the_header_is_compared_though_the_proof_is_right() -> None:
+    """SEC-SCRAM-09: `c=` is the base64 of another header, signed by who knows the password."""
+    server = scram()
+    with pytest.raises(LoginRefused):
+        proven(server, "n=a=2Cb=3Dc,r=abc", "c=eSws,r={nonce}")
+    assert server.user is None
 
 
 def test_wrong_passwords_end_at_the_server() -> None:
@@ -284,3 +297,11 @@ def test_names_are_exact_in_plain() -> None:
     server = PlainServer(accounts)
     server.step("\0é\0x".encode())
     assert server.user == "é"
+
+
+def test_an_authorization_id_is_nobody_else_in_plain() -> None:
+    """SEC-PLAIN-03: with the right password of another user."""
+    server = PlainServer({"ann": "a", "admin": "b"})
+    with pytest.raises(LoginRefused, match="different from username"):
+        server.step(b"admin\0ann\0a")
+    assert server.user is None
