@@ -12,6 +12,7 @@ from kraft_wire.metadata.image import (
     TopicImage,
 )
 from kraft_wire.model import Uuid
+from kraft_wire.node.events.catalogue import EVENTS
 from kraft_wire.node.events.metadata_events import MetadataEvents
 
 ID = Uuid(bytes(15) + b"\7")
@@ -53,6 +54,22 @@ def test_leader_that_is_fenced_is_named_with_its_partitions() -> None:
         "partition_leader_changed partition=orders-0 leader=1 before=2 leader_epoch=1 isr=1,3",
         "isr_shrunk partition=orders-0 isr=1,3 before=1,2,3 leader=1 leader_epoch=1",
     ]
+
+
+def test_broker_that_asked_to_stop_is_stopped_and_not_reported_as_fenced() -> None:
+    """The image is one of a stop in order: first the question, then the fencing."""
+    running = image()
+    stopping, stopped = (
+        replace(running, brokers={2: replace(running.brokers[2], **changes)})
+        for changes in (
+            {"in_controlled_shutdown": True},
+            {"in_controlled_shutdown": True, "fenced": True},
+        )
+    )
+    assert lines_of(running, stopping) == ["broker_stopping broker=2 broker_epoch=9"]
+    assert lines_of(stopping, stopped) == ["broker_stopped broker=2 broker_epoch=9"]
+    assert EVENTS["broker_stopped"].level == "INFO"
+    assert EVENTS["broker_fenced"].level == "WARN"
 
 
 def test_partition_without_a_leader_is_offline_and_shows_no_negative_id() -> None:

@@ -113,6 +113,7 @@ EVENTS: Final[Mapping[str, Event]] = {
     "broker_fenced": Event("WARN", "metadata", "A broker may lead no partition."),
     "broker_unfenced": Event("INFO", "metadata", "A broker may lead partitions."),
     "broker_stopping": Event("INFO", "metadata", "A broker asked to stop."),
+    "broker_stopped": Event("INFO", "metadata", "A broker that asked to stop is fenced."),
     "topic_created": Event("INFO", "metadata", "A topic was created."),
     "topic_deleted": Event("INFO", "metadata", "A topic was deleted."),
     "partitions_added": Event("INFO", "metadata", "A topic has more partitions."),

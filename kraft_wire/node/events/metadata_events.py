@@ -121,7 +121,8 @@ def _broker_changes(was: BrokerImage | None, now: BrokerImage | None) -> Iterato
     if was_fenced and not now.fenced:
         yield "broker_unfenced"
     elif now.fenced and not was_fenced:
-        yield "broker_fenced"
+        asked_to_stop = was is not None and was.in_controlled_shutdown
+        yield "broker_stopped" if asked_to_stop else "broker_fenced"
     if now.in_controlled_shutdown and not (was is not None and was.in_controlled_shutdown):
         yield "broker_stopping"
 
