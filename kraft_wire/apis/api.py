@@ -56,7 +56,7 @@ class Api(NamedTuple):
     advertised_min: int
     """Lowest version in ApiVersions on a broker's listener; refused below `versions`."""
     needs: tuple[Need, ...]
-    """The rights that Kafka asks for, step by step; `node.authorization` obeys them."""
+    """The rights that Kafka asks for, step by step; `node.authorization` enforces them."""
     controller_needs: tuple[Need, ...] | None
     """Those on a controller's listener, where they are others than `needs`."""
 

@@ -14,7 +14,7 @@ HEAD = """# Rights: what each request needs
 
 The rights that Kafka asks for, in this order, and the error that a principal without them gets.
 They come before the question whether a thing exists; only unknown topic ids and versions are
-refused before. A node with an authorizer obeys this table, which is that of
+refused before. A node with an authorizer enforces this table, which is that of
 `kraft_wire/apis/rows.py`: guards (`kraft_wire/node/authorization/`) read rights and errors from it.
 
 "4.3.1 answers" is what Apache Kafka 4.3.1 with `StandardAuthorizer` answered to ANONYMOUS without
