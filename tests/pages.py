@@ -2,8 +2,9 @@
 
 All run in one directory, in the order of docs/README.md after the README. A command runs as the
 page has it, but for addresses and directories, which are those of servers that run here: a node as
-`make run` starts it, one for tests with a trace, and the README's cluster. A command that does not
-end by itself is stopped in order when its page ends. `NOT_RUN` has what is not run, and why.
+`make run` starts it, one for tests with a trace, and the README's cluster. A block of properties is
+in the file that the text names last before it. A command that does not end by itself is stopped in
+order when its page ends. `NOT_RUN` has what is not run, and why.
 Walkthroughs are run by `tests.walkthroughs`, the tasks of docs/TASKS.md by tests/test_tasks.py.
 """
 
@@ -12,12 +13,13 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+from tests.ports import free_port
 from tests.process import KRAFT_WIRE
 from tests.server_process import ServerProcess
 from tests.tidiness import CHECKOUT
@@ -43,6 +45,7 @@ NOT_RUN = {
 """How commands begin that are not run, and what runs them instead."""
 ENDLESS = ("kraft-wire server", "kraft-wire proxy", "kraft-wire cluster up")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
+_FILE = re.compile(r"`([\w-]+\.properties)`")
 _COMMAND = re.compile(r"^(\$ )?(make|kraft-wire|python|pip|docker|printf|kcat|curl|jq|echo)\b")
 _CLUSTER = "kraft-wire-cluster"
 
@@ -81,6 +84,16 @@ def commands(page: Path) -> list[Command]:
     return found
 
 
+def files(page: Path) -> dict[str, str]:
+    """The properties files that a page shows, by name."""
+    text = page.read_text("utf-8")
+    found = {}
+    for block in BLOCK.finditer(text):
+        if block[1] == "properties":
+            found[_FILE.findall(text[: block.start()])[-1]] = block[2]
+    return found
+
+
 class TestedServer(ServerProcess):
     """A server for tests: it has an HTTP API for rules, and writes a trace."""
 
@@ -99,6 +112,7 @@ class Place:
     def __init__(self, directory: Path, node: ServerProcess) -> None:
         self.directory = directory
         self._node = node
+        self._ports = {"9092": str(free_port()), "9093": str(free_port())}
         self._endless: list[subprocess.Popen[bytes]] = []
         self.environment = {
             **os.environ,
@@ -106,10 +120,16 @@ class Place:
             "KRAFT_WIRE_BOOTSTRAP_SERVER": node.bootstrap,
         }
 
+    def write(self, name: str, text: str) -> None:
+        """Write a file that a page shows, with ports of this place."""
+        text = re.sub(r":(9092|9093)\b", lambda port: f":{self._ports[port[1]]}", text)
+        (self.directory / name).write_text(text, "utf-8")
+
     def changed(self, text: str) -> str:
         """Return a command with the addresses and directories of this place."""
         text = text.replace("--listen 127.0.0.1:9192", "--listen 127.0.0.1:0")
         text = re.sub(r"127\.0\.0\.1:9092|kafka\.example:9092", self._node.bootstrap, text)
+        text = text.replace("localhost:9092", f"localhost:{self._ports['9092']}")
         text = text.replace("kraft-wire-data", str(self._node.data))
         return re.sub(r"/data/node-(\d)", lambda node: f"{_CLUSTER}/node-{int(node[1]) + 3}", text)
 
@@ -143,7 +163,11 @@ class Place:
                 stdin=subprocess.DEVNULL,
             )
         self._endless.append(started)
-        is_ready = self._is_cluster_up if text.startswith("kraft-wire cluster") else log.read_text
+        is_ready: Callable[[], object] = log.read_text
+        if text.startswith("kraft-wire cluster"):
+            is_ready = self._is_cluster_up
+        elif text.startswith("kraft-wire server"):
+            is_ready = lambda: " is ready on " in log.read_text()  # noqa: E731  # one of three
         until(is_ready, lambda: f"{text}\n{log.read_text()}", every_s=0.5)
         assert started.poll() is None, f"{text}\n{log.read_text()}"
 
@@ -195,6 +219,8 @@ def run_pages() -> dict[str, int]:
     with placed() as place:
         for page in pages():
             runnable = [each for each in commands(page) if each.reason is None]
+            for name, text in files(page).items():
+                place.write(name, text)
             for command in runnable:
                 place.run(command)
             place.end_page()

@@ -16,6 +16,7 @@ def test_commands_of_all_pages_run_in_page_order_and_none_fails() -> None:
         "TESTING.md",
         "FAULTS.md",
         "AUDIT.md",
+        "SECURITY.md",
     }
 
 
