@@ -82,7 +82,7 @@ class MetadataFollower(Protocol):
         ...
 
     def stop(self) -> None:
-        """Answer whoever still waits, because the broker is going away."""
+        """Answer all waiting requests, because the broker stops."""
         ...
 
 
@@ -211,12 +211,12 @@ class Broker:
 
     @property
     def groups_in_use(self) -> "GroupCoordinator | None":
-        """The group coordinator, if anybody has needed it yet."""
+        """The group coordinator, None before its first use."""
         return self._groups
 
     @property
     def transactions_in_use(self) -> "TransactionCoordinator | None":
-        """The transaction coordinator, if anybody has needed it yet."""
+        """The transaction coordinator, None before its first use."""
         return self._transactions
 
     @property
@@ -314,7 +314,7 @@ class Broker:
         self.fetch_purgatory.run_woken(now_ms)
 
     def tick(self, now_ms: int, wall_ms: int) -> None:
-        """Answer whoever's deadline has come."""
+        """Answer the requests whose deadline has passed."""
         self._now_ms = now_ms
         if self._unopened:
             self._open_again(now_ms, wall_ms)
@@ -348,7 +348,7 @@ class Broker:
         self.producer_ids.forget(connection_id)
 
     def stop(self, now_ms: int) -> None:
-        """Follow nobody, let the groups go, answer those who wait, so that connections close."""
+        """Stop fetchers, unload groups and answer waiting requests, so that connections close."""
         self.is_stopping = True
         if self.fetchers is not None:
             self.fetchers.stop()
@@ -390,7 +390,8 @@ class Broker:
         if partition is None or name in self._unopened:
             partition = self._open_partition(topic, name, config, wall_ms)
             if tuple(view.replicas) == (self.node_id,):
-                # Nobody else is needed to commit. Of others the checkpoint says what is.
+                # The only replica commits alone. With other replicas the checkpoint has the high
+                # watermark.
                 partition.log.high_watermark = partition.log.log_end_offset
         if view.leader == self.node_id and view.leader_epoch > (partition.log.epochs.latest or 0):
             # KIP-101: an epoch begins where its leader found the log, records or none.

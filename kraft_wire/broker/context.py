@@ -1,4 +1,4 @@
-"""What a handler is told about a request, and the answers that are not a response.
+"""What a handler gets besides a request, and the answers that are not a response.
 
 A handler returns its response, `PARKED` (the answer comes later through `Broker.complete`),
 `NO_REPLY` (Produce with acks=0 is answered by silence), or `CLOSE` (the same, when it failed: the
@@ -54,7 +54,7 @@ class RequestContext:
 
     @property
     def reply_to(self) -> ReplyTo:
-        """Where the answer belongs, for whoever answers later."""
+        """Where the answer belongs, for a handler that answers later."""
         return ReplyTo(self.connection_id, self.request_number)
 
     def at(self, now_ms: int, wall_ms: int) -> "RequestContext":

@@ -1,8 +1,8 @@
 """Requests that a part of this broker sends to other brokers: fetchers, transaction markers.
 
-Each part is one client of the inter-broker listener, with a client id and links of its own, as in
-Kafka. It decides what to send and when to retry; `node/links/broker_links` delivers a request to
-another broker over a link, and a request to this broker without one.
+Each part is one client of the inter-broker listener, with its own client id and links, as in Kafka.
+It decides what to send and when to retry; `node/links/broker_links` delivers a request to another
+broker over a link, and a request to this broker without one.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,6 +1,6 @@
-"""Keeps a flood of log lines short: so many a second of one reason and address, the rest counted.
+"""Limits log lines: at most so many a second of one reason and address; the rest are counted.
 
-A flood of one reason hides neither another reason nor another address: each has lines of its own.
+A flood of one reason hides neither another reason nor another address: each has its own limit.
 """
 
 from collections.abc import Callable

@@ -86,7 +86,7 @@ class OfflineLog:
         self._refuse()
 
     def aborted_transactions(self, first: Offset, end: Offset) -> Sequence[AbortedTransactionView]:
-        """Know of no transaction."""
+        """Return that there is no transaction."""
         return ()
 
     def end_offset_for_epoch(self, epoch: LeaderEpoch) -> OffsetAndEpoch:

@@ -48,7 +48,7 @@ _NO_RECORD_ERRORS: Final[tuple[RecordError, ...]] = ()
 
 @slotted
 class AppendResult:
-    """What became of one append; offsets are -1 where there are none to tell."""
+    """The result of one append; unknown offsets are -1."""
 
     error: ErrorCode = ErrorCode.NONE
     base_offset: int = _NO_OFFSET
@@ -74,7 +74,7 @@ class Partition:
     leader_epoch: LeaderEpoch
     is_leader: bool = True
     leadership: "Leadership | None" = None
-    """What the leader knows of the other replicas; None without others, or where another leads."""
+    """The leader's state of the other replicas; None without others, or if another broker leads."""
     failed: Callable[[StorageError], None] = field(default=lambda error: None)
     """Tells the broker of an error of the disk, which may concern more than this partition."""
     offline: bool = False
@@ -222,9 +222,10 @@ class Partition:
         self.log.high_watermark = max(self.log.high_watermark, self.counted_end_offset)
 
     def flushed(self, end_offset: Offset, now_ms: int) -> None:
-        """Take note that records below `end_offset` are on the disk, as far as the log has them.
+        """Note that the log's records below `end_offset` are on the disk.
 
-        Alone this replica commits them; a follower's high watermark is the leader's to say.
+        The only replica of a partition commits them; a follower gets its high watermark from the
+        leader.
         """
         if self.leadership is not None:
             self.advance_high_watermark(now_ms)
@@ -233,7 +234,7 @@ class Partition:
             log.high_watermark = max(log.high_watermark, durable)
 
     def acknowledgement(self, end_offset: Offset, acks: int) -> ErrorCode | None:
-        """Return what a producer is told of records below `end_offset`, None while it must wait.
+        """Return a producer's result for records below `end_offset`, None while it must wait.
 
         Errors in the order of their checks: KAFKA_STORAGE_ERROR, NOT_LEADER_OR_FOLLOWER,
         NOT_ENOUGH_REPLICAS_AFTER_APPEND (committed, but the ISR has become too small since).

@@ -111,7 +111,7 @@ class ProducerStateView(Protocol):
 
     @property
     def last_sequence(self) -> int:
-        """Sequence of the last record, -1 when there is none."""
+        """Sequence of the last record, -1 for none."""
         ...
 
     @property
@@ -126,7 +126,7 @@ class ProducerStateView(Protocol):
 
     @property
     def transaction_first_offset(self) -> Offset | None:
-        """First offset of the open transaction, None when there is none."""
+        """First offset of the open transaction, None without one."""
         ...
 
 

@@ -24,7 +24,7 @@ class DelayedFetch:
 
     reply_to: ReplyTo
     deadline_ms: int
-    """Monotonic time at which it is answered with whatever there is."""
+    """Monotonic time at which the request is answered with the data that is there."""
     run: Callable[[int, bool], bool]
     """`run(now_ms, expired)` reads again; true once it has completed its answer."""
     watched: list[Partition]

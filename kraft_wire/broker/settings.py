@@ -16,7 +16,7 @@ __all__ = ["BrokerSettings", "field_key"]
 
 
 def field_key(field_name: str) -> str:
-    """Return the configuration key that a field stands for."""
+    """Return the configuration key of a field."""
     return field_name.replace("_", ".")
 
 

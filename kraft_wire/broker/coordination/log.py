@@ -134,8 +134,8 @@ class BrokerCoordinatorLog:
     ) -> ErrorCode:
         """Append one batch, flushed at once when the topic's acknowledgements promise that.
 
-        Followers are not waited for: of what is written so no coordinator tells anybody but by an
-        error, after which members join again.
+        Does not wait for followers: a coordinator reports records that are written this way only by
+        an error, after which members join again.
         """
         appended = self.append_for_later(partition, records, at)
         if appended.safe_at is not None:

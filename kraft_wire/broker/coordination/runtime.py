@@ -76,7 +76,7 @@ class CoordinatorRuntime(Generic[_Shard]):
         self._led: dict[int, tuple[Uuid, int]] = {}
         """Topic id and leader epoch of each partition that is loaded or loading."""
         self._deleted: dict[Uuid, str] = {}
-        """Topics that the loaded shards have not been told of yet."""
+        """Topics whose deletion the loaded shards do not know yet."""
         self._deleted_ms = 0
         """When the first of them was deleted."""
         self._served_ms = 0

@@ -1,7 +1,7 @@
 """The internal topic of a coordinator: its settings, the partition of a key, and its creation.
 
-The topic is created when the first client looks for a coordinator. Until it exists clients are told
-COORDINATOR_NOT_AVAILABLE and ask again.
+The topic is created when the first client looks for a coordinator. Until it exists clients get
+COORDINATOR_NOT_AVAILABLE and retry.
 """
 
 from collections.abc import Callable

@@ -1,9 +1,9 @@
-"""One fetch as it is read: from its context's partitions to an answer, as often as it is woken.
+"""Reads one fetch: from its context's partitions to an answer, again each time it is woken.
 
-A follower reads to the log's end, and what it asks for at the first reading tells the leader what
-it has; a consumer reads what is committed, and may be sent to a replica in its rack (KIP-392). A
-reader whose log has parted from ours is told where (KIP-595). Byte limits are spent in the order in
-which the session lists its partitions (KIP-227).
+A follower reads to the log's end. The offsets of its first reading tell the leader where the
+follower's log ends. A consumer reads committed records, and may be sent to a replica in its rack
+(KIP-392). A reader whose log diverges from ours gets the diverging epoch (KIP-595). Byte limits are
+spent in the order in which the session lists its partitions (KIP-227).
 
 Not here: sessions (`fetch_contexts`), the request as a whole and waiting (`handlers/fetch`).
 """
@@ -51,7 +51,7 @@ _FIRST_LEADER_VERSION: Final = 16
 _FIRST_READING_FROM_FOLLOWERS_VERSION: Final = 11
 # Non-obvious 11: sessions keep this order.
 _UNKNOWN_ERRORS: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
-"""Told behind all that was read, ids before partitions, which is Kafka's order."""
+"""Listed after all partitions that were read, ids before partitions, which is Kafka's order."""
 _LEADER_ERRORS: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
@@ -126,15 +126,16 @@ class FetchRun:
         self.unfit_bytes = 0
         """Room that was left for batches that are there and larger."""
         self.nowhere: dict[PartitionKey, ReadResult] = {}
-        """Places that did not exist at the first reading, or that were refused; as in Kafka nobody
-        looks again."""
+        """Places that did not exist at the first reading, or that were refused; as in Kafka they
+        are not read again."""
         self.must_answer = False
         """Whether a partition's answer is no records, or its segment can grow no more."""
 
     def refuse(self, may_read: Callable[[str | None], bool]) -> None:
         """Refuse what may not be read, once for the request, as in Kafka.
 
-        Like places that do not exist, these are told behind all others and keep nobody waiting.
+        Like places that do not exist, these come after all others and the fetch does not wait for
+        them.
         """
         for wanted in self.fetch.to_read(lambda _: False):
             if not may_read(wanted.topic):
@@ -324,9 +325,9 @@ class FetchRun:
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
 
     def _follower_error(self, partition: Partition, current_leader_epoch: int) -> ErrorCode:
-        """Refuse whoever is no replica of what is led here.
+        """Refuse a follower that is not a replica of the partition led here.
 
-        It may be one that this leader has not heard of yet, and will ask again.
+        It may be a new replica that this leader does not know yet; it asks again.
         """
         if not partition.is_leader:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -379,7 +380,7 @@ class FetchRun:
         return data
 
     def _error(self, wanted: WantedPartition, error: ErrorCode) -> PartitionData:
-        # As in Kafka, a place that does not exist keeps nobody from waiting at those that do; one
+        # As in Kafka, a place that did not exist at the first reading does not end the wait; one
         # that was deleted meanwhile does.
         is_nowhere = self.is_first and error in _UNKNOWN_ERRORS
         self.must_answer |= not is_nowhere

@@ -1,4 +1,4 @@
-"""One incremental fetch session (KIP-227): what a client asked for, and what it was told last.
+"""One incremental fetch session (KIP-227): what a client asked for, and its last answer.
 
 Read `fetch_sessions.py` first. A session keeps one `WantedPartition` per partition for as long as
 the client keeps the partition; a request changes only those that it lists, an answer only those
@@ -86,7 +86,7 @@ class FetchSource(Protocol):
 class WantedPartition:
     """One partition of a fetch: the client's parameters, and in a session the last answer's.
 
-    `topic` is None for a topic id that no topic has.
+    `topic` is None for an unknown topic id.
     """
 
     __slots__ = (
@@ -113,13 +113,13 @@ class WantedPartition:
         self.sent_high_watermark = INVALID_OFFSET
         self.sent_log_start_offset = INVALID_OFFSET
         self.follower: FollowerState | None = None
-        """Where a follower asks: what the leader knows of it since it was read."""
+        """For a follower: the leader's state of it since the partition was read."""
         self.source: FetchSource | None = None
         self.log: SourceLog | None = None
         """The source's log, kept beside it because thousands are looked at per fetch."""
         self.leader_epoch_read = -1
         self.is_drained = False
-        """Whether the client had everything up to the high watermark when it was last told it."""
+        """Whether the client had all records up to the high watermark of its last answer."""
 
     @property
     def partition(self) -> int:
@@ -133,7 +133,7 @@ class WantedPartition:
         self.leader_epoch_read = source.leader_epoch
 
     def is_settled(self) -> bool:
-        """Say that reading again would find exactly what the client was told last."""
+        """Note that reading again would give exactly the client's last answer."""
         if not self.is_drained:
             return False
         source, log = self.source, self.log
@@ -204,7 +204,7 @@ def listed_partitions(
         name = topic_names(topic_id) if by_id else topic.topic
         identity = topic_id if by_id else topic.topic
         for params in topic.partitions:
-            params.unknown_tagged_fields = None  # nobody reads them, a session would keep them
+            params.unknown_tagged_fields = None  # unused, but a session would keep them
             key = (identity, params.partition)
             wanted[key] = WantedPartition(key, name, topic_id, params)
     return wanted

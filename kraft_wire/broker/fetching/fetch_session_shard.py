@@ -109,8 +109,8 @@ class FetchSessionShard:
     def touch(self, session: FetchSession, now_ms: int) -> None:
         """Note that a session was used and how large it is now.
 
-        One that outgrows the budget is closed: its present fetch is served, the next one is told
-        that the session is unknown, and the client starts over.
+        A session that outgrows the budget is closed: its present fetch is served, the next one gets
+        FETCH_SESSION_ID_NOT_FOUND, and the client starts over.
         """
         assert self._sessions.get(session.session_id) is session
         del self._sessions[session.session_id]

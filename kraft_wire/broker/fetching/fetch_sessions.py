@@ -127,8 +127,8 @@ class FetchSessionCache:
     ) -> FetchContext | ErrorCode:
         """Accept a request, or return the error of the whole of it.
 
-        `privileged` marks a follower; `owner` asks, and finds only sessions of its own. Errors,
-        first match wins: FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH,
+        `privileged` marks a follower; `owner` sends the request, and finds only its own sessions.
+        Errors, first match wins: FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH,
         FETCH_SESSION_TOPIC_ID_ERROR; their answers have session id 0 and no partitions, and change
         nothing.
         """
@@ -196,7 +196,7 @@ class FetchSessionCache:
         return IncrementalFetchContext(session, request.session_epoch, topic_names)
 
     def _shard_of(self, session_id: int) -> FetchSessionShard:
-        """Return the shard that a session of this id would be in; ids out of range are nobody's."""
+        """Return the shard of a session id; an id out of range belongs to no session."""
         number = max(0, session_id) // IDS_PER_SHARD
         return self._shards[min(number, len(self._shards) - 1)]
 

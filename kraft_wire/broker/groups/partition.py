@@ -42,7 +42,7 @@ class GroupPartition:
         self._replay.batch(batch)
 
     def loaded(self, at: ClockReading) -> None:
-        """Give the members of every group a whole session to come back."""
+        """Give the members of every group a whole session to rejoin."""
         for group in list(self.shard.groups.values()):
             group_loaded(self.shard, group, at)
 

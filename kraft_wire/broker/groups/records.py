@@ -2,7 +2,7 @@
 
 A key is an int16 record type and the key struct in version 0; a value is an int16 version and the
 value struct; a tombstone has no value. Offset commits are written in version 4 (topic id), or in
-version 1 where the client asked for a retention time of its own; group metadata in version 3.
+version 1 if the client set a retention time; group metadata in version 3.
 """
 
 from struct import Struct

@@ -94,7 +94,7 @@ class GroupShard:
         return group
 
     def simple_group(self, group_id: str, at: ClockReading) -> ClassicGroup:
-        """Return the group, created without a record: its offsets in the log stand for it."""
+        """Return the group, created without a record: its offsets are its only records."""
         group = self.groups.get(group_id)
         if group is None:
             assert group_id not in self.unsupported_groups, group_id

@@ -101,7 +101,7 @@ def _add_features(state: _State, version: int, response: ApiVersionsResponse) ->
         if shows_zero or levels.min_level > 0
     ]
     response.finalized_features_epoch = state.finalized_epoch
-    # A log that Apache Kafka began may have levels finalised that nobody serves here.
+    # A log that Apache Kafka wrote may have finalised levels that this broker does not support.
     response.finalized_features = [
         FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
         for name, level in state.finalized.items()

@@ -37,7 +37,7 @@ _MESSAGES: Final[dict[ErrorCode, str]] = {
 
 
 class _Found(NamedTuple):
-    """A coordinator's place, or why there is none."""
+    """A coordinator's address, or the error."""
 
     error: ErrorCode
     node_id: int = -1

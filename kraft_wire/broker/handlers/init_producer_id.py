@@ -63,7 +63,7 @@ def _refusal(broker: Broker, request: InitProducerIdRequest) -> ErrorCode:
 def _new_transactional(
     broker: Broker, context: RequestContext, request: InitProducerIdRequest, name: str
 ) -> InitProducerIdResponse | Withheld:
-    """Wait for a block of ids if there is none; any id may need one, so all wait."""
+    """Wait for a block of ids if there is none; every request may need one, so all wait."""
 
     def run() -> None:
         answer = _transactional(broker, context, request, name)

@@ -45,11 +45,11 @@ _ISOLATION_LEVELS: Final = (0, 1)
 _READ_COMMITTED: Final = 1
 _CONSUMER: Final = -1
 _DEBUGGING: Final = -2
-"""The replica id of who may ask anybody, not the leader alone."""
+"""The replica id of a client that may ask any replica, not only the leader."""
 
 
 class _Found(NamedTuple):
-    """An answer for one partition; -1 stands for "nothing"."""
+    """An answer for one partition; -1 is "nothing"."""
 
     timestamp: int = -1
     offset: int = -1
@@ -194,7 +194,7 @@ def _find(
 
 
 def _is_behind(request: ListOffsetsRequest, partition: Partition) -> bool:
-    """Whether a client would be told less than it may have read of an earlier leader."""
+    """Whether a client would get a smaller offset than it may have read from an earlier leader."""
     if request.replica_id != _CONSUMER or partition.leadership is None:
         return False
     return partition.high_watermark < partition.leadership.epoch_start_offset

@@ -206,10 +206,10 @@ _Waiting = dict[TopicPartition, tuple[Offset, PartitionProduceResponse]]
 
 
 def _unfinished(uncommitted: list[_Appended], acks: int) -> _Waiting:
-    """Return what has to be waited for with these acks; the other answers are given.
+    """Return the answers that wait for replicas with these acks; the others are complete.
 
-    Asked after the last append: that may have taken the disk of an earlier one away, and nobody
-    would tell of it again.
+    Called after the last append: a later append may have lost the disk of an earlier one, which is
+    not reported a second time.
     """
     waiting: _Waiting = {}
     for partition, end_offset, answer in uncommitted:

@@ -17,5 +17,5 @@ __all__ = ["handle"]
 
 
 def handle(broker: Broker, context: RequestContext, request: SaslHandshakeRequest) -> Message:
-    """Refuse: there is nobody to log in."""
+    """Refuse: there is no login to begin."""
     return SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)

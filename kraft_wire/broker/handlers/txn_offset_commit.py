@@ -83,7 +83,7 @@ def _exists(broker: "Broker", name: str, partition: int) -> bool:
 
 
 _Errors = dict[tuple[str, int], ErrorCode]
-"""Error of each partition that has one of its own."""
+"""Errors of single partitions."""
 
 
 class _Commit:

@@ -141,7 +141,7 @@ def _dynamic_entry(name: str, places: Sequence[SourcedValue]) -> DescribeConfigs
         entry = _entry(key, places[0], places)
         entry.name = name
         return entry
-    # Nobody can say whether a value of unknown meaning is a secret, so it is treated as one.
+    # A value of unknown meaning may be a secret, so it is treated as one.
     return DescribeConfigsResourceResult(
         name=name,
         value=None,
@@ -164,7 +164,7 @@ def _entry(
     *,
     read_only: bool = False,
 ) -> DescribeConfigsResourceResult:
-    """Return an entry with all that can be told; the handler takes out what was not asked for."""
+    """Return an entry with all its fields; the handler removes those that were not requested."""
     assert not isinstance(in_force.value, Required), key.name
     return DescribeConfigsResourceResult(
         name=key.name,

@@ -1,7 +1,7 @@
 """What the broker tells clients of the metadata image: brokers, leaders, topics.
 
-Pure functions over an image; nothing is kept. A client is told the endpoints of the listener that
-it came through (KIP-103), and only brokers that are not fenced.
+Pure functions over an image; nothing is kept. A client gets the endpoints of the listener that it
+is connected to (KIP-103), and only brokers that are not fenced.
 """
 
 from collections.abc import Iterable
@@ -69,7 +69,7 @@ CLUSTER_OPERATIONS: Final = operation_bits(
         *(AclOperation.DESCRIBE_CONFIGS, AclOperation.ALTER_CONFIGS, AclOperation.IDEMPOTENT_WRITE),
     )
 )
-"""Without an authorizer everybody may do everything that a resource knows."""
+"""Without an authorizer every principal may do every operation of a resource."""
 
 
 class AliveBroker(NamedTuple):
@@ -82,7 +82,7 @@ class AliveBroker(NamedTuple):
 
 
 class CurrentLeader(NamedTuple):
-    """Who leads a partition; host is None where that broker cannot be reached."""
+    """The leader of a partition; host is None if that broker cannot be reached."""
 
     broker_id: int
     leader_epoch: int
@@ -115,7 +115,7 @@ def alive_brokers(image: MetadataImage, listener: str) -> list[AliveBroker]:
 def current_leader(
     image: MetadataImage, topic: str, partition: int, listener: str
 ) -> CurrentLeader:
-    """Return the leader of a partition as the newest image has it, -1 when there is none."""
+    """Return the leader of a partition in the newest image, -1 for none."""
     found = image.topic(topic)
     view = None if found is None else found.partitions.get(partition)
     if view is None:

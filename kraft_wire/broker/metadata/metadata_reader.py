@@ -9,7 +9,7 @@ __all__ = ["MetadataReader"]
 
 
 class MetadataReader(Protocol):
-    """A node of either role, as far as its metadata goes (`Broker` is one)."""
+    """A reader of the metadata in a node of either role (`Broker` is one)."""
 
     @property
     def node_id(self) -> int:

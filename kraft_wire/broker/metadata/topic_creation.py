@@ -1,9 +1,9 @@
-"""Topics that come to be because a client asked for them (KIP-361, KIP-590).
+"""Creates topics on first use by a client (KIP-361, KIP-590).
 
-The broker sends the controller a CreateTopics of its own. The client is told that the topic is
-unknown, and asks again until the metadata have it. Until the controller has answered, a name is not
-asked for again: clients ask ten times a second, and a controller that nobody can reach would find
-all of it waiting.
+The broker sends the controller its own CreateTopics. The client gets UNKNOWN_TOPIC_OR_PARTITION,
+and retries until the metadata has the topic. Until the controller has answered, the broker does not
+request a name again: clients retry ten times a second, and all of that would wait for a controller
+that cannot be reached.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +30,7 @@ __all__ = ["TopicCreation", "creatable_topic"]
 
 _TIMEOUT_MS: Final = 30_000
 _ANSWER_WITHIN_MS: Final = 60_000
-"""As long as whoever carries the request tries; an answer may also never come."""
+"""As long as the sender of the request retries; an answer may also never arrive."""
 _IN_FLIGHT_MAX: Final = 10_000
 """Names that are asked for at the same time; others are unknown until there is room."""
 _BY_DEFAULT: Final = -1
@@ -79,9 +79,9 @@ class TopicCreation:
 
 
 def creatable_topic(settings: BrokerSettings, name: str) -> CreatableTopic:
-    """Return a topic as its coordinator wants it, or as the broker's own file says.
+    """Return a topic with its coordinator's settings, or with those of the broker's own file.
 
-    What that does not say is the controller's to choose.
+    The controller chooses the settings that the file does not have.
     """
     of_kafka = _OF_KAFKA.get(name)
     if of_kafka is not None:

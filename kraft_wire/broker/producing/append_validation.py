@@ -106,12 +106,12 @@ def check_batch(
     wall_ms: int,
     decompression: DecompressionLimits,
 ) -> None:
-    """Check what a client wants to append, and correct the times in the head of its batch.
+    """Check a client's batch before its append, and correct the times in its header.
 
     Errors (`AppendRejected`), first match wins: INVALID_RECORD for a base offset that is not 0,
-    MESSAGE_TOO_LARGE, CORRUPT_MESSAGE, INVALID_RECORD for a batch that lies about its records or
-    holds what clients may not write, INVALID_RECORD or INVALID_TIMESTAMP with one entry per refused
-    record.
+    MESSAGE_TOO_LARGE, CORRUPT_MESSAGE, INVALID_RECORD for a batch whose header contradicts its
+    records or that clients may not write, INVALID_RECORD or INVALID_TIMESTAMP with one entry per
+    refused record.
     """
     if not _is_sound(batch, limits):
         _refuse(batch, name, limits)

@@ -90,7 +90,7 @@ def _refuse_codec(codec: int) -> None:
 
 
 def _first_batch(view: memoryview) -> RecordBatch:
-    """Return the batch in front of other bytes; AppendRejected says why there is none."""
+    """Return the batch at the start of the bytes. Errors: AppendRejected, with the reason."""
     size = _batch_size(view)
     if size is None or view[_MAGIC_AT] != MAGIC:
         raise AppendRejected(ErrorCode.INVALID_RECORD)

@@ -67,10 +67,10 @@ class ProducerIds:
         self._next_block = range(0)
         self._asked_at_ms: int | None = None
         self._waiting: list[tuple[ReplyTo, Callable[[], None]]] = []
-        """In the order of their requests; nobody waits while no block is asked for."""
+        """In the order of their requests; requests wait only while a block is requested."""
 
     def take(self, now_ms: int) -> int | None:
-        """Return an id that nobody else gets; None while the controller has not answered."""
+        """Return a unique id; None while the controller has not answered."""
         if not self._next_block and len(self._left) < PREFETCH_BELOW:
             self._ask(now_ms)
         return self._next()
@@ -98,7 +98,7 @@ class ProducerIds:
         return True
 
     def deadline_ms(self) -> int | None:
-        """Return when `expire` is needed, None while nobody waits."""
+        """Return when `expire` is due, None while no request waits."""
         if self._asked_at_ms is None or not self._waiting:
             return None
         return self._asked_at_ms + ANSWER_AWAITED_MS
@@ -117,7 +117,7 @@ class ProducerIds:
             ]
 
     def answer_waiting(self) -> None:
-        """Answer whoever waits: with an id while there are any, else to come again."""
+        """Answer waiting requests: with an id while ids are left, else with a retriable error."""
         waiting, self._waiting = self._waiting, []
         for _, run in waiting:
             run()
@@ -156,7 +156,7 @@ class ProducerIds:
 def id_answer(
     producer_id: int | None, error: ErrorCode = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 ) -> InitProducerIdResponse:
-    """Return the answer that gives an id, or the error where there is none."""
+    """Return the answer with an id, or with the error."""
     if producer_id is None:
         return InitProducerIdResponse(error_code=error, producer_id=-1, producer_epoch=-1)
     return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)

@@ -1,8 +1,8 @@
 """Log lines about batches that a producer's epoch or sequence forbids (KIP-98).
 
-What such a refusal means is seen only beside what the partition remembers: a gap that came with a
-leader change, a producer that was fenced, or a mistake of either side. The client is told one
-error code. A client that sends nothing else cannot fill the disk with them (`line_limit`).
+A refusal can be explained only by the partition's state of the producer: a gap after a leader
+change, a fenced producer, or a mistake of either side. The client gets one error code. A client
+that sends only such batches cannot fill the disk with log lines (`line_limit`).
 """
 
 from typing import Final

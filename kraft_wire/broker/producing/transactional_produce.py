@@ -48,7 +48,7 @@ _ATTRIBUTES_AT: Final = 22
 
 
 def is_transactional(topics: Sequence[TopicProduceData]) -> bool:
-    """Whether a partition's first batch is transactional, as far as its head tells."""
+    """Whether the header of a partition's first batch is marked transactional."""
     for topic in topics:
         for data in topic.partition_data:
             records = data.records

@@ -1,9 +1,9 @@
-"""The client's side of a fetch session (KIP-227): what a follower has to tell its leader next.
+"""The client's side of a fetch session (KIP-227): what a follower's next request contains.
 
-The first request lists every partition; if the leader names a session, the next ones list what is
-new, what has changed and what is dropped. The epoch counts requests, so that a lost or doubled one
-is noticed. Whatever does not fit is answered by starting over with a full request: an error of the
-session, an answer about partitions that are not in it, a connection that broke.
+The first request lists every partition; if the leader opens a session, later requests list new,
+changed and removed partitions. The epoch counts requests, so that a lost or doubled one is noticed.
+The handler starts over with a full request after an error of the session, an answer about
+partitions that are not in it, or a broken connection.
 
 Not here: what the partitions' answers mean (`following`), and when to ask (`fetcher`).
 """
@@ -34,7 +34,7 @@ _EPOCH_MAX: Final = (1 << 31) - 1
 
 
 class FetchPosition(NamedTuple):
-    """What a request says of one partition; it is told again when any of it changes."""
+    """The fields of one partition in a request; it is sent again when any of them changes."""
 
     topic: str
     fetch_offset: int
@@ -53,14 +53,14 @@ class FetchSessionHandler:
         self.epoch = _FULL
         """Of the next request: 0 is a full one, which asks for a session."""
         self.session_partitions: dict[PartitionKey, FetchPosition] = {}
-        """What the leader was told last of each partition that it is to read."""
+        """The fields last sent to the leader for each partition of the session."""
         self._wanted: dict[PartitionKey, FetchPosition] = {}
         self._changed: dict[PartitionKey, None] = {}
         """Partitions of which the leader knows something else than what is wanted."""
 
     @property
     def is_idle(self) -> bool:
-        """Whether there is nothing to ask for, and no session that would have to be told so."""
+        """Whether there is nothing to fetch, and no session to update."""
         return not self._wanted and (self.epoch == _FULL or not self.session_partitions)
 
     def want(self, key: PartitionKey, position: FetchPosition) -> None:
@@ -84,7 +84,7 @@ class FetchSessionHandler:
         self.epoch = _FULL
 
     def fill(self, request: FetchRequest) -> None:
-        """Write session and partitions into a request; what it says counts as told."""
+        """Write session and partitions into a request; its fields count as sent."""
         assert not self.is_idle, "nothing to ask for"
         request.session_id, request.session_epoch = self.session_id, self.epoch
         if self.epoch == _FULL:

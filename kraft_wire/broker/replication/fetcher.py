@@ -39,9 +39,9 @@ __all__ = ["Fetcher"]
 _LATEST: Final = -1
 _EARLIEST: Final = -2
 _LOOK_EVERY_MS: Final = 1_000
-"""How often our own retention may have moved a log start that the leader is to hear of."""
+"""How often log starts that our own retention moved are reported to the leader."""
 _BACKOFF_MS_MIN: Final = 20
-"""Whatever is configured: nobody is found unreachable without end in one moment."""
+"""Lower bound of the configured backoff, so that retries do not spin at one moment."""
 _SESSION_ERRORS: Final = (
     ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
     ErrorCode.INVALID_FETCH_SESSION_EPOCH,
@@ -147,7 +147,7 @@ class Fetcher:
 
     def _must_flush(self) -> bool:
         """Tell whether records that were promised to survive power loss are not on the disk yet."""
-        # Nobody flushes what is not followed any more: its log may be deleted.
+        # A partition that is not followed any more is not flushed: its log may be deleted.
         self._unflushed = [
             each
             for each in self._unflushed
@@ -168,7 +168,7 @@ class Fetcher:
                 self._go_on(followed, followed.begin(), now_ms)
 
     def _look_at_log_starts(self, now_ms: int) -> None:
-        """Have the leader told of log starts that moved by themselves."""
+        """Report log starts that retention moved to the leader."""
         if now_ms < self._look_at_ms:
             return
         self._look_at_ms = now_ms + _LOOK_EVERY_MS

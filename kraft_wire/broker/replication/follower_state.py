@@ -1,8 +1,8 @@
-"""What a leader knows of one follower: where its log ends, and when it last had everything.
+"""A leader's state of one follower: where its log ends, and when it was last caught up.
 
 KIP-16 for the time at which a follower counts as caught up; KIP-903 for the broker epoch of its
-fetches. A follower says where its log ends by the offset that it fetches from: what is below is in
-its log, and on its disk where it promises that.
+fetches. The fetch offset of a follower is the end of its log: records below it are in the
+follower's log, and on its disk if the topic promises that.
 
 Not here: which followers are in the ISR (`leadership`).
 """
@@ -19,10 +19,10 @@ _UNKNOWN: Final = -1
 
 
 class FollowerState:
-    """One follower as a leader has heard of it in its present epoch.
+    """One follower, by its fetches in the present leader epoch.
 
-    An offset of -1 stands for "not heard of yet": whatever it said under an earlier epoch is
-    dropped, because it may have followed somebody else since then, and cut its log.
+    An offset of -1 is "no fetch yet". Offsets from an earlier epoch are dropped, because the
+    follower may have followed another leader since then, and truncated its log.
     """
 
     __slots__ = (

@@ -1,13 +1,13 @@
-"""What a leader's answer does to one partition that this broker follows.
+"""Applies a leader's answer to one partition that this broker follows.
 
 KIP-101, KIP-279 and KIP-320 as the replica fetcher of 4.3.1 has them: records are appended with the
-leader's offsets and epochs; a DivergingEpoch truncates; an offset that the leader has not is made
-good by its end or its start. The high watermark is the leader's, as far as our log reaches, and
-never goes back by being told a lower one: what was committed stays committed.
+leader's offsets and epochs; a DivergingEpoch truncates; an offset out of the leader's range is
+replaced by its end or its start. The high watermark is the leader's, at most our log's end. A lower
+one from the leader never moves it back: committed records stay committed.
 
-A `FollowedPartition` is one partition under one leader epoch. Its functions answer what the fetcher
-is to do next (`Next`). Errors of the disk are told to the partition; a leader's mistakes cost the
-partition a rest. Not here: requests, sessions and time (`fetcher`).
+A `FollowedPartition` is one partition under one leader epoch. Its functions return the fetcher's
+next action (`Next`). Errors of the disk are reported to the partition; after a leader's mistake the
+partition pauses. Not here: requests, sessions and time (`fetcher`).
 """
 
 from collections.abc import Callable
@@ -180,7 +180,7 @@ class FollowedPartition:
         return Next.FETCH
 
     def _take_bounds(self, data: PartitionData) -> None:
-        """Follow the leader's high watermark and log start, as far as our log reaches."""
+        """Follow the leader's high watermark and log start, within our log's bounds."""
         partition, log = self.partition, self.partition.log
         high_watermark = Offset(min(data.high_watermark, log.log_end_offset))
         if high_watermark > log.high_watermark:
@@ -190,10 +190,10 @@ class FollowedPartition:
             log.advance_log_start_offset(Offset(data.log_start_offset))
 
     def _batches(self, records: memoryview) -> list[RecordBatch]:
-        """Look at the records; a log without any may begin with a batch that lies around its start.
+        """Check the records; an empty log may begin with a batch that contains its start offset.
 
-        DeleteRecords can put a log's start into the middle of a batch; whoever fetches from there
-        gets all of it (Kafka's UnexpectedAppendOffsetException).
+        DeleteRecords can put a log's start into the middle of a batch; a fetch from there returns
+        the whole batch (Kafka's UnexpectedAppendOffsetException).
         """
         log = self.partition.log
         latest = log.epochs.latest
@@ -236,12 +236,12 @@ class FollowedPartition:
     # -- truncation ------------------------------------------------------------------------------
 
     def _diverged(self, diverging: EpochEndOffset, data: PartitionData) -> Next:
-        """Cut the log where it parts from the leader's, or nearer to that place (KIP-279).
+        """Truncate the log where it diverges from the leader's, or nearer to that offset (KIP-279).
 
         The leader names the largest epoch that it has up to our last one, and where that ends. If
-        we do not have that epoch, ours ends where the next smaller one does, and is asked about
-        again. If we do, what is left is the leader's too, and its bounds count for it: the session
-        has told them now, and does not say them again before they change.
+        our log does not have that epoch, it is truncated to the end of the next smaller one, and
+        fetches again. If it has that epoch, the rest matches the leader's log, and the leader's
+        bounds apply: the session has sent them now, and sends them again only after they change.
         """
         log = self.partition.log
         # Non-obvious 27: a cut may take an epoch and no record.
@@ -262,7 +262,7 @@ class FollowedPartition:
         return Next.FETCH
 
     def _truncate(self, offset: Offset) -> Next:
-        """Cut the log at an offset; below the high watermark that is told, as it loses records."""
+        """Truncate the log; report a truncation below the high watermark, as it loses records."""
         partition, log = self.partition, self.partition.log
         if offset < log.high_watermark:
             self._env.report(

@@ -29,7 +29,7 @@ __all__ = ["IsrChanges"]
 
 _AGAIN_AFTER_MS: Final = 50
 _ANSWER_WITHIN_MS: Final = 120_000
-"""More than whoever carries the request takes to give up; an answer may also never come."""
+"""Longer than the sender of the request retries; an answer may also never arrive."""
 
 
 @slotted(eq=False)
@@ -53,8 +53,8 @@ class IsrChanges:
     ) -> None:
         """`ask` carries a request to the controller.
 
-        `changed` is told of each answer that ends a change or leaves it to the metadata, with the
-        ISR from before and the time.
+        `changed` is called for each answer that ends a change or leaves it to the metadata, with
+        the previous ISR and the time.
         """
         self._node_id = node_id
         self._broker_epoch = broker_epoch
@@ -113,7 +113,7 @@ class IsrChanges:
     ) -> None:
         partition, change = request.changes.pop(key, (None, None))
         if partition is None or change is None:
-            return  # nobody asked
+            return  # not requested
         leadership = partition.leadership
         if leadership is None or leadership.change is not change:
             return  # overtaken

@@ -1,11 +1,11 @@
-"""The partitions that this broker leads and others replicate: what their fetches set in motion.
+"""The partitions that this broker leads and others replicate: the effects of their fetches.
 
-A follower's fetch tells where its log ends. That may commit records (then waiting producers and
-consumers hear of it), take the follower into the ISR, or end a DeleteRecords. Every half of
-`replica.lag.time.max.ms` those who lag are left out of the ISR (KIP-16, KIP-497).
+A follower's fetch offset is the end of its log. It may commit records (then waiting producers and
+consumers are answered), add the follower to the ISR, or end a DeleteRecords. Every half of
+`replica.lag.time.max.ms` lagging followers are removed from the ISR (KIP-16, KIP-497).
 
-`tell` is level, not edge: it compares with what was told last, so every path may end in it. Read
-`leadership` first. Not here: reading records for followers (`fetch_run`).
+`tell` is level-triggered: it compares with the last reported state, so every path may end in it.
+Read `leadership` first. Not here: reading records for followers (`fetch_run`).
 """
 
 from collections.abc import Callable

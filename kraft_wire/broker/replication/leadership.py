@@ -34,7 +34,7 @@ _AWAITS_METADATA: Final = (
     ErrorCode.INVALID_REQUEST,
     ErrorCode.NEW_LEADER_ELECTED,
 )
-"""The controller knows more than the leader, which will hear of it."""
+"""The controller's metadata is newer than the leader's, which receives it later."""
 
 
 @slotted(eq=False)
@@ -84,18 +84,18 @@ class Leadership:
         self.replication_factor = 0
         """Replicas, without those that a reassignment adds."""
         self.known_high_watermark = -1
-        """The one that waiting requests have been told of."""
+        """The last high watermark that was reported to waiting requests."""
 
     @property
     def maximal_isr(self) -> tuple[int, ...]:
-        """The committed ISR and whoever may have joined it without this leader's knowing."""
+        """The committed ISR and the followers that a pending change adds to it."""
         return self.isr if self.change is None else self.change.maximal_isr
 
     def take(self, view: PartitionImage, log_end_offset: Offset, now_ms: int) -> bool:
         """Follow the metadata; false for nothing new.
 
-        An image may be older than what an answer of the controller has told. One of the same
-        partition epoch says what is known: a change that was asked for since then stays.
+        An image may be older than an answer of the controller. An image of the same partition epoch
+        brings nothing new: a change that was requested since then stays pending.
         """
         assert view.leader == self.node_id, view
         is_new_epoch = view.leader_epoch > self.leader_epoch
@@ -140,8 +140,8 @@ class Leadership:
     ) -> Offset | None:
         """Return the smallest end of a member of the maximal ISR, None where nothing may commit.
 
-        `own_end` is that of this replica, as far as it counts. A follower that is caught up and may
-        join is waited for as well: else it might run behind the high watermark forever.
+        `own_end` is the end of this replica that counts. A caught-up follower that may join counts
+        as well: else it might stay behind the high watermark forever.
         """
         if len(self.isr) < self.min_isr(configured_min_isr):
             return None
@@ -194,7 +194,7 @@ class Leadership:
         return self._wanted(wanted, maximal_isr=wanted)
 
     def wanted_shrinking(self, log_end_offset: Offset, now_ms: int) -> IsrChange | None:
-        """Return the change that leaves out who has lagged for too long, None for nobody."""
+        """Return the change that removes followers that lag for too long, None without one."""
         if self.change is not None or self.node_id not in self.isr:
             return None
         wanted = tuple(

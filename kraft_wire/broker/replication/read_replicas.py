@@ -1,7 +1,7 @@
-"""Which replica a consumer had better read from: one in its own rack (KIP-392).
+"""Chooses the replica that a consumer should read from: one in its own rack (KIP-392).
 
-`replica.selector.class` names the rule; of Kafka's two there is RackAwareReplicaSelector, and
-without a class everybody reads from the leader. Classes of others cannot be loaded.
+`replica.selector.class` names the rule; of Kafka's two, RackAwareReplicaSelector is supported.
+Without a class all consumers read from the leader. Other classes cannot be loaded.
 """
 
 from kraft_wire.broker.metadata.metadata_cache import endpoint_of
@@ -14,10 +14,10 @@ __all__ = ["preferred_read_replica"]
 def preferred_read_replica(
     image: MetadataImage, partition: Partition, fetch_offset: int, rack: str, listener: str
 ) -> int | None:
-    """Return the follower that a leader sends a consumer to, None where it reads here.
+    """Return the follower that a leader sends a consumer to, None if the consumer reads here.
 
-    One in the consumer's rack, unless the leader is there too; in the ISR, and with the offset in
-    its log as far as is known; of several the one with most, the latest caught up, the last id.
+    It is in the consumer's rack (without the leader in it), in the ISR, and known to have the
+    offset. Of several: the largest log end, then the latest caught-up time, then the largest id.
     """
     leadership = partition.leadership
     if leadership is None:

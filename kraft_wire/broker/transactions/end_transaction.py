@@ -1,6 +1,6 @@
 """EndTxn decides a transaction; the decision counts when its Prepare record is committed (KIP-98).
 
-Up to version 4 the epoch stays, and an EndTxn that comes again cannot be told from one for the next
+Up to version 4 the epoch stays, and a repeated EndTxn cannot be distinguished from one for the next
 transaction. From version 5 on the epoch is raised, so that it can (KIP-890).
 """
 

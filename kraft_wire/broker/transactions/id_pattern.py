@@ -27,7 +27,7 @@ _Ranges = list[tuple[str, str]]
 
 
 class _Invalid(Exception):
-    """The pattern is none."""
+    """The pattern is invalid."""
 
 
 class _Step(NamedTuple):

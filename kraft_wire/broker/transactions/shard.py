@@ -70,8 +70,8 @@ class TransactionShard:
         """Write a change; call `answer` once it is committed, or cannot be for now.
 
         Errors: those of the append as a coordinator's, NOT_COORDINATOR when the partition has moved
-        meanwhile. A record in the log whose fate is not known keeps the change pending: it takes
-        effect as soon as it is committed, whatever the client was answered.
+        meanwhile. A record in the log that is not committed yet keeps the change pending: it takes
+        effect as soon as it is committed, regardless of the client's answer.
         """
         entry.pending = target.state
         record = transaction_record(entry.name, target, self.env.transaction_version())

@@ -22,7 +22,7 @@ from kraft_wire.model import TopicPartition
 __all__ = ["V2", "needs_producer_id", "next_metadata"]
 
 V2 = 2
-"""`transaction.version` from which on each transaction has an epoch of its own."""
+"""First `transaction.version` in which each transaction has its own epoch."""
 
 
 def needs_producer_id(now: TransactionMetadata, event: TransactionEvent, version: int) -> bool:

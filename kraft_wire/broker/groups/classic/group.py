@@ -87,7 +87,7 @@ class ClassicGroup:
         self.static_members: dict[str, str] = {}
         """Group instance id to member id."""
         self.pending_members: dict[str, None] = {}
-        """Ids given out with MEMBER_ID_REQUIRED that have not come back yet (KIP-394)."""
+        """Ids given out with MEMBER_ID_REQUIRED that have not joined yet (KIP-394)."""
         self.pending_sync_members: dict[str, None] = {}
         """Members of the generation that have not asked for their assignment."""
         self.awaited: AwaitedAssignments | None = None
@@ -126,7 +126,7 @@ class ClassicGroup:
 
     @property
     def all_joined(self) -> bool:
-        """Whether the join phase waits for nobody, given ids included."""
+        """Whether all members have joined, and all given ids too."""
         return len(self.members) == self._joined_count and not self.pending_members
 
     @property

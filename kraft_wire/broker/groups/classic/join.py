@@ -1,8 +1,8 @@
-"""JoinGroup: who may come in, under which id, and what a member that is already in is told.
+"""JoinGroup: which client may join, under which id, and how an existing member is answered.
 
-KIP-394 (an id has to be asked for first, v4+), KIP-345 (static members keep their place and fence
-their former self), KIP-814 (a restarted static leader skips the assignment, v9+). A follower that
-repeats itself is told its generation instead of causing a rebalance.
+KIP-394 (a client asks for an id first, v4+), KIP-345 (a restarted static member keeps its place and
+fences its former id), KIP-814 (a restarted static leader skips the assignment, v9+). A follower
+that joins again without a change gets its generation and causes no rebalance.
 """
 
 from collections.abc import Mapping
@@ -94,7 +94,8 @@ def join(shard: GroupShard, attempt: JoinAttempt, at: ClockReading) -> JoinGroup
     Errors, first match wins: INCONSISTENT_GROUP_PROTOCOL (the group is of another kind),
     UNKNOWN_MEMBER_ID (an id for a group that does not exist), POLICY_VIOLATION (our bound on
     memory), GROUP_MAX_SIZE_REACHED, INCONSISTENT_GROUP_PROTOCOL, MEMBER_ID_REQUIRED; for an id:
-    UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID. A new group is in the log before anybody is in it.
+    UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID. A new group is written to the log before its first member
+    joins.
     """
     unsupported = shard.unsupported_groups.get(attempt.group_id)
     if unsupported is not None and not unsupported.is_empty:
@@ -166,7 +167,7 @@ def _check_memory(shard: GroupShard, group: ClassicGroup, attempt: JoinAttempt) 
 def _join_new(
     shard: GroupShard, group: ClassicGroup, attempt: JoinAttempt, at: ClockReading
 ) -> JoinGroupResponse | None:
-    """Let in a client without an id, or send it away with one to come back with."""
+    """Add a client without an id, or give it an id with which it joins again."""
     instance_id = attempt.group_instance_id
     prefix = attempt.client_id if instance_id is None else instance_id
     if len(prefix.encode("utf-8", "surrogatepass")) > _MEMBER_ID_PREFIX_MAX:
@@ -186,7 +187,7 @@ def _join_new(
 def _join_known(
     shard: GroupShard, group: ClassicGroup, attempt: JoinAttempt, at: ClockReading
 ) -> JoinGroupResponse | None:
-    """Let in a client that comes back with its id: new to the group, or a member of it."""
+    """Add a client that joins with its id: a new member, or one that is already in the group."""
     if attempt.member_id in group.pending_members:
         if attempt.group_instance_id is not None:
             # Ids are given out to dynamic members only.
@@ -246,7 +247,7 @@ def _add_member(
 
 
 def _update(shard: GroupShard, group: ClassicGroup, member: Member, attempt: JoinAttempt) -> None:
-    """Take over what the request says; an older parked request of the member is told to repeat."""
+    """Take over the request's fields; an older parked request of the member must be repeated."""
     superseded = JoinGroupResponse(
         error_code=ErrorCode.REBALANCE_IN_PROGRESS, member_id=member.member_id
     )
@@ -349,8 +350,8 @@ def _fence(shard: GroupShard, member: Member) -> None:
 def _same_generation(group: ClassicGroup, done: _Replacement) -> JoinGroupResponse:
     """Tell a replaced static member that the generation continues without a rebalance.
 
-    Since v9 a leader learns the members and is told to skip the assignment (KIP-814). Before, it is
-    told its former self as the leader, so that it does not compute an assignment at all.
+    Since v9 a leader gets the members and SkipAssignment (KIP-814). Before, its answer names its
+    former id as the leader, so that it does not compute an assignment.
     """
     version, member = done.attempt.waiting.api_version, done.member
     skips = version >= _SKIP_ASSIGNMENT_FROM and group.leads(member.member_id)

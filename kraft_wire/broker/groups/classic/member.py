@@ -55,10 +55,10 @@ class Member:
 
     @property
     def satisfies_heartbeat(self) -> bool:
-        """Whether a parked request stands for a heartbeat.
+        """Whether a parked request counts as a heartbeat.
 
-        A new member is not excused: its client may be gone, and nobody would know until the
-        rebalance ends.
+        A new member's request does not count: its client may be gone, which would go unnoticed
+        until the rebalance ends.
         """
         if self.is_new:
             return False

@@ -34,10 +34,10 @@ __all__ = [
 
 
 _JOIN_RETRY_MS: Final = 1_000
-"""How soon a join phase that nobody came to is looked at again, at the earliest.
+"""Shortest time until a join phase without a joined member is checked again.
 
-The clients choose the rebalance timeout. With 0 the phase would end again at the very same moment,
-forever: static members stay until their session ends.
+The clients choose the rebalance timeout. With 0 the phase would end again at the same moment,
+endlessly: static members stay until their session ends.
 """
 
 
@@ -50,7 +50,7 @@ def rebalance_or_complete_join(shard: GroupShard, group: ClassicGroup, at: Clock
 
 
 def begin_rebalance(shard: GroupShard, group: ClassicGroup, at: ClockReading) -> None:
-    """Begin the join phase; members that wait for an assignment are told to join again.
+    """Begin the join phase; members that wait for an assignment get REBALANCE_IN_PROGRESS.
 
     The first rebalance of an empty group waits `group.initial.rebalance.delay.ms` for more members,
     again after each newcomer, up to the rebalance timeout (KIP-134).
@@ -72,7 +72,7 @@ def begin_rebalance(shard: GroupShard, group: ClassicGroup, at: ClockReading) ->
 
 
 def complete_join_if_all_joined(shard: GroupShard, group: ClassicGroup, at: ClockReading) -> None:
-    """End the join phase early when nobody is missing; the initial delay is never cut short."""
+    """End the join phase when all members have joined; the initial delay is never cut short."""
     if not group.is_in(GroupState.PREPARING_REBALANCE):
         return
     if group.previous_state is GroupState.EMPTY or not group.all_joined:
@@ -81,7 +81,7 @@ def complete_join_if_all_joined(shard: GroupShard, group: ClassicGroup, at: Cloc
 
 
 def remove_members(shard: GroupShard, group: ClassicGroup, member_ids: list[str]) -> None:
-    """Take members out; a JoinGroup request that one of them has parked is told to start over."""
+    """Remove members; their parked requests are answered with UNKNOWN_MEMBER_ID."""
     for member_id in member_ids:
         member = group.members.get(member_id)
         if member is not None:
@@ -107,7 +107,7 @@ def reset_assignments(
 def generation_response(
     group: ClassicGroup, member: Member, *, with_members: bool, skip_assignment: bool = False
 ) -> JoinGroupResponse:
-    """Tell a member its generation; the leader also gets everybody's metadata."""
+    """Send a member its generation; the leader also gets the metadata of all members."""
     members: list[JoinGroupResponseMember] = []
     if with_members:
         assert group.protocol_name is not None, group.group_id
@@ -146,7 +146,7 @@ def tick(shard: GroupShard, at: ClockReading) -> None:
 
 
 def group_loaded(shard: GroupShard, group: ClassicGroup, at: ClockReading) -> None:
-    """Give the members of a group that was read from the log a whole session to come back."""
+    """Give the members of a group that was read from the log a whole session to rejoin."""
     for member in group.members.values():
         shard.schedule_session(group, member, at)
     if len(group.members) > shard.env.settings().group_max_size:

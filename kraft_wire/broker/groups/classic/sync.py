@@ -1,9 +1,9 @@
-"""SyncGroup and Heartbeat: a member asks for its assignment, and says that it is alive.
+"""SyncGroup and Heartbeat: a member asks for its assignment, and reports that it is alive.
 
-The leader's SyncGroup carries everybody's assignment. It is committed before anyone sees it: else
-the next coordinator, which never heard of it, could give the same generation another one. A leader
-whose connection broke may decide again meanwhile: the newest counts, as when the log is read. A
-group whose assignment could not be stored rebalances again.
+The leader's SyncGroup carries the assignments of all members. They are committed before a member
+gets one: else the next coordinator, which does not know them, could give the same generation
+others. A leader whose connection broke may send other assignments meanwhile: the newest count, as
+when the log is read. A group whose assignment could not be stored rebalances again.
 """
 
 from collections.abc import Mapping
@@ -96,7 +96,7 @@ def _find(shard: GroupShard, request: SyncGroupRequest) -> _Found | ErrorCode:
 
 
 def _contradict(requested: str | None, present: str | None) -> bool:
-    """Whether two names differ; one that was not told (before v5) contradicts nothing."""
+    """Whether two names differ; an absent name (before v5) differs from none."""
     return requested is not None and present is not None and requested != present
 
 

@@ -12,7 +12,7 @@ class TimerKind(StrEnum):
     MEMBER = "member"
     """The member's session is over, or the id that it was given was never used."""
     JOIN = "join"
-    """The join phase ends with whoever has joined."""
+    """The join phase ends with the members that have joined."""
     SYNC = "sync"
     """Members that have not asked for their assignment are removed."""
 

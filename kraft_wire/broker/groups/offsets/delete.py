@@ -22,7 +22,7 @@ class DeleteOutcome(NamedTuple):
     error: ErrorCode
     """Of all keys."""
     answers: dict[OffsetKey, ErrorCode]
-    """Of each key, where there is none of all."""
+    """The error of each key, if there is no error of all keys."""
     safe_at: int | None = None
     """High watermark of the group's partition to wait for; None: now."""
 

@@ -1,8 +1,8 @@
-"""Offsets that nobody needs any more: too old (KIP-211), or of topics that are gone.
+"""Offsets that expire: too old (KIP-211), or of deleted topics.
 
-How long an offset is kept depends on its group: from the moment the group became empty; from the
-commit itself while consumers that read other topics are in the group, or where there never was a
-group. The last offset of an empty group takes the group along.
+The retention time begins when the group becomes empty. It begins at the commit if the group has
+consumers of other topics, or if there never was a group. An empty group is deleted with its last
+offset.
 """
 
 from collections.abc import Mapping
@@ -65,7 +65,7 @@ def _expired_keys(shard: GroupShard, group: ClassicGroup, at: ClockReading) -> l
 
 
 def _can_expire(group: ClassicGroup) -> bool:
-    """Whether offsets of the group may go: not while its members may come back to them."""
+    """Whether offsets of the group may expire: not while its members may still use them."""
     if group.protocol_type is None or group.is_in(GroupState.EMPTY):
         return True
     return (

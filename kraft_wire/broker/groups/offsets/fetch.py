@@ -28,7 +28,7 @@ def fetch_offsets(
     *,
     require_stable: bool,
 ) -> list[OffsetFetchResponseTopics]:
-    """Return the committed offset of each partition asked for, -1 where there is none."""
+    """Return the committed offset of each requested partition, -1 for one without."""
     return [
         OffsetFetchResponseTopics(
             name=topic.name,

@@ -174,7 +174,7 @@ class OffsetTable:
         return commits
 
     def is_older(self, key: OffsetKey, committed: CommittedOffset) -> bool:
-        """Whether the stored offset has a later record: it is kept, whatever a marker says."""
+        """Whether the stored offset has a later record: then a marker does not replace it."""
         present = self.get(key)
         return present is not None and committed.record_offset < present.record_offset
 
