@@ -1,6 +1,6 @@
-"""Where nodes listen, and the configurations that name the hosts of a moment.
+"""The addresses of nodes, and the configurations that name their present hosts.
 
-One node of a run may move to another host, as often as its faults want (`relocation`).
+One node of a run may move to another host, as often as its plan has it (`relocation`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The brokers of a world: their partitions' truth and judge, and whoever makes use of them.
+"""The brokers of a world: the truth and judge of their partitions, and their clients.
 
-The operator sees to it that the topics exist which the plan wants; producers, consumers and the
-members of a group live on them. At the end everything must have come to rest: every replica in
-sync, every record read, the group whole, its offsets where they were left.
+The operator creates the topics of the plan; producers, consumers and the members of a group use
+them. At the end everything must have settled: every replica in sync, every record read, the group
+complete, its offsets as they were committed.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ class Cluster:
         return [name for name in wanted if name not in self.truth.topic_ids]
 
     def creation(self, name: str) -> CreateTopicsRequest:
-        """Return the request that makes a topic as the plan wants it."""
+        """Return the request that creates a topic as planned."""
         setup = self.stage.setup.data
         configs: dict[str, object] = {"min.insync.replicas": setup.min_isr}
         if name in self.upkeep_topics:
@@ -227,7 +227,7 @@ class Cluster:
         return None
 
     def why_group_moves(self) -> str | None:
-        """Tell why the group is not at rest: nobody's generation changes for some seconds."""
+        """Return why the group has not settled: the generation of a member has changed recently."""
         generations, now_us = [member.generation for member in self.members], self.stage.now_us
         if generations != self._generations:
             self._generations, self._generations_since_us = generations, now_us
@@ -259,14 +259,14 @@ class Cluster:
         return not any(client.is_busy for client in (*self.clients, self.reader))
 
     def read_offsets(self) -> None:
-        """Let somebody read what offsets are committed, at the very end."""
+        """Have a client read the committed offsets, at the very end."""
         self.context.settled_us = self.stage.now_us
         for member in self.members:
             member.is_done = True
         self.reader.start()
 
     def finish(self) -> None:
-        """Nobody asks for anything any more."""
+        """Stop all clients."""
         self.is_over = True
         for client in (*self.clients, self.reader):
             client.is_done = True

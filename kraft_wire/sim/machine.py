@@ -59,7 +59,7 @@ class NodeBroke(Exception):
 
 
 class SpinningNode(Exception):
-    """A node that wants to be woken at once, repeatedly."""
+    """A node that requests an immediate wake-up, repeatedly."""
 
     invariant = "S24 NoBusyLoop"
 
@@ -89,7 +89,7 @@ class Machine(MachineState):
     # -- life and death --------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start a process; an operator repairs what it refuses, as far as that is allowed."""
+        """Start a process; an operator repairs refused logs where that is allowed."""
         assert self.node is None, self.id
         self.life += 1
         self.is_stopping = False
@@ -114,7 +114,7 @@ class Machine(MachineState):
         raise NodeBroke(f"node {self.id} refuses to start after repairs")
 
     def _open(self) -> None:
-        """Open the node, and take what it wants at once."""
+        """Open the node, and carry out its first effects."""
         self.random_source = SeededRandomSource(self.stage.seed, "chance", self.id, self.life)
         self.random_source.leaning = self.leaning
         node = Node(
@@ -207,7 +207,7 @@ class Machine(MachineState):
             self.stage.scheduler.after(self.down_us, self.start_if_down)
 
     def start_if_down(self) -> None:
-        """Start the process, unless somebody did."""
+        """Start the process, unless it runs already."""
         if self.node is None:
             self.start()
 
@@ -233,7 +233,7 @@ class Machine(MachineState):
         return SimFileSystem.from_image(self.fs.image(survivors, garbage))
 
     def wipe(self) -> None:
-        """Lose the disk, and get an empty one with a directory id of its own."""
+        """Lose the disk, and get an empty one with a new directory id."""
         if self.node is not None:
             self._died(loses_power=True)
         lost = self.directory_id
@@ -254,9 +254,9 @@ class Machine(MachineState):
     def turn(
         self, name: str, call: Callable[..., None], *arguments: Any, gives_time: bool = True
     ) -> None:
-        """Make one call to the node, carry out what it wants, and have it all judged.
+        """Make one call to the node, carry out its effects, and have all of it judged.
 
-        `gives_time`: whether it wants both clocks behind its arguments, monotonic first, then wall.
+        `gives_time`: whether the call takes both clocks after its arguments, monotonic, then wall.
         """
         stage, node = self.stage, self.node
         assert node is not None, self.id

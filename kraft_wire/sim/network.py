@@ -1,10 +1,10 @@
-"""The simulated network: connections that carry bytes in order, and what can go wrong with them.
+"""The simulated network: connections that carry bytes in order, and their faults.
 
-As TCP does it: bytes of one direction arrive in order or not at all. A cut direction holds what it
-was given; when it heals, the bytes arrive late, possibly for a connection that nobody wants any
-more. A reset loses what is in flight. Closing follows the bytes in front of it, so an answer that
-was given up may still be served, and an older connection may deliver behind a newer one: that is
-how duplicates and reordering reach a node.
+As TCP does it: bytes of one direction arrive in order or not at all. A cut direction holds its
+bytes; when it heals, they arrive late, possibly on an abandoned connection. A reset loses the bytes
+in flight. A close follows the bytes in front of it, so a request that was given up may still be
+served, and an older connection may deliver after a newer one. So nodes get duplicates and reordered
+requests.
 
 Ends are hosts (`MachineEnd`); listening is looked up by address. Not here: which faults a seed has
 (`faults`), frames (`machine`).
@@ -22,7 +22,7 @@ from kraft_wire.sim.scheduler import Scheduler
 __all__ = ["HOSTILE_CLIENTS", "Delays", "End", "Network", "SimConnection"]
 
 HOSTILE_CLIENTS: Final = -2_000
-"""From this place down stand strangers, who repeat what a peer said: a node cannot tell them."""
+"""From this place down are hostile clients; a node cannot distinguish them from peers."""
 
 
 class End(Protocol):
@@ -30,7 +30,7 @@ class End(Protocol):
 
     @property
     def place(self) -> int:
-        """Where it stands, for cuts and delays: a node id, or a negative number for a client."""
+        """Its place for cuts and delays: a node id, or a negative number for a client."""
         ...
 
     @property
@@ -62,7 +62,7 @@ class Delays:
     least_us: int = 200
     most_us: int = 1_000
     slow: dict[int, int] = field(default_factory=dict)
-    """Extra microseconds for whatever leaves or reaches a place."""
+    """Extra microseconds for bytes that leave or reach a place."""
 
 
 class Pipe:
@@ -166,7 +166,7 @@ class Network:
         self._push(pipe, data)
 
     def leave(self, connection: SimConnection, end: End) -> None:
-        """Close: the other end hears of it behind the bytes that are in flight."""
+        """Close: the other end is notified after the bytes in flight."""
         if end is connection.dialling:
             connection.is_left_by_dialler = True
             pipe = connection.forward
@@ -204,7 +204,7 @@ class Network:
         if connection.number not in self.connections or (left and data is None):
             self._forget(connection)
         elif left:
-            # Bytes for an end that is gone: a reset comes back, if somebody is there to send it.
+            # Bytes for an end that is gone are answered with a reset, if the host runs.
             if target.is_up:
                 back = connection.backward if pipe.is_forward else connection.forward
                 self._push(back, None)
@@ -224,7 +224,7 @@ class Network:
     # -- faults ----------------------------------------------------------------------------------
 
     def cut(self, source: int, target: int) -> None:
-        """Hold whatever goes from one place to another; cuts of several faults add up."""
+        """Hold all bytes from one place to another; cuts of several faults add up."""
         self.cuts[source, target] = self.cuts.get((source, target), 0) + 1
 
     def heal(self, source: int, target: int) -> None:
@@ -250,7 +250,7 @@ class Network:
                         self._push(pipe, data)
 
     def reset(self, connection: SimConnection) -> None:
-        """Break a connection: what is in flight is lost, and both ends hear of it."""
+        """Break a connection: bytes in flight are lost, and both ends are notified."""
         if self.connections.pop(connection.number, None) is None:
             return
         if not connection.is_left_by_dialler:

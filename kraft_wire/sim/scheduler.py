@@ -20,7 +20,7 @@ __all__ = ["EPOCH_MS", "Clock", "Scheduler", "SeededRandomSource", "stream"]
 def stream(*names: object) -> Random:
     """Return the generator of one purpose: what one purpose draws never shifts another's draws.
 
-    The names decide what a seed means: they stay, whatever the code calls their purpose later.
+    The names decide what a seed means: they stay the same even if the code is renamed.
     """
     return Random("/".join(map(str, names)))
 
@@ -28,8 +28,8 @@ def stream(*names: object) -> Random:
 class SeededRandomSource:
     """The chance port of one node's life, over a stream of its own.
 
-    Leaning "low" or "high", small draws are always the least or the greatest: with all nodes alike,
-    chance is of no help in an election. Ids are drawn as ever.
+    With the bias "low" or "high", small draws are always the least or the greatest. If all nodes
+    draw alike, chance does not help an election. Ids are drawn as usual.
     """
 
     __slots__ = ("_random", "leaning")
@@ -67,7 +67,7 @@ class Clock:
         self._since_us, self._since_ms = now_us, at_ms
 
     def change_rate(self, now_us: int, rate_permille: int) -> None:
-        """Go on from here at another rate."""
+        """Continue from here at another rate."""
         self._since_ms, self._since_us = self.now_ms(now_us), now_us
         self.rate_permille = rate_permille
 
@@ -115,7 +115,7 @@ class Scheduler:
         return self._queue[0][0] if self._queue else None
 
     def step(self) -> bool:
-        """Do the next thing; False where there is none."""
+        """Run the next event; False without one."""
         if not self._queue:
             return False
         self.now_us, _, do, arguments = heappop(self._queue)

@@ -93,7 +93,7 @@ class Setup:
 
     @property
     def nodes(self) -> tuple[int, ...]:
-        """Everybody, in order."""
+        """All nodes, in order."""
         return tuple(sorted({*self.controllers, *self.brokers}))
 
     @property

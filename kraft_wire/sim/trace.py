@@ -1,8 +1,8 @@
-"""What happened, as a hash always and as a story on request.
+"""The trace of a run, always as a hash and on request as a story.
 
 Every event adds a fixed-column line to the hash: time, node, event, role, epoch, leader, log end,
-high watermark, and a checksum of the bytes that moved. Equal seeds give equal hashes, whatever
-PYTHONHASHSEED is. With `keeps` on, the same moments are kept as JSON objects, requests and answers
+high watermark, and a checksum of the bytes that moved. Equal seeds give equal hashes, with any
+PYTHONHASHSEED. With `keeps` on, the same moments are kept as JSON objects, requests and answers
 decoded, for `--trace` (JSON lines) and the page.
 """
 

@@ -1,10 +1,9 @@
-"""Every frame that leaves or reaches somebody passes here: it is traced, and looked into.
+"""Every frame that a node or a client sends or receives passes here: it is traced and decoded.
 
-Requests of the quorum are decoded for the invariants that speak of messages; some are kept, so that
-hostile connections can send them again. Vote requests are decoded as they arrive, from peers and
-strangers alike: their answers do not repeat who asked, or for what. Answers to clients are marked
-with who gave them, which the history needs to know. With a kept trace everything is decoded for the
-story.
+Requests of the quorum are decoded for the invariants about messages; some are kept, so that hostile
+connections can send them again. Vote requests are decoded as they arrive, from peers and hostile
+clients alike: an answer does not repeat its request. Answers to clients are marked with the node
+that sent them, which the history needs. With a kept trace everything is decoded for the story.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ class Traffic:
         self._votes_asked: dict[_Number, tuple[VoteRequest, int]] = {}
         """Vote requests that a node has to answer, and their versions."""
         self.vote_request_arrived: Callable[[SimConnection, bytes, VoteRequest], None] | None = None
-        """Is told of each vote request that a node is about to take."""
+        """Called with each vote request that a node is about to receive."""
         self._answers = 0
         self._answered: dict[_Number, Answered] = {}
         self._last_fetch: dict[int, tuple[bytes, int, int]] = {}

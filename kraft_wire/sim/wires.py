@@ -97,7 +97,7 @@ class Wires:
         self._answered(output.connection_id)
 
     def connect(self, output: Connect) -> None:
-        """Open a link; where nobody has that address it fails at once."""
+        """Open a link; it fails at once if no node has that address."""
         link_id = output.link_id
         connection = self._stage.network.dial(self, output.host, output.port, link_id)
         if connection is None:
@@ -114,7 +114,7 @@ class Wires:
             self._stage.network.leave(connection, self)
 
     def close(self, output: Close) -> None:
-        """Close a connection that somebody opened to the node."""
+        """Close a connection that was opened to the node."""
         self._observer.closed_by_node(self._machine, output.rejection)
         connection = self._machine.served.pop(output.connection_id, None)
         if connection is not None:
@@ -126,9 +126,9 @@ class Wires:
     # -- an end of connections -------------------------------------------------------------------
 
     def accepted(self, connection: SimConnection) -> None:
-        """Somebody connected."""
+        """A connection was opened to the node."""
         if not self._machine.serves_clients:
-            self._stage.network.leave(connection, self)  # nobody listens there yet
+            self._stage.network.leave(connection, self)  # no process listens there yet
             return
         listener = LISTENER if connection.port == CONTROLLER_PORT else "PLAINTEXT"
         peer = Peer(connection.number, f"place{connection.dialling.place}", 1, listener)

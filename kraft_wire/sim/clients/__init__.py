@@ -1,4 +1,4 @@
 """Clients of controllers and brokers, each an end of the simulated network that speaks in bytes.
 
-What they are told is held against what is committed, at once.
+Each answer that they get is compared with the committed state at once.
 """

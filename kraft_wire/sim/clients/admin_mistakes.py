@@ -59,7 +59,7 @@ def mistakes(name: str) -> tuple[Mistake, ...]:
 
 
 def _topics(name: str) -> tuple[Mistake, ...]:
-    """A name that is none, more replicas than brokers, and one topic twice."""
+    """An invalid name, more replicas than brokers, and one topic twice."""
     topic = CreatableTopic(name=name, num_partitions=1, replication_factor=1)
     nameless = CreatableTopic(name=f"{name}/y", num_partitions=1, replication_factor=1)
     crowd = CreatableTopic(name=name, num_partitions=1, replication_factor=_BROKERS_TOO_MANY)

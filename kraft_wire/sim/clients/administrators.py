@@ -1,8 +1,8 @@
-"""Administrators: each changes metadata under names of its own, and knows what must come of it.
+"""Administrators: each changes metadata under its own names, and knows the right result.
 
-One request at a time. What an answer says is compared with the judge's twin of the committed
-metadata: a change that succeeded is there, exactly, and one that was refused changed nothing. When
-nobody knows whether a request was carried out, the administrator continues under new names.
+One request at a time. Each answer is compared with the judge's twin of the committed metadata: a
+change that succeeded is there, exactly, and one that was refused changed nothing. If it is unknown
+whether a request was carried out, the administrator continues under new names.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _TOPIC: Final = 2
 _LITERAL, _PREFIXED, _MATCH = 3, 4, 2
 _SCRAM_SHA_256: Final = 1
 _UNKNOWN: Final = (ErrorCode.NOT_CONTROLLER, ErrorCode.REQUEST_TIMED_OUT)
-"""After these nobody knows whether the request was carried out."""
+"""After these errors it is unknown whether the request was carried out."""
 _OUTCOMES: Final = (
     "responses",
     "topics",
@@ -81,7 +81,7 @@ Step = tuple[Message, dict[ErrorCode, State]]
 
 
 class Administrator:
-    """One administrator with names of its own."""
+    """One administrator with its own names."""
 
     def __init__(self, stage: Stage, traffic: Traffic, judge: Judge, number: int) -> None:
         self.stage = stage
@@ -134,7 +134,7 @@ class Administrator:
         self._link.ask(node_id, CONTROLLER_PORT, request, _TIMEOUT_US, answered)
 
     def _controller(self) -> int | None:
-        """Return the active controller, or now and then any; None while there is none."""
+        """Return the active controller, sometimes another one; None without an active one."""
         if self._random.random() < 0.03:
             return self._random.choice(self.stage.setup.controllers)
         leader = newest_leader(self.stage.machines.values())
@@ -168,7 +168,7 @@ class Administrator:
             raise Violation("S47 AnswerIsRight", node_id, *facts)
 
     def _committed(self) -> State:
-        """Return what is committed under its names, as far as it can foretell it."""
+        """Return the part of the committed state under its names that it can predict."""
         twin, prefix = self.judge.twin, self._prefix
         found: State = {}
         for key, value in twin.now.items():

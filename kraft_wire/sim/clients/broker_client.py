@@ -1,7 +1,7 @@
-"""What all clients of brokers have in common: links to several nodes, metadata, and another try.
+"""The base of all clients of brokers: links to several nodes, metadata, and retries.
 
-A client asks one thing at a time and trusts the metadata that it was given last. It knows nothing
-that a client could not know; only the topics' names are told to it.
+A client has one request in flight and trusts its newest metadata. It knows nothing that a client
+could not know; only the topics' names are given to it.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class BrokerClient(ABC):
         found = {}
         for each in topic.partitions:
             key, place = (topic.topic_id, each.partition_index), (each.leader_epoch, each.leader_id)
-            # As KIP-320 wants it, what is older than what is known says nothing.
+            # KIP-320: metadata older than the known leader epoch is ignored.
             epoch, leader = self._newest[key] = max(self._newest.get(key, place), place)
             found[each.partition_index] = (leader, epoch)
         self.leaders = {number: each for number, each in found.items() if each[0] >= 0}
@@ -141,5 +141,5 @@ class BrokerClient(ABC):
         self.step()
 
     def topic_is_gone(self) -> None:
-        """Nobody knows the topic now, or who led it."""
+        """Forget the topic's leaders, because the topic is gone."""
         self.leaders = {}

@@ -45,7 +45,7 @@ class _Session:
 
 
 class Consumer(BrokerClient):
-    """Reads until it is told to stop."""
+    """Reads until it is stopped."""
 
     def __init__(self, context: ClientContext, number: int, topic: str) -> None:
         super().__init__(context, number, topic)

@@ -44,9 +44,9 @@ class ClientContext:
             raise Violation("S62 LeaderIsReachable", node_id, *facts)
 
     def unanswered(self, node_id: int, client: int, request: Message, asked_us: int) -> None:
-        """A client gave a request up; what is asked when everything has come to rest is answered.
+        """A client gave up a request; L6: requests sent after the cluster settled are answered.
 
-        A connection that is lost is none of this: its other end may have been gone for long.
+        A lost connection does not count: its other end may have been gone for long.
         """
         self.stage.marks[f"{request.NAME} given up"] += 1
         if self.settled_us is not None and asked_us >= self.settled_us:

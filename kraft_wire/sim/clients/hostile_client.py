@@ -28,7 +28,7 @@ class HostileClient:
         self._network.dial(self, host, port, 0)
 
     def accepted(self, connection: SimConnection) -> None:
-        """Nobody connects to a stranger."""
+        """Never called: nodes do not connect to a hostile client."""
         raise AssertionError(connection)
 
     def opened(self, connection: SimConnection) -> None:

@@ -38,7 +38,7 @@ class KeyedProducer(Producer):
     """Writes records with few keys, and tombstones."""
 
     def _acknowledged(self, node_id: int, epoch: int, batch: Batch, offset: int) -> None:
-        """Go on, now and then as another producer: what is left of the first is its last batch."""
+        """Continue, sometimes as a new producer: only the last batch of the old one is kept."""
         super()._acknowledged(node_id, epoch, batch, offset)
         if self.is_idempotent and self.random.random() < _RESTARTS:
             self._producer_id = -1
@@ -80,7 +80,7 @@ class UpkeepConsumer(Consumer):
         self._lost: list[int] = []
         """Partitions whose position is out of range."""
         self._starts: dict[PartitionTruth, int] = {}
-        """The log start that was told last."""
+        """The last log start offset of an answer."""
         self.isolation_level = number % 2
 
     @property
@@ -89,7 +89,7 @@ class UpkeepConsumer(Consumer):
         return all(self._is_at_end(each) for each in self.context.truth.of_topic(self.topic))
 
     def _is_at_end(self, truth: PartitionTruth) -> bool:
-        """Whether it has read what it may, and was told where the leader's log begins."""
+        """Whether it has read all that it may, and knows where the leader's log begins."""
         position = self.positions.get(truth, 0)
         watch = self.context.judge.watches.get(truth.leader, {}).get((truth.topic_id, truth.number))
         if watch is None or self._starts.get(truth, 0) < watch.log_start:

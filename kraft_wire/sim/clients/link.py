@@ -1,7 +1,7 @@
 """A client's way to the nodes: an end of the network that speaks Kafka's protocol in bytes.
 
 One connection at a time and one request at a time. Another node is asked over a new connection; a
-request that nobody answers is given up after a while.
+request without an answer is given up after a while.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _VERSIONS: Final = {22: 4}
 
 
 class ClientLink:
-    """One connection at a time, one request at a time; whoever asks is called back once."""
+    """One connection at a time, one request at a time; the caller is called back once."""
 
     def __init__(self, stage: Stage, traffic: Traffic, place: int) -> None:
         assert place < 0, place
@@ -103,7 +103,7 @@ class ClientLink:
     # -- as an end of connections ----------------------------------------------------------------
 
     def accepted(self, connection: SimConnection) -> None:
-        """Nobody connects to a client."""
+        """Never called: nodes do not connect to a client."""
         raise AssertionError(connection)
 
     def opened(self, connection: SimConnection) -> None:

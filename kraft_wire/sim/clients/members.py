@@ -1,9 +1,9 @@
 """Members of one group: they join, share the partitions, commit offsets that only grow, and leave.
 
 The classic protocol as Kafka's consumer speaks it: FindCoordinator, JoinGroup, SyncGroup,
-OffsetFetch, then heartbeats and commits until a rebalance or an error says otherwise. The leader
-of a generation shares the partitions out in turn. What is committed has a note of its own beside
-the offset, by which it is found again.
+OffsetFetch, then heartbeats and commits until a rebalance or an error says otherwise. The leader of
+a generation assigns the partitions in turn. Each committed offset has a unique note as its
+metadata, by which it is found again.
 """
 
 from __future__ import annotations
@@ -102,13 +102,13 @@ class GroupMember(BrokerClient):
             self._heartbeat()
 
     def _tell(self, message: Message) -> None:
-        """Ask the coordinator; what comes back goes to `_answered`."""
+        """Ask the coordinator; the answer goes to `_answered`."""
         node_id = self.coordinator
         assert node_id is not None, message
         self.ask(node_id, message, self._answered)
 
     def _refused(self, code: int) -> bool:
-        """Draw the consequence of an error; false where there is none."""
+        """Handle an error; false without an error."""
         error = ErrorCode(code)
         if error is ErrorCode.NONE:
             return False
@@ -124,7 +124,7 @@ class GroupMember(BrokerClient):
         return True
 
     def _lose_place(self) -> None:
-        """Own nothing until a generation says so: who is in none commits for nobody."""
+        """Own nothing until the next generation: a member without a generation commits nothing."""
         self.generation = -1
         self._owned, self._offsets = [], {}
 

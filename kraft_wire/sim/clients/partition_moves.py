@@ -75,7 +75,7 @@ class MoveWatch:
         self._before = self._moves(request)
 
     def answered(self, node_id: int, request: Message, error: ErrorCode) -> None:
-        """S47: a reassignment that lasts can be cancelled, and where there is none it cannot."""
+        """S47: a reassignment in progress can be cancelled; without one the cancellation fails."""
         before, after = self._before, self._moves(request)
         if before is None or after is None:
             return

@@ -1,7 +1,7 @@
 """Producers: plain and idempotent, with acks 1 and all, one batch at a time.
 
-An idempotent one repeats a batch until it is acknowledged, to the leader at that time, as Kafka's
-does; a plain one never repeats: nobody knows whether what got no answer was written.
+An idempotent producer repeats a batch until it is acknowledged, to the present leader, as Kafka's
+does. A plain one never repeats: a batch without an answer may or may not be written.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Clients outside of the cluster: they write settings and quotas, draw producer ids, and read back.
+"""Clients outside of the cluster: they write settings and quotas, get producer ids, and read back.
 
-A client has one request in flight, trusts the last hint about the leader, asks somebody else after
-a failure, and gives up after a while: then nobody knows whether its write happened. What it was
-told goes into `history`.
+A client has one request in flight, trusts the last hint about the leader, asks another node after a
+failure, and gives up after a while: then it is unknown whether its write happened. Its answers go
+into `history`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _KINDS: Final = ("write", "write", "write", "quota", "read", "read", "producer-i
 
 
 class RegisterClient:
-    """Writes and reads registers, repeatedly, until it is told to stop."""
+    """Writes and reads registers, repeatedly, until it is stopped."""
 
     def __init__(self, stage: Stage, traffic: Traffic, history: History, number: int) -> None:
         self.stage = stage
@@ -159,7 +159,7 @@ _UNSURE: Final = {
     ErrorCode.UNKNOWN_SERVER_ERROR: "unknown",
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: "unknown",
 }
-"""After these nobody knows whether a write happened; after other errors it did not."""
+"""After these errors it is unknown whether a write happened; after other errors it did not."""
 
 
 def _outcome(response: Message | None) -> tuple[ErrorCode | None, str | None]:
@@ -180,7 +180,7 @@ def _outcome(response: Message | None) -> tuple[ErrorCode | None, str | None]:
 
 
 def _is_set(config: object) -> bool:
-    """Tell whether a setting was written by somebody, and is not a default."""
+    """Return whether a setting was written, and is not a default."""
     return getattr(config, "config_source", 0) != _DEFAULT_SOURCE
 
 

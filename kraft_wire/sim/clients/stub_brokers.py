@@ -1,9 +1,9 @@
 """Brokers that exist on paper only: they register, send heartbeats, and change ISRs they lead.
 
-To the controllers of a quorum they are brokers, though they have no log and serve nobody. So a
-small quorum runs registrations, fencing, elections and reassignments. They know partitions from the
-judge's twin, which is what a broker's metadata cache would show it, and sometimes claim what is out
-of date. Sessions are judged: nobody is fenced before the session ends, and whoever is silent for
+The controllers of a quorum take them for brokers, though they have no log and serve no clients. So
+a small quorum runs registrations, fencing, elections and reassignments. They know partitions from
+the judge's twin, which equals a broker's metadata cache, and sometimes send outdated claims.
+Sessions are judged: no broker is fenced before its session ends, and a broker that is silent for
 long under one leader is fenced.
 """
 
@@ -211,9 +211,9 @@ class StubBroker:
             self.epoch = -1
 
     def _judge_shutdown(self, request: Message, response: Message, node_id: int) -> None:
-        """A broker that wants to stop is on record as leaving; it may stop once it leads nothing.
+        """Check that a stopping broker is recorded as such, and may stop once it leads nothing.
 
-        The record is committed when the answer leaves (KIP-841); its next life registers.
+        The record is committed when the answer leaves (KIP-841); the restarted broker registers.
         """
         if not getattr(request, "want_shut_down", False):
             return
@@ -250,7 +250,7 @@ class StubBroker:
             raise Violation("S48 SessionIsKept", node_id, *facts)
 
     def _must_be_fenced(self) -> None:
-        """Nobody stays unfenced under a leader that commits and has not heard of it for long."""
+        """Check that a leader that commits has fenced the broker after a long silence."""
         leader = newest_leader(self.stage.machines.values())
         if leader is None or leader.node is None or self._heard is None:
             return

@@ -92,7 +92,7 @@ class TransactionalClient(BrokerClient):
         """Key type -> the broker that it takes for the coordinator."""
 
     def later(self, mean_us: int) -> None:
-        """Go on sooner than others do: a transaction takes many steps."""
+        """Continue sooner than other clients do: a transaction takes many steps."""
         super().later(max(mean_us // _HASTE, 1))
 
     def coordinator(self, kind: int, key: str, then: Callable[[int], None]) -> None:
@@ -154,10 +154,10 @@ class TransactionalClient(BrokerClient):
         self.ask(node_id, request, got, _CONTROL_TIMEOUT_US, version)
 
     def unanswered_request(self, request: Message) -> None:
-        """Nobody tells what became of a request to a coordinator."""
+        """The result of a request to a coordinator is unknown."""
 
     def refused(self, node_id: int, code: int, request: str) -> bool:
-        """Draw the consequence of a coordinator's error; false where there is none."""
+        """Handle a coordinator's error; false without an error."""
         error = ErrorCode(code)
         if error is ErrorCode.NONE:
             return False
@@ -223,7 +223,7 @@ class TransactionalClient(BrokerClient):
         return self.wants_epoch and self.transactions.is_exhausted(self.transactional_id)
 
     def identity_told(self, node_id: int) -> None:
-        """An answer told an identity: it is nobody else's."""
+        """Check that the identity of an answer is unique."""
         assert self.producer is not None, self.number
         who = (self.number, self.incarnation)
         self.transactions.identity_told(node_id, self.transactional_id, self.producer, who)

@@ -96,9 +96,9 @@ class Transactor(TransactionalClient):
         is_looping: bool,
         keys: int = 0,
     ) -> None:
-        """`topics`: one that lasts, and one that may be deleted and made again.
+        """`topics`: one that stays, and one that may be deleted and created again.
 
-        Who names topics by their names would go on there as if nothing had happened. `keys`: how
+        A client that uses topic names would continue in the new topic without noticing. `keys`: how
         many different ones the records have, 0 for none.
         """
         super().__init__(context, history, number, topics[0], transactional_id)
@@ -125,7 +125,7 @@ class Transactor(TransactionalClient):
         self._sequences: dict[tuple[Uuid, int], int] = {}
         self._has_begun = False
         self._has_parted = False
-        """Whether it has begun again for the last time, which ends whatever is open."""
+        """Whether it has restarted for the last time, which ends its open transaction."""
 
     @property
     def place(self) -> GroupPartition:
@@ -180,7 +180,7 @@ class Transactor(TransactionalClient):
         self._position = None
 
     def _close(self) -> None:
-        """The transaction is over for this client, whatever became of it."""
+        """The transaction is over for this client, with any result."""
         self._transaction, self._batch, self._steps = None, None, []
         self._added, self._is_ending, self._has_doubt = {}, False, False
 
@@ -424,7 +424,7 @@ class Transactor(TransactionalClient):
     # -- offsets ---------------------------------------------------------------------------------
 
     def _read_position(self) -> None:
-        """Ask where the loop reads on; while a transaction has offsets of it, nobody tells."""
+        """Ask for the loop's position, which is withheld while a transaction has offsets of it."""
         assert self.topic_id is not None, self.topic
         topics = [OffsetFetchRequestTopics(topic_id=self.topic_id, partition_indexes=[0])]
         group = OffsetFetchRequestGroup(group_id=self.group, topics=topics)
@@ -502,7 +502,7 @@ class Transactor(TransactionalClient):
 
 
 class AgedTransactor(Transactor):
-    """Has an id whose producer's epochs are almost used up; idle where nobody has left one."""
+    """Uses an id whose producer's epochs are almost used up; idle without such an id."""
 
     def __init__(
         self, context: ClientContext, history: TransactionHistory, number: int, topic: str

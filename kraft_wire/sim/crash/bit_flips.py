@@ -1,8 +1,8 @@
 """Every bit of every kind of file flipped, and read by production code.
 
 Part of `make crash`. Per kind at least 64 KiB of small files, each of which is damaged in every bit
-(in every seventh where it has no checksum), cut to every length and, sector by sector, filled with
-zeros or with another sector. A verdict says what production code made of it:
+(in every seventh if it has no checksum), cut to every length and, sector by sector, filled with
+zeros or with another sector. A verdict is the reaction of production code:
 
 - refused: named, and not used;
 - rebuilt: derived again, and right;
@@ -97,12 +97,12 @@ def _damages(content: bytes, first: int, stride: int) -> Iterator[tuple[str, byt
 
 
 def _judge(fixture: Fixture, spoilt: bytes) -> "Verdict | str":
-    """Read the damaged file; a text is an error that nobody foresaw."""
+    """Read the damaged file; a text is an unexpected error."""
     try:
         seen = fixture.read(spoilt)
     except _REFUSALS:
         return Verdict.REFUSED
-    except Exception as error:  # noqa: BLE001  # whatever it is, reading must not raise it
+    except Exception as error:  # noqa: BLE001  # reading must not raise any error
         return f"{type(error).__name__}: {error}"
     return Verdict.RIGHT if seen == fixture.expected else Verdict.UNSEEN
 

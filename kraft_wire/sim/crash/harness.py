@@ -1,6 +1,6 @@
 """The machinery of crash scenarios: the writing side with its ledger, and the judges.
 
-A `Harness` writes into its ledger before it asks for something and after it was told that it is
+A `Harness` writes into its ledger before it requests a change and after the change is reported
 durable. `LogScenario.verify` and `FileScenario.verify` get a disk after a crash and the ledger of
 that moment, and run production recovery: what comes out must hold everything acknowledged, nothing
 that was never written, and must come out the same a second time. A log that is refused is cut by
@@ -187,7 +187,7 @@ class Harness:
 
 
 class Recorder(Protocol):
-    """Whoever enumerates the states in which a crash may leave the disks of a run."""
+    """Enumerates the states in which a crash may leave the disks of a run."""
 
     @property
     def has_enough(self) -> bool:

@@ -78,7 +78,7 @@ _done: Synchronized[int] | None = None
 def results_of(
     jobs: Sequence[Job], processes: int, advance: Callable[[int], None]
 ) -> Iterator[JobResult]:
-    """Yield each job's result; `advance` is told of all states so far."""
+    """Yield each job's result; `advance` gets the number of states so far."""
     if processes <= 1 or len(jobs) == 1:
         states = 0
 

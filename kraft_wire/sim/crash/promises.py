@@ -1,8 +1,8 @@
 """What one replica of a simulated quorum promised to others before its power went.
 
-A promise is what the outside relies on: the epoch that it spoke of, the vote that it told of, the
-end of the log that it acknowledged, the snapshot that it announced. It is taken from the messages
-that leave and, for a leader, from what it calls durable when it commits: never from its disk.
+A promise is what other nodes rely on: the epoch and the vote in its messages, the end of the log
+that it acknowledged, the snapshot that it announced. It is taken from the messages that leave and,
+for a leader, from the end that it calls durable when it commits: never from its disk.
 
 Every story is run twice with the same seed and the same sectors. A `TruthRecorder` keeps the first
 time's truth (what was ever written where, in the whole quorum, and when a log was rightly cut);
@@ -38,7 +38,7 @@ class Promise:
     epoch: int = 0
     """The highest one that it said it is in."""
     vote: tuple[int, int] = _NOBODY
-    """The newest vote that it told of: epoch and candidate."""
+    """The newest vote in its messages: epoch and candidate."""
     led_epoch: int = -1
     """The newest one in which it spoke as the leader."""
     end_offset: int = 0
@@ -118,9 +118,9 @@ class Departed(Violation):
 
 
 class Replay(TruthRecorder):
-    """Goes along the second time; raises `Departed` at what did not happen the first time.
+    """Follows the second run; raises `Departed` at an event that the first run did not have.
 
-    Told with the same seed a story departs only over a disk that breaks its word.
+    With the same seed a story departs only because of a disk that breaks its promises.
     """
 
     id, name = "", "Replay"
@@ -183,7 +183,7 @@ class PromiseKeeper(Signals):
         return self._promise
 
     def forget(self) -> None:
-        """The disk was lost: whoever comes in its place has another directory id."""
+        """The disk was lost: its replacement has another directory id."""
         self._promise = Promise()
 
     def _owe(self, **more: object) -> None:
@@ -235,7 +235,7 @@ class PromiseKeeper(Signals):
             self._owe(end_offset=asked.fetch_offset, end_epoch=asked.last_fetched_epoch)
 
     def high_watermark(self, watch: NodeWatch, before: int | None, now: int | None) -> None:
-        """A leader counts its own log as far as it calls it durable."""
+        """A leader counts its own log up to the end that it calls durable."""
         if watch.id != self._victim_id or not isinstance(watch.role, Leader):
             return
         end = watch.quorum.log.flushed_end_offset

@@ -3,10 +3,10 @@
 A `QuorumScenario` plays a story of `script` (elections, writes, truncations, snapshots taken,
 fetched and installed, cleaning, changes of the voter set) and has every change of one node's disk
 enumerated. `verify` opens what a crash left with the production code and judges it against the
-promises of that moment (`promises`): no vote lost, nothing acknowledged lost, no log behind its
-snapshot with a hole, no half snapshot taken as whole, nothing there that nobody wrote, and a second
-start as the first. Of some states the whole node is started and asked: it must refuse a second vote
-in an epoch, give one in the next, and lead where it is alone.
+promises of that moment (`promises`): no vote lost, nothing acknowledged lost, no gap between log
+and snapshot, no partial snapshot taken as whole, nothing that was never written, and a second start
+like the first. For some states the whole node is started: it must refuse a second vote in an epoch,
+grant one in the next, and lead if it is the only voter.
 
 Not here: the stories (`stories`).
 """

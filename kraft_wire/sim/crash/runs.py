@@ -1,8 +1,8 @@
 """One crash scenario with its enumerator and its figures; and storage without a safeguard.
 
-A run goes over the scenario once per size of a sector, and counts a state (what is on the disk)
-once, whatever sector made it. `without` takes a safeguard away: fsync, directory sync, CRC, or the
-order of sync and rename; then violations must be found.
+A run goes over the scenario once per size of a sector, and counts a state (the content of the disk)
+once, for all sizes. `without` takes a safeguard away: fsync, directory sync, CRC, or the order of
+sync and rename; then violations must be found.
 """
 
 import time
@@ -124,7 +124,7 @@ class _Run:
         report.during_recovery += state.depth - 1
         try:
             outcome = self._scenario.verify(fs, state.ledger, state.is_ordered)
-        except Exception as error:  # noqa: BLE001  # whatever it is, recovery must not raise it
+        except Exception as error:  # noqa: BLE001  # recovery must not raise any error
             self._violation(f"{type(error).__name__}: {error}")
             return
         report.refused += outcome.is_refused

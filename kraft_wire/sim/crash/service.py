@@ -1,9 +1,9 @@
-"""Starts a whole node on what a crash left, and asks it what a node that recovered must know.
+"""Starts a whole node on the disk after a crash, and checks what a recovered node must know.
 
 Frames go in and come out as on a socket: production decoding, routing, replica, log and flush. A
-candidate whose log is far ahead asks for a vote: in the epoch of the vote that was told of it must
-be refused, unless it is the one that got it; in the next epoch it must get it, durably. A node that
-is its own quorum must lead and commit a change instead.
+candidate whose log is far ahead asks for a vote. In the epoch of a vote that the node announced,
+only the candidate that got it may get it again. In the next epoch the vote must be granted,
+durably. A node that is the only voter must lead and commit a change instead.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class _Service:
         self._peer = Peer(1, "crash", 1, LISTENER)
 
     def flush(self) -> list[Reply]:
-        """Carry out what the node wants of its disk; return its answers."""
+        """Carry out the node's disk operations; return its answers."""
         replies: list[Reply] = []
         node = self._node
         for _ in range(_ROUNDS_MAX):

@@ -94,7 +94,7 @@ class Enumerator:
     seen: dict[int, bool] = field(default_factory=dict)
     """States, and whether each was checked as one with nothing out of order."""
     images: set[int] = field(default_factory=set)
-    """What is on the disk in them, whatever was promised."""
+    """Their contents of the disk, without the promises."""
     ledgers: list[object] = field(default_factory=list)  # kept, so that ids stay unique
     operations: int = 0
     watched: "_Watched | None" = None

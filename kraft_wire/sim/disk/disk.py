@@ -19,7 +19,7 @@ __all__ = ["SECTOR_BYTES", "SimDisk"]
 SECTOR_BYTES = 512
 _NEVER_OLD_MS = 1 << 50
 _GIVING_BACK = ("unlink", "rmdir", "cut")
-"""What is no `DiskFull` for want of room, as at the real door."""
+"""Operations that do not fail with `DiskFull` on a full disk, as on a real one."""
 
 
 class SimDisk:
@@ -43,7 +43,7 @@ class SimDisk:
         """Whether a change got onto the platter although the fsync that was to see to it failed."""
         self.sector_bytes = SECTOR_BYTES
         self.wall_ms = _NEVER_OLD_MS
-        """Stamped on files that are written; whoever lets time pass moves it."""
+        """Modification time of written files; the caller that advances time sets it."""
 
     # -- faults ----------------------------------------------------------------------------------
 

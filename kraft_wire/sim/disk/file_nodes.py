@@ -1,7 +1,7 @@
 """What the simulated disk is made of: files and directories with changes that are not durable yet.
 
-Each change is an atom of its own: a sector, a length, a name. `content_after` tells what a file
-holds when only some of its atoms reached the disk.
+Each change is one atom: a sector, a length, a name. `content_after` returns what a file holds when
+only some of its atoms reached the disk.
 """
 
 from collections.abc import Collection
@@ -62,7 +62,7 @@ class Resize:
 
 @dataclass(slots=True)
 class Link:
-    """A name came to stand for a node; with `old_name`, that name went."""
+    """A name was given to a node; with `old_name`, that name was removed."""
 
     name: str
     node: "Node"

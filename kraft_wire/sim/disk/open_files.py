@@ -22,7 +22,7 @@ class DiskFault(Enum):
 
 
 class DiskPort(Protocol):
-    """The disk, as far as its open files ask it."""
+    """The disk's functions that open files use."""
 
     def enter(self, operation: str, path: str) -> DiskFault | None: ...
     def write(self, path: str, node: FileNode, data: bytes, position: int) -> None: ...

@@ -1,9 +1,9 @@
-"""What goes wrong in a world with brokers, and what its operator does to partitions meanwhile.
+"""The faults of a world with brokers, and its operator's changes of partitions.
 
-All that `quorum_faults` has, aimed at controllers and brokers alike, within what is promised: a
+All faults of `quorum_faults`, for controllers and brokers alike, within the promised limits: a
 broker that does not flush is killed and keeps its power; at most one disk is lost, and a broker's
-only while every partition is whole. Nothing else goes wrong then until the controller knows of it:
-without eligible leader replicas (KIP-966) whoever is alone in an ISR may be that broker.
+only while every partition is in sync. After that no other fault happens until the controller knows
+of the loss: without eligible leader replicas (KIP-966) that broker may be alone in an ISR.
 """
 
 from __future__ import annotations
@@ -102,11 +102,11 @@ class ClusterFaults(QuorumFaults):
         return True
 
     def _is_whole(self) -> bool:
-        """Whether everybody runs, and every partition has all of its replicas in sync.
+        """Whether all nodes run, and all replicas of every partition are in sync.
 
-        And stays so: a former life's session that is about to end, a stop, a clock that keeps signs
-        of life back, or a change of an ISR that is asked for may leave the broker whose disk is
-        lost alone in an ISR.
+        This must last: the session of a former process that is about to end, a stop, a clock that
+        delays heartbeats, or a requested change of an ISR may leave the broker whose disk is lost
+        alone in an ISR.
         """
         partitions = self.cluster.truth.existing()
         return (
@@ -183,7 +183,7 @@ class ClusterFaults(QuorumFaults):
         return self._order(request)
 
     def _elect_uncleanly(self, fault: Fault) -> bool:
-        """Have a partition that nobody leads led by whoever is there."""
+        """Let any available replica lead a partition without a leader."""
         setup = self.world.setup.data
         lost = [
             each

@@ -40,9 +40,9 @@ _TRANSACTIONS_FROM: Final = 13
 def begin_transaction(
     world: World, machine: Machine, fault: Fault, is_over: Callable[[], bool]
 ) -> bool:
-    """Let the active controller write a transaction, a batch at a time; False where none is.
+    """Let the active controller write a transaction, a batch at a time; False without one.
 
-    `is_over` tells whether faults are over: then the controller resigns, whatever it has written.
+    `is_over` returns whether faults are over: then the controller resigns in any case.
     """
     node = machine.node
     if node is None or machine.is_paused or not node.quorum.host.is_active:
@@ -51,7 +51,7 @@ def begin_transaction(
         return False
     if world.judge.ledger.is_inside_transaction(node.raft.log.log_end_offset):
         return False
-    # Whatever a client asks from here on would become part of the transaction.
+    # A client's request from here on would become part of the transaction.
     node.quorum.host.is_active = False
     value = str(_FIRST_VALUE + fault.at_us % 100_000)
     last: Message = EndTransactionRecord()

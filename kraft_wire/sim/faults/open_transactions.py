@@ -1,7 +1,7 @@
-"""What an Apache leader may leave in a log: transactions, the last of them without its end.
+"""Transactions that an Apache leader may leave in a log, the last of them still open.
 
-No broker of ours writes these batches. Whoever takes over a log that has them must keep its last
-stable offset in front of the open one (KIP-98), however long that stands there.
+Our brokers do not write these batches. A leader that takes over a log with them must keep its last
+stable offset in front of the open transaction (KIP-98), however old that is.
 """
 
 from __future__ import annotations

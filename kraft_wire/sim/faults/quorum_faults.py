@@ -1,7 +1,7 @@
 """Carries out the faults of a plan on a world, and takes them all back at the end.
 
-A fault that finds nothing to act on (nobody leads, the node is down) does nothing and is not
-counted. Membership is changed as an operator does it: by requests to the leader, in bytes.
+A fault without a target (no leader, the node is down) does nothing and is not counted. Membership
+is changed as an operator does it: by requests to the leader, in bytes.
 """
 
 from __future__ import annotations
@@ -243,7 +243,7 @@ class QuorumFaults:
         return True
 
     def _disk_full(self, fault: Fault) -> bool:
-        """Leave some bytes of room on a disk for a while; whoever restarts the node makes room."""
+        """Limit the free space of a disk for a while; a restart of the node frees space."""
         machine = self._target(fault.target)
         if machine is None:
             return False
@@ -336,7 +336,7 @@ class QuorumFaults:
         return True
 
     def _replay(self, fault: Fault) -> bool:
-        """Deliver an old request again, on a connection of its own."""
+        """Deliver an old request again, on a new connection."""
         return self._send_hostile(fault, is_garbled=False)
 
     def _garble(self, fault: Fault) -> bool:
@@ -433,7 +433,7 @@ class QuorumFaults:
     # -- metadata ----------------------------------------------------------------------------------
 
     def _move(self, fault: Fault) -> bool:
-        """Have a controller come back on another host, where no disk is lost in this run."""
+        """Restart a controller on another host, unless a disk is lost in this run."""
         moved_id = self.world.addresses.moved_id
         machine = self._target(fault.target if moved_id is None else str(moved_id), down=True)
         if machine is None or self.wiped:
@@ -457,7 +457,7 @@ class QuorumFaults:
         return True
 
     def is_quorum_upgraded(self) -> bool:
-        """Ask for kraft.version 1 again, where somebody wanted it; tell whether it is in force."""
+        """Request kraft.version 1 again if it was requested; return whether it is in force."""
         world, leader = self.world, self.world.leader()
         if not self._wants_quorum_upgrade:
             return True

@@ -1,6 +1,6 @@
 """An operator who moves a controller to another host (KIP-853).
 
-One node of a run may move, as often as its faults want: a quorum in which several voters are
+One node of a run may move, as often as its plan has it: a quorum in which several voters are
 unknown to the others cannot elect, in Kafka either. Every process starts with a configuration that
 names the hosts of that moment (`addresses`).
 """

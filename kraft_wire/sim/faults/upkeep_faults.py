@@ -173,7 +173,7 @@ class UpkeepFaults(ClusterFaults):
     def _append_while_down(
         self, truth: PartitionTruth, fault: Fault, batches: Callable[[int], bytes]
     ) -> bool:
-        """Write behind a partition's log, at the offset that is given, while nobody has it open."""
+        """Append to a partition's log at the given offset, while no process has it open."""
         watches = [self.cluster.judge.watch_of(each, truth) for each in truth.isr]
         machines = [self.world.machines[each] for each in truth.replicas]
         if any(each.fs.capacity_bytes is not None for each in machines):

@@ -57,7 +57,7 @@ def judge_produced(
 ) -> None:
     """The log begins at or below what was appended; a time comes with LogAppendTime only.
 
-    `may_repeat`: of a batch that the log had already, its own time is told, and it may be gone.
+    `may_repeat`: for a duplicate batch, the time of the first one is returned, and it may be gone.
     """
     is_stamped = truth.rules is not None and truth.rules.is_append_time
     is_right = answer.log_start_offset >= 0 and not answer.record_errors

@@ -1,12 +1,11 @@
-"""What producers, consumers and group members were told, held against what is committed.
+"""Compares the answers of producers, consumers and group members with what is committed.
 
 Each record's value is unique, so that an answer can be found in the log. An acknowledgement of all
 in-sync replicas means committed, there and once; a plain producer's records are in the order of
-their acknowledgements; a consumer sees what is committed, byte for byte, without gaps, and never
-goes back; an offset that was acknowledged is committed, none is shown that never was, and none that
-is older than what was acknowledged before somebody asked; a partition has one owner in a
-generation. What was told in a leader epoch is owed, but for what an unclean election took away
-since.
+their acknowledgements; a consumer reads what is committed, byte for byte, without gaps, and never
+goes back. An acknowledged offset is committed. A fetched offset was committed, and is not older
+than those acknowledged before the request. A partition has one owner in a generation.
+Acknowledgements of a leader epoch stay valid, but for what an unclean election lost since.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ class DataHistory:
     counts: Counter[str] = field(default_factory=Counter)
     """Operations by kind and outcome."""
     _acked: dict[tuple[int, PartitionTruth], tuple[int, int]] = field(default_factory=dict)
-    """Client and partition -> the last offset that it was told, and in which leader epoch."""
+    """Client and partition -> the last offset of an answer, and its leader epoch."""
     _owed: dict[GroupPartition, int] = field(default_factory=dict)
     """How many commits there are up to the newest one that was acknowledged."""
     _owners: dict[tuple[str, int, int], str] = field(default_factory=dict)
@@ -137,7 +136,7 @@ class DataHistory:
     def refused_sequence(
         self, client: int, node_id: int, partition: PartitionTruth, error: str
     ) -> None:
-        """A leader lacks what an idempotent producer was told before; it begins again."""
+        """A leader lacks acknowledged batches of an idempotent producer, which restarts."""
         self.counts["sequence refused"] += 1
         last, told_in = self._acked.pop((client, partition), (-1, -1))
         if last < partition.kept_until(told_in) and not partition.is_deleted:
@@ -168,7 +167,7 @@ class DataHistory:
         self._owed[place] = max(self.offsets_owed(place), known.index((offset, note)) + 1)
 
     def offsets_owed(self, place: GroupPartition) -> int:
-        """Return how many commits whoever asks from now on must be shown the effect of."""
+        """Return how many commits a later request must see."""
         return self._owed.get(place, 0)
 
     def offset_shown(

@@ -1,10 +1,10 @@
 """Looks at the replicas of every broker after every event, from outside.
 
-Of each replica it keeps what the node said last (end, high watermark, leader epoch) and its own
-reading of the raw segments. Where one of them moved, the truth (`partition_truth`) is asked: a new
-leader has what is committed; what it commits is in the logs of the whole ISR, and of as many
-replicas as `min.insync.replicas` says; nobody else knows of more, or of other bytes. What clients
-were told is held against the same truth.
+For each replica it keeps the node's last state (end, high watermark, leader epoch) and its own
+reading of the raw segments. After a change it compares them with the truth (`partition_truth`): a
+new leader has all committed records. What it commits is in the logs of the whole ISR, and of at
+least `min.insync.replicas` replicas. No other replica commits more, or other bytes. The answers of
+clients are compared with the same truth.
 
 Errors: `Violation`. The ids are in docs/SIMULATION.md.
 """
@@ -244,10 +244,11 @@ class DataJudge(ReplicaJudge):
             self.check("S09 CommittedIsForever", same, watch, *facts)
 
     def _said_in(self, watch: ReplicaWatch, before: int, now: int, own: SeenBatch | None) -> int:
-        """Return of which leader epoch it is what a node calls committed.
+        """Return the leader epoch in which a node calls records committed.
 
-        Who leads or hears of more is of its own epoch. Who has just read its disk, or begins to cut
-        its log, may follow the new leader and still have what the last batch's epoch left.
+        A leader, or a replica whose high watermark grows, is in its own epoch. A replica that has
+        just read its disk, or begins to truncate its log, may follow the new leader and still have
+        the state of its last batch's epoch.
         """
         is_new = watch.state[3] or now > before > 0
         return watch.state[2] if is_new or own is None else own.epoch
@@ -274,7 +275,7 @@ class DataJudge(ReplicaJudge):
     def _held_by_isr(self, watch: ReplicaWatch, batch: SeenBatch) -> None:
         """S23: the whole ISR of the metadata has it, and as many replicas as were promised.
 
-        Whose disk was lost had it, as far as anybody could know: nothing else is forgiven.
+        A replica whose disk was lost counts as having it; no other exception is made.
         """
         truth = watch.truth
         for member in truth.isr:

@@ -1,8 +1,8 @@
-"""The judge's reading of a partition's log whose segments are rewritten and removed from the front.
+"""Reads a partition's log whose segments are rewritten and removed from the front, for the judge.
 
-What `log_watch` reads of a log that only grows and is cut, this one reads of a compacted log too:
-segments are replaced by others of the same name, and between batches there are gaps. Each look that
-finds such a change keeps it as a `LogEdit`, for whoever judges it.
+`log_watch` reads logs that only grow and are truncated. This module also reads compacted logs:
+segments are replaced by others of the same name, and there are gaps between batches. Each such
+change is kept as a `LogEdit`, to be judged later.
 """
 
 from __future__ import annotations

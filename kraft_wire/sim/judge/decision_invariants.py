@@ -1,8 +1,8 @@
 """Invariants of what controllers decide: images are replays, and each record is allowed.
 
 The committed log is replayed by a dumb twin (`metadata_twin`). Each record is compared with the
-state before it: nobody leads who is fenced, an ISR only takes in who may be there, epochs grow,
-ids are unique, and what is removed was there. Sources: KIP-631, KIP-730, KIP-841, KIP-455, KIP-966.
+state before it: no fenced broker leads, an ISR adds only brokers that are allowed, epochs grow, ids
+are unique, and a removed object existed. Sources: KIP-631, KIP-730, KIP-841, KIP-455, KIP-966.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class DecisionIsAllowed(LogSignals):
             self._led_by_the_living()
 
     def _led_by_the_living(self) -> None:
-        """Behind a batch nobody leads who is fenced, and who can lead does.
+        """After a batch no fenced broker leads, and a partition that can have a leader has one.
 
         A fenced broker is in an ISR only alone.
         """

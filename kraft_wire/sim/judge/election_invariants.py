@@ -76,9 +76,9 @@ class StaleLeaderResigns(Signals):
 
 
 class SingleLeaderPerEpoch(Signals):
-    """In one epoch at most one replica leads, and all that name a leader name the same.
+    """In one epoch at most one replica leads, and all replicas that name a leader name the same.
 
-    Turned bits can name anybody, and nothing on the wire tells: then only who leads is judged.
+    Flipped bits can name any replica, undetected on the wire: then only actual leaders are judged.
     """
 
     id, name = "S01", "SingleLeaderPerEpoch"
@@ -198,7 +198,7 @@ class LeaderChangeFirst(Signals):
 
 
 class StaleIsFenced(Signals):
-    """A leader appends in its own epoch only, and nobody appends a later one than it is in."""
+    """A leader appends in its own epoch only, and no replica appends a later epoch."""
 
     id, name = "S27", "StaleIsFenced"
 

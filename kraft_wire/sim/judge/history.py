@@ -1,4 +1,4 @@
-"""What clients asked and were told, and whether that can be true.
+"""The requests and answers of clients, and whether they are consistent.
 
 Every written value is unique, so that an answer can be found in the log. Judged at each answer: an
 acknowledged write is committed (S10), and writes that followed one another in real time do so in
@@ -122,7 +122,7 @@ class History:
 
 
 def _matters(operation: Operation, seen: set[str | None]) -> bool:
-    """Tell whether an order must have the operation: what nobody saw may never have happened."""
+    """Return whether an order must have the operation: an unobserved write is optional."""
     if operation.outcome == "ok":
         return True
     return operation.kind == "write" and operation.outcome != "failed" and operation.value in seen

@@ -66,7 +66,7 @@ class BoundedMemory(Signals):
 
 
 class Canary(Signals):
-    """False by design: nobody ever commits anything. Each run must catch it."""
+    """False by design: nothing is ever committed. Each run must report its violation."""
 
     id, name = "S00", "Canary"
 

@@ -30,7 +30,7 @@ class IsrWatch:
         self._judge = judge
         self._since: dict[tuple[int, str, int], tuple[_Since, int]] = {}
         self._whole: dict[tuple[int, str, int, int], int] = {}
-        """Leader, partition and member: when the member had the whole log, as far as it told."""
+        """Leader, partition and member: when the member had the whole log, by its fetches."""
 
     def after(self, machine: MachineState) -> None:
         """A timer of a broker has fired: look at the partitions that it leads."""

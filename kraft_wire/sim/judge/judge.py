@@ -71,7 +71,7 @@ class NodeWatch:
 
 
 class Signals:
-    """What an invariant may want to hear of; each method is called before anything follows."""
+    """The events that an invariant can receive; each method is called before any consequence."""
 
     id = "S00"
     name = "Signals"
@@ -118,7 +118,7 @@ class Signals:
     def sent(self, watch: NodeWatch, message: Message, target: int) -> None:
         """A request or an answer of the quorum's is about to leave a node.
 
-        `watch.vote_asked` is the request that a vote response answers, whoever asked.
+        `watch.vote_asked` is the request that a vote response answers, of any candidate.
         """
 
     def applied(self, watch: NodeWatch) -> None:
@@ -136,7 +136,7 @@ _NAMES = [name for name in vars(Signals) if not name.startswith("_")]
 
 
 class Judge:
-    """Sees what changed, and asks whoever depends on it."""
+    """Notices changes, and calls the invariants that depend on them."""
 
     def __init__(self, stage: Stage, kinds: Sequence[Callable[[Judge], Signals]]) -> None:
         self.stage = stage
@@ -151,9 +151,9 @@ class Judge:
         self.last_voter: int | None = None
         """Who gave its vote to another last."""
         self.committed: Callable[[SeenBatch], None] = lambda batch: None
-        """Hears of each batch of metadata that is committed."""
+        """Called with each committed batch of metadata."""
         self.fenced: Callable[[int, int, int], None] = lambda *broker: None
-        """Hears of each broker that is fenced: the leader's epoch, its id and its epoch."""
+        """Called for each fenced broker: the leader's epoch, the broker's id and its epoch."""
         self.marks: Counter[str] = Counter()
         """What was reached on the way: for the table of coverage."""
         self.invariants = [kind(self) for kind in kinds]

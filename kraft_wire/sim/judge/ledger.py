@@ -1,7 +1,7 @@
 """The judge's memory: what was committed, who led, who voted, what the settings are.
 
 Nothing is ever taken back. The first node that rightly calls an offset committed fixes its batch
-for good; the records in it are replayed here into a small picture of settings and producer ids that
+permanently. Its records are replayed here into a small state of settings and producer ids that
 shares no code with `metadata.replay`.
 """
 
@@ -103,7 +103,7 @@ class Ledger:
     leaders: dict[int, tuple[int, bytes]] = field(default_factory=dict)
     """Epoch -> who led it: node id and directory id."""
     named: dict[int, int] = field(default_factory=dict)
-    """Epoch -> whom anybody named its leader."""
+    """Epoch -> the leader that a replica named first."""
     votes: dict[tuple[int, int, bytes], tuple[int, str]] = field(default_factory=dict)
     """(epoch, voter, its directory) -> the candidate that got the vote."""
     granted: dict[tuple[int, int, bytes], tuple[int, str]] = field(default_factory=dict)

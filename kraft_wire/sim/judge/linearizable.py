@@ -1,4 +1,4 @@
-"""Is there an order of these calls on one register that explains all that was seen?
+"""Searches for an order of calls on one register that explains all results.
 
 After Wing and Gong, with Lowe's memory of states that led nowhere. Shares no code with what it
 judges. A write whose outcome is unknown (`end` is None) may take effect at any time after its
@@ -14,7 +14,7 @@ __all__ = ["Call", "find_order"]
 
 
 class Call(NamedTuple):
-    """A read or a write with its time; `end` is None where nobody knows how it went."""
+    """A read or a write with its time; `end` is None if its result is unknown."""
 
     begin: int
     end: int | None
@@ -23,7 +23,7 @@ class Call(NamedTuple):
 
 
 def find_order(calls: Sequence[Call], initial: str | None = None) -> list[Call] | None:
-    """Return an order in which the register behaves, None where there is none."""
+    """Return an order in which the register behaves, None if no order does."""
     ordered = sorted(calls, key=lambda call: call.begin)
     needed = 0
     for at, call in enumerate(ordered):

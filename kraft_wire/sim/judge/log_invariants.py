@@ -160,12 +160,12 @@ class FetchIsFlushed(Signals):
         if not isinstance(message, FetchRequest) or not message.topics:
             return
         if watch.machine.is_broker_only:
-            return  # nobody counts on it
+            return  # its acknowledgements do not count
         asked = message.topics[0].partitions[0]
         stored = watch.log.election
-        # One for an older epoch, or for somebody who does not lead, may have waited for its link:
-        # it was true when it was made, and acknowledges nothing to its receiver. Nor does one that
-        # the leader's log contradicts, however late it leaves.
+        # A request for an older epoch, or to a replica that does not lead, may have waited for its
+        # link: it was right when it was made, and acknowledges nothing to its receiver. Nor does a
+        # request that the leader's log contradicts, however late it leaves.
         if stored is None or epoch_of(message) != stored.epoch or target != stored.leader_id:
             return
         offset = asked.fetch_offset
@@ -177,7 +177,7 @@ class FetchIsFlushed(Signals):
 
 
 class CommittedReadOnly(Signals):
-    """Nobody takes anything for committed, or shows it, before it is."""
+    """No replica treats or returns records as committed before they are."""
 
     id, name = "S26", "CommittedReadOnly"
 
@@ -188,7 +188,7 @@ class CommittedReadOnly(Signals):
 
     def after(self, watch: NodeWatch) -> None:
         if watch.node.quorum.host.is_active:
-            # Whoever answers as the controller leads, and has read up to its own epoch's start.
+            # The active controller leads, and has applied the log past its own epoch's start.
             role = watch.role
             has_read = isinstance(role, Leader) and watch.applied_offset > role.epoch_start_offset
             self._check(has_read, watch, "is active as", watch.role_name, watch.applied_offset)

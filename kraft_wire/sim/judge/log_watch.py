@@ -113,7 +113,7 @@ class LogChanges:
 
 
 class LogWatch:
-    """The directory of one log, that of the metadata unless told, looked at repeatedly."""
+    """Reads the directory of one log repeatedly, by default the metadata log's."""
 
     def __init__(self, directory: str = METADATA_DIRECTORY) -> None:
         self.directory = directory
@@ -308,7 +308,7 @@ class LogWatch:
     def _look_at_election(self, directory: DirectoryNode, changes: LogChanges) -> None:
         node = directory.durable.get("quorum-state")
         if node is self._election_node or not isinstance(node, FileNode) or not node.durable:
-            return  # the last: a disk that was told to forget what is synced
+            return  # the last: a disk that ignores syncs
         self._election_node = node
         fields = json.loads(bytes(node.durable))
         self.election = changes.election = Election(

@@ -119,7 +119,7 @@ class PartitionTruth:
         self.uncut.append(self.leader_epoch)
 
     def kept_until(self, epoch: int) -> int:
-        """Return up to where no unclean election took what was told or written in an epoch."""
+        """Return the offset below which no unclean election lost records of an epoch."""
         return min((cut for later, cut in self.cuts.items() if later > epoch), default=_ALL)
 
     @property
@@ -168,7 +168,7 @@ class PartitionTruth:
 
     @property
     def has_open_transaction(self) -> bool:
-        """Whether the log holds a transaction that nobody has ended."""
+        """Whether the log holds an open transaction."""
         return bool(self.undecided)
 
     @property
@@ -230,7 +230,7 @@ class PartitionTruth:
             if own is None or own.identity != batch.identity:
                 break
             self.commit(batch, -1)
-        if len(self.uncut) == 1:  # else one of them may lead on unseen, from nobody knows where
+        if len(self.uncut) == 1:  # else one of them may still lead unseen, from an unknown offset
             self.cuts[self.uncut[0]] = self.end
         self.uncut = []
 
@@ -249,7 +249,7 @@ class Truth:
         self._stored: dict[GroupPartition, int] = {}
         """Where the record of the committed offset lies."""
         self.unclean: list[PartitionTruth] = []
-        """Partitions that were just led uncleanly, for whoever may forbid it."""
+        """Partitions that just had an unclean election, for the check whether it is allowed."""
         self.fenced: dict[int, bool] = {}
         """Registered brokers, and whether they are fenced."""
         self.marks: Counter[str] = Counter()
@@ -382,7 +382,7 @@ def _offset_of(record: Record, at: int) -> _Offset | None:
     named, _ = OffsetCommitKey.decode(memoryview(key), 0, 2)
     place = (named.group, named.topic, named.partition)
     if record.value is None:
-        return _Offset(place, at, (-1, ""))  # what is shown where there is none
+        return _Offset(place, at, (-1, ""))  # the answer without a committed offset
     version = int.from_bytes(record.value[:2], "big")
     value, _ = OffsetCommitValue.decode(memoryview(record.value), version, 2)
     return _Offset(place, at, (value.offset, value.metadata))
@@ -391,9 +391,10 @@ def _offset_of(record: Record, at: int) -> _Offset | None:
 def _look_at_move(before: PartitionTruth, replicas: list[int]) -> str:
     """Judge a change of replicas, and name its kind.
 
-    S58: replicas go only when those that come in their place are in the ISR.
+    S58: replicas are removed only when their replacements are in the ISR.
 
-    Where more go than come, everybody who stays is (KIP-455). `before` has the new ISR already.
+    If more are removed than added, all that stay are in it (KIP-455). `before` has the new ISR
+    already.
     """
     gone = [each for each in before.replicas if each not in replicas]
     if not gone:
@@ -409,11 +410,11 @@ def _look_at_move(before: PartitionTruth, replicas: list[int]) -> str:
 
 
 def _is_unclean(before: PartitionTruth, record: PartitionChangeRecord) -> bool:
-    """Tell whether somebody is to lead who may lack what is committed.
+    """Return whether the new leader may lack committed records.
 
-    Who is uncleanly elected is alone in the new ISR. Beside others it has just joined them, with
-    the change that ends a reassignment, and is judged by what it has. So it is where such a change
-    takes away all others: it does not come before the new replicas are in sync.
+    An uncleanly elected leader is alone in the new ISR. A new leader beside other members has just
+    joined them, with the change that ends a reassignment, and is judged by its log. The same holds
+    if that change removes all other replicas: it happens only after the new replicas are in sync.
     """
     if record.leader in (*before.isr, *before.elr):
         return False

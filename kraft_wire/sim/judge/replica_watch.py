@@ -64,7 +64,7 @@ class ReplicaWatch:
     def led_between(self, before: int, now: int) -> int:
         """Return the newest leader epoch of this broker between two that it had, -1 for none.
 
-        The metadata of one event may have made it leader and then somebody else, or nobody.
+        The metadata of one event may have made it leader, and then another broker or none.
         """
         if before < 0:
             return -1

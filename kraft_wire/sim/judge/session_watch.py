@@ -1,4 +1,4 @@
-"""Judges fetch sessions (KIP-227): a broker keeps of a session what its client has told it.
+"""Judges fetch sessions (KIP-227): a broker keeps exactly the partitions that its client sent.
 
 S64 SessionsAgree. A consumer's session is compared after each answer, a follower's after each frame
 that the follower receives.
@@ -19,7 +19,7 @@ __all__ = ["judge_follower", "judge_session"]
 def judge_session(
     machine: MachineState, session_id: int, epoch: int, told: Collection[object]
 ) -> None:
-    """Compare what a client has told of a session with what the broker keeps for the next epoch.
+    """Compare a client's session with the broker's session for the next epoch.
 
     The broker may have closed the session, and a request may be on its way to it.
     """
@@ -30,7 +30,7 @@ def judge_session(
 
 
 def judge_follower(machine: MachineState, machines: Mapping[int, MachineState]) -> None:
-    """Compare what each fetcher of a broker reads, what it has told, and what its leader keeps."""
+    """Compare each fetcher's partitions with those that it sent, and with its leader's session."""
     assert machine.node is not None, machine.id
     fetchers = machine.node.broker.fetchers
     for leader_id, fetcher in ({} if fetchers is None else fetchers.by_leader).items():

@@ -49,7 +49,7 @@ class SnapshotIsReplay(Signals):
             self._check(False, watch, snapshot.offset, _difference(found, expected))
 
     def _registers_in(self, snapshot: SeenSnapshot) -> dict[Register, str | None]:
-        """Return what a snapshot's bytes say; equal bytes, on whatever disk, are read once."""
+        """Return the content of a snapshot; equal bytes on several disks are read once."""
         found = self._read.get(snapshot.data)
         if found is None:
             found = {}

@@ -32,7 +32,7 @@ _START: Final = "S52 LogStartMonotone"
 _RETENTION: Final = "S53 RetentionAllowed"
 _STAMPED: Final = "S54 AppendTime"
 _SLACK_MS: Final = 3_000
-"""A check of the retention every second, and what stands still for a moment."""
+"""A check of the retention every second, and short stalls."""
 _UP_TO_HIGH_WATERMARK: Final = -1
 
 

@@ -1,6 +1,7 @@
 """Draws a run of a whole cluster: one to three controllers, two to four brokers, clients, faults.
 
-As `plan` does for quorums, from streams of its own: the seeds of quorums stay what they are.
+As `plan` does for quorums, but from separate random streams: the seeds of quorums keep their
+meaning.
 """
 
 from __future__ import annotations

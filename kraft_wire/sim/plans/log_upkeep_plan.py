@@ -1,8 +1,8 @@
-"""Draws what a cluster's logs are put through: compaction, retention, DeleteRecords, full disks.
+"""Draws the upkeep of a cluster's logs: compaction, retention, DeleteRecords, full disks.
 
-From streams of its own: setup, habits and faults of a seed are what they were before; a seed that
-draws no upkeep has the trace that it had before. In the others new topics and clients share
-the network and the brokers with the old ones, so their traces differ.
+It uses separate random streams: setup, habits and faults of a seed stay the same, and a seed
+without upkeep keeps its trace. In the others new topics and clients share the network and the
+brokers with the old ones, so their traces differ.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What half of the seeds have besides their plan: upkeep of the metadata, and its operator's work.
+"""Draws upkeep of the metadata, and operators' work on it, for half of the seeds.
 
 Snapshots by time, small segments, older releases that are upgraded, controllers that move to other
-hosts, metadata transactions. All of it is drawn from streams of its own, and the other half of the
-seeds are what `drawn_plan` and `drawn_cluster_plan` made them.
+hosts, metadata transactions. All of it is drawn from separate random streams. The other half of the
+seeds stay as `drawn_plan` and `drawn_cluster_plan` made them.
 """
 
 from __future__ import annotations

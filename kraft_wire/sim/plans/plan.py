@@ -138,7 +138,7 @@ def drawn_plan(seed: int, *, nodes: int | None = None, events: int = 2_000) -> P
     for kind in FAULT_KINDS:
         rate = random.choice(_PER_SECOND[kind])
         if rate and (setup.is_dynamic or kind not in _DYNAMIC_ONLY):
-            # A stream of its own for each kind: leaving one out does not move the others.
+            # One random stream for each kind: leaving one out does not change the others.
             own = stream(seed, "faults", kind)
             faults += [drawn_fault(own, kind, at) for at in fault_times(own, rate, from_us=0)]
     faults.sort(key=lambda fault: fault.at_us)
@@ -261,7 +261,7 @@ def plan_to_json(plan: Plan) -> str:
 
 
 def plan_from_json(text: str) -> Plan:
-    """Read a plan; ValueError for anything that is none."""
+    """Read a plan. Errors: ValueError if the text is not a plan."""
     content = json.loads(text)
     if not isinstance(content, dict) or "seed" not in content:
         raise ValueError("no plan: it has no seed")

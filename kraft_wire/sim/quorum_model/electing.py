@@ -1,9 +1,9 @@
 """Whether a leader can still be elected: the deadlocks that no safety invariant sees.
 
-From a state of the model everything is healed: no message is lost, nobody crashes, and a request is
-answered at once. If a majority of the newest voter set is there, some order of steps must lead to a
-leader that commits its log and is followed by a majority. Every order is tried before the answer
-is no.
+From a state of the model all faults are healed: no message is lost, no replica crashes, and a
+request is answered at once. If a majority of the newest voter set runs, some order of steps must
+lead to a leader that commits its log and is followed by a majority. Every order is tried before the
+search fails.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class LeaderElectable:
             raise Violated("LeaderElectable", *quorum)
 
     def _leads_somewhere(self, first: _Quorum) -> bool:
-        """Search depth first; whatever is on the way to a leader is good."""
+        """Search depth first; every state on a path to a leader is good."""
         if first in self._good:
             return True
         epoch_max = max(each.epoch for each in first) + _EPOCHS_MORE
@@ -73,7 +73,7 @@ class LeaderElectable:
         return False
 
     def _next(self, quorum: _Quorum) -> Iterator[_Quorum]:
-        """Yield what may happen next: answers first, then what somebody does by itself."""
+        """Yield the possible next steps: answers first, then the replicas' own steps."""
         for at, asker in enumerate(quorum):
             for to, asked in enumerate(quorum):
                 if at == to:
@@ -153,15 +153,16 @@ def _leads(leader: Replica, quorum: _Quorum) -> bool:
 
 
 def _is_astray(r: Replica) -> bool:
-    """Addresses are known here: whoever hears of a leader follows it."""
+    """Addresses are known here: a replica that learns of a leader follows it."""
     return r.role == "unattached" and r.leader >= 0
 
 
 def has_majority(quorum: _Quorum, history: History) -> bool:
-    """Tell whether a leader has to be electable.
+    """Return whether a leader must be electable.
 
-    Not where lost disks took the majority of the newest voter set. And not where the longest log
-    belongs to a replica that it removes, by a record that nobody else has: KIP-853 has no way out.
+    Not if the majority of the newest voter set lost its disks. Nor if the longest log belongs to a
+    replica that this log removes, by a record that no other replica has: KIP-853 does not resolve
+    this.
     """
     newest = max(quorum, key=lambda each: each.log.last)
     if not newest.is_voter and newest.log.voters_offset >= len(history.committed):

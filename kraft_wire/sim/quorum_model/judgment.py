@@ -63,7 +63,7 @@ def _elected(leader: Replica, disk: Disk, h: History) -> History:
 
 
 def _has(disk: Disk, committed: tuple[Entry, ...]) -> bool:
-    """Whether a log holds what was committed, as far as it is not in its snapshot."""
+    """Whether a log holds the committed entries that are not in its snapshot."""
     wanted = committed[disk.start :]
     return disk.entries[: len(wanted)] == wanted
 

@@ -98,7 +98,7 @@ class Disk(NamedTuple):
         return self._replace(entries=self.entries[: self.flushed - self.start])
 
     def from_snapshot(self, end: int) -> Disk:
-        """Return the log behind a snapshot of its own that ends at an offset."""
+        """Return the log after its own snapshot that ends at an offset."""
         taken = self.entries[: end - self.start]
         voters = self._replace(entries=taken).voters
         base = Point(taken[-1].epoch, end)
@@ -122,7 +122,7 @@ def changed(log: Log, change: Change, epoch: int, life: int) -> Disk:
 
 
 class History(NamedTuple):
-    """What the past was, as far as the invariants need it, and what has been used of the scope."""
+    """The history that the invariants need, and the used part of the scope."""
 
     committed: tuple[Entry, ...] = ()
     """The records that leaders have committed, from offset 0 on."""

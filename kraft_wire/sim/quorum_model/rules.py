@@ -56,7 +56,7 @@ class Due(NamedTuple):
     fetch: bool = True
     """Of a follower: its leader did not answer."""
     quorum: bool = True
-    """Of a leader: no majority fetched; or somebody asked it to resign."""
+    """Of a leader: no majority has fetched, or it was asked to resign."""
 
 
 ANYTHING = Due()
@@ -186,7 +186,7 @@ def _on_fetch(r: Replica, m: Fetch) -> Iterator[Step]:
 
 
 def fetched(r: Replica, m: Fetch, diverging: Point | None, snapshot: Point | None) -> Fetched:
-    """Return a leader's answer to a fetch; whoever carries it out fills the records in."""
+    """Return a leader's answer to a fetch; the caller adds the records."""
     target, at = m.source.id, m.last
     return Fetched(r.key.id, target, r.epoch, r.leader, at, r.commits, diverging, snapshot, None)
 

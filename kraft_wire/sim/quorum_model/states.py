@@ -42,7 +42,7 @@ __all__ = [
 NOBODY = -1
 """The id of no replica."""
 ANY_DIRECTORY = 0
-"""The directory of a key whose directory nobody recorded: it matches every directory."""
+"""The directory of a key without a recorded directory: it matches every directory."""
 
 
 class Key(NamedTuple):

@@ -285,7 +285,7 @@ class World:
 
 
 _ASTRAY = ("unattached", False)
-"""An address is never lost here: whoever knows a leader follows it."""
+"""Addresses are never lost here: a replica that knows a leader follows it."""
 
 
 def _id(replica: Key | int) -> int:
@@ -293,7 +293,7 @@ def _id(replica: Key | int) -> int:
 
 
 def _is_of_use(message: Message, receiver: Replica, sender: Replica) -> bool:
-    """Tell whether a message can still make a difference.
+    """Return whether a message can still have an effect.
 
     An answer of an older epoch cannot. A request of an older epoch is answered with the newer one:
     that is news to a sender that is still there, and any other sends a request of its own.
@@ -313,7 +313,7 @@ def _short(message: Message) -> Message:
 
 
 def renamed(value: Any, names: tuple[int, ...]) -> Any:
-    """Return a value with every replica's id replaced: `names[0]` stands for 1, and so on."""
+    """Return a value with every replica's id replaced: 1 by `names[0]`, and so on."""
     if isinstance(value, Key):
         return value._replace(id=names[value.id - 1])
     if isinstance(value, Point) or value is None:

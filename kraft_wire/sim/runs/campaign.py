@@ -1,6 +1,6 @@
 """Many seeds on all cores, and what they add up to.
 
-Each seed is a run of its own in one of several processes; results come back as small values in any
+Each seed is a separate run in one of several processes; results are returned as small values in any
 order and are added up. A seed fails alone: the others continue, and every failure is kept.
 """
 
@@ -85,7 +85,7 @@ class Totals:
 
     @property
     def trace_hash(self) -> str:
-        """One hash over the traces of all seeds, in whatever order they came."""
+        """One hash over the traces of all seeds, independent of their order."""
         digest = hashlib.blake2b(digest_size=16)
         for seed, trace_hash in sorted(self.hashes.items()):
             digest.update(f"{seed} {trace_hash}\n".encode())

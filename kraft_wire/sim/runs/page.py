@@ -39,7 +39,7 @@ def page_of(world: World, result: Result) -> str:
 
 
 def _places_outside(trace: Trace) -> list[int]:
-    """Return clients and operator, as far as they sent or got anything."""
+    """Return the clients and the operator that sent or got anything."""
     places: dict[int, bool] = {}
     for entry in trace.entries:
         if entry["kind"] == "message":

@@ -1,9 +1,9 @@
 """Runs one plan: faults first, then everything is healed and the quorum must settle.
 
-Phase one runs under faults for a number of events. Phase two takes them back and demands, within
-bounds of virtual time: a leader (L1), every operation resolved
-(L2), everybody at the committed end (L3), voter changes over (L4), no change of leadership while
-nothing disturbs (L5), every request answered (L6). L7 is judged all the time (`invariants`).
+Phase one runs under faults for a number of events. Phase two ends the faults and requires, within
+bounds of virtual time: a leader (L1), every operation resolved (L2), every replica at the committed
+end (L3), voter changes over (L4), no change of leadership while nothing disturbs (L5), every
+request answered (L6). L7 is judged all the time (`invariants`).
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def run_plan(plan: Plan, *, kinds: Sequence[Callable[[Judge], Signals]] = SAFETY
 
 
 class NoElectionPossible(Exception):
-    """Voter changes that were in progress left a voter set that can elect nobody."""
+    """Voter changes that were in progress left a voter set that cannot elect a leader."""
 
 
 class Run:
@@ -195,7 +195,7 @@ class Run:
         self.registers = world.history.judge_registers()
 
     def _come_to_rest(self) -> None:
-        """L1, L3: one leader, and everybody at its end.
+        """L1, L3: one leader, and every replica at its end.
 
         A voter change that was in progress at the healing may leave a set without a majority, as a
         removal does beside a lost disk.
@@ -250,7 +250,7 @@ class Run:
             raise Violation("L6 ParkedRequestsEnd", 0, why())
 
     def _stays_undisturbed(self) -> None:
-        """L5: nobody campaigns while nothing is wrong. L10: no replica leaves an ISR.
+        """L5: no replica campaigns without a fault. L10: no replica leaves an ISR.
 
         A follower of a leader that stood still until the healing may have waited for it for almost
         a fetch timeout, though all agree: what began before is over when that time has passed. An
@@ -312,11 +312,11 @@ class Run:
             world.scheduler.step()
 
     def can_elect(self) -> bool:
-        """Tell whether a leader can be elected at all.
+        """Return whether a leader can be elected at all.
 
-        Not where lost disks took the majority. And not where the longest log belongs to a replica
-        that it removes, by a record nobody else has: as an observer it may not stand, and asked for
-        its vote it must not give it to a shorter log. KIP-853 has no way out of that.
+        Not if the majority lost its disks. Nor if the longest log belongs to a replica that this
+        log removes, by a record that no other replica has: as an observer it cannot be a candidate,
+        and it must not vote for a shorter log. KIP-853 does not resolve this.
         """
         machines = self.world.running()
         watches = self.world.judge.watches

@@ -52,7 +52,7 @@ _FAR_MS: Final = 60_000
 _LINES_MAX: Final = 60
 _INTERVAL: Final = "interval.ms"
 _NO_STORY: Final = ("brokers", "data")
-"""Stories are told of quorums."""
+"""Stories have quorums only."""
 _FLAGS: Final = {"dynamic": "is_dynamic", "joins": "joins_by_itself"}
 
 
@@ -61,7 +61,7 @@ class StoryError(Exception):
 
 
 class _Teller(Signals):
-    """Writes down what a reader wants to know."""
+    """Records the events that a reader needs."""
 
     id, name = "", "Teller"
     lines: list[str]
@@ -90,7 +90,7 @@ class _Teller(Signals):
 
 
 class Player:
-    """Executes one command after the other; `prepare` is shown the world before anybody starts."""
+    """Executes one command after the other; `prepare` gets the world before any node starts."""
 
     def __init__(
         self,

@@ -1,8 +1,9 @@
 """From a failing plan to the shortest one that fails in the same way.
 
-First the time after the failure goes, then faults by delta debugging (halves, then smaller parts,
-then one by one), then clients, observers, and whatever habit or setting of the cluster can be the
-usual one. Every candidate is run; it counts when the same invariant breaks.
+It removes first the time after the failure, then faults by delta debugging (halves, then smaller
+parts, then one by one), then clients and observers. Then it resets the habits and settings of the
+cluster that can have their usual value. Every candidate is run; it counts when the same invariant
+breaks.
 """
 
 from __future__ import annotations

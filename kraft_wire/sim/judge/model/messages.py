@@ -1,7 +1,7 @@
 """Translates events, effects and messages of the product into messages of the model.
 
-None stands for what the model has no message for: other requests, and requests that are malformed
-or for another cluster, which the receiver answers with an error and drops.
+None means that the model has no message: for other requests, and for requests that are malformed or
+for another cluster, which the receiver answers with an error and drops.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ def lacks_pre_votes(response: wire.Message) -> bool:
 
 
 def of_response(response: wire.Message, asked: Message | None) -> Message | None:
-    """Return the answer to a request; None too where nobody remembers it."""
+    """Return the answer to a request; None too if the request is not known any more."""
     if asked is None:
         return _of_update(response)
     source = asked.target.id if isinstance(asked.target, Key) else asked.target

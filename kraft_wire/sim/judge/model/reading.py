@@ -100,7 +100,7 @@ class LogSeen:
 
 
 def key_of(key: ReplicaKey) -> Key:
-    """Return a key of the model; the zero id stands for any directory."""
+    """Return a key of the model; the zero id matches any directory."""
     return Key(key.id, 0 if key.directory_id == ZERO_UUID else key.directory_id)
 
 

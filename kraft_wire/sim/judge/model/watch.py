@@ -219,7 +219,7 @@ class ModelWatch:
         answer: Message | None,
         now_ms: int,
     ) -> Step | None:
-        """Return the first step that leads to what is, perhaps by further steps of its own."""
+        """Return the first step that leads to the actual state, maybe with further own steps."""
         rest: list[Step] = []
         for step in steps:
             if answer is not None and not _is_answer(step.answer, answer, after):
@@ -282,9 +282,9 @@ class ModelWatch:
     def _answer_now(
         self, event: Event, received: Message | None, effects: list[Effect]
     ) -> Message | None:
-        """Return the answer to the request that is being handled, None where there is none yet.
+        """Return the answer to the request that is being handled, None before there is one.
 
-        What is malformed gets an error, which says nothing that could be compared.
+        A malformed request gets an error, which has nothing to compare.
         """
         if not isinstance(event, RequestReceived):
             return None

@@ -1,4 +1,4 @@
-"""One transaction as its client knows it: what it sent, and what it was told."""
+"""One transaction as its client knows it: its requests and their answers."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class ClientTransaction:
     asked: bool | None = None
     """The verdict that the client asked for: commit, abort, or none yet."""
     told: bool | None = None
-    """The verdict that it was told, None where it never was."""
+    """The result that the client got, None if it never got one."""
 
     @property
     def name(self) -> str:

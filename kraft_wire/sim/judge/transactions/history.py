@@ -1,8 +1,9 @@
-"""What transactional clients were told, held against the committed logs.
+"""Compares the answers of transactional clients with the committed logs.
 
-T04: what was told committed is committed, whole and once. T05, T06: who reads committed records is
-shown no other, and finds out by the answer alone. T11, T12: who is fenced was replaced, and nobody
-shares an identity. T16: offsets have the fate of the records beside them.
+T04: a transaction that was acknowledged as committed is committed, whole and once. T05, T06: a
+read_committed consumer gets no other records, and needs nothing but the answer to filter them. T11,
+T12: a fenced client was replaced, and no two clients share an identity. T16: offsets are committed
+or aborted with their transaction's records.
 """
 
 from __future__ import annotations
@@ -45,10 +46,10 @@ class TransactionHistory:
         self._watch = watch
         self._judge = watch.judge
         self._identities: dict[tuple[int, int], tuple[int, int]] = {}
-        """Producer id and epoch -> the client and its incarnation that were told it."""
+        """Producer id and epoch -> the client and its incarnation that got them."""
         self._transactions: dict[tuple[int, int], ClientTransaction] = {}
         self._owed: dict[GroupPartition, tuple[int, str]] = {}
-        """The offset of the newest commit that a client was told."""
+        """The offset of the newest acknowledged commit."""
 
     # -- what clients are told -------------------------------------------------------------------
 
@@ -69,7 +70,7 @@ class TransactionHistory:
     def identity_told(
         self, node_id: int, name: str, producer: tuple[int, int], who: tuple[int, int]
     ) -> None:
-        """An answer told a client which producer it is."""
+        """A client got its producer id and epoch."""
         self._judge.looked[_IDENTITY] += 1
         known = self._identities.setdefault(producer, who)
         owner = self._watch.ids.owners.get(producer[0])
@@ -79,7 +80,7 @@ class TransactionHistory:
     def refused(
         self, node_id: int, name: str, producer: tuple[int, int] | None, error: ErrorCode
     ) -> None:
-        """A client was told that another one took its place: its identity is not the newest."""
+        """A client was fenced: its identity is not the newest."""
         is_fence = error in (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH)
         self._judge.marks["transactor fenced"] += is_fence
         if not is_fence or producer is None or not self._watch.leads_ids(node_id, name):
@@ -93,7 +94,7 @@ class TransactionHistory:
         raise Violation("T13 MemoryIsTheLog", node_id, request, "answered", error.name)
 
     def ended(self, node_id: int, transaction: ClientTransaction) -> None:
-        """T04: the verdict that a client is told is the committed one, of all that it wrote."""
+        """T04: the result that a client gets is the committed one, for all its records."""
         self._judge.looked[_KEPT] += 1
         self._judge.marks[f"transaction told {transaction.told}"] += 1
         verdict = self._watch.ids.verdict_of(transaction.producer)
@@ -112,7 +113,7 @@ class TransactionHistory:
     # -- offsets ---------------------------------------------------------------------------------
 
     def offsets_owed(self, place: GroupPartition) -> tuple[int, str] | None:
-        """Return the newest offset that whoever asks from now on is shown, or a newer one."""
+        """Return the offset that a later request must get, unless it gets a newer one."""
         return self._owed.get(place)
 
     def offsets_leader(self) -> int:
@@ -128,7 +129,7 @@ class TransactionHistory:
         shown: tuple[int, str],
         owed: tuple[int, str] | None,
     ) -> None:
-        """T16: an offset is shown that was committed, and none older than what was told."""
+        """T16: a fetched offset was committed, and is not older than an acknowledged one."""
         self._judge.looked[_OFFSETS] += 1
         known = self._judge.truth.offsets.get(place, [])
         if shown[0] >= 0 and shown not in known:
@@ -173,7 +174,7 @@ class TransactionHistory:
     # -- the end ---------------------------------------------------------------------------------
 
     def judge_everything(self) -> None:
-        """T04, T05, T16: of each transaction all is visible, or nothing, as the client was told."""
+        """T04, T05, T16: all of a transaction is visible, or nothing, as its client was told."""
         visible = Counter(self._visible())
         for transaction in self._transactions.values():
             if transaction.transactional_id not in self._watch.tainted:

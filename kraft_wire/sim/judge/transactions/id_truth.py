@@ -64,7 +64,7 @@ class IdTruth:
     floors: dict[int, int] = field(default_factory=dict)
     """Producer id -> the epoch below which everything is over."""
     completed: list[TransactionVerdict] = field(default_factory=list)
-    """Just completed, for whoever looks whether all markers are there."""
+    """Just completed, for the check that all markers are written."""
     expired: int = 0
     """How many ids were removed."""
     exhausted: int = 0

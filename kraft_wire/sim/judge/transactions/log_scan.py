@@ -45,7 +45,7 @@ class BatchHead:
 
     @property
     def is_foreign(self) -> bool:
-        """Whether no coordinator knows of it."""
+        """Whether no coordinator knows the producer."""
         return self.producer_id >= _FOREIGN_PRODUCER
 
 

@@ -1,7 +1,7 @@
-"""T17: a coordinator that nothing hinders aborts a transaction soon after its timeout.
+"""T17: an unhindered coordinator aborts a transaction soon after its timeout.
 
-By its own wall clock, from the start that the record names. Whoever has too few replicas, no room,
-or a change in progress, is not judged meanwhile.
+By its own wall clock, from the start time in the record. A coordinator with too few replicas, a
+full disk, or a change in progress is not judged meanwhile.
 """
 
 from __future__ import annotations
