@@ -1,9 +1,9 @@
 """Checks about logs, pure functions over batch tables: is anything damaged, lost, moved.
 
-`finding` is what they yield, `replica` what they look at. `layout` and `walk` say where a replica's
-batches stand, `comparison` where replicas differ; `replica_checks` and `replica_set_checks` are the
-checks over them, and `partition_audit` asks all, so that each fault is told once. These read no
-files: `collector` does.
+The checks read `replica` and yield `finding`. `layout` and `walk` locate the batches of a replica,
+`comparison` finds where replicas differ; `replica_checks` and `replica_set_checks` are the checks
+over them, and `partition_audit` runs all of them, so that each fault is reported once. These
+modules read no files: `collector` does.
 """
 
 from kraft_wire.audit.finding import CHECKS, Finding

@@ -40,7 +40,7 @@ class Disagreement:
     last_offset: int
     """Base offset of the last batch that differs."""
     odd: list[str]
-    """The nodes that differ from the majority, or all where there is none; sorted."""
+    """The nodes that differ from the majority, or all without a majority; sorted."""
     same_place: bool
     """Whether it begins with batches of the same base offset and epoch."""
     only_epoch: bool

@@ -9,7 +9,7 @@ from kraft_wire.audit.finding import Finding
 __all__ = ["END_OF_LOG", "Fault", "explains"]
 
 END_OF_LOG: Final = 1 << 63
-"""As the end of a stretch: whatever may follow."""
+"""As the end of a stretch: no upper bound."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
-"""`index`: the entries of `.index` and `.timeindex` say what is true of the log beside them.
+"""`index`: the entries of `.index` and `.timeindex` match the log beside them.
 
 An offset entry points at the beginning of a batch that begins at the entry's offset or before it;
 a time entry names a batch with that maximal timestamp. Both only grow. Index files carry no
-checksum, so what a wrong one causes is a reader that starts in the wrong place. Entries beyond a
-place where the log itself is damaged are not judged: what happened there is told already.
+checksum, so a wrong entry makes a reader start in the wrong place. Entries beyond damage of the log
+itself are not judged: that damage is reported already.
 """
 
 from collections.abc import Callable, Iterable, Iterator

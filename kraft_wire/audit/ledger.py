@@ -1,8 +1,8 @@
-"""`acknowledged`: what clients were told is written is in the leader's log.
+"""`acknowledged`: records that were acknowledged to clients are in the leader's log.
 
 A ledger has one JSON object a line: `topic`, `partition`, `offset` of a record, and `crc32` of its
-value (of no bytes for a null value). Lines below the log start were deleted by design, and records
-of compacted topics may be gone: those that are there must be right.
+value (of no bytes for a null value). Records below the log start were deleted by design, and
+records of compacted topics may be gone: those that are present must match.
 """
 
 import json
@@ -24,7 +24,7 @@ _FIELDS: Final = ("topic", "partition", "offset", "crc32")
 
 
 class LedgerError(ValueError):
-    """A line that is none of a ledger."""
+    """A line that a ledger cannot have."""
 
 
 @dataclass(frozen=True, slots=True)

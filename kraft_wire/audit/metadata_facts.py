@@ -38,7 +38,7 @@ _POLICIES: Final = {TOPIC_RESOURCE: "cleanup.policy", BROKER_RESOURCE: "log.clea
 _COMPACT: Final = "compact"
 _ALWAYS_COMPACTED: Final = frozenset({"__consumer_offsets", "__transaction_state"})
 _NO_ISR: Final = frozenset[str]()
-"""Nobody has to be in sync: a minority of a quorum may lag, and of a topic that is gone all."""
+"""No ISR: a minority of a quorum may lag, and so may all replicas of a deleted topic."""
 
 
 @dataclass(slots=True)
@@ -62,7 +62,7 @@ class MetadataFacts:
     compacted: set[str] = field(default_factory=set)
     """Topics that are or were compacted."""
     all_compacted: bool = False
-    """Whether brokers are told to compact every topic that does not say otherwise."""
+    """Whether the brokers' default is to compact topics."""
 
     def is_compacted(self, topic: str) -> bool:
         """Whether records of a topic may be missing by design."""

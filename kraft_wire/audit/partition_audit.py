@@ -1,8 +1,8 @@
-"""All checks about one partition that its batches decide, each fault told once.
+"""All checks of one partition that need only its batches; each fault is reported once.
 
 A fault may break several: a batch whose epoch was hit is also missing from where others have it, a
 log that was cut ends below the high watermark and cannot hold what was acknowledged. The most
-specific one is told, and explains its offsets to those that are asked later.
+specific check reports it; later checks leave out its offsets.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -36,7 +36,7 @@ class PartitionFacts:
     """Nodes as text; None where no metadata log says."""
     leader: str | None = None
     high_watermark: int = NO_OFFSET
-    """As told by somebody else."""
+    """From another source than the replicas."""
     topic_id: Uuid | None = None
 
 
@@ -96,7 +96,7 @@ def judge_partition(
 
 
 def _with_disagreements(faults: list[Fault], disagreeing: list[Fault]) -> list[Fault]:
-    """Add where replicas differ; the gaps around batches that took the place of others are told."""
+    """Add differences of replicas; the gaps around replaced batches are already reported."""
     for at, fault in enumerate(disagreeing):
         while gap := next((each for each in faults if _touches(each, fault)), None):
             faults = [each for each in faults if each is not gap]

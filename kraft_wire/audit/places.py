@@ -1,7 +1,7 @@
-"""Where on the map of a report a finding stands: at the damage, also where its offset is damaged.
+"""The place of a finding on a report's map: at the damage, even if its offset is damaged.
 
-A batch that was overwritten may claim any offset. Then the file and the position in it say where it
-stands, between the first offset of that segment and the first one of the next.
+A batch that was overwritten may claim any offset. Then the file and the position in it decide the
+place, between the first offset of that segment and the first one of the next.
 """
 
 from collections.abc import Iterable, Sequence

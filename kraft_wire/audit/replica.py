@@ -1,4 +1,4 @@
-"""What the checks need to know of one replica of a partition: its batches as arrays, and offsets.
+"""One replica of a partition, as the checks need it: its batches as arrays, and offsets.
 
 Built from tables of the view `batches`, which may come from Spark, or straight from the columns
 that `columnar` reads. Rows are in the order of the log: by segment, then by position.
@@ -62,7 +62,7 @@ class Batches:
         return self.status <= Status.CRC
 
     def file(self, row: int) -> str:
-        """Return the name of the file in which a row stands."""
+        """Return the name of a row's file."""
         return segment_file(int(self.segment[row]))
 
 
@@ -81,7 +81,7 @@ class Replica:
     is_compacted: bool = False
     """Whether records may be missing inside by design."""
     leader_epochs: list[tuple[int, int]] = field(default_factory=list)
-    """(epoch, start offset) of `leader-epoch-checkpoint`; empty where there is none."""
+    """(epoch, start offset) of `leader-epoch-checkpoint`; empty without the file."""
     epochs_damage: str = ""
     """What is wrong with the file of `leader_epochs`, empty where nothing is."""
     segments: list[int] = field(default_factory=list)
@@ -96,7 +96,7 @@ def segment_file(base_offset: int) -> str:
 
 
 def batches_of(table: pa.Table) -> Batches:
-    """Return the batches of a table of one replica, whatever the order of its rows."""
+    """Return the batches of a table of one replica; its rows may have any order."""
     order = [("segment", "ascending"), ("position", "ascending")]
     table = table.sort_by(order)
 

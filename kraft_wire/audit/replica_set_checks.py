@@ -1,7 +1,7 @@
 """Checks about all replicas of one partition: `log-matching`, `divergence`, `below-high-watermark`.
 
-Compacted topics differ between replicas by design. Knows nothing of the metadata log: who is in the
-ISR is told.
+Compacted topics differ between replicas by design. The metadata log is not read here: the ISR is an
+argument.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -88,10 +88,10 @@ def disagreement_fault(each: Disagreement, layout: Layout, high_watermark: int) 
 
 
 def beginning_faults(layouts: Sequence[Layout]) -> list[Fault]:
-    """Return one `gap` for each replica whose first files are gone, though nothing deleted them.
+    """Return one `gap` for each replica whose first files are missing without a deletion.
 
-    Of one that nobody else contradicts, a warning: a crash may come between the deletion of files
-    and the note of it.
+    It is a warning if no other replica contradicts: a crash may come between the deletion of files
+    and its record.
     """
     faults = []
     for layout in layouts:
@@ -171,7 +171,7 @@ def _loss(
         position = int(replica.batches.position[layout.torn_row])
         detail += f"; {torn} bytes after it are not a batch"
         if any(_bytes_from(other, end) == torn for other in layouts if other is not layout):
-            check = "crc"  # nothing is missing: what stands there is damaged
+            check = "crc"  # nothing is missing: the bytes there are damaged
     finding = Finding(
         *(check, severity, replica.node, replica.topic, replica.partition, end),
         *(_last_file(replica), position, detail),

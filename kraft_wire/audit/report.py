@@ -79,7 +79,7 @@ def write_report(result: AuditResult, directory: Path) -> None:
         for part in unfinished:
             part.unlink(missing_ok=True)
         if is_new:
-            with suppress(OSError):  # what is in it is somebody else's
+            with suppress(OSError):  # its content is not ours
                 directory.rmdir()
         raise
 

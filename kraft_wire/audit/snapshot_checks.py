@@ -23,7 +23,7 @@ __all__ = ["SnapshotCopy", "check_snapshot"]
 
 _PARTITION: Final = 0
 _NOT_CONTENT: Final = frozenset({"offset", "epoch", "finalized_features_epoch"})
-"""What an image knows of the log it was made from, and a snapshot does not hold."""
+"""Fields of an image about its log, which a snapshot does not hold."""
 
 
 @dataclass(frozen=True, slots=True)

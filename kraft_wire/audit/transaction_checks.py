@@ -40,7 +40,7 @@ ProducerEntry = tuple[int, int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class TransactionFiles:
-    """The files beside the log, as far as they could be read."""
+    """The readable files beside the log."""
 
     indexes: Mapping[int, Sequence[IndexEntry]] = field(default_factory=dict)
     """By base offset of the segment; one that has no file is missing."""

@@ -1,9 +1,9 @@
 """The order of the offsets of one replica: each batch begins where the one before ended.
 
 Holds from the first file on, at the seams of segments too. Compacted logs may have holes by design:
-there offsets only grow. What is wrong is told once: a batch with another base offset than its
-neighbours leave room for, a hole, batches that go back; those that fill a hole that was just told
-are the same fault.
+there offsets only grow. Each fault is reported once: a batch whose base offset does not fit its
+neighbours, a gap, batches that go back. Batches that fill a gap that was just reported belong to
+its fault.
 """
 
 from typing import NamedTuple
@@ -69,7 +69,7 @@ class Walk:
 
     @property
     def log_end_offset(self) -> int:
-        """Where the log ends, as far as its batches can be trusted."""
+        """Where the log ends, by its sound batches."""
         return self._end
 
     def _judge_deleted(self) -> None:
@@ -169,7 +169,7 @@ class Walk:
             return after - 1
         self._is_sound[first:after] = False
         explained = END_OF_LOG
-        if after < len(self._rows):  # what these took the place of is no fault of its own
+        if after < len(self._rows):  # the batches that these replaced are no separate fault
             self._end = explained = max(self._end, int(self._base[after]))
         detail = f"batch begins at {self._base[first]}, the previous one ends before {until}"
         self.steps.append(Step(int(self._rows[first]), low, explained, detail))

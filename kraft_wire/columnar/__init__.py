@@ -5,7 +5,7 @@ and `record_fields` the records of many batches at once, `records` puts them tog
 `transactions` says which are committed, `segments` what a log directory holds. Importing this
 package without the extra raises `MissingExtra`, whose message says what to install.
 
-Knows neither offsets to start at nor tasks nor Spark: that is for whoever reads through it.
+It does not know start offsets, tasks or Spark: these belong to its callers.
 """
 
 from kraft_wire.columnar.available import MissingExtra, require

@@ -2,8 +2,8 @@
 
 Format 2 (KIP-98) is read from all 61-byte headers at once. Formats 0 and 1 are read one by one
 through `wire.legacy_batch`, whose batches do not carry most of the fields: those are -1, as
-Apache's own accessors have it. The first offset and the count of a compressed message set stand
-inside it; where it cannot be read, it counts as one message. Of `torn` and `garbage` stretches only
+Apache's own accessors have it. The first offset and the count of a compressed message set are
+inside it; a set that cannot be read counts as one message. For `torn` and `garbage` stretches only
 place, size and status are known; in the Arrow table the rest is null.
 """
 

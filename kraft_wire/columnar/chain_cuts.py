@@ -1,10 +1,10 @@
 """Guesses where records begin in the middle of large batches, so that a chain can be divided.
 
 The chain of record sizes must be followed one record at a time, but several pieces of it can be
-followed at once, if it is known where they begin. Here that is guessed: the attributes of a record
-are one zero byte behind its size, and the offset delta of the next record is one higher. Whoever
-follows the pieces finds out whether a guess was right, because then the piece before it ends there
-to the byte, after as many records as the offset deltas said.
+followed at once, if it is known where they begin. This module guesses that: the attributes of a
+record are one zero byte behind its size, and the offset delta of the next record is one higher. The
+caller that follows the pieces checks each guess: it is right if the previous piece ends there to
+the byte, after as many records as the offset deltas say.
 """
 
 from typing import Final, NamedTuple
@@ -71,7 +71,7 @@ def _candidates(data: Bytes, targets: Int64s, width: int) -> tuple[Int64s, Int64
 def _looks_like_a_record(
     words: Words, positions: Int64s, ends: Int64s, counts: Int64s
 ) -> tuple[Int64s, Bools]:
-    """Return the offset delta that would stand there, and whether the next record agrees."""
+    """Return the offset delta of a record there, and whether the next record agrees."""
     positions = np.maximum(positions, 0)
     delta, after, fits = _head(words, positions)
     fits &= (after < ends) & (delta > 0) & (delta < counts)

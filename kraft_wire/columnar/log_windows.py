@@ -1,10 +1,10 @@
-"""Walking over the bytes of a log file, window by window, whatever they are.
+"""Walks over the bytes of a log file, window by window, damaged or not.
 
 Every stretch of the file becomes exactly one row of a window: a whole batch with a right checksum
-(`ok`), a whole one with a wrong checksum (`crc`), bytes between batches that are none (`garbage`),
-or what follows the last whole batch (`torn`: a cut write, zeros of a preallocation). Formats 0 to 2
-(KIP-31, KIP-98). A length is trusted once the checksum over that many bytes is right; where it is
-not, the next whole batch is searched (`resync`), inside the declared length too.
+(`ok`), a whole one with a wrong checksum (`crc`), bytes between batches (`garbage`), or what
+follows the last whole batch (`torn`: a cut write, zeros of a preallocation). Formats 0 to 2
+(KIP-31, KIP-98). A length is trusted once the checksum over that many bytes is right; otherwise the
+next whole batch is searched (`resync`), inside the declared length too.
 
 Memory is bounded by one window or, where a batch is larger, by `batch_bytes_max`: a larger one is
 checked in pieces and reported without its content. Time is bounded by a credit of bytes for
@@ -269,9 +269,9 @@ class _Walk:
         return found if inner > base + delta else -1
 
     def _is_within_batch(self, position: int, first: int) -> bool:
-        """Whether batches one behind the other, from a whole one at `first` on, pass over it.
+        """Whether consecutive batches, from a whole one at `first` on, cover the position.
 
-        Then bytes that look like the beginning of a batch at `position` are none.
+        Then bytes at `position` that look like the beginning of a batch do not begin one.
         """
         at = first
         while at < position:
@@ -295,7 +295,7 @@ class _Walk:
         return -1
 
     def _framed(self, position: int) -> int | None:
-        """Return the size that the header declares, None where no whole batch can stand there."""
+        """Return the size that the header declares, None if no whole batch can be there."""
         left = self.end - position
         if not self._begins_batch(position):
             return None

@@ -1,8 +1,8 @@
 """The entries of a segment's `.index`: offsets and the positions where their batches begin.
 
-Entries are taken as they stand; whoever uses one proves it, because an index may be stale. The file
-of a segment that is written to is preallocated, ten megabytes of zeros behind a few entries, so it
-is read in chunks up to the first entry that is none.
+Entries are returned as they are; the caller checks each one, because an index may be stale. The
+index file of an active segment is preallocated, ten megabytes of zeros behind a few entries, so it
+is read in chunks up to the first invalid entry.
 """
 
 from typing import Final, NamedTuple

@@ -1,9 +1,9 @@
 """The fields of many records at once, given where each begins (KIP-98).
 
 Every record is measured to its end: the fields must fill exactly the size that the record declares.
-Whatever is out of the ordinary is not judged here: its batch is marked, and `wire.record`, whose
-verdict counts, reads it again. That is overlong varints, records with very many headers, and
-records that do not add up.
+Unusual records are not judged here: their batch is marked, and `wire.record`, whose verdict counts,
+reads it again. These are overlong varints, records with very many headers, and records whose sizes
+do not add up.
 """
 
 from typing import Final, NamedTuple

@@ -1,11 +1,12 @@
 """The records of a window's batches as columns, in the order of the file.
 
-Batches of format 2 (KIP-98) are read many at once; formats 0 and 1 (KIP-31, KIP-32), and whatever
-the quick reader finds odd, go through `wire`, so that what is accepted is the same. Markers are
-never records. A batch that cannot be read becomes an `Unreadable`, whole: nothing of it is shown.
+Batches of format 2 (KIP-98) are read many at once; formats 0 and 1 (KIP-31, KIP-32), and batches
+with unusual records, go through `wire`, so that both readers accept the same. Markers are never
+records. A batch that cannot be read becomes an `Unreadable` as a whole: none of its records is
+returned.
 
-Bodies are decompressed in groups: memory is one window, one group and one body. Which batches are
-asked for (committed ones, a range of offsets) is the caller's `selected`.
+Bodies are decompressed in groups: memory is one window, one group and one body. The caller's
+`selected` has the requested batches (committed ones, a range of offsets).
 """
 
 from collections.abc import Collection, Iterator
@@ -43,7 +44,7 @@ __all__ = [
 ]
 
 CONTENT: Final = ("key", "value", "headers")
-"""The columns that cost copying; leave out what nobody asks for."""
+"""The columns that cost copying; leave out those that are not requested."""
 
 _GROUP_BYTES: Final = 8 << 20
 _US_PER_MS: Final = 1000

@@ -1,7 +1,7 @@
-"""Places where a batch may begin, in bytes of which nothing is known.
+"""Finds places where a batch may begin, in arbitrary bytes.
 
-All positions are tested at once for what a header of format 0, 1 or 2 must say of itself. What
-passes is a candidate: the checksum decides, and whoever searches computes it.
+All positions are tested at once for the fixed properties of a header of format 0, 1 or 2. A
+position that passes is a candidate: the checksum decides, and the caller computes it.
 """
 
 from collections.abc import Iterator

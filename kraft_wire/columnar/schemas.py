@@ -1,6 +1,6 @@
-"""The Arrow schemas of the views, with the names and types that their readers are promised.
+"""The Arrow schemas of the views, with the names and types that readers rely on.
 
-Built by hand, because Spark wants a yielded batch to equal the declared schema to the letter: every
+Built by hand, because Spark requires a yielded batch to equal the declared schema exactly: every
 field nullable, times in microseconds of UTC, a list's child called `element`. Key, value, topic,
 partition, offset, timestamp, timestampType and headers are those of Spark's own Kafka source.
 """

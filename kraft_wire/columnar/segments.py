@@ -2,7 +2,7 @@
 
 Reads directories, `meta.properties`, the offset checkpoints and, for the log end, the last segment
 from its last index entry on. Takes no lock and changes nothing, so a running node may own the
-directory: what is listed may be gone when it is read. Replicas deleted or to come are none.
+directory: a listed file may be gone when it is read. Deleted and future replicas are left out.
 """
 
 from dataclasses import dataclass, field
@@ -41,8 +41,8 @@ NO_OFFSET: Final = -1
 _NAME_DIGITS: Final = 20
 _PARTITION_MAX: Final = (1 << 31) - 1
 _OFFSET_MAX: Final = (1 << 63) - 1
-"""What has a higher number in its name is no partition and no segment: a copy by somebody. Nor is
-what has a name of other characters than can be written down."""
+"""A name with a higher number is no partition and no segment, but a copy. Nor is a name with
+characters that cannot be encoded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ def log_end_offset(fs: FileSystem, files: PartitionFiles) -> int:
     positions = index_entries(fs, f"{files.directory}/{last.file}", last.size_bytes).positions
     start = int(positions[-1]) if len(positions) else 0
     end = _end_offset(file, start, last.size_bytes)
-    if end is None and start:  # the index does not point to a batch: an index proves nothing
+    if end is None and start:  # the index does not point to a batch: an index may be wrong
         end = _end_offset(file, 0, last.size_bytes)
     file.close()
     return last.base_offset if end is None else end

@@ -34,7 +34,7 @@ class AbortedRange(NamedTuple):
 
 
 class TransactionScan:
-    """The transactions of one partition, told by its batches in order.
+    """The transactions of one partition, from its batches in order.
 
     `opened` is what was open before the first of them: producer ids with first offsets.
     """

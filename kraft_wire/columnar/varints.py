@@ -1,8 +1,8 @@
 """Zig-zag varints (KIP-98), one at each of many positions at once.
 
 A varint of up to eight bytes is taken out of one 64-bit load: the lowest clear continuation bit
-ends it, and three shifts squeeze its groups of seven bits together. Longer ones are left to
-`wire.varint` by whoever calls: nobody writes them, but a log may hold them.
+ends it, and three shifts squeeze its groups of seven bits together. The caller leaves longer ones
+to `wire.varint`: no known writer makes them, but a log may hold them.
 """
 
 from typing import Final, NamedTuple
@@ -40,7 +40,7 @@ class Varints(NamedTuple):
     values: Int64s
     ends: Int64s
     too_long: Bools | None
-    """None where there is none; else the values at these places mean nothing."""
+    """None without such places; the values at these places have no meaning."""
 
 
 def read_varints(words: Words, positions: Int64s, bytes_max: int = VARINT_BYTES_MAX) -> Varints:

@@ -22,7 +22,7 @@ def _require(packages: tuple[str, ...]) -> None:
 def _is_installed(package: str) -> bool:
     try:
         return find_spec(package) is not None
-    except ValueError:  # a module without a spec: whoever put None there hides the package
+    except ValueError:  # a module without a spec: None in sys.modules hides the package
         return False
 
 

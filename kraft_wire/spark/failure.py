@@ -1,8 +1,8 @@
-"""The one exception of this package: what a user gave or has is wrong, said in one line.
+"""The one exception of this package: an error in a user's input or environment, in one line.
 
-Spark wraps what happens on a worker into a long trace, often into several. `line_first` has our
-line stand right behind Spark's words that a worker failed, for whoever runs a query of his own;
-`translated` digs the line out, so that a verb can print it and end with 2.
+Spark wraps a worker's error into a long trace, often into several. `line_first` puts our line right
+behind Spark's message that a worker failed, for users' own queries; `translated` extracts the line,
+so that a verb can print it and exit with 2.
 """
 
 import os
@@ -41,10 +41,10 @@ class PipelineError(Exception):
 
 @contextmanager
 def line_first() -> Iterator[None]:
-    """Have the line of a PipelineError that ends the body stand before any trace.
+    """Put the line of a PipelineError that ends the body before any trace.
 
-    Only for what Spark itself calls: the worker's process ends with the error, so that leaving out
-    the trace leaves out no other.
+    Only for functions that Spark itself calls: the worker's process ends with the error, so that no
+    other trace is left out.
     """
     try:
         yield

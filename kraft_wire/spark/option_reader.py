@@ -25,7 +25,7 @@ class OptionReader:
         self._format_name = format_name
 
     def refuse_unknown(self, names: Sequence[str], *, but: str | None = None) -> None:
-        """Refuse the first name that is none of `names` and does not begin with `but`."""
+        """Refuse the first name that is not in `names` and does not begin with `but`."""
         known = {name.lower(): name for name in names}
         for name in self._raw_options:
             if name in known or (but is not None and name.startswith(but)):

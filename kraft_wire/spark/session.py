@@ -1,7 +1,7 @@
-"""A Spark session as the verbs of `kraft-wire spark` want it.
+"""The Spark session of the verbs of `kraft-wire spark`.
 
 Spark reads some of its settings from the environment of the process that starts it: the workers'
-interpreter must be the driver's, or they begin with whatever `python3` is on the path.
+interpreter must be the driver's, or they use the `python3` on the path.
 """
 
 import os
@@ -65,7 +65,7 @@ def running(
     """Start a session for one verb and stop it after; one that was there before stays."""
     before = SparkSession.getActiveSession()
     started = session(master, conf=conf, jars=jars)
-    if before is None:  # a failure is one line of the verb's, not a trace for each task
+    if before is None:  # a failure is one line of the verb, not a trace for each task
         started.sparkContext.setLogLevel("OFF")
     try:
         yield started

@@ -1,7 +1,7 @@
 """Plain functions on plain values, run by Spark's workers: one task a value, results to the driver.
 
 A result must be small: files stay where the worker wrote them. A task may run twice, when a worker
-is lost or slow, so what it writes needs a name of its own each time.
+is lost or slow, so each attempt needs new names for its files.
 """
 
 import os
@@ -32,14 +32,14 @@ class Amount(NamedTuple):
 
 
 Tell = Callable[[Amount], None]
-"""Told what is done more than before."""
+"""Called with the amount of work since its last call."""
 
 _POLL_S: Final = 0.25
 _RESULT: Final = "result binary"
 
 
 def silent(_amount: Amount) -> None:
-    """Tell nobody."""
+    """Report nothing."""
 
 
 def attempt_name() -> str:
@@ -58,9 +58,9 @@ def run_on_workers(
     amount_of: Callable[[T, R], Amount] = lambda _task, _result: Amount(),
     tell: Tell = silent,
 ) -> list[R]:
-    """Return what `work` makes of every task, in their order; PipelineError for the first failure.
+    """Return the results of `work` in the order of tasks; PipelineError for the first failure.
 
-    `amount_of` says what was done with a task, for who is told of the progress.
+    `amount_of` returns the amount of work of a task, for the progress.
     """
     if not tasks:
         return []

@@ -1,8 +1,8 @@
 """From the directories of nodes to findings: reads the files that the checks are about.
 
 `sources` lists directories, `metadata` reads the metadata log and its snapshots, `reading` the
-files of a replica, `tasks` are what a worker does, `run` plans and spreads them, `told` reads what
-a user gives beside the directories.
+files of a replica, `tasks` are a worker's pieces, `run` plans and distributes them, `told` reads a
+user's inputs besides the directories.
 """
 
 from kraft_wire.audit.collector.inputs import checks_of, read_high_watermarks, read_ledger_file

@@ -1,8 +1,8 @@
-"""The offset checkpoints of log directories: the high watermarks they tell, and damage in them.
+"""The offset checkpoints of log directories: the high watermarks in them, and their damage.
 
-A damaged one says nothing, so a check that needs it cannot be decided for any partition of its
-directory: that is told once, without a topic. The cleaner's checkpoint names what was compacted
-there, also where the metadata log is in another directory, or the settings in a file.
+A damaged checkpoint is not used, so a check that needs it cannot be decided for any partition of
+its directory: that is reported once, without a topic. The cleaner's checkpoint names the compacted
+partitions, even if the metadata log is in another directory, or the settings are in a file.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -55,7 +55,7 @@ def highest_watermarks(
     checkpointed: Iterable[Mapping[TopicPartition, Offset]],
     reported: Mapping[tuple[str, int], int],
 ) -> dict[tuple[str, int], int]:
-    """Return the largest high watermark of each partition, told or checkpointed anywhere."""
+    """Return the largest high watermark of each partition, of all inputs and checkpoints."""
     highest = dict(reported)
     for known in checkpointed:
         for key, offset in known.items():

@@ -1,8 +1,8 @@
-"""What a user tells an audit: which checks, a ledger, high watermarks.
+"""A user's inputs of an audit: which checks, a ledger, high watermarks.
 
 High watermarks come in one of three forms: a `replication-offset-checkpoint` of Kafka, one JSON
 object `{"topic": {"0": 23}}` as connectors write offsets, or JSON lines with topic, partition and
-offset. What is none of these is refused with its name.
+offset. A file in another form is refused with its name.
 """
 
 import json

@@ -378,7 +378,7 @@ class _StrictFold:
         self._end = 0
 
     def begin(self, image: MetadataImage, snapshot_id: OffsetAndEpoch) -> None:
-        """Go on from a snapshot, where the log does not reach back to its own beginning."""
+        """Start from a snapshot, if the log does not reach back to its own beginning."""
         if self._loader is None and snapshot_id.offset >= max(self._log.start, 1):
             self._loader = MetadataLoader(image)
             self._batches = self._log.batches(snapshot_id.offset)

@@ -1,10 +1,10 @@
-"""`below-high-watermark` at its worst: a replica of which not even the directory is left.
+"""`below-high-watermark` for missing replicas: not even the directory is left.
 
-The metadata log says in which log directory a replica is kept (KIP-858). Only where that very
-directory was given can a replica be missed: of a node with several, some may not be here. A
-partition without anything below its high watermark may not have been made yet; the checkpoint of
-any directory tells it, also of the one that the replica is gone from. What clients were told of a
-partition that is gone from all nodes is one `acknowledged`.
+The metadata log names the log directory of a replica (KIP-858). A replica can be missing only if
+that directory was given: of a node with several, some may not be. A partition without records below
+its high watermark may not have been created yet; the checkpoint of any directory has the high
+watermark, even of the one that the replica is missing from. The acknowledged records of a partition
+that is missing on all nodes are one `acknowledged`.
 """
 
 from collections.abc import Mapping, Sequence

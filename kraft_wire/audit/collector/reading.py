@@ -130,9 +130,9 @@ def _lost_from(fs: FileSystem, files: PartitionFiles, epochs: Sequence[tuple[int
     """Return where the leader epochs begin, if that is before the first file, else -1.
 
     A node that deletes from the beginning moves the first epoch up (KIP-101), a moment before or
-    after: of a directory that has just changed it is asked again. Not so one whose log goes on in
-    remote storage: then the checkpointed log start is before the first file too. Nor need a
-    metadata log hold what a snapshot says.
+    after: a directory that has just changed is read again. A log that continues in remote storage
+    is no such case: then the checkpointed log start is before the first file too. Nor does a
+    metadata log need the records that a snapshot has.
     """
     if not files.segments or files.log_start_offset >= 0 or files.topic == METADATA_TOPIC:
         return NO_OFFSET

@@ -208,7 +208,7 @@ def run_audit(
     processes: int | None = None,
     progress: Callable[[int], None] = lambda _: None,
 ) -> AuditResult:
-    """Do what is planned; `progress` is told how many bytes more were read."""
+    """Carry out the plan; `progress` gets the number of bytes read since its last call."""
     count = processes or _cores()
     snapshots = plan.snapshot_copies if "snapshot" in checks else []
     try:

@@ -1,8 +1,8 @@
-"""The pieces of an audit: plain values that travel to a worker, and what comes back.
+"""The pieces of an audit: plain values that are sent to a worker, and their results.
 
-The worker may be a process of the pool or a task of Spark. A partition is judged where all its
-replicas were read; one that is large is read segment by segment by many, and judged by whoever
-gathers the batches.
+The worker may be a process of the pool or a task of Spark. A partition is judged by the worker that
+read all its replicas. Several workers read a large partition segment by segment, and the process
+that gathers the batches judges it.
 """
 
 from collections.abc import Collection, Sequence
@@ -152,7 +152,7 @@ def judge_task(
     outcome = TaskResult([each for each in findings if each.check in checks])
     odd = {node for each in findings if each.severity == "error" for node in each.nodes}
     for own, layout in zip(files, judgement.layouts, strict=True):
-        if own.node not in odd:  # damage moves transactions, and is told already
+        if own.node not in odd:  # damage moves transactions, and is reported already
             told, opened = check_transactions(layout, read_transaction_files(fs, own), checks)
             outcome.findings += told
             outcome.open_transactions += opened
@@ -201,9 +201,9 @@ def _index_findings(
 
 
 def _with_ledger(fs: FileSystem, task: PartitionTask, judged: PartitionJudgement) -> list[Fault]:
-    """Add what was acknowledged and is not there; it names a loss better than its gap does.
+    """Add lost acknowledged records, which describe a loss better than its gap does.
 
-    What is damaged in the leader's log, or differs there, has been told.
+    Damage and differences in the leader's log are already reported.
     """
     if task.ledger is None or not judged.layouts:
         return judged.faults

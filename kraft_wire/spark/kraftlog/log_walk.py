@@ -1,10 +1,9 @@
-"""The batches of one part of a log, window by window, and what of them a read is about.
+"""The batches of one part of a log, window by window, and the selection of a read.
 
 Damage is judged here for all views: `fail` raises with file and position, `skip` passes over it,
-`report` passes over it and says so on standard error, which Spark keeps among a worker's logs. What
-follows the last whole batch of a log is no damage: it is what a crash leaves, or an append that is
-going on; and damage before the first or behind the last offset that is asked for is nobody's
-business.
+`report` passes over it and says so on standard error, which Spark keeps among a worker's logs.
+Bytes after the last whole batch of a log are no damage: a crash left them, or an append is in
+progress. Damage before the first or after the last requested offset is ignored.
 """
 
 import sys

@@ -1,7 +1,7 @@
-"""Where a batch read of a log begins and ends, as offsets, by the options.
+"""The first and last offsets of a batch read of a log, from the options.
 
-Records below the log start offset are still on disk; only `physical` shows them, and the view
-`batches`, which is about files, unless it is told where to begin.
+Records below the log start offset are still on disk. Only `physical` shows them, and the view
+`batches`, which is about files, without a start option.
 """
 
 from kraft_wire.columnar import PartitionFiles

@@ -57,7 +57,7 @@ _CHOOSING: Final = ("topics", "topicsPattern", "assign")
 
 @dataclass(frozen=True, slots=True)
 class Pushed:
-    """What the filters of a query say of the rows that it wants; rows beyond it do no harm."""
+    """The part of a query's filters that is pushed down; more rows than that do no harm."""
 
     chosen: tuple[tuple[str, tuple[object, ...]], ...] = ()
     """Values that `topic`, `partition` or `node` may have."""
@@ -97,7 +97,7 @@ class LogOptions:
     pushdown: bool = False
     fail_on_data_loss: bool = True
     pushed: Pushed = Pushed()
-    """Not an option: what a reader with push-down was told."""
+    """Not an option: the filters that were pushed down to a reader."""
 
 
 def parse_log_options(raw_options: Mapping[str, str]) -> LogOptions:
@@ -186,7 +186,7 @@ def _size(text: str) -> int:
 
 
 def _size_or_nothing(text: str) -> int:
-    """Return bytes of such a size, or 0: what costs nothing may be told so."""
+    """Return the bytes of such a size; 0 is allowed, for no cost."""
     match = _SIZE.fullmatch(text.strip())
     if match is None:
         raise ValueError("is not a size such as 128MB")

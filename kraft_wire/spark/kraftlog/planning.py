@@ -1,11 +1,11 @@
 """From replicas and options to tasks: which bytes of which files one task reads.
 
 A task costs Spark 25 to 30 ms, so small segments share one, and large ones are divided where the
-offset index points to a batch. An index proves nothing: its entry is used only where a whole batch
-with a right checksum stands there and ends at the entry's offset. Sizes are those of Spark's file
+offset index points to a batch. An index is not trusted: its entry is used only if it points at a
+whole batch with a right checksum that ends at the entry's offset. Sizes are those of Spark's file
 sources: `max(openCost, min(maxPartitionBytes, total / parallelism))`.
 
-What a log is to be read from and to is known as offsets; positions only narrow down where to look.
+The range of a read is given as offsets; positions only narrow down the search.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -53,7 +53,7 @@ class OffsetRange:
 
 
 EVERYTHING: Final = OffsetRange(-(1 << 63))
-"""Whatever is in the files, offsets that cannot be among it."""
+"""All content of the files, even with invalid offsets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,23 +266,23 @@ class _Cuts:
             self._positions = self._offsets = np.zeros(0, np.int64)
 
     def before_offset(self, offset: int) -> int:
-        """Return a position before which only smaller offsets than `offset` stand; else 0."""
+        """Return a position before which all offsets are smaller than `offset`; else 0."""
         found = int(np.searchsorted(self._offsets, offset, side="right")) - 1
         return self._proved(found) if found >= 0 else 0
 
     def behind_offset(self, offset: int) -> int:
-        """Return a position behind which only offsets from `offset` on stand; else the end."""
+        """Return a position behind which all offsets are at least `offset`; else the end."""
         found = int(np.searchsorted(self._offsets, offset - 1)) + 1
         position = self._proved(found) if found < len(self._positions) else 0
         return position or self._segment.size_bytes
 
     def near_position(self, position: int) -> int:
-        """Return the first cut at or behind `position`, 0 where there is none."""
+        """Return the first cut at or behind `position`, 0 without one."""
         found = int(np.searchsorted(self._positions, position))
         return self._proved(found) if found < len(self._positions) else 0
 
     def _proved(self, entry: int) -> int:
-        """Return an entry's position if a whole batch stands there that ends at its offset."""
+        """Return an entry's position if a whole batch there ends at the entry's offset."""
         position, offset = int(self._positions[entry]), int(self._offsets[entry])
         try:
             file = self._fs.open_for_reading(self._path)

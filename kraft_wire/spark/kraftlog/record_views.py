@@ -32,7 +32,7 @@ __all__ = ["kept_rows", "read_batches_view", "read_records_view"]
 def read_batches_view(
     fs: FileSystem, part: LogPart, options: LogOptions, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a part's batches, damage among them as rows of its own."""
+    """Yield the rows of a part's batches; damage between them has separate rows."""
     for found in walk(fs, part, fail_on_loss=options.fail_on_data_loss):
         place = _place(found)
         table = batches_table(found.columns, place).select(schema.names)

@@ -1,7 +1,7 @@
-"""A stream that cannot be read, as a reader that says why when it is first asked.
+"""A stream that cannot be read, as a reader whose first call raises the reason.
 
-Spark's own process for streams fails over an exception of `streamReader` with one of its own, and
-that is all a user would see.
+Spark's process for streams replaces an exception of `streamReader` by another one, and a user would
+see only that one.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ __all__ = ["RefusedStream"]
 
 
 class RefusedStream(DataSourceStreamReader):
-    """Raises the error that it was made with, whatever it is asked."""
+    """Raises its error at every call."""
 
     def __init__(self, error: PipelineError) -> None:
         self.line = str(error)
@@ -31,5 +31,5 @@ class RefusedStream(DataSourceStreamReader):
         raise PipelineError(self.line)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Refuse a task, to which nobody comes."""
+        """Refuse a task; never called."""
         raise PipelineError(self.line)

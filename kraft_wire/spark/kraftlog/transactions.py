@@ -1,13 +1,13 @@
-"""What read_committed must know of a log's transactions, for a batch query and for a stream.
+"""The transactions of a log that read_committed needs, for a batch query and for a stream.
 
 A record counts where the next marker of its producer is a COMMIT, and only below the oldest
-transaction that is open at the end of the log. So what is behind a part of a log decides about it;
-of what is before, only what was still open, and that is in the producer snapshot (KIP-98) that a
-node writes beside each segment. A task goes over the headers of its own segments, and then on until
-all that is open there is ended.
+transaction that is open at the end of the log. So the batches after a part of a log decide about
+it. Of the batches before it only open transactions matter, and these are in the producer snapshot
+(KIP-98) that a node writes beside each segment. A task reads the headers of its own segments, and
+continues until all transactions that are open there have ended.
 
-A stream's scan continues where it stopped. It is dropped where the log no longer has the batch that
-was scanned last (a truncation, another replica), and then begins again: never more than a cache.
+A stream's scan continues where it stopped. It is dropped if the log no longer has the last scanned
+batch (a truncation, another replica), and then begins again: it is only a cache.
 """
 
 from collections.abc import Mapping
@@ -101,7 +101,7 @@ def _opened_before(fs: FileSystem, directory: str, segment: str) -> dict[int, in
 def _add_segment(
     fs: FileSystem, part: LogPart, segment: Stretch, options: LogOptions, scan: TransactionScan
 ) -> None:
-    """Go over the headers of a whole segment, whatever part of it is asked for."""
+    """Read the headers of a whole segment, even if only a part of it is requested."""
     is_end = segment == part.history[-1]
     whole = replace(part, stretches=(segment,), offsets=EVERYTHING, holds_log_end=is_end)
     for found in walk(fs, whole, fail_on_loss=options.fail_on_data_loss):

@@ -176,7 +176,7 @@ def _segments(
 def _partitions(
     fs: FileSystem, task: ViewTask, options: LogOptions, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    """Read the first log of several that reaches back as far as is asked."""
+    """Read the first log of several that reaches back to the requested start."""
     failures: list[PipelineError] = []
     for part in task.parts:
         try:

@@ -1,7 +1,7 @@
 """Offsets and partitions as JSON, in the forms of Spark's own Kafka connector.
 
-`{"orders": {"0": 23}}` are offsets, -2 stands for the earliest and -1 for the latest;
-`{"orders": [0, 1]}` are partitions. Offsets of a stream are of the first form, without negatives.
+`{"orders": {"0": 23}}` are offsets, -2 is the earliest and -1 the latest; `{"orders": [0, 1]}` are
+partitions. Offsets of a stream are of the first form, without negatives.
 """
 
 import json

@@ -185,7 +185,7 @@ def _is_address(text: str) -> bool:
 
 
 def _check(name: str, value: str) -> None:
-    """Refuse a key that would break a query, that cannot be honoured, or that nobody knows."""
+    """Refuse a key that would break a query, that is not supported, or that is unknown."""
     reason = _CONNECTOR_REFUSES.get(name) or _UNHONOURABLE.get(name)
     if reason is not None:
         raise PipelineError(f"option kafka.{name} is not supported: {reason}")

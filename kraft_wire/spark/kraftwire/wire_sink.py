@@ -1,9 +1,9 @@
 """Writing frames and streams to topics, at least once, as Spark's own sink writes them.
 
-Every attempt of a task has a producer of its own: what it must send again is stored once, but what
-a failed or repeated task wrote before stays, as with Spark's sink. Columns are those of the
-connector: `value`, and where they are there `key`, `topic`, `partition` and `headers`; the option
-`topic` goes before the column. Topics that do not exist are made by brokers that allow it.
+Every attempt of a task has its own producer: batches that it sends again are stored once, but
+records of an earlier or repeated attempt stay, as with Spark's sink. Columns are those of the
+connector: `value`, and optionally `key`, `topic`, `partition` and `headers`; the option `topic`
+takes precedence over the column. Brokers that allow it create missing topics.
 """
 
 import time
@@ -217,7 +217,7 @@ class _Task:
 
 
 def _column(batch: pa.RecordBatch, name: str) -> pa.Array:
-    """Return a column, nulls where there is none."""
+    """Return a column, nulls if it is absent."""
     index = batch.schema.get_field_index(name)
     return batch.column(index) if index >= 0 else pa.nulls(batch.num_rows)
 

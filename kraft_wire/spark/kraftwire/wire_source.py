@@ -52,10 +52,10 @@ class KraftWireSource(DataSource):
         return WireWriter(parse_sink(self.options, schema))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
-        """Return the writer of a stream, whatever its output mode."""
+        """Return the writer of a stream, for any output mode."""
         return WireStreamWriter(parse_sink(self.options, schema))
 
 
 def _chosen(schema: object) -> pa.Schema:
-    """Return the columns that a query wants; headers may be asked for by a schema alone."""
+    """Return the columns of a query; a schema alone may request headers."""
     return chosen_columns("kraftwire", records_schema(headers=True), schema)

@@ -1,14 +1,13 @@
 """Streams over topics: where each micro-batch ends, and the ranges of offsets between two ends.
 
 The checkpoint holds offsets in the form of Spark's own connector, `{"orders": {"0": 23}}`,
-exclusive, and they alone say what was read: a process that knows nothing plans and reads the same.
-Partitions that appear later begin at their earliest offset. A partition that is gone, or whose end
-went back, is data loss, which `failOnDataLoss` judges; so is, for whoever reads, an offset that
-was deleted.
+exclusive, and they alone record the progress: a new process plans and reads the same. Partitions
+that appear later begin at their earliest offset. A partition that is gone, or whose end went back,
+is data loss, which `failOnDataLoss` judges; so is an offset that was deleted before it is read.
 
-Where a query begins is kept nowhere: Spark asks again within the first micro-batch, and after a
-crash in it. Of a query that begins at the end, which moves, the first micro-batch is therefore
-empty: its end, which the checkpoint has, is where the query begins.
+The start of a query is not stored: Spark asks again within the first micro-batch, and after a crash
+in it. A query from the latest offsets, which move, therefore has an empty first micro-batch: the
+query begins at the end of that batch, which the checkpoint has.
 """
 
 import sys
@@ -173,7 +172,7 @@ class WireStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             patience.pause()
 
     def _is_too_little(self, began: Offsets, ends: Offsets) -> bool:
-        """Whether `minOffsetsPerTrigger` wants more, and `maxTriggerDelay` allows to wait."""
+        """Whether `minOffsetsPerTrigger` is not reached, and `maxTriggerDelay` allows to wait."""
         least = self.options.trigger_offsets_min
         if least is None or self._target is not None:
             return False

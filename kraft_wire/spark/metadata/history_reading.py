@@ -1,8 +1,7 @@
 """Reads one metadata log, with the snapshot that it begins after, into a history. No Spark here.
 
-The history goes back as far as the log: to offset 0, or to the oldest snapshot that the log
-continues from. Records behind the high watermark count, as they do for a node that reads its own
-log.
+The history begins where the log does: at offset 0, or at the oldest snapshot that the log continues
+from. Records behind the high watermark count, as they do for a node that reads its own log.
 """
 
 from collections.abc import Iterator, Sequence

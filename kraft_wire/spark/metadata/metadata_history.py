@@ -1,9 +1,9 @@
-"""The metadata log replayed record by record, and what was true from when to when. No Spark here.
+"""The metadata log replayed record by record into states with their intervals. No Spark here.
 
-Every record goes through `metadata.replay`, so the end is that replay's image; beside it stands
-what became of each partition (leader, ISR, ELR: KIP-631, KIP-966; `partition_states`). A metadata
-transaction (KIP-868) counts from the record that ends it on; one that is aborted, or open at the
-end, never was.
+Every record goes through `metadata.replay`, so the last state is that replay's image. The states of
+each partition (leader, ISR, ELR: KIP-631, KIP-966) are kept in `partition_states`. A metadata
+transaction (KIP-868) takes effect at the record that ends it; one that is aborted, or open at the
+end, has no effect.
 """
 
 from collections.abc import Iterable

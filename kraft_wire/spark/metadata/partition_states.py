@@ -39,7 +39,7 @@ class TopicLife(NamedTuple):
 
 
 class StateOrder(NamedTuple):
-    """Where the rows of a partition stand, for all partitions."""
+    """The places of the rows of each partition."""
 
     by_partition: NDArray[np.int64]
     """All rows, by topic's name and life, partition, and place in the log."""

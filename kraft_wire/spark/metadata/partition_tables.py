@@ -35,7 +35,7 @@ _RECOVERING: Final = 1
 def partition_tables(states_read: PartitionStates) -> dict[str, Columns]:
     """Return the columns of the three tables, all but the cluster's.
 
-    States stand by topic, partition and place in the log; elections as logged.
+    States are sorted by topic, partition and place in the log; elections are in log order.
     """
     order = states_read.in_order()
     changed_at = _flat([*states_read.changed_at, UNKNOWN])  # the last is that of row -1

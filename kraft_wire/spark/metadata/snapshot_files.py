@@ -42,7 +42,7 @@ class _Contents:
 def newest_snapshot(
     fs: FileSystem, directory: str, as_of_offset: int | None
 ) -> OffsetAndEpoch | None:
-    """Return the newest snapshot that ends at or before an offset, None where there is none."""
+    """Return the newest snapshot that ends at or before an offset, None without one."""
     known = [
         each
         for each in list_snapshots(fs, directory)

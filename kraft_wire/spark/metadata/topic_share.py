@@ -1,9 +1,8 @@
-"""Some of a cluster's topics, where several tasks replay one metadata log at the same time.
+"""A task's share of a cluster's topics, if several tasks replay one metadata log.
 
-What becomes of a partition depends on nothing but its own records and its topic's (KIP-631). So
-each task goes over the whole log, and leaves the records of the partitions of other tasks' topics
-unread. Topics are dealt out in turn as the log creates them: every task sees the same log, so none
-has to be told.
+The states of a partition depend only on its own records and its topic's (KIP-631). So each task
+reads the whole log, and skips the partition records of other tasks' topics. Topics are assigned in
+turn as the log creates them: every task reads the same log, so the tasks need no communication.
 """
 
 from collections.abc import Iterable, Iterator

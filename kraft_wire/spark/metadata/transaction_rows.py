@@ -1,7 +1,7 @@
 """The states of transactional ids as intervals, from the records of `__transaction_state`.
 
-A state holds from the record that brought it until the next one of its id; a tombstone ends it.
-Compaction keeps the newest record of an id: the history goes back as far as the log does.
+A state holds from its record until the next record of its id; a tombstone ends it. Compaction keeps
+the newest record of an id: the history begins where the log does.
 """
 
 from collections.abc import Iterator, Sequence

@@ -122,7 +122,7 @@ def _write_arrow(spark: SparkSession, options: LogOptions, staging: Path, tell: 
         tell=tell,
     )
     keep_only(staging, [each.name for each in written if each.name])
-    if not any(each.name for each in written):  # who reads it wants to know the columns
+    if not any(each.name for each in written):  # readers need the columns
         parquet.write_table(view_schema(options).empty_table(), staging / "part-empty.parquet")
 
 
@@ -132,7 +132,7 @@ def _amount_of(task: ViewTask, written: _File) -> Amount:
 
 
 def _write_task(task: ViewTask, options: LogOptions, staging: str) -> _File:
-    """Write one task's rows to a file of its own; nothing of it is left where that fails."""
+    """Write one task's rows to a separate file; remove the file if that fails."""
     path = Path(staging, f"part-{attempt_name()}.parquet")
     schema = view_schema(options)
     groups = _groups(read_task(OsFileSystem(), task, options, schema))

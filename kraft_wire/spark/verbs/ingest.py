@@ -140,9 +140,9 @@ def ingest(
     tell: Tell = silent,
     started: Callable[[StreamingQuery], None] = lambda _query: None,
 ) -> Ingested:
-    """Run the query to its end and return what it took; an interrupt is such an end.
+    """Run the query to its end and return its totals; an interrupt also ends it.
 
-    `started` is given the query, for who wants to stop it.
+    `started` gets the query, so that the caller can stop it.
     """
     query = start_ingest(spark, asked)
     started(query)
@@ -176,7 +176,7 @@ def _loaded(spark: SparkSession, asked: Ingest) -> DataFrame:
 
 
 def _refuse_strangers(asked: Ingest) -> None:
-    """Refuse an output without its checkpoint and the other way round, as far as can be seen."""
+    """Refuse an output without its checkpoint, or the reverse, where that is visible."""
     places = asked.output, asked.checkpoint
     if any("://" in place for place in places):
         return

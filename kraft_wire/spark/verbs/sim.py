@@ -1,7 +1,7 @@
 """`kraft-wire spark sim`: a campaign of seeds over Spark's workers.
 
 Seeds that have a row are not run again, so that a campaign continues where it stopped. A sample of
-the seeds is run a second time by tasks of its own: the same seed must give the same trace hash on
+the seeds is run a second time by separate tasks: the same seed must give the same trace hash on
 every worker.
 """
 
@@ -84,8 +84,8 @@ def run_campaign(
 ) -> CampaignOutcome:
     """Run the seeds that have no row in the table yet; `campaign.html` is written beside it.
 
-    PipelineError where it cannot be done; violations are in the outcome. `tell` is told of seeds
-    (as files) and events (as records).
+    Errors: PipelineError if the campaign cannot run; violations are in the outcome. `tell` gets
+    numbers of seeds (as files) and events (as records).
     """
     known = table.seeds().intersection(seeds)
     missing = [seed for seed in seeds if seed not in known]

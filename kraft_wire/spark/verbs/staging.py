@@ -1,9 +1,9 @@
-"""A directory of results that is there whole or not at all.
+"""A directory of results that exists as a whole or not at all.
 
-Everything is written beside the place where it is to be, under a name that begins with a dot, and
-one rename ends it, once all of it is on the disk: a loss of power leaves no files without content
-under the name. The parent directory must be one that driver and workers share. What a killed run
-leaves behind is such a directory, which nobody reads and anybody may delete.
+Everything is written beside its final place, under a name that begins with a dot. One rename ends
+it, once all of it is on the disk: a loss of power leaves no files without content under the final
+name. The parent directory must be shared by driver and workers. A killed run leaves such a dot
+directory, which is never read and may be deleted.
 """
 
 import errno
