@@ -63,7 +63,7 @@ def fitted(table: Table, width: int) -> RenderableType:
 
 
 def _blocks(widths: Sequence[int], width: int) -> list[list[int]]:
-    """Return which columns stand together: the first one, and as many others as fit."""
+    """Return the columns of one table part: the first one, and as many others as fit."""
     blocks: list[list[int]] = []
     room = 0
     for at, own in enumerate(widths[1:], start=1):

@@ -232,7 +232,7 @@ class ClusterClient:
         return self._connection(self._brokers[leader])
 
     def leader_address(self, key: TopicPartition) -> str:
-        """Return where the leader of a partition is, as far as it is known."""
+        """Return the address of a partition's leader, if it is known."""
         leader = self._leaders.get(key)
         return "no leader" if leader is None else self._brokers[leader]
 

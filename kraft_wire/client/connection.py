@@ -1,7 +1,7 @@
 """One connection to a broker: requests go out in order, and their answers come back in it.
 
-Speaks to any broker: the first request is ApiVersions, asked again in version 0 of who does not
-know ours (KIP-511); every other one goes out in the highest version that both sides know. `post`
+Works with any broker: the first request is ApiVersions, repeated in version 0 if the broker does
+not know our version (KIP-511); other requests use the highest version that both sides know. `post`
 sends and `answer` receives, so that one request can be in progress while the answer before it is
 worked on; `send` is both. TLS and the login come before all that, by `login.client_config`. Not
 here: retries, several brokers.
@@ -39,7 +39,7 @@ _API_VERSIONS_VERSION: Final = 3
 _LOGIN_VERSION: Final = 1
 """Of SaslHandshake and SaslAuthenticate: every broker since 2.2 has it."""
 _REFUSED: Final = int(ErrorCode.UNSUPPORTED_VERSION).to_bytes(2, "big")
-"""How an answer to ApiVersions begins that is in version 0, whatever was asked (KIP-511)."""
+"""The first bytes of a refusal of ApiVersions, which is in version 0 (KIP-511)."""
 
 
 class BrokerConnectionError(Exception):
@@ -51,7 +51,7 @@ _security: "Security | None" = None
 
 
 def use_security(security: "Security | None") -> None:
-    """Have all later connections of the process use this; a command has one for all of its own."""
+    """Use this for all later connections of the process; a command has one for all of them."""
     global _security
     _security = security
 

@@ -1,7 +1,7 @@
 """Requests to a group's coordinator, found and found again until a deadline (KIP-62, KIP-394).
 
-One connection of its own, because a JoinGroup may wait for a whole rebalance. Requests carry topic
-names, never ids.
+It uses a separate connection, because a JoinGroup may wait for a whole rebalance. Requests carry
+topic names, never ids.
 """
 
 from collections.abc import Callable

@@ -83,10 +83,10 @@ def fetch_partition(
     *,
     fail_on_loss: bool = True,
 ) -> Iterator[FetchedBatches]:
-    """Yield the batches that hold [start, end) of a partition, and whatever shares them.
+    """Yield the batches that hold [start, end) of a partition, each as a whole.
 
-    Offsets that were deleted raise OffsetsLost or, without `fail_on_loss`, are passed over; the
-    log may begin inside a batch then (DeleteRecords), which comes whole.
+    Offsets that were deleted raise OffsetsLost or, without `fail_on_loss`, are skipped. The log may
+    then begin inside a batch (DeleteRecords), which is yielded as a whole.
     """
     assert 0 <= start <= end, (start, end)
     reading = _Reading(cluster, key, start, end, settings, fail_on_loss)
@@ -238,7 +238,7 @@ class _Reading:
 def whole_batches(records: memoryview) -> tuple[int, int]:
     """Return how many bytes are whole batches, and the offset behind the last of them.
 
-    Zero and -1 where there is none. Formats 0 and 1 have only the offset of their last message,
+    Zero and -1 without a whole batch. Formats 0 and 1 have only the offset of their last message,
     which is the base offset of a compressed set (KIP-31).
     """
     position, next_offset, total = 0, -1, len(records)

@@ -1,11 +1,11 @@
 """Idempotent producing (KIP-98): batches by bytes, one request to a leader in progress at a time.
 
-A producer gets an id of its own; every batch carries the number of its first record in its
-partition, and one that must be sent again, because an answer was lost or a leader moved, goes out
-byte for byte as before, so that a broker which has it already drops it. What is written in order is
-stored in order. A batch that a topic finds too large goes out again as several smaller ones, and
-later ones for that topic are made so small (`splitting`); one record that is too large is refused.
-Two producers are independent: a task that runs twice writes twice.
+Each producer gets its own id; every batch carries the sequence number of its first record in its
+partition. A batch that must be sent again, because an answer was lost or a leader moved, is sent
+byte for byte as before, so that a broker which has it already drops it. Records are stored in the
+order in which they are written. A batch that is too large for a topic is sent again as several
+smaller ones, and later batches for that topic are smaller too (`splitting`); a single record that
+is too large is refused. Two producers are independent: a task that runs twice writes twice.
 
 No transactions, no waiting for more records (linger): a batch is sent when it is full, or at the
 end.

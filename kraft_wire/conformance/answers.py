@@ -155,7 +155,7 @@ def _is_first_id(wanted: object, seen: object) -> bool:
 
 
 def _failed_in_itself(fields: Mapping[str, object]) -> bool:
-    """Tell whether the release answered that it has a fault of its own, which is no model."""
+    """Return whether the release answered with an internal error, which is not a reference."""
     codes = (value for path, value in fields.items() if path.endswith("error_code"))
     return any(code == ErrorCode.UNKNOWN_SERVER_ERROR for code in codes)
 

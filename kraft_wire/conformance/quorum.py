@@ -43,7 +43,7 @@ class QuorumFacts:
     listener: str
     """The name of the leader's first listener."""
     is_static: bool
-    """Whether the voters stand in the configuration, without directory ids (kraft.version 0)."""
+    """Whether the voters are configured statically, without directory ids (kraft.version 0)."""
 
 
 def quorum_facts(controller: Subject) -> QuorumFacts:
@@ -136,7 +136,7 @@ def snapshot_request(
     cluster_id: str | None = None,
     topic: str = METADATA_TOPIC,
 ) -> fetch_snapshot.FetchSnapshotRequest:
-    """Return a FetchSnapshot of a snapshot that does not exist, unless told otherwise."""
+    """Return a FetchSnapshot, by default of a snapshot that does not exist."""
     wanted = fetch_snapshot.PartitionSnapshot(
         partition=0,
         current_leader_epoch=facts.leader_epoch if epoch is None else epoch,

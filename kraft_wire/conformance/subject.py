@@ -107,7 +107,7 @@ class Subject:
     def prepare(self, request: Message, response: type[R], *, until: int | None = None) -> R:
         """Send a request that only prepares a case, in the newest version that both sides have.
 
-        Raises NotSupported where there is none.
+        Errors: NotSupported without such a version.
         """
         first, last = self.target.versions.get(request.API_KEY, (0, -1))
         version = min(last, request.MAX_VERSION if until is None else until)

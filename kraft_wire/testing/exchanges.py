@@ -77,7 +77,7 @@ class Exchange:
 
     @property
     def response(self) -> Message | None:
-        """The response, decoded; None if there is none or it cannot be decoded."""
+        """The response, decoded; None without a response that can be decoded."""
         if self.response_frame is None:
             return None
         try:

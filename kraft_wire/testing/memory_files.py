@@ -30,7 +30,7 @@ class _Directories:
 
     def __init__(self) -> None:
         self.is_full = False
-        """Whether whatever needs more room is refused."""
+        """Whether every call that needs more space is refused."""
         self.is_broken = False
         """Whether every call that changes something fails."""
         self._directories: dict[str, dict[str, _Content]] = {"": {}}

@@ -1,4 +1,4 @@
-"""One test's part of a cluster that several tests share: names of topics and groups of its own."""
+"""One test's part of a cluster that several tests share: its own names of topics and groups."""
 
 import re
 from collections.abc import Mapping

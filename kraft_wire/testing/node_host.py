@@ -45,7 +45,7 @@ class NodeHost(Host):
         self._exchanges: dict[int, tuple[Exchange | None, Treatment | None]] = {}
         """The request in flight, by connection id."""
         self.is_over = False
-        """Whether the node was killed: it does nothing any more, whatever was in progress."""
+        """Whether the node was killed: then it does nothing any more, not even work in progress."""
 
     def tick(self) -> None:
         """Let the node act on time, unless it was killed."""
@@ -64,7 +64,7 @@ class NodeHost(Host):
     # -- requests --------------------------------------------------------------------------------
 
     def deliver(self, connection: Connection, frame: bytearray) -> None:
-        """Hand a request to the node, as far as the rules let it."""
+        """Hand a request to the node, as the rules allow it."""
         peer, node_id = connection.peer, self.node.config.node_id
         client = self._clients.setdefault(
             peer.connection_id, Client(f"{peer.client_host}:{peer.client_port}")

@@ -130,7 +130,7 @@ def node_config(plan: ClusterPlan, node_id: int, directory: str, ports: Ports) -
     """Return the checked configuration of a node. Errors: ConfigError."""
     properties = node_properties(plan, node_id, directory, ports)
     if plan.is_embedded:
-        del properties[_CONTROLLERS_KEY]  # it is a quorum of its own
+        del properties[_CONTROLLERS_KEY]  # it is its own quorum
     settings = {key: Setting(value, "the test") for key, value in properties.items()}
     if plan.is_embedded:
         return load_config(None, {}, list(settings.items()))

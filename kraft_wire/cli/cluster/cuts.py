@@ -36,7 +36,7 @@ def cut_off(
 
 
 def healed(files: ClusterFiles, state: ClusterState, node: NodeState | None) -> list[NetworkCut]:
-    """Let a node, or everybody, reach and be reached; return the directions. Errors: CannotRun."""
+    """Heal the cuts of a node, or all cuts; return the directions. Errors: CannotRun."""
     network = _network(files, state)
     cuts = [each for each in files.cuts() if node is None or node.node_id in each]
     network.heal(cuts)

@@ -38,7 +38,7 @@ class BrokerFacts:
 
 @dataclass(frozen=True, slots=True)
 class ClusterFacts:
-    """One moment of a cluster; a part without a response is None."""
+    """The state of a cluster at one moment; a part without a response is None."""
 
     quorum: QuorumFacts | None = None
     brokers: Mapping[int, BrokerFacts] | None = None
@@ -54,7 +54,7 @@ class ClusterFacts:
 
     @property
     def partitions(self) -> str | None:
-        """How the partitions stand, as a line."""
+        """The state of the partitions, as a line."""
         if self.brokers is None:
             return None
         count = self.partitions_count
@@ -86,7 +86,7 @@ class ClusterQuestions:
         )
 
     def ask(self) -> ClusterFacts:
-        """Return how things stand."""
+        """Return the present state."""
         quorum = self.quorum()
         metadata = self._metadata(quorum)
         if metadata is None:

@@ -80,7 +80,7 @@ class ClusterFiles:
 
     @property
     def down_request(self) -> Path:
-        """A file that is there while somebody wants `cluster up` to end."""
+        """A file that exists while `cluster up` is requested to stop."""
         return self.directory / "cluster.down"
 
     @property
@@ -133,7 +133,7 @@ class ClusterFiles:
             self.cut(cut).unlink(missing_ok=True)
         for file in (self.down_request, self.state_file, self._lock_file):
             file.unlink(missing_ok=True)
-        with suppress(OSError):  # somebody else has something there
+        with suppress(OSError):  # files of another program are there
             self.directory.rmdir()
 
     # -- what is cut -----------------------------------------------------------------------------

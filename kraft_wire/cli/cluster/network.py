@@ -1,10 +1,10 @@
-"""A network of its own for each node of a cluster, where single directions can be cut.
+"""A separate network for each node of a cluster, where single directions can be cut.
 
 Linux namespaces on one bridge, whose other end is the machine itself, so that clients reach every
 node. A direction is cut where it begins: the sender gets a wrong hardware address for the receiver,
 and its packets are dropped silently, while the other direction works. That needs root and the
 command `ip`, and no kernel module beyond veth and bridge. Names are made of the cluster's id, so
-what an `up` that was killed left behind is found and replaced by the next.
+that the next `up` finds and replaces the remains of a killed one.
 """
 
 import hashlib
@@ -83,7 +83,7 @@ class ClusterNetwork:
             self._add(node_id)
 
     def remove(self) -> None:
-        """Take away whatever of it is there."""
+        """Remove all existing parts of it."""
         for node_id in self._node_ids:
             _asked("netns", "del", self._namespace(node_id))
             _asked("link", "del", self._outside(node_id))  # a namespace outlives who is in it

@@ -13,7 +13,7 @@ _HOST: Final = "127.0.0.1"
 _FIRST_PORT: Final = 10_000
 _CONNECTION_PORTS: Final = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _CONNECTIONS_FROM: Final = 32_768
-"""Where Linux lets the ports of outgoing connections begin unless it is told otherwise."""
+"""Linux's default for the first port of outgoing connections."""
 _ROOM_MIN: Final = 1_000
 """Fewer ports than that may all be taken."""
 

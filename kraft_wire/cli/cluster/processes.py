@@ -81,7 +81,7 @@ class ClusterProcesses:
             if request.exists():
                 if node.node_id not in self._children:
                     self.start(node.node_id)
-                    self._files.save(self._state)  # before whoever asked goes on
+                    self._files.save(self._state)  # before the requester continues
                 request.unlink(missing_ok=True)
         for node_id in self._restarts.due(time.monotonic()):
             self.start(node_id)
@@ -140,7 +140,7 @@ class ClusterProcesses:
         return f"; to start it again: {shell_line(self._files, 'start', str(node.node_id))}"
 
     def heal(self) -> None:
-        """Let everybody reach everybody: who is cut off could not take its leave."""
+        """Heal all cuts: a node that is cut off could not do a controlled shutdown."""
         if self._network is None:
             return
         cuts, self._state.cuts = self._files.cuts(), []

@@ -23,7 +23,7 @@ class Screen(Protocol):
     """Where a cluster is shown."""
 
     def show(self, state: ClusterState, facts: ClusterFacts, news: list[str]) -> None:
-        """Show how things stand; `news` are the lines since the last time."""
+        """Show the present state; `news` are the lines since the last call."""
         ...
 
 
@@ -65,7 +65,7 @@ class LineScreen:
 
 
 class JsonScreen:
-    """A JSON line when something changes: a process, who leads, or how partitions stand."""
+    """A JSON line for each change: a process, the leader, or the state of partitions."""
 
     def __init__(self) -> None:
         self._shown: tuple[object, ...] = (None, None, None)

@@ -90,7 +90,7 @@ class ClusterPlan:
     overrides: Mapping[str, str] = field(default_factory=dict)
     levels: Mapping[str, int] = field(default_factory=lambda: DEFAULT_LEVELS)
     has_network: bool = False
-    """Whether each node gets a network of its own."""
+    """Whether each node gets its own network."""
 
     @property
     def listeners_count(self) -> int:
@@ -200,10 +200,10 @@ def _listeners(node: NodeState) -> str:
 
 
 def _replication(brokers: int) -> dict[str, str]:
-    """Return settings by which one of three brokers may die without anybody's noticing.
+    """Return settings with which one of three brokers may fail without an effect on clients.
 
-    Kafka's defaults are one replica for topics, and three for those of its own, which fewer brokers
-    could not have. Controllers decide by them too.
+    Kafka's defaults are one replica for topics, and three for internal topics, which fewer brokers
+    could not have. Controllers use these settings too.
     """
     if not brokers:
         return {}

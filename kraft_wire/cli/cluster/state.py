@@ -86,7 +86,7 @@ class ClusterState:
     levels: Mapping[str, int] = field(default_factory=dict)
     """Of the features that are finalised from the beginning."""
     network: int | None = None
-    """The third number of the addresses where each node has a network of its own."""
+    """The third number of the addresses, if each node has its own network."""
     nodes: dict[int, NodeState] = field(default_factory=dict)
     cuts: list[NetworkCut] = field(default_factory=list)
     """What `partition` cut; no part of the state file."""

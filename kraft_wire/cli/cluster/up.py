@@ -106,7 +106,7 @@ def _network(files: ClusterFiles, state: ClusterState) -> Iterator[ClusterNetwor
 
 
 def _welcome(files: ClusterFiles, state: ClusterState) -> str:
-    """Return what runs where, and commands for another shell, each a line of its own."""
+    """Return the nodes and their addresses, and commands for another shell, one per line."""
     lines = [f"kraft-wire cluster: {_counts(state)} in {files.directory}; Ctrl-C stops all"]
     if state.brokers:
         lines.append(f"export KRAFT_WIRE_BOOTSTRAP_SERVER={state.bootstrap_servers}")
@@ -134,7 +134,7 @@ def _run(
     screen: Screen,
     signalled: list[int],
 ) -> None:
-    """Start everybody, show them until a signal, and stop everybody; a second one: at once.
+    """Start all nodes, show them until a signal, and stop all; a second signal stops at once.
 
     Controllers are started first and stopped last: brokers look for them, and ask them before they
     go (controlled shutdown).
@@ -155,7 +155,7 @@ def _run(
         asking.stopped.set()
         try:
             processes.heal()
-        finally:  # a network that cannot be healed leaves nobody running
+        finally:  # all nodes stop even if the network cannot be healed
             processes.stop_all(is_urgent=lambda: len(signalled) > 1)
     screen.show(state, ClusterFacts(), ["all nodes have stopped"])
 

@@ -91,9 +91,9 @@ def cluster_json(state: ClusterState, facts: ClusterFacts) -> dict[str, object]:
 
 
 def role_of(node: NodeState, facts: ClusterFacts) -> str | None:
-    """Return Leader, Follower, Observer, Broker or Fenced, of a combined node two of them.
+    """Return Leader, Follower, Observer, Broker or Fenced, for a combined node two of them.
 
-    None if unknown. A node that is down has no role, whatever the others still report, except
+    None if unknown. A node that is down has no role, even if other nodes still report one, except
     Fenced: the controller has noticed that the broker is down.
     """
     is_fenced = node.is_broker and facts.brokers is not None and node.node_id not in facts.brokers

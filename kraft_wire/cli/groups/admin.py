@@ -139,7 +139,7 @@ def described_group(coordinator: GroupCoordinator) -> GroupFacts:
 
 
 def _described_newer(coordinator: GroupCoordinator) -> GroupFacts | None:
-    """Return a group of the newer protocol; None where there is none, or no such protocol."""
+    """Return a group of the newer protocol; None without such a group or protocol."""
     request = ConsumerGroupDescribeRequest(group_ids=[coordinator.group])
     if not coordinator.serves(request):
         return None

@@ -61,7 +61,7 @@ def produce(
 
 
 def _form(properties: Iterable[str], key_separator: str | None, null: str | None) -> LineForm:
-    """Return the form of a line; the options stand for properties."""
+    """Return the form of a line; the options are short for properties."""
     given = list(properties)
     if key_separator is not None:
         given += ["parse.key=true", f"key.separator={key_separator}"]

@@ -165,7 +165,7 @@ class QuorumAdmin:
                     return answer
             self._leader = None
             if set(self._candidates()) > set(candidates):
-                continue  # somebody new was named
+                continue  # new candidates were named
             if time.monotonic() >= deadline:
                 within = f" in {self._patience_s:g} s" if self._patience_s else ""
                 raise BrokerConnectionError(f"no leader found{within}: {reason}")

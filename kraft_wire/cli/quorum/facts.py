@@ -82,7 +82,7 @@ class QuorumFacts:
 
     @property
     def replicas(self) -> tuple[ReplicaFacts, ...]:
-        """Everybody: the leader, the other voters, the observers."""
+        """All replicas: the leader, the other voters, the observers."""
         first = [each for each in self.voters if each.node_id == self.leader_id]
         others = [each for each in self.voters if each.node_id != self.leader_id]
         return (*first, *others, *self.observers)

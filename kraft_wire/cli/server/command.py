@@ -364,7 +364,7 @@ def _announce(parsed: _Arguments, node: Node, config: NodeConfig) -> None:
     if not config.is_broker:
         promise = "power loss, as metadata always does"
         attempt = f"kraft-wire quorum describe --bootstrap-controller {address}"
-    with suppress(OSError):  # nobody reads: serving goes on
+    with suppress(OSError):  # standard output is closed: the server continues
         sys.stdout.write(
             f"kraft-wire: node {config.node_id} of cluster {node.cluster_id} "
             f"is ready on {address}{others}\n"

@@ -127,7 +127,7 @@ async def serve_metrics(
             writer.write((head + kind).encode() + body)
             await writer.drain()
         except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            pass  # whoever asks for metrics and goes away gets none
+            pass  # a client that disconnects gets no metrics
         finally:
             writer.close()
 

@@ -1,7 +1,7 @@
 """A campaign's results in a file, one JSON line for each seed, so that it can stop and continue.
 
-The first line describes the campaign; a file of something else is refused and left as it is. Seeds
-that stand there are not run again. A line that a death cut off is dropped: its seed is run again.
+The first line describes the campaign; a file of another campaign or kind is refused and left as it
+is. Seeds in it are not run again. A line that is cut off is dropped: its seed is run again.
 """
 
 from __future__ import annotations

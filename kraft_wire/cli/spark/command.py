@@ -1,8 +1,8 @@
 """`kraft-wire spark`: the data pipeline on Spark, a verb a module.
 
-A verb is a function of its own module `spark_<verb>`, which imports Spark only when it runs; here
-they are put together. `doctor` needs neither Java nor Spark, so that it can report which of them is
-missing.
+A verb is a function of a separate module `spark_<verb>`, which imports Spark only when it runs;
+here they are put together. `doctor` needs neither Java nor Spark, so that it can report which of
+them is missing.
 """
 
 from typing import Annotated

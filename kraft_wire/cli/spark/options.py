@@ -44,9 +44,9 @@ def settings_of(conf: Sequence[str] | None, option: str = "--conf") -> dict[str,
 
 @contextmanager
 def refusing(jars: str | None = None) -> Iterator[list[str]]:
-    """Run a verb's body; whatever stops it is one line and exit code 2. Gives the jars as a list.
+    """Run a verb's body; an error becomes one line and exit code 2. Yields the jars as a list.
 
-    Java and the packages of the extra are looked at before the body may import them.
+    Java and the packages of the extra are checked before the body may import them.
     """
     chosen = [each.strip() for each in (jars or "").split(",") if each.strip()]
     for line in missing(needed(chosen)):
@@ -61,7 +61,7 @@ def refusing(jars: str | None = None) -> Iterator[list[str]]:
 
 
 def print_rows(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """End a verb with a table; whole numbers stand to the right, with commas."""
+    """End a verb with a table; whole numbers are right-aligned, with commas."""
     table = new_table(*heads)
     for at, column in enumerate(table.columns):
         is_number = bool(rows) and all(isinstance(row[at], int) for row in rows)

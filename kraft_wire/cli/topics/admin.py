@@ -237,9 +237,7 @@ def id_text(topic_id: Uuid) -> str | None:
 
 
 def _first(found: Sequence[T], topic: str) -> T:
-    """Return the one result that was asked for. Errors: BrokerConnectionError where there is
-    none.
-    """
+    """Return the one requested result. Errors: BrokerConnectionError without a result."""
     if not found:
         raise BrokerConnectionError(f"the broker's response lacks topic {topic}")
     return found[0]

@@ -182,7 +182,7 @@ def _by_pages(connection: BrokerConnection, names: Sequence[str]) -> list[Descri
 def _pages(
     connection: BrokerConnection, names: Sequence[str]
 ) -> Iterator[DescribeTopicPartitionsResponse]:
-    """Repeat the request with the cursor until there is none. Errors: BrokerConnectionError if the
+    """Repeat the request until the answer has no cursor. Errors: BrokerConnectionError if the
     cursor does not advance.
     """
     cursor: Cursor | None = None

@@ -132,7 +132,7 @@ def listed_transactions(
 
 
 def described_transaction(client: ClusterClient, transactional_id: str) -> DescribedTransaction:
-    """Return what the coordinator of an id knows of it."""
+    """Return the coordinator's state of an id."""
     request = DescribeTransactionsRequest(transactional_ids=[transactional_id])
 
     def ask() -> tuple[int, str | None, DescribedTransaction | None]:

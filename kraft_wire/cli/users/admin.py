@@ -38,7 +38,7 @@ _SALT_BYTES: Final = 24
 
 
 class Credential(NamedTuple):
-    """What is told of a credential: nothing that helps to log in."""
+    """The public part of a credential: nothing that helps to log in."""
 
     user: str
     mechanism: str

@@ -1,8 +1,8 @@
 """The line protocol of `kraft-wire wire decode` and `wire encode`: a question in, an answer out.
 
 A question is a JSON object with kind, name, version and hex (decode) or json (encode). The answer
-is one JSON line: `json` or `hex`, or `error` for whatever cannot be decoded or encoded. No question
-ends the process, and none makes it take more than its bounded memory.
+is one JSON line: `json` or `hex`, or `error` if the question cannot be decoded or encoded. No
+question ends the process or exceeds its bounded memory.
 
 `wire_pipe` moves the lines; this module answers one.
 """
@@ -39,7 +39,7 @@ _SCHEMA_KINDS: Final[dict[str, tuple[str, ...]]] = {
     "version_prefixed": ("consumer_protocol", "principal"),
     "remote_log_record": ("remote_log_record", "storage_record"),
 }
-"""Kinds of questions behind which stand schema files of other kinds than their own."""
+"""Kinds of questions whose schema files have kinds of other names."""
 
 
 class BadQuestion(ValueError):

@@ -203,7 +203,7 @@ def _lying(at: int, value: int) -> bytes:
 
 
 def _refused(broker: Subject, version: int, records: bytes, *codes: ErrorCode) -> None:
-    """State that a batch is refused, that nothing of it is kept and that the broker goes on."""
+    """Check that a batch is refused, that nothing of it is kept and that the broker continues."""
     topic = broker.topic()
     answer = broker.ask(produce(topic, version, records), version, ProduceResponse)
     expect.one_of(answer, produce_partition("error_code"), *map(int, codes))

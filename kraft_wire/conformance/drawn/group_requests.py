@@ -42,7 +42,7 @@ _OF_MEMBERS = 3
 
 
 def _group_id(scene: Scene) -> str:
-    """Draw the group, seldom one that does not exist; the group of no name is everybody's."""
+    """Draw the group, seldom one that does not exist; never the empty id, which all share."""
     return f"{scene.group_id}-none" if scene.chance(5) else scene.group_id
 
 

@@ -39,7 +39,7 @@ _TIMEOUT_MS = 5_000
 _SIZES = (0, 1, 70, 200, 1 << 20)
 _CRC_AT = 17
 _PRODUCERS = ((-1, 0), (1 << 40, -1), (1 << 40, 3), (-1, -1))
-"""Producer ids and epochs of which none is anybody's."""
+"""Producer ids and epochs that no producer has."""
 
 
 def produce_records(scene: Scene, version: int) -> ProduceRequest:

@@ -18,7 +18,7 @@ PARTITION_FIELDS: Final = frozenset({"index", "partition", "partition_index", "p
 PARTITION_ARRAYS: Final = frozenset({"partitions", "partition_indexes", "partition_ids"})
 
 TopicNames = Callable[[Uuid], str | None]
-"""Returns the name of a topic id, as far as it is known."""
+"""Returns the name of a topic id, None if it is unknown."""
 
 
 class Place(NamedTuple):

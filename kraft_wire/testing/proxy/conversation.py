@@ -128,7 +128,7 @@ class Conversation:
                 self._send_ready()
 
     def resume(self, side: Side) -> None:
-        """Go on after a pause. Errors: MalformedFrame."""
+        """Continue after a pause. Errors: MalformedFrame."""
         side.is_paused, side.pause_ms = False, 0
         then, side.then = side.then, None
         if then is not None:
@@ -265,7 +265,7 @@ class Conversation:
             send()
 
     def _send_ready(self) -> None:
-        """Send the responses that rules made, as far as none before them is missing."""
+        """Send the responses that rules made, up to the first missing response."""
         if self.responses.cutter.is_inside_frame or self.responses.is_paused:
             return
         while self._pending and self._pending[0].ready is not None:

@@ -1,6 +1,6 @@
-"""Finds frames in a stream that is passed on as it comes: only those that are wanted are collected.
+"""Finds frames in a stream that is passed on as it arrives; only wanted frames are collected.
 
-What is passed leaves in pieces as large as they came, whatever frames they hold, and is not copied.
+Bytes are passed on in the pieces in which they arrived, independent of frames, and are not copied.
 """
 
 from collections.abc import Callable
