@@ -18,6 +18,7 @@ from tests.tidiness import CHECKOUT, modules
 KEPT: Final = {
     "kraft_wire/broker/broker.py:_now_ms": "of the last tick; completions of appends have no time",
     "kraft_wire/broker/coordination/commit_waits.py:_now_ms": "a function that returns it",
+    "kraft_wire/node/authorization/asker.py:_now_ms": "of one request, with which the asker ends",
     "kraft_wire/node/event_log.py:_wall_ms": "the host's clock, for the time of a line",
     "kraft_wire/node/events/host_events.py:_now_ms": "the host's clock, for its own lines",
 }

@@ -237,22 +237,21 @@ class Node:
     def receive(self, peer: Peer, frame: bytearray, now_ms: int, wall_ms: int) -> None:
         """Take one request; its answer, silence or the connection's end is among the outputs."""
         peer.requests_count += 1
-        if peer.login is not None:
-            taken = peer.login.take(frame, now_ms)
-            if taken is not None:
-                self.outputs += taken
-                return
         of_broker_alone = peer.listener not in self._controller_listeners
-        decoder = self._decoder if of_broker_alone else self.controller_apis.decoder
-        decoded = decoder.decode(frame)
-        if isinstance(decoded, tuple):
-            if of_broker_alone:
-                of_broker_alone = decoded[0].api_key in _BROKERS
-            self._handle(peer, decoded, of_broker_alone, now_ms, wall_ms)
-        elif isinstance(decoded, Rejection):
-            self.outputs.append(Close(peer.connection_id, decoded))
+        taken = None if peer.login is None else peer.login.take(frame, now_ms)
+        if taken is None:
+            decoder = self._decoder if of_broker_alone else self.controller_apis.decoder
+            decoded = decoder.decode(frame)
+            if isinstance(decoded, tuple):
+                if of_broker_alone:
+                    of_broker_alone = decoded[0].api_key in _BROKERS
+                self._handle(peer, decoded, of_broker_alone, now_ms, wall_ms)
+            elif isinstance(decoded, Rejection):
+                self.outputs.append(Close(peer.connection_id, decoded))
+            else:
+                self.outputs.append(reply_of_bytes(peer.connection_id, decoded))
         else:
-            self.outputs.append(reply_of_bytes(peer.connection_id, decoded))
+            self.outputs += taken
         if of_broker_alone:
             self._pump_broker(now_ms, wall_ms)
         else:

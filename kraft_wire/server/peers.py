@@ -8,7 +8,6 @@ limits are the node's (`node.peer_channels`), which disconnects what is late.
 import asyncio
 import ssl
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final, cast
 
 from kraft_wire.model import FileSlice, ReportEvent
@@ -116,15 +115,14 @@ class _Link(asyncio.Protocol):
         name = None if context is None else host
         for address in await self.links.names.addresses(loop, host, port):
             try:
-                with suppress(ValueError, OverflowError):  # a peer may name a port that is none
-                    await loop.create_connection(
-                        lambda: self, address, port, ssl=context, server_hostname=name
-                    )
-                    return
-            except ssl.SSLError as error:
+                await loop.create_connection(
+                    lambda: self, address, port, ssl=context, server_hostname=name
+                )
+                return
+            except ssl.SSLError as error:  # a ValueError too where a certificate is refused
                 self.links.report_refusal(self.order, _words(error))
                 break
-            except OSError:
+            except (OSError, ValueError, OverflowError):  # a peer may name what is no address
                 continue
         loop.call_soon(self.connection_lost, None)
 

@@ -35,6 +35,9 @@ def node(authority: Authority, tmp_path_factory: pytest.TempPathFactory) -> Iter
     node = SecuredNode(tmp_path_factory.mktemp("node"), "SASL_SSL", settings)
     node.format()
     with node:
+        for words in (["topics", "create", "seen"], ["produce", "seen", "--value", "hello"]):
+            done = kraft_wire(*words, "-b", node.bootstrap)
+            assert done.returncode == 0, done.stderr
         yield node
 
 
@@ -61,7 +64,7 @@ def client_file(
 @pytest.mark.parametrize(
     "words",
     [
-        ["topics", "create", "seen", "-b"],
+        ["topics", "create", "made", "-b"],
         ["topics", "list", "-b"],
         ["topics", "describe", "seen", "-b"],
         ["produce", "seen", "--value", "hello", "-b"],
@@ -82,12 +85,6 @@ def test_every_verb_logs_in(
 ) -> None:
     """SEC-SCRAM-11, SEC-TLS-17: TLS, then SCRAM, on each of a command's connections."""
     file = client_file(tmp_path, authority)
-    if words[0] in ("produce", "consume"):
-        made = ["topics", "create", "seen", "--if-not-exists", "-b", node.secure]
-        kraft_wire(*made, "--command-config", file)
-    if words[0] == "consume":
-        sent = ["produce", "seen", "--value", "hello", "-b", node.secure]
-        kraft_wire(*sent, "--command-config", file)
     done = kraft_wire(*words, node.secure, "--command-config", file)
     assert done.returncode == 0, done.stderr
 

@@ -141,5 +141,5 @@ class BrokerClient(ABC):
         self.step()
 
     def topic_is_gone(self) -> None:
-        """Forget the topic's leaders, because the topic is gone."""
+        """Drop the topic's leaders, because the topic is gone."""
         self.leaders = {}
