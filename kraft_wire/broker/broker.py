@@ -1,9 +1,9 @@
-"""The broker: partitions it leads or follows, requests that wait, what it makes of the metadata.
+"""The broker: the partitions that it leads or follows, waiting requests, and its metadata.
 
 Handlers (`handlers/`, one file per API) are functions over a `Broker`. `publish` follows the
-metadata image; `tick` follows time; answers that come later leave through `completions`, which the
-node drains. What others lead is fetched from them (`replication/`). Not here: sockets, decoding,
-and the controller.
+metadata image; `tick` follows time; delayed answers leave through `completions`, which the node
+drains. Partitions that other brokers lead are fetched from them (`replication/`). Not here:
+sockets, decoding, and the controller.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -57,12 +57,12 @@ __all__ = ["Broker", "FetchRights", "MetadataFollower"]
 
 
 class FetchRights(Protocol):
-    """What an authorizer says about one fetch."""
+    """The authorizer's decisions about one fetch."""
 
     def __call__(
         self, context: RequestContext, *, is_follower: bool
     ) -> Callable[[str | None], bool]:
-        """Return whether a topic may be read, None standing for one that does not exist."""
+        """Return whether a topic may be read; None is a topic that does not exist."""
         ...
 
 
@@ -90,7 +90,7 @@ class Broker:
     """One broker's state; every method runs on the node's one thread."""
 
     fetch_rights: FetchRights | None = None
-    """Judges the partitions of fetches; None without an authorizer."""
+    """Authorizes the partitions of fetches; None without an authorizer."""
     described_topics: AnswersOfImage | NoAnswersOfImage
 
     def __init__(
@@ -137,9 +137,9 @@ class Broker:
         self.inter_broker_clients: list[InterBrokerClient] = []
         """The parts that send requests to other brokers, added when they are first needed."""
         self.leading: LeaderSide | None = None
-        """What this broker leads and others replicate, None until there is such a partition."""
+        """The led partitions with other replicas, None before the first one."""
         self.fetchers: ReplicaFetchers | None = None
-        """What this broker fetches from others, None until it follows a partition."""
+        """The followed partitions, None before the first one."""
         self._topic_creation: TopicCreation | None = None
         self.is_stopping = False
         self.has_replicated = False
@@ -150,7 +150,7 @@ class Broker:
         self._now_ms = self._asked = 0
         self._awaited: dict[str, Callable[[Message, int], None]] = {}
         self._unopened: dict[TopicPartition, StorageError] = {}
-        """Partitions without a log, because the disk refused one or what it holds is damaged."""
+        """Partitions without a log, because the disk failed or the log is damaged."""
         self._offline: dict[str, dict[int, None]] = {}
         """Partitions out of use, those without a log among them, by topic."""
 
@@ -221,7 +221,7 @@ class Broker:
 
     @property
     def transaction_verifier(self) -> "TransactionVerifier":
-        """What asks transaction coordinators, made for the first transactional producer."""
+        """The client of transaction coordinators, created for the first transactional producer."""
         if self._transaction_verifier is None:
             from kraft_wire.broker.producing.transaction_verifier import TransactionVerifier
 
@@ -234,7 +234,7 @@ class Broker:
 
     @property
     def topic_creation(self) -> "TopicCreation":
-        """What asks the controller for topics that clients name, made when it is first needed."""
+        """Has the controller create topics that clients name; created on first use."""
         if self._topic_creation is None:
             from kraft_wire.broker.metadata.topic_creation import TopicCreation
 
@@ -251,7 +251,7 @@ class Broker:
         return None if topic is None else topic.name
 
     def complete(self, reply_to: ReplyTo, response: Message | Silence) -> None:
-        """Answer a parked request, or say that it gets no answer."""
+        """Answer a parked request, or report that it gets no answer."""
         self.completions.append((reply_to, response))
 
     def ask_controller(self, request: Message, answered: Callable[[Message, int], None]) -> None:
@@ -268,7 +268,7 @@ class Broker:
         answered(response, now_ms)
 
     def appended(self, partition: Partition) -> None:
-        """Wake what waits for a partition's growth, or have it flushed first."""
+        """Wake requests that wait for a partition's growth, or have it flushed first."""
         log = partition.log
         if partition.leadership is not None:
             assert self.leading is not None, "a leader of other replicas has its state"
@@ -293,7 +293,8 @@ class Broker:
     def publish(self, delta: MetadataDelta, now_ms: int, wall_ms: int) -> None:
         """Follow a new image: create, reconfigure and delete partitions, then tell followers.
 
-        Costs what has changed; but brokers and settings concern all that is led with others.
+        The cost depends on the changes; but a change of brokers or settings concerns all led
+        partitions with other replicas.
         """
         assert delta.before is self.image, "nothing was left out on the way"
         self.image = delta.after
@@ -329,7 +330,7 @@ class Broker:
         self.producer_ids.expire(now_ms)
 
     def deadline_ms(self) -> int | None:
-        """Return when `tick` is needed next, None when nothing waits."""
+        """Return when `tick` is needed next, None if nothing waits."""
         deadlines = [
             self.fetch_purgatory.deadline_ms(),
             self.produce_purgatory.deadline_ms(),
@@ -341,7 +342,7 @@ class Broker:
         return min((at for at in deadlines if at is not None), default=None)
 
     def connection_closed(self, connection_id: int) -> None:
-        """Drop what a closed connection was waiting for."""
+        """Drop the waiting requests of a closed connection."""
         self.fetch_purgatory.forget(connection_id)
         self.produce_purgatory.forget(connection_id)
         self.delete_records_purgatory.forget(connection_id)
@@ -414,7 +415,7 @@ class Broker:
             self._fetch(partition, view.leader, now_ms)
 
     def _lead(self, partition: Partition, view: PartitionImage, now_ms: int) -> None:
-        """Lead a partition with its other replicas, or alone, or no more."""
+        """Start or stop to lead a partition, with its other replicas or alone."""
         leads = partition.is_leader and not partition.offline
         if leads and len(view.replicas) > 1:
             if self.leading is None:
@@ -429,7 +430,7 @@ class Broker:
             self.delete_records_purgatory.check(partition)
 
     def _fetch(self, partition: Partition, leader_id: int, now_ms: int) -> None:
-        """Follow a partition; the first one brings in what only a follower needs."""
+        """Follow a partition; the first one imports the modules that only a follower needs."""
         if self.fetchers is None:
             self.fetchers = self._new_fetchers()
         self.fetchers.follow(partition, leader_id, now_ms)
@@ -480,7 +481,7 @@ class Broker:
     def _open_partition(
         self, topic: TopicImage, name: TopicPartition, config: Mapping[str, str], wall_ms: int
     ) -> Partition:
-        """Return the partition with its log, or offline where the disk gives none."""
+        """Return the partition with its log, or offline if the disk gives none."""
         log: PartitionLog | None = None
         try:
             log = self.logs.get(name)
@@ -500,7 +501,7 @@ class Broker:
         return partition
 
     def _open_again(self, now_ms: int, wall_ms: int) -> None:
-        """Try the partitions whose log could not be made, now that the disk may have healed."""
+        """Retry the partitions whose log could not be created, now that the disk may work again."""
         for name in list(self._unopened):
             topic = self.image.topic(name.topic)
             view = None if topic is None else topic.partitions.get(name.partition)
@@ -520,7 +521,7 @@ class Broker:
         return False
 
     def _disk_failed(self, name: TopicPartition, error: StorageError) -> None:
-        """Take the partitions out of use that the log store says are lost with this error."""
+        """Take the partitions offline that the log store reports as lost with this error."""
         for lost in self.logs.failed(name, error):
             partition = self.partitions.get(lost)
             if partition is not None:
@@ -538,7 +539,7 @@ class Broker:
         assert not self._offline.pop(topic.name, None), topic.name
 
     def _leave_partition(self, name: TopicPartition) -> None:
-        """Delete the log of a partition that is gone, or that was given to others."""
+        """Delete the log of a partition that is deleted, or reassigned to other brokers."""
         partition = self.partitions.pop(name, None)
         self._unopened.pop(name, None)
         self._offline.get(name.topic, {}).pop(name.partition, None)

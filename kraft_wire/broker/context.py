@@ -48,9 +48,9 @@ class RequestContext:
     client_host: str
     """The peer's address without its port, as DescribeGroups shows it (with a leading slash)."""
     listener: str
-    """The name of the one that the request, or the envelope around it, came in on."""
+    """The name of the listener that received the request, or the envelope around it."""
     principal: Principal
-    """Who asks; forwarded, who asked the broker."""
+    """The requester; of a forwarded request, the requester at the broker."""
 
     @property
     def reply_to(self) -> ReplyTo:
@@ -58,7 +58,7 @@ class RequestContext:
         return ReplyTo(self.connection_id, self.request_number)
 
     def at(self, now_ms: int, wall_ms: int) -> "RequestContext":
-        """Return the same request at a later time: who asks, and from where, is what it was."""
+        """Return the same request at a later time, from the same requester and address."""
         assert now_ms >= self.now_ms, (now_ms, self.now_ms)
         return replace(self, now_ms=now_ms, wall_ms=wall_ms)
 

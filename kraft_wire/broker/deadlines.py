@@ -1,7 +1,8 @@
-"""Deadlines of what waits, the nearest first.
+"""Deadlines of waiting items, the nearest first.
 
-What no longer waits stays listed until its time comes, or until most of the list is such: taking
-each out at once would cost a search, keeping all would keep requests that are answered long since.
+An item that no longer waits stays listed until its deadline, or until most items of the list no
+longer wait: removing each at once would cost a search, keeping all would keep requests that were
+answered long ago.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,7 +21,7 @@ class Deadlines(Generic[_Item]):
     __slots__ = ("_count", "_entries", "_waits")
 
     def __init__(self, waits: Callable[[_Item], bool]) -> None:
-        """`waits` tells whether an item still does."""
+        """`waits` returns whether an item still waits."""
         self._entries: list[tuple[int, int, _Item]] = []
         self._count = 0
         self._waits = waits
@@ -37,19 +38,19 @@ class Deadlines(Generic[_Item]):
             heapify(self._entries)
 
     def due(self, now_ms: int) -> Iterator[_Item]:
-        """Take out, one by one, what waits and whose deadline has come."""
+        """Remove and yield the waiting items whose deadline has passed."""
         while self._entries and self._entries[0][0] <= now_ms:
             item = heappop(self._entries)[2]
             if self._waits(item):
                 yield item
 
     def take_all(self) -> list[_Item]:
-        """Take out everything that waits, in the order in which it came."""
+        """Remove all waiting items, in the order of their arrival."""
         entries, self._entries = sorted(self._entries, key=lambda entry: entry[1]), []
         return [item for _, _, item in entries if self._waits(item)]
 
     def next_ms(self) -> int | None:
-        """Return the earliest deadline, None when nothing waits."""
+        """Return the earliest deadline, None if nothing waits."""
         while self._entries:
             if self._waits(self._entries[0][2]):
                 return self._entries[0][0]

@@ -37,7 +37,7 @@ class BrokerRequests(Protocol):
         ...
 
     def deadline_ms(self) -> int | None:
-        """Return when `request` has something to send, None while that does not depend on time."""
+        """Return when `request` has something to send, None if that does not depend on time."""
         ...
 
 

@@ -24,7 +24,7 @@ class LogLineLimiter:
         """Lines of the second by address and reason; the reasons are our own words, so few."""
 
     def may_write(self, host: str, reason: str, now_ms: int) -> bool:
-        """Count a line, and say whether it is to be written."""
+        """Count a line, and return whether to write it."""
         self.tick(now_ms)
         if host not in self._in_second and len(self._in_second) >= _ADDRESSES_MAX:
             host = "*"
@@ -33,7 +33,7 @@ class LogLineLimiter:
         return counts[reason] <= _LINES_PER_SECOND
 
     def tick(self, now_ms: int) -> None:
-        """Report what was left out, once the second is over."""
+        """Report the number of dropped lines, once the second is over."""
         second = now_ms // 1000
         if second != self._second:
             self._end_second()

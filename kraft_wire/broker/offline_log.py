@@ -1,7 +1,7 @@
-"""The log of a partition that has none, because the disk refused it or the log is damaged.
+"""Replaces the log of a partition whose disk failed or whose log is damaged.
 
-Such a partition is offline: every handler answers KAFKA_STORAGE_ERROR before it asks the log for
-anything. What is here is what may be asked all the same, by those who count or compare.
+Such a partition is offline: every handler answers KAFKA_STORAGE_ERROR before it uses the log. This
+module has only the parts that counts and comparisons still use.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,18 +20,18 @@ __all__ = ["OfflineLog"]
 
 
 class _NoProducers:
-    """The producers of a log that has no batch, and gets none."""
+    """The producers of a log that never has a batch."""
 
     def get(self, producer_id: int) -> ProducerStateView | None:
-        """Know no producer."""
+        """Return None: there is no producer."""
         return None
 
     def active_producers(self) -> Iterable[ProducerStateView]:
-        """Know no producers."""
+        """Return nothing: there is no producer."""
         return ()
 
     def check(self, batch: RecordBatch) -> ProducerVerdict:
-        """Say that nothing gets this far."""
+        """Fail: no append gets this far."""
         raise AssertionError("an append asks for the settings first, which are not there")
 
 
@@ -63,7 +63,7 @@ class OfflineLog:
         return self
 
     def epoch_at(self, offset: Offset) -> LeaderEpoch | None:
-        """Know no epoch."""
+        """Return that there is no epoch."""
         return None
 
     def announce(self, epoch: LeaderEpoch, start_offset: Offset) -> None:

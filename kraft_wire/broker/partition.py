@@ -1,9 +1,9 @@
-"""One partition on this broker: its log, what may be read of it, and how its leader appends.
+"""One partition on this broker: its log, the readable part of it, and the leader's appends.
 
 With a single replica the high watermark follows the log's end, or the flushed end where the topic
 promises that acknowledged records survive power loss (`flush.messages`). With others it follows the
-smallest end in the ISR, of which this one counts as far. Read `append_validation` next: what is
-checked before a byte is written. Not here: what is known of followers (`replication.leadership`).
+smallest end in the ISR, including this replica's. Read `append_validation` next: the checks before
+an append. Not here: the state of followers (`replication.leadership`).
 """
 
 from collections.abc import Callable
@@ -76,11 +76,11 @@ class Partition:
     leadership: "Leadership | None" = None
     """The leader's state of the other replicas; None without others, or if another broker leads."""
     failed: Callable[[StorageError], None] = field(default=lambda error: None)
-    """Tells the broker of an error of the disk, which may concern more than this partition."""
+    """Reports an error of the disk to the broker; it may concern other partitions too."""
     offline: bool = False
     """The log directory failed; every access answers KAFKA_STORAGE_ERROR until it heals."""
     verifications: "Verifications | None" = None
-    """Producers whose transaction the coordinator is to confirm; None before the first one."""
+    """Producers whose transaction the coordinator must confirm; None before the first one."""
     bytes_in: int = 0
     """Of batches appended as the leader; for metrics, as the next one."""
     messages_in: int = 0
@@ -102,12 +102,12 @@ class Partition:
 
     @property
     def high_watermark(self) -> Offset:
-        """Exclusive end of what is committed: what consumers may read."""
+        """Exclusive end of the committed records, which consumers may read."""
         return self.log.high_watermark
 
     @property
     def last_stable_offset(self) -> Offset:
-        """Exclusive end of what read_committed consumers may read (KIP-98)."""
+        """Exclusive end of the records that read_committed consumers may read (KIP-98)."""
         return self.log.last_stable_offset
 
     def check_leader_epoch(self, current_leader_epoch: int) -> ErrorCode:
@@ -180,13 +180,13 @@ class Partition:
         )
 
     def end_offset_for_epoch(self, leader_epoch: LeaderEpoch) -> OffsetAndEpoch:
-        """Return the largest epoch known that is not above, and where it ends (KIP-101)."""
+        """Return the largest known epoch up to the given one, and where it ends (KIP-101)."""
         return self.log.end_offset_for_epoch(leader_epoch)
 
     def diverging_point(
         self, fetch_offset: Offset, last_fetched_epoch: int
     ) -> OffsetAndEpoch | None:
-        """Return where a reader's log must be cut, None when it agrees with ours (KIP-595)."""
+        """Return where a reader must truncate its log, None if it agrees with ours (KIP-595)."""
         if last_fetched_epoch < 0:
             return None
         end = self.log.end_offset_for_epoch(LeaderEpoch(last_fetched_epoch))
@@ -198,7 +198,7 @@ class Partition:
 
     @property
     def counted_end_offset(self) -> Offset:
-        """How far this replica counts: to its end, or to what is on the disk where that is due."""
+        """This replica's end for commits: its log's end, or the flushed end where required."""
         log = self.log
         unflushed, end_offset = log.unflushed_records, log.log_end_offset
         return (
@@ -206,7 +206,7 @@ class Partition:
         )
 
     def advance_high_watermark(self, now_ms: int) -> None:
-        """Commit what the leader's followers have as well; the high watermark never falls."""
+        """Commit the records that the ISR has; the high watermark never falls."""
         leadership, log = self.leadership, self.log
         assert leadership is not None, self.topic_partition
         end_offset = leadership.committed_end(
@@ -217,7 +217,7 @@ class Partition:
             log.high_watermark = end_offset
 
     def lead_alone(self) -> None:
-        """Commit what this replica has: there is no other."""
+        """Commit the records of this replica, which is the only one."""
         assert self.is_leader, self.topic_partition
         self.log.high_watermark = max(self.log.high_watermark, self.counted_end_offset)
 
@@ -259,7 +259,7 @@ class Partition:
         return own if self.leadership is None else self.leadership.low_watermark(own)
 
     def leader_epoch_at(self, offset: Offset) -> int:
-        """Return the leader epoch that a client may tie to an offset, -1 when none is known.
+        """Return the leader epoch of an offset for clients, -1 if none is known.
 
         The leader's own epoch began at the end of the log, before it wrote anything.
         """
@@ -275,7 +275,7 @@ class Partition:
         log_start_offset = self.log.log_start_offset
         if check.verdict.name == "DUPLICATE":
             if self.leadership is not None:
-                self.advance_high_watermark(now_ms)  # whom the original waited for may be gone
+                self.advance_high_watermark(now_ms)  # the original's followers may be gone
             return AppendResult(
                 base_offset=check.base_offset,
                 last_offset=check.base_offset + batch.last_offset_delta,
@@ -295,7 +295,7 @@ class Partition:
         origin: AppendOrigin,
         transaction: "Verification | TransactionMarker | None",
     ) -> ProducerVerdict:
-        """Judge a batch of a transaction, or beside one; few partitions import what that needs."""
+        """Verify a batch in or beside a transaction; few partitions import the code for it."""
         from kraft_wire.broker.producing.verification import check_transactional
 
         return check_transactional(self, batch, origin, transaction)
@@ -304,7 +304,7 @@ class Partition:
         return len(leadership.isr) < leadership.min_isr(self.log.config.min_insync_replicas)
 
     def _not_enough_replicas(self, leadership: "Leadership") -> AppendResult:
-        """Refuse what could not be acknowledged."""
+        """Refuse an append that could not be acknowledged."""
         minimum = leadership.min_isr(self.log.config.min_insync_replicas)
         message = (
             f"The size of the current ISR : {len(leadership.isr)} is insufficient to satisfy the "

@@ -1,7 +1,7 @@
-"""What the broker reads and asks of its neighbours, as it sees them.
+"""The interfaces of the broker's neighbours, as the broker uses them.
 
-`broker` imports neither `storage` nor `controller`; `node` hands in objects that satisfy these
-protocols. The metadata are no neighbour's: an image is read as it is (`metadata.image`).
+`broker` imports neither `storage` nor `controller`; `node` passes objects that satisfy these
+protocols. The metadata image has no protocol here: it is read directly (`metadata.image`).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -40,7 +40,7 @@ __all__ = [
 
 
 class LogReadView(Protocol):
-    """A stretch of whole batches, the first of which contains the offset that was asked for."""
+    """A stretch of whole batches; the first contains the requested offset."""
 
     @property
     def records(self) -> FileSlice | bytes:
@@ -59,7 +59,7 @@ class LogReadView(Protocol):
 
     @property
     def is_older(self) -> bool:
-        """Whether a later segment has more below the upper bound: no more can come to this one."""
+        """Whether a later segment has more below the upper bound: this one cannot grow."""
         ...
 
     @property
@@ -69,7 +69,7 @@ class LogReadView(Protocol):
 
 
 class NamedVerdict(Protocol):
-    """A member of storage's `SequenceVerdict`, known by its name."""
+    """A member of storage's `SequenceVerdict`, identified by its name."""
 
     @property
     def name(self) -> str:
@@ -78,7 +78,7 @@ class NamedVerdict(Protocol):
 
 
 class ProducerVerdict(Protocol):
-    """What the producer's state says about the next batch."""
+    """The verdict of a producer's state about its next batch."""
 
     @property
     def verdict(self) -> NamedVerdict:
@@ -138,7 +138,7 @@ class ProducerStatesView(Protocol):
         ...
 
     def get(self, producer_id: int) -> ProducerStateView | None:
-        """Return what is remembered of a producer."""
+        """Return the stored state of a producer."""
         ...
 
     def active_producers(self) -> Iterable[ProducerStateView]:
@@ -218,11 +218,11 @@ class LeaderEpochsView(Protocol):
 
 
 class AbortedTransactionView(Protocol):
-    """A transaction whose records a read_committed consumer leaves out."""
+    """A transaction whose records a read_committed consumer skips."""
 
     @property
     def producer_id(self) -> int:
-        """Whose transaction it was."""
+        """The producer of the transaction."""
         ...
 
     @property
@@ -241,7 +241,7 @@ class PartitionLog(Protocol):
 
     @property
     def producer_states(self) -> ProducerStatesView:
-        """What is remembered of idempotent producers."""
+        """The stored states of idempotent producers."""
         ...
 
     @property
@@ -250,7 +250,7 @@ class PartitionLog(Protocol):
         ...
 
     high_watermark: Offset
-    """Exclusive end of what is committed; written by the partition, its broker and its follower."""
+    """Exclusive end of the committed records; set by the partition, its broker and its follower."""
 
     @property
     def log_start_offset(self) -> Offset:
@@ -274,7 +274,7 @@ class PartitionLog(Protocol):
         now_ms: int,
         wall_ms: int,
     ) -> None:
-        """Append validated batches whose offsets are assigned; StorageError, DiskFull."""
+        """Append validated batches with assigned offsets. Errors: StorageError, DiskFull."""
         ...
 
     def read(
@@ -289,11 +289,11 @@ class PartitionLog(Protocol):
 
     @property
     def last_stable_offset(self) -> Offset:
-        """Where the oldest open transaction begins, the high watermark when none is open."""
+        """Where the oldest open transaction begins, the high watermark if none is open."""
         ...
 
     def aborted_transactions(self, first: Offset, end: Offset) -> Sequence[AbortedTransactionView]:
-        """Return the aborted transactions that a reader of [first, end) has to know."""
+        """Return the aborted transactions that a reader of [first, end) must know."""
         ...
 
     def advance_log_start_offset(self, offset: Offset) -> bool:
@@ -354,15 +354,15 @@ class LogStore(Protocol):
         ...
 
     def get(self, partition: TopicPartition) -> PartitionLog | None:
-        """Return a partition's log; StorageError for one that is there but damaged."""
+        """Return a partition's log. Errors: StorageError if it exists but is damaged."""
         ...
 
     def create(
         self, partition: TopicPartition, topic_id: Uuid, config: Mapping[str, str], wall_ms: int
     ) -> PartitionLog:
-        """Make a log in the emptiest directory; StorageError when none can take it.
+        """Create a log in the emptiest directory. Errors: StorageError if no directory can take it.
 
-        Errors are known to the store already.
+        The store has recorded the error already.
         """
         ...
 
@@ -383,7 +383,7 @@ class LogStore(Protocol):
         ...
 
     def delete(self, partition: TopicPartition) -> None:
-        """Take the log away; its files go later, as Kafka's do."""
+        """Remove the log; its files are deleted later, as in Kafka."""
         ...
 
     def expect_gaps(self, partition: TopicPartition) -> None:
@@ -407,7 +407,7 @@ The second argument is called later with the response and the monotonic time, or
 
 
 class ControllerChannel(Protocol):
-    """The active controller: what it serves, and the broker's own requests to it.
+    """The active controller: its supported versions, and the broker's own requests to it.
 
     Requests leave when the call of the node ends, or with `ask_now`. Responses return through
     `Broker.controller_answered` after that, possibly never: the sender keeps a deadline.
@@ -418,9 +418,9 @@ class ControllerChannel(Protocol):
         ...
 
     def ask_now(self, now_ms: int, wall_ms: int) -> None:
-        """Let what was sent leave at once, for a handler that tells what is known of the answer."""
+        """Send queued requests at once, for a handler that returns what is known of the answer."""
         ...
 
     def controller_versions(self) -> Mapping[int, tuple[int, int]] | None:
-        """Return what it serves by API key, None where it is on this node or has not said so."""
+        """Return its versions by API key, None if it is on this node or they are unknown."""
         ...

@@ -1,8 +1,8 @@
-"""Requests that wait: fetches for data, others for followers or the disk; each with its deadline.
+"""Waiting requests: fetches for data, others for followers or the disk; each with its deadline.
 
-A parked fetch is run again from the top when one of its partitions grew; a parked produce must not
-be, so it waits for an offset per partition, as a DeleteRecords does. All leave through
-`Broker.complete`. Not here: what a fetch reads or a produce answers (`handlers/`).
+A parked fetch is run again from the top when one of its partitions grew. A parked produce must not
+run again, so it waits for an offset per partition, as a DeleteRecords does. All leave through
+`Broker.complete`. Not here: the content of answers (`handlers/`).
 """
 
 from collections.abc import Callable
@@ -28,11 +28,11 @@ class DelayedFetch:
     run: Callable[[int, bool], bool]
     """`run(now_ms, expired)` reads again; true once it has completed its answer."""
     watched: list[Partition]
-    """The partitions whose growth is a reason to run again."""
+    """The partitions whose growth runs the fetch again."""
     is_follower: bool = False
-    """Whether what counts is the end of the log, not what is committed of it."""
+    """Whether the fetch waits for the log's end, not for its high watermark."""
     partitions_count: int = 0
-    """How many partitions it names, there or not: what its memory grows with."""
+    """How many partitions it names, existing or not; its memory grows with them."""
 
 
 @slotted(eq=False)
@@ -48,7 +48,7 @@ class DelayedOperation:
     required: dict[TopicPartition, Offset]
     """Per unfinished partition, the offset that it waits for."""
     outcome: Callable[[Partition, Offset], ErrorCode | None]
-    """What becomes of a partition, None while it has to wait."""
+    """Returns the result of a partition, None while it must wait."""
     finish: Callable[[dict[TopicPartition, ErrorCode]], None]
     """Completes the answer; given the partitions that ended with an error."""
     errors: dict[TopicPartition, ErrorCode] = field(default_factory=dict)
@@ -102,7 +102,7 @@ class FetchPurgatory:
             self.woken.update(self._followers[partition])
 
     def run_woken(self, now_ms: int) -> None:
-        """Run the fetches that were woken; those still short of data stay."""
+        """Run the woken fetches; those that still lack data stay."""
         while self.woken:
             woken, self.woken = self.woken, {}
             for fetch in woken.values():
@@ -110,7 +110,7 @@ class FetchPurgatory:
                     self._remove(fetch)
 
     def expire(self, now_ms: int) -> None:
-        """Answer the fetches whose deadline has come."""
+        """Answer the fetches whose deadline has passed."""
         for fetch in self._deadlines.due(now_ms):
             self._complete(fetch, now_ms)
 
@@ -182,7 +182,7 @@ class DelayedOperationPurgatory:
             self._waiting.setdefault(topic_partition, {})[connection_id] = operation
 
     def check(self, partition: Partition) -> None:
-        """Look again at what waits for a partition: it moved, or is led here no more."""
+        """Check the requests that wait for a partition, which moved or is not led any more."""
         name = partition.topic_partition
         if name not in self._waiting:
             return
@@ -194,13 +194,13 @@ class DelayedOperationPurgatory:
                 self._end(operation, name, outcome)
 
     def fail(self, topic_partition: TopicPartition, error: ErrorCode) -> None:
-        """End what waits for a partition that is gone."""
+        """End the requests that wait for a deleted partition."""
         for operation in list(self._waiting.get(topic_partition, {}).values()):
             if self._is_waiting(operation, topic_partition):
                 self._end(operation, topic_partition, error)
 
     def expire(self, now_ms: int) -> None:
-        """Answer those whose time is over; what is unfinished is REQUEST_TIMED_OUT."""
+        """Answer requests at their deadline; unfinished partitions get REQUEST_TIMED_OUT."""
         for operation in self._deadlines.due(now_ms):
             timed_out = dict.fromkeys(operation.required, ErrorCode.REQUEST_TIMED_OUT)
             self._remove(operation)

@@ -1,11 +1,11 @@
-"""Room for an answer about things that are larger than their names.
+"""Limits answers about objects that are larger than their names.
 
-Some requests may ask for the same thing repeatedly: a few bytes for a group with all that its
-members say, or for an offset with its metadata. Kafka answers as often as it is asked. Here an
-answer that would take more memory than a connection may hold unsent (ours,
-`connection.write.buffer.max.bytes`) ends the connection before it is made, with a log line.
+Some requests may name the same object repeatedly: a few bytes for a group with all its members'
+data, or for an offset with its metadata. Kafka answers each repetition. Here an answer that would
+take more memory than a connection may hold unsent (ours, `connection.write.buffer.max.bytes`)
+closes the connection before it is built, with a log line.
 
-Not here: requests whose answers name each thing once, and answers in parts of files.
+Not here: requests whose answers name each object once, and answers that are parts of files.
 """
 
 from kraft_wire.broker.settings import BrokerSettings
@@ -15,7 +15,7 @@ __all__ = ["ResponseBudget"]
 
 
 class ResponseBudget:
-    """What is left for the answer to one request that changes nothing."""
+    """The remaining bytes for the answer to one read-only request."""
 
     __slots__ = ("_field", "_left_bytes", "_version")
 

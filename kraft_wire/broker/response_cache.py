@@ -1,4 +1,4 @@
-"""Answers that many clients get, encoded once instead of once a request.
+"""Caches answers that many clients get: encoded once instead of for each request.
 
 Such an answer depends on the request and on some state of the broker. The state is compared on
 every request, so that no change of it can be missed.
@@ -14,7 +14,7 @@ __all__ = ["AnswersOfImage", "EncodedMessage", "NoAnswersOfImage", "ResponseCach
 
 
 class EncodedMessage(Message):
-    """A message of which only the bytes in one version are kept."""
+    """A message that keeps only its bytes in one version."""
 
     __slots__ = ("_body", "_version")
 
@@ -24,7 +24,7 @@ class EncodedMessage(Message):
         self._version = version
 
     def encode(self, version: int) -> bytes:
-        """Return the bytes, which are those of one version."""
+        """Return the bytes of its one version."""
         assert version == self._version, (version, self._version)
         return self._body
 
@@ -39,7 +39,7 @@ class ResponseCache:
         self._answers: dict[int, EncodedMessage] = {}
 
     def answer(self, version: int, state: object, make: Callable[[], Message]) -> EncodedMessage:
-        """Return the answer in a version; `make` makes it when it is not known in this state.
+        """Return the answer in a version; `make` builds it if this state has none yet.
 
         `state` is compared with that of the last request by `==`: its parts must not be changed in
         place.
@@ -93,7 +93,7 @@ class AnswersOfImage:
 
 
 class NoAnswersOfImage:
-    """Keeps nothing: with an authorizer, answers depend on who asks."""
+    """Keeps nothing: with an authorizer, answers depend on the requester."""
 
     __slots__ = ()
 
@@ -101,5 +101,5 @@ class NoAnswersOfImage:
         """Find nothing."""
 
     def keep(self, request: Hashable, answer: Message, version: int) -> Message:
-        """Return the answer as it is, so that it can be changed for who asks."""
+        """Return the answer itself, so that it can be changed for the requester."""
         return answer

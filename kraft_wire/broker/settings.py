@@ -22,7 +22,7 @@ def field_key(field_name: str) -> str:
 
 @frozen(kw_only=True)
 class BrokerSettings:
-    """What handlers and coordinators read; replaced as a whole by a dynamic change."""
+    """The settings for handlers and coordinators; replaced as a whole by a dynamic change."""
 
     auto_create_topics_enable: bool = True
     num_partitions: int = 1
@@ -71,7 +71,7 @@ class BrokerSettings:
     decompression: DecompressionLimits = field(default=DEFAULT_LIMITS, compare=False, repr=False)
     """The two values above, as the codecs take them."""
     source: NodeSettings = field(default_factory=NodeSettings, compare=False, repr=False)
-    """All settings with the places that they come from, for those who describe them."""
+    """All settings with their sources, for DescribeConfigs."""
 
     @classmethod
     def of(cls, settings: NodeSettings) -> Self:

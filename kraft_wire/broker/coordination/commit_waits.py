@@ -1,4 +1,4 @@
-"""Waiting until the ISR has what was written to a coordinator's topic."""
+"""Waits until the ISR has the records written to a coordinator's topic."""
 
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
@@ -64,10 +64,10 @@ class CommitWaits:
         on_committed: CommitCallback,
         timeout_ms: int | None = None,
     ) -> None:
-        """Call `on_committed` once the ISR has what is below an offset, or never will in time.
+        """Call `on_committed` once the ISR has the records below an offset, or on timeout.
 
-        The coordinator itself waits: no connection that closes ends it. `timeout_ms` takes the
-        place of the topic's commit timeout.
+        The coordinator itself waits, so a closed connection does not end the wait. `timeout_ms`
+        replaces the topic's commit timeout.
         """
         name = TopicPartition(self._topic.name, partition)
         no_connection = ReplyTo(self._operations.new_internal_id(), 0)

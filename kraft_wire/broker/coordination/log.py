@@ -50,15 +50,15 @@ class TransactionalWrite(NamedTuple):
     producer_id: int
     producer_epoch: int
     verification: Verification | None
-    """None where the partition has the transaction open."""
+    """None if the partition has the transaction open."""
 
 
 class Appended(NamedTuple):
-    """What became of an append whose flush may be to come."""
+    """The result of an append, which may not be flushed yet."""
 
     error: ErrorCode
     safe_at: int | None = None
-    """The high watermark that the partition has to reach first; None: it may be acknowledged."""
+    """The high watermark that the partition must reach first; None: it may be acknowledged now."""
 
 
 class LogStretch(NamedTuple):
@@ -76,7 +76,7 @@ class CoordinatorLog(Protocol):
     def append(
         self, partition: int, records: Sequence[CoordinatorRecord], at: ClockReading
     ) -> ErrorCode:
-        """Append the records as one batch; all of them are in the log, or none is.
+        """Append the records as one batch: all of them or none.
 
         Errors: the ones of a produce request with acks=all, MESSAGE_TOO_LARGE among them.
         """
@@ -103,7 +103,7 @@ class CoordinatorLog(Protocol):
         ...
 
     def high_watermark(self, partition: int) -> int:
-        """Return the end of what is committed."""
+        """Return the exclusive end of the committed records."""
         ...
 
     def read(self, partition: int, offset: int, max_bytes: int) -> LogStretch | None:
@@ -153,7 +153,7 @@ class BrokerCoordinatorLog:
         at: ClockReading,
         transaction: TransactionalWrite | None = None,
     ) -> Appended:
-        """Append one batch; a flush, if one is due, takes along what others append meanwhile."""
+        """Append one batch; a due flush also covers other appends of the same time."""
         assert records, partition
         built = [Record(key, value, timestamp=at.wall_ms) for key, value in records]
         if transaction is None:
@@ -200,20 +200,20 @@ class BrokerCoordinatorLog:
         return Appended(ErrorCode.NONE, None if led.high_watermark >= end_offset else end_offset)
 
     def end_offset(self, partition: int) -> int:
-        """Return the offset that the next record gets, 0 of what is gone."""
+        """Return the offset that the next record gets, 0 if the partition is gone."""
         led = self._partition(partition)
         return 0 if led is None else led.log.log_end_offset
 
     def high_watermark(self, partition: int) -> int:
-        """Return the end of what is committed, 0 of what is gone."""
+        """Return the exclusive end of the committed records, 0 if the partition is gone."""
         led = self._partition(partition)
         return 0 if led is None else led.high_watermark
 
     def read(self, partition: int, offset: int, max_bytes: int) -> LogStretch | None:
-        """Read all that is there, in pieces of about `max_bytes`, over the seams of segments.
+        """Read up to the log's end, in pieces of about `max_bytes`, across segments.
 
         A new leader's high watermark may be below what its predecessor had acknowledged, never its
-        log's end. What the disk says no to, or damage, takes the partition out of use.
+        log's end. An error of the disk, or damage, takes the partition offline.
         """
         led = self._partition(partition)
         if led is None or led.offline:
@@ -241,9 +241,9 @@ class BrokerCoordinatorLog:
 
 
 def _whole_batches(data: memoryview) -> list[AnyBatch]:
-    """Return the batches of a read; the last one is cut where the read's size ended.
+    """Return the batches of a read; the last one is cut at the read's size.
 
-    Bytes that are no batch end them: the log looks at those when it is asked to read on there.
+    Bytes that are no batch end them: the log checks those at the next read.
     """
     batches: list[AnyBatch] = []
     with suppress(CorruptRecordBatch):

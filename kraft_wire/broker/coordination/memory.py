@@ -1,7 +1,8 @@
-"""How much memory the state of one kind of coordinator takes, near enough to bound it.
+"""Estimates the memory of one kind of coordinator's state, to bound it.
 
-Kafka bounds none of it; a client that invents group ids would fill the process. What is counted is
-what clients send, plus a flat cost per object, which each kind of coordinator measures.
+Kafka has no such bound; a client that invents group ids would fill the process's memory. The count
+is the size of what clients send, plus a flat cost per object, which each kind of coordinator
+measures.
 """
 
 from collections.abc import Callable
@@ -25,5 +26,5 @@ class MemoryUse:
         assert self.total_bytes >= 0, (self.total_bytes, size_bytes)
 
     def has_room_for(self, more_bytes: int) -> bool:
-        """Whether the bound leaves room for some more; what it refuses is POLICY_VIOLATION."""
+        """Whether the bound leaves room for more; otherwise the request gets POLICY_VIOLATION."""
         return self.total_bytes + more_bytes <= self._bytes_max()

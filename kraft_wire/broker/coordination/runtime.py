@@ -1,10 +1,11 @@
 """The coordinator runtime: the partitions of one internal topic that this broker leads.
 
 A partition is loaded before it is served, in small pieces, one per tick, so that a long log does
-not hold up everything else; meanwhile its keys answer COORDINATOR_LOAD_IN_PROGRESS. What was loaded
-is served once all of it is committed: the high watermark of a new leader may be below what its
-predecessor had acknowledged, and its log may have more than ever will be. The runtime follows the
-metadata as a `MetadataFollower` of the broker. Requests reach a shard through `shard_of`.
+not block other work; meanwhile its keys answer COORDINATOR_LOAD_IN_PROGRESS. The loaded state is
+served once all of it is committed: the high watermark of a new leader may be below its
+predecessor's acknowledged end, and its log may have records that are never committed. The runtime
+follows the metadata as a `MetadataFollower` of the broker. Requests reach a shard through
+`shard_of`.
 
 Not here: what the records of the topic mean, which each kind of coordinator implements as a
 `CoordinatorShard`.
@@ -87,7 +88,7 @@ class CoordinatorRuntime(Generic[_Shard]):
 
     @property
     def partition_count(self) -> int:
-        """Partitions of the topic, or what it will be created with."""
+        """The number of partitions of the topic, or the number for its creation."""
         if self._partition_count is not None:
             return self._partition_count
         return self.topic.partition_count()
@@ -115,10 +116,10 @@ class CoordinatorRuntime(Generic[_Shard]):
         return ErrorCode.NOT_COORDINATOR
 
     def shards(self) -> list[_Shard] | ErrorCode:
-        """Return every shard, to list its keys; COORDINATOR_LOAD_IN_PROGRESS while one is read.
+        """Return every shard, to list its keys; COORDINATOR_LOAD_IN_PROGRESS while one is loading.
 
-        A shard that waits until it is committed is included: it knows its keys, and as long as too
-        few replicas are left nothing can be committed.
+        A loaded shard that is not committed yet is included: it knows its keys, and nothing can be
+        committed while too few replicas are left.
         """
         loading = self._loading.values()
         if not all(each.awaits_commit for each in loading):
@@ -128,7 +129,7 @@ class CoordinatorRuntime(Generic[_Shard]):
     # -- metadata --------------------------------------------------------------------------------
 
     def published(self, delta: MetadataDelta, now_ms: int) -> None:
-        """Follow the coordinator's topic, and note which other topics are gone."""
+        """Follow the coordinator's topic, and note which other topics are deleted."""
         name = self.topic.name
         if name in delta.topics or name in delta.deleted.values():
             self.follow(delta.after.topic(name), now_ms)
@@ -161,7 +162,7 @@ class CoordinatorRuntime(Generic[_Shard]):
             self._elected(partition, now_ms)
 
     def stop(self) -> None:
-        """Resign every partition, because the broker is going away."""
+        """Resign every partition, because the broker stops."""
         for partition in [*self._shards, *self._loading]:
             self._resign(partition)
 
@@ -177,7 +178,7 @@ class CoordinatorRuntime(Generic[_Shard]):
             self._loading[partition] = _Loading(shard, read_on_ms=now_ms)
 
     def _resign(self, partition: int) -> None:
-        """Give up a partition; what waits is sent to the new coordinator."""
+        """Give up a partition; waiting clients are sent to the new coordinator."""
         loading = self._loading.pop(partition, None)
         if loading is not None:
             loading.shard.resign()
@@ -189,7 +190,7 @@ class CoordinatorRuntime(Generic[_Shard]):
     # -- time ------------------------------------------------------------------------------------
 
     def tick(self, now_ms: int, wall_ms: int) -> None:
-        """Load a piece, act on deadlines, and remove what is not needed any more."""
+        """Load a piece, act on deadlines, and remove expired state."""
         at = ClockReading(now_ms, wall_ms)
         self._load_piece(at)
         for shard in list(self._shards.values()):
@@ -215,7 +216,7 @@ class CoordinatorRuntime(Generic[_Shard]):
         return deadline_ms
 
     def _clean_up(self, at: ClockReading) -> None:
-        """Have every shard remove what has expired, once an interval."""
+        """Have every shard remove expired state, once an interval."""
         due_ms = self._clean_up_ms
         if not self._shards or (due_ms is not None and at.now_ms < due_ms):
             return
@@ -250,7 +251,7 @@ class CoordinatorRuntime(Generic[_Shard]):
             self._finish(partition, loading, at)
 
     def _finish(self, partition: int, loading: _Loading[_Shard], at: ClockReading) -> None:
-        """Serve what was read, once the ISR has it: until then the next leader may not know it."""
+        """Serve the loaded state once the ISR has it: before, the next leader may not have it."""
         # Non-obvious 26: the high watermark may be below what was acknowledged.
         if self._log.high_watermark(partition) >= loading.next_offset:
             self._loaded(partition, loading, at)
@@ -258,7 +259,7 @@ class CoordinatorRuntime(Generic[_Shard]):
         loading.awaits_commit = True
 
         def on_committed(error: ErrorCode, then: ClockReading) -> None:
-            if self._loading.get(partition) is loading:  # else it is led no more, or anew
+            if self._loading.get(partition) is loading:  # else not led, or led again
                 self._finish(partition, loading, then)
 
         self._commits.await_commit(partition, loading.next_offset, at, on_committed)

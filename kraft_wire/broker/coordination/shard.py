@@ -1,4 +1,4 @@
-"""What one kind of coordinator implements: the state of one partition, driven by the runtime."""
+"""The interface of one kind of coordinator: the state of one partition, driven by the runtime."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -45,15 +45,15 @@ class CoordinatorShard(Protocol):
         ...
 
     def topics_deleted(self, topics: Mapping[Uuid, str], at: ClockReading) -> None:
-        """Remove the state that belongs to topics which are gone."""
+        """Remove the state of deleted topics."""
         ...
 
     def clean_up(self, at: ClockReading) -> None:
-        """Remove what has expired; called every `CoordinatorTopic.clean_up_interval_ms`."""
+        """Remove expired state; called every `CoordinatorTopic.clean_up_interval_ms`."""
         ...
 
     def resign(self) -> None:
-        """Answer what waits with NOT_COORDINATOR and return the memory that is counted.
+        """Answer waiting requests with NOT_COORDINATOR and release the counted memory.
 
         Appends in flight are not undone: another coordinator may find them in the log.
         """

@@ -1,4 +1,4 @@
-"""The log of one shard: append, and wait until the ISR has what was appended."""
+"""The log of one shard: append, and wait until the ISR has the appended records."""
 
 from collections.abc import Sequence
 
@@ -61,5 +61,5 @@ class ShardLog:
         self._commits.await_commit(self.partition, safe_at, at, on_committed, timeout_ms)
 
     def high_watermark(self) -> int:
-        """Return the end of what is committed."""
+        """Return the exclusive end of the committed records."""
         return self._log.high_watermark(self.partition)

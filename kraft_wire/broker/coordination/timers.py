@@ -62,12 +62,12 @@ class Timers(Generic[_Key]):
         self._shrink()
 
     def cancel_all_of(self, owner_id: str) -> None:
-        """Drop every timer of an owner that is going away."""
+        """Drop every timer of an owner that is removed."""
         for timer in list(self._of_owner.get(owner_id, ())):
             self.cancel(timer)
 
     def pop_due(self, now_ms: int) -> _Key | None:
-        """Take out the earliest timer whose deadline has passed; None when there is none."""
+        """Remove and return the earliest timer whose deadline has passed, None without one."""
         while self._heap and self._heap[0][0] <= now_ms:
             _, _, timer = heappop(self._heap)
             deadline_ms = self._deadlines.get(timer)
@@ -125,7 +125,7 @@ class ShardTimers:
             self.note(timers, deadline_ms)
 
     def remove(self, timers: Timers[Any]) -> None:
-        """Leave out the timers of a shard that is served no more."""
+        """Remove the timers of a shard that is not served any more."""
         del self._members[timers]
         timers.all_timers = None
         if timers is self._first:

@@ -35,7 +35,7 @@ class CoordinatorTopic:
     commit_timeout_ms: Callable[[], int]
     """How long an append may wait for the ISR."""
     clean_up_interval_ms: Callable[[], int]
-    """How often the shards remove what has expired."""
+    """How often the shards remove expired state."""
 
 
 def java_string_hash(text: str) -> int:
@@ -60,12 +60,12 @@ class CoordinatorTopicCreation:
     __slots__ = ("_ask", "_asked_until_ms", "_topic", "failure")
 
     def __init__(self, topic: str, ask: AskController) -> None:
-        """Take what sends a request to the controller and calls back with the answer."""
+        """Take a function that sends a request to the controller and returns by callback."""
         self._topic = topic
         self._ask = ask
         self._asked_until_ms: int | None = None
         self.failure: str | None = None
-        """Why the controller refused last, in its words; None when it did not."""
+        """The controller's last error message; None after a success."""
 
     def request(self, settings: BrokerSettings, now_ms: int) -> None:
         """Have the topic created, unless that is in progress."""

@@ -1,8 +1,8 @@
 """The three kinds of accepted fetch (KIP-227): sessionless, full with a session, incremental.
 
-A handler asks a context what is `to_read()`, reads it, and hands the results to `finish()`, which
-decides what the answer contains. A fetch that parks watches `partitions()`, keeps its context and
-is read again; only `finish()` changes what a session remembers.
+A handler reads the partitions of a context's `to_read()` and passes the results to `finish()`,
+which decides what the answer contains. A fetch that parks watches `partitions()`, keeps its context
+and is read again; only `finish()` changes what a session remembers.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -38,7 +38,7 @@ IsSettled: TypeAlias = Callable[[WantedPartition], bool]
 
 
 class FetchContext(Protocol):
-    """What a fetch asks for, and how its answer is made of what was read."""
+    """The partitions of a fetch, and how its answer is built from the results."""
 
     def partitions(self) -> Wanted:
         """Return every partition of the fetch."""
@@ -47,7 +47,7 @@ class FetchContext(Protocol):
     def to_read(self, is_settled: IsSettled = WantedPartition.is_settled) -> Wanted:
         """Return the partitions to read now, in the order in which the byte limits are spent.
 
-        An incremental fetch passes over those of which the client knows all there is.
+        An incremental fetch skips the partitions of which the client is up to date.
         """
         ...
 
@@ -56,7 +56,7 @@ class FetchContext(Protocol):
         ...
 
     def throttled(self) -> FetchResponse:
-        """Make the empty answer of a throttled client; what a session remembers stays."""
+        """Return the empty answer of a throttled client; the session stays unchanged."""
         ...
 
 
@@ -83,7 +83,7 @@ class SessionlessFetchContext:
 
 
 class FullFetchContext:
-    """A full fetch whose answer creates a session where the cache has room for one."""
+    """A full fetch whose answer creates a session if the cache has room for one."""
 
     __slots__ = ("_owner", "_privileged", "_take_shard", "_uses_topic_ids", "_wanted")
 
@@ -131,7 +131,7 @@ class FullFetchContext:
 
 
 class IncrementalFetchContext:
-    """A fetch of what is new in a session, whose epoch the request has already moved on."""
+    """An incremental fetch in a session, whose epoch the request has already raised."""
 
     __slots__ = ("_epoch_after", "_session", "_topic_names")
 

@@ -56,7 +56,7 @@ _LEADER_ERRORS: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEAD
 
 
 class FetchedBroker(Protocol):
-    """What a fetch reads of its broker, and where its answer goes."""
+    """The parts of a broker that a fetch reads, and the way back for its answer."""
 
     settings: BrokerSettings
     image: MetadataImage
@@ -104,7 +104,7 @@ class FetchRun:
         replica_id: int,
         replica_epoch: int,
     ) -> None:
-        """`replica_id` is below 0 for a consumer; brokers know each other's endpoints."""
+        """`replica_id` is below 0 for a consumer."""
         self.broker = broker
         self.context = context
         self.fetch = fetch
@@ -116,10 +116,10 @@ class FetchRun:
         max_bytes = request.max_bytes if request.max_bytes < allowed_bytes else allowed_bytes
         self.max_bytes = max_bytes
         self.min_bytes = request.min_bytes if request.min_bytes < max_bytes else max_bytes
-        """What satisfies the fetch: no more than the answer may carry, as in Kafka."""
+        """The bytes that satisfy the fetch: at most the answer's maximum, as in Kafka."""
         # Non-obvious 25: a parked fetch that is read again has an old position.
         self.is_first = True
-        """Whether this is the reading at which a follower says where its log ends."""
+        """Whether this is the first reading, whose offsets are the ends of a follower's log."""
         self.rack = ""
         """The consumer's, where the leader may send it to a follower in it."""
         self.read_bytes = 0
@@ -129,10 +129,10 @@ class FetchRun:
         """Places that did not exist at the first reading, or that were refused; as in Kafka they
         are not read again."""
         self.must_answer = False
-        """Whether a partition's answer is no records, or its segment can grow no more."""
+        """Whether a partition's answer has no records, or its segment cannot grow any more."""
 
     def refuse(self, may_read: Callable[[str | None], bool]) -> None:
-        """Refuse what may not be read, once for the request, as in Kafka.
+        """Refuse the topics that may not be read, once for the request, as in Kafka.
 
         Like places that do not exist, these come after all others and the fetch does not wait for
         them.
@@ -142,7 +142,7 @@ class FetchRun:
                 data = self._error(wanted, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
                 data.aborted_transactions = []
                 self.nowhere[wanted.key] = wanted, data
-                self.is_follower = False  # what it asks for says nothing of where its log ends
+                self.is_follower = False  # its offsets do not count as ends of its log
 
     def run_again(self, now_ms: int, expired: bool) -> bool:
         """Read from the top; complete the answer when it is due."""
@@ -220,7 +220,7 @@ class FetchRun:
         return self._records(wanted, partition, left, log.high_watermark)
 
     def _is_settled_follower(self, wanted: WantedPartition) -> bool:
-        """Pass over what a follower has to the end; that it still has is noted all the same."""
+        """Skip partitions that a follower has to the end, but record that it is still caught up."""
         follower, log = wanted.follower, wanted.log
         if follower is None or log is None or not wanted.is_settled():
             return False
@@ -273,7 +273,7 @@ class FetchRun:
         return None if diverging is None else self._diverging(wanted, partition, diverging)
 
     def _elsewhere(self, wanted: WantedPartition, partition: Partition) -> PartitionData | None:
-        """Send a consumer to the follower that it had better read from; no records with that."""
+        """Send a consumer to its preferred follower, without records."""
         from kraft_wire.broker.replication.read_replicas import preferred_read_replica
 
         offset, listener = wanted.params.fetch_offset, self.context.listener
@@ -296,7 +296,7 @@ class FetchRun:
     def _diverging(
         self, wanted: WantedPartition, partition: Partition, point: OffsetAndEpoch
     ) -> PartitionData:
-        """Tell the client where its log and ours part (KIP-595); no records with that."""
+        """Return where the client's log diverges from ours (KIP-595), without records."""
         self.must_answer = True
         log = partition.log
         return PartitionData(
@@ -408,7 +408,7 @@ class FetchRun:
         return response
 
     def _name_leaders(self, response: FetchResponse, results: list[ReadResult]) -> None:
-        """KIP-951: say who leads where this broker does not, or not in that epoch."""
+        """KIP-951: name the leader if this broker does not lead, or not in that epoch."""
         leaders: dict[int, NodeEndpoint] = {}
         for wanted, data in results:
             if data.error_code not in _LEADER_ERRORS or wanted.topic is None:
@@ -433,9 +433,9 @@ def _is_named(result: ReadResult) -> bool:
 def _aborted(
     partition: Partition, params: FetchPartition, read: LogReadView
 ) -> list[AbortedTransaction]:
-    """Name the transactions of which a read_committed consumer leaves the records out.
+    """Return the aborted transactions whose records a read_committed consumer skips.
 
-    Those of what it is given, about: a log may have more of them than any answer can hold.
+    Only about those in the returned range: a log may have more than any answer can hold.
     """
     found = partition.log.aborted_transactions(Offset(params.fetch_offset), read.offset_behind)
     return [

@@ -42,7 +42,7 @@ PartitionKey: TypeAlias = tuple[str | Uuid, int]
 """Topic name below version 13, topic id from there on; a session never mixes them."""
 
 TopicNames: TypeAlias = Callable[[Uuid], str | None]
-"""The topic that has an id now, None for an id that no topic has."""
+"""The topic that has an id now, None for an unknown id."""
 
 
 def next_epoch(epoch: int) -> int:
@@ -60,7 +60,7 @@ def records_size_bytes(data: PartitionData) -> int:
 
 
 class SourceLog(Protocol):
-    """The bounds of what can be read of a log."""
+    """The bounds of the readable part of a log."""
 
     @property
     def high_watermark(self) -> int: ...
@@ -71,7 +71,7 @@ class SourceLog(Protocol):
 
 
 class FetchSource(Protocol):
-    """The part of a partition that tells whether anything new can be read of it."""
+    """The part of a partition that decides whether it has new records to read."""
 
     @property
     def log(self) -> SourceLog: ...
@@ -116,7 +116,7 @@ class WantedPartition:
         """For a follower: the leader's state of it since the partition was read."""
         self.source: FetchSource | None = None
         self.log: SourceLog | None = None
-        """The source's log, kept beside it because thousands are looked at per fetch."""
+        """The source's log, stored directly because a fetch checks thousands of partitions."""
         self.leader_epoch_read = -1
         self.is_drained = False
         """Whether the client had all records up to the high watermark of its last answer."""
@@ -127,13 +127,13 @@ class WantedPartition:
         return self.params.partition
 
     def note_source(self, source: FetchSource) -> None:
-        """Remember what is read."""
+        """Store the source of the partition."""
         self.source = source
         self.log = source.log
         self.leader_epoch_read = source.leader_epoch
 
     def is_settled(self) -> bool:
-        """Note that reading again would give exactly the client's last answer."""
+        """Return whether reading again would give exactly the client's last answer."""
         if not self.is_drained:
             return False
         source, log = self.source, self.log
@@ -153,7 +153,7 @@ class WantedPartition:
         self.is_drained = False
 
     def is_news(self, data: PartitionData) -> bool:
-        """Say whether an incremental answer must contain the partition.
+        """Return whether an incremental answer must contain the partition.
 
         A changed last stable offset alone is no reason.
         """
@@ -167,7 +167,7 @@ class WantedPartition:
         )
 
     def sent(self, data: PartitionData) -> None:
-        """Remember what the client now knows.
+        """Store the values of the client's newest answer.
 
         After an error the high watermark is dropped, so that the recovered partition is listed
         again even when nothing else about it has changed.
@@ -186,7 +186,7 @@ class WantedPartition:
 
 
 def can_be_remembered(request: FetchRequest) -> bool:
-    """Say whether a session may keep what a request lists.
+    """Return whether a session may keep the partitions of a request.
 
     A name that no topic can have would make its client's session as large as its request.
     """

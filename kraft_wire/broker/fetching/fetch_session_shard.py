@@ -1,4 +1,4 @@
-"""One shard of the fetch session cache (KIP-227 "Fetch Session Caching"): room, and who must go.
+"""One shard of the fetch session cache (KIP-227 "Fetch Session Caching"): slots and eviction.
 
 A session is evicted only by a newer one of the same shard. Candidates are kept in two orders:
 by last use (the dictionary's own order, since time does not run backwards) and by value.
@@ -85,7 +85,7 @@ class FetchSessionShard:
         now_ms: int,
         owner: Principal = ANONYMOUS,
     ) -> int:
-        """Create a session where there is room or one that must give way; return its id or 0."""
+        """Create a session in a free slot or one of an evicted session; return its id or 0."""
         if not self._budget.can_ever_hold(size):
             return NO_SESSION
         while len(self._sessions) >= self._slots or not self._budget.has_room_for(size):

@@ -1,4 +1,4 @@
-"""Fetch sessions (KIP-227): the cache of one broker, and what a request means to it.
+"""Fetch sessions (KIP-227): the cache of one broker, and its handling of requests.
 
 Read this file, then `fetch_contexts.py` (what an answer contains), `fetch_session.py` (what is
 remembered), `fetch_session_shard.py` (who is evicted). The pair (session id, session epoch) of a

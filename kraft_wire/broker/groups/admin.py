@@ -1,4 +1,4 @@
-"""What tools see of groups, and how they delete one: list, describe, delete."""
+"""Groups for administrative tools: list, describe, delete."""
 
 from collections.abc import Collection
 from typing import Final
@@ -24,9 +24,9 @@ _NOT_FOUND_ERROR_FROM: Final = 6
 def list_groups(
     shard: GroupShard, states: Collection[str], types: Collection[str]
 ) -> list[ListedGroup]:
-    """Return the groups whose state and type are asked for; nothing asked for means all.
+    """Return the groups of the requested states and types; none requested means all.
 
-    `states` and `types` are in lower case; what no group can be simply matches nothing.
+    `states` and `types` are in lower case; an unknown state or type matches no group.
     """
     listed = [_listed(group) for group in shard.groups.values()]
     listed += [_listed_unsupported(group) for group in shard.unsupported_groups.values()]
@@ -76,9 +76,9 @@ def describe_group(shard: GroupShard, group_id: str, api_version: int) -> Descri
 def delete_group(shard: GroupShard, group_id: str, at: ClockReading) -> Appended:
     """Delete a group without members, and all its offsets.
 
-    Errors, first match wins: GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP, those of the append. The group
-    goes last: what an error leaves behind is an empty group with the offsets that remain. The
-    answer has to wait for the high watermark that is returned.
+    Errors, first match wins: GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP, those of the append. The group is
+    deleted last: after an error an empty group with the remaining offsets is left. The answer must
+    wait for the returned high watermark.
     """
     group = shard.groups.get(group_id)
     unsupported = shard.unsupported_groups.get(group_id)

@@ -47,7 +47,7 @@ def group_coordinator(
     """Return a coordinator over the partitions of `__consumer_offsets` that a broker leads.
 
     `partition`, `appended`, `flushed`, `complete` and `ask_controller` are the broker's methods of
-    these names. What waits for the ISR is parked in `operations`.
+    these names. Requests that wait for the ISR are parked in `operations`.
     """
     topic = offsets_topic(settings)
     log = BrokerCoordinatorLog(

@@ -1,4 +1,4 @@
-"""What all shards of the group coordinator share: settings, chance, memory, answers to clients."""
+"""What all shards of the group coordinator share: settings, memory, answers to clients."""
 
 from collections.abc import Callable
 
@@ -21,8 +21,8 @@ class GroupEnvironment:
     """Read at each use: a dynamic change replaces the settings as a whole."""
     random_source: RandomSource
     complete: Callable[[ReplyTo, Message], None]
-    """Answers a parked request; a connection that is gone makes it do nothing."""
+    """Answers a parked request; does nothing if the connection is closed."""
     commits: CommitWaits
-    """What waits for the ISR, of clients and of the coordinator itself."""
+    """Operations that wait for the ISR, of clients and of the coordinator itself."""
     memory: MemoryUse
     """Bounded by `group.coordinator.memory.max.bytes`, which Kafka does not have."""

@@ -19,7 +19,7 @@ __all__ = ["GroupPartition"]
 
 
 class GroupPartition:
-    """A `CoordinatorShard`: hands each call of the runtime to the module that knows its rules."""
+    """A `CoordinatorShard`: passes each call of the runtime to the module that implements it."""
 
     __slots__ = ("_replay", "shard")
 
@@ -51,7 +51,7 @@ class GroupPartition:
         tick(self.shard, at)
 
     def topics_deleted(self, topics: Mapping[Uuid, str], at: ClockReading) -> None:
-        """Remove the offsets of topics that are gone."""
+        """Remove the offsets of deleted topics."""
         delete_offsets_of_topics(self.shard, topics, at)
 
     def clean_up(self, at: ClockReading) -> None:

@@ -88,7 +88,7 @@ def empty_group_record(group_id: str, wall_ms: int) -> CoordinatorRecord:
 
 
 def group_tombstone(group_id: str) -> CoordinatorRecord:
-    """Write that a group is gone."""
+    """Return the tombstone of a group."""
     return CoordinatorRecord(_key(GROUP_METADATA, GroupMetadataKey(group=group_id).encode(0)), None)
 
 
@@ -108,7 +108,7 @@ def offset_record(key: "OffsetKey", committed: "CommittedOffset") -> Coordinator
 
 
 def offset_tombstone(key: "OffsetKey") -> CoordinatorRecord:
-    """Write that a committed offset is gone."""
+    """Return the tombstone of a committed offset."""
     return CoordinatorRecord(_offset_key(key), None)
 
 

@@ -1,7 +1,7 @@
-"""Reading a partition of `__consumer_offsets` back: record type to change of the shard.
+"""Replays a partition of `__consumer_offsets`: record type to change of the shard.
 
-Records of other protocols' groups are kept in mind (`unsupported.py`). What cannot be read is left
-where it is in the log, and counted under a named reason.
+Groups of other protocols are remembered (`unsupported_groups`). Unreadable records are left in the
+log, and counted under a named reason.
 """
 
 from collections.abc import Callable, Iterable
@@ -206,7 +206,7 @@ def _is_consistent(value: GroupMetadataValue) -> bool:
 
 
 def _loaded_group(group_id: str, memory: MemoryUse, value: GroupMetadataValue) -> ClassicGroup:
-    """Return the group as its last record left it: stable with members, else empty."""
+    """Return the group of its last record: stable with members, else empty."""
     state = GroupState.STABLE if value.members else GroupState.EMPTY
     stamp = value.current_state_timestamp
     group = ClassicGroup(group_id, memory, None if stamp == -1 else stamp, state)

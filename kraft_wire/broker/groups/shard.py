@@ -1,8 +1,8 @@
 """One partition of `__consumer_offsets`: the groups that it coordinates, and their offsets.
 
-Holds state and reads it back from the log (`replay`). What requests do to the groups is in
-`classic/` (membership) and `offsets/`; time comes
-in through `rebalance.tick` and `offsets/expiry.py`. `GroupPartition` drives all of it.
+Holds state and replays it from the log (`replay`). Requests change groups in `classic/`
+(membership) and `offsets/`, time changes them in `rebalance.tick` and `offsets/expiry.py`.
+`GroupPartition` drives all of it.
 """
 
 from kraft_wire.broker.coordination.clock_reading import ClockReading
@@ -49,7 +49,7 @@ class GroupShard:
         self.unsupported_groups: dict[str, UnsupportedGroup] = {}
         """Groups of other protocols; no group id is in both tables."""
         self.offsets = OffsetTable(env.memory)
-        """The newest; what is shown of them is `uncommitted`'s to say."""
+        """The newest offsets; `uncommitted` decides which ones are visible."""
         self.uncommitted = UncommittedOffsets(self.offsets, env.memory, log.high_watermark)
         self.timers: Timers[Timer] = Timers()
 
@@ -129,12 +129,12 @@ class GroupShard:
         self.timers.schedule(Timer(TimerKind.MEMBER, group.group_id, member_id), deadline_ms)
 
     def cancel_member(self, group: ClassicGroup, member_id: str) -> None:
-        """Stop waiting for a member that is gone."""
+        """Stop waiting for a removed member."""
         self.timers.cancel(Timer(TimerKind.MEMBER, group.group_id, member_id))
 
 
 def protocol_name_in(name: str | None, api_version: int) -> str | None:
-    """Return how a JoinGroup answer says "no protocol": the empty string before v7, null since."""
+    """Return "no protocol" of a JoinGroup answer: the empty string before v7, null since."""
     if api_version < 7:
         return name or ""
     return name or None

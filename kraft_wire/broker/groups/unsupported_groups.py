@@ -1,9 +1,9 @@
-"""Groups of the other protocols that Apache's coordinator left in `__consumer_offsets`.
+"""Groups of other protocols that Apache's coordinator wrote to `__consumer_offsets`.
 
 Consumer groups (KIP-848), share groups (KIP-932) and streams groups (KIP-1071) are not served here,
-yet their records must survive us: they stay in the log, and the group ids stay taken while the
-group has members. An empty one may be deleted or become a classic group, as in Apache's
-coordinator; for that every key that the group has in the log is remembered and gets a tombstone.
+but their records must be kept: they stay in the log, and the group ids stay in use while the group
+has members. An empty one may be deleted or become a classic group, as in Apache's coordinator; for
+that every key that the group has in the log is remembered and gets a tombstone.
 """
 
 from dataclasses import dataclass, field
@@ -78,5 +78,5 @@ class UnsupportedGroup:
             self.member_count += (not is_tombstone) - known
 
     def tombstones(self) -> list[CoordinatorRecord]:
-        """Return what removes the group from the log, latest key first."""
+        """Return the tombstones that remove the group from the log, latest key first."""
         return [CoordinatorRecord(key, None) for key in reversed(self.keys)]

@@ -56,7 +56,7 @@ def topic_entries(own: Mapping[str, str], settings: NodeSettings) -> Entries:
 
 
 def broker_entries(settings: NodeSettings, dynamic: Sequence[Mapping[str, str]]) -> Entries:
-    """Every broker key with what is in force; keys of unknown meaning without their value.
+    """Every broker key with its effective value; unknown keys without their value.
 
     `dynamic` are the broker's own dynamic values, and then the cluster-wide ones.
     """
@@ -78,14 +78,14 @@ def broker_entries(settings: NodeSettings, dynamic: Sequence[Mapping[str, str]])
 
 
 def default_broker_entries(cluster: Mapping[str, str]) -> Entries:
-    """What is set for all brokers, and nothing else."""
+    """Only the settings for all brokers."""
     for name in sorted(cluster):
         place = _dynamic(name, cluster[name], ConfigSource.DYNAMIC_DEFAULT_BROKER)
         yield _dynamic_entry(name, [place])
 
 
 def group_entries(own: Mapping[str, str], settings: NodeSettings) -> Entries:
-    """Every group key; what the group does not set comes from the broker."""
+    """Every group key; the broker's value applies if the group has none."""
     for key in GROUP_KEYS.values():
         places = _own_places(key, own, ConfigSource.GROUP)
         if key.synonyms:

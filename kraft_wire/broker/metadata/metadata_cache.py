@@ -1,4 +1,4 @@
-"""What the broker tells clients of the metadata image: brokers, leaders, topics.
+"""The parts of the metadata image for clients: brokers, leaders, topics.
 
 Pure functions over an image; nothing is kept. A client gets the endpoints of the listener that it
 is connected to (KIP-103), and only brokers that are not fenced.
@@ -97,7 +97,7 @@ def is_internal(topic: str) -> bool:
 
 
 def endpoint_of(broker: BrokerImage, listener: str) -> EndpointImage | None:
-    """Return where a broker listens under a listener's name; None when fenced or not there."""
+    """Return a broker's endpoint of a listener, None if the broker is fenced or has none."""
     return None if broker.fenced else broker.endpoints.get(listener)
 
 
@@ -128,7 +128,7 @@ def current_leader(
 
 
 def no_replica_error(image: MetadataImage, topic: str, partition: int) -> ErrorCode:
-    """Return what to tell of a partition that this broker has not: whether others may have it."""
+    """Return the error for a partition without a replica here, by whether others may have one."""
     found = image.topic(topic)
     if found is None or partition not in found.partitions:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -136,7 +136,7 @@ def no_replica_error(image: MetadataImage, topic: str, partition: int) -> ErrorC
 
 
 def offline_replicas(image: MetadataImage, view: PartitionImage, listener: str) -> list[int]:
-    """Return the replicas on brokers that are fenced, gone, or not on the listener (KIP-112)."""
+    """Return the replicas on brokers that are fenced, gone, or without the listener (KIP-112)."""
     offline = []
     for replica in view.replicas:
         broker = image.brokers.get(replica)

@@ -1,4 +1,4 @@
-"""What a handler needs that only describes metadata: it serves a controller's listener as well."""
+"""The needs of a handler that only describes metadata, and also serves a controller's listener."""
 
 from typing import Protocol
 

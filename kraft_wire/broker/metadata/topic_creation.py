@@ -51,7 +51,7 @@ class TopicCreation:
     def request(
         self, names: Sequence[str], settings: BrokerSettings, now_ms: int
     ) -> dict[str, int]:
-        """Ask for topics with the broker's defaults; return the errors, once they are known.
+        """Request topics with the broker's defaults; return the errors, once they are known.
 
         A controller of a later release may have codes that this one does not know.
         """
@@ -97,7 +97,7 @@ def creatable_topic(settings: BrokerSettings, name: str) -> CreatableTopic:
 
 
 def _forget_unanswered(in_flight: dict[str, int], now_ms: int) -> None:
-    """Let names be asked for again, the oldest first, whose answer does not come any more."""
+    """Allow new requests for names whose answer is overdue, the oldest first."""
     for name, _ in list(takewhile(lambda each: each[1] <= now_ms, in_flight.items())):
         del in_flight[name]
 

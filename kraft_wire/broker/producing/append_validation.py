@@ -1,11 +1,11 @@
-"""What a leader checks before records enter its log, in Kafka's order, and the offsets they get.
+"""A leader's checks before an append, in Kafka's order, and the offsets of the records.
 
 KIP-98 (batches), KIP-467 (errors per record), KIP-937 (timestamp limits), KIP-110 (zstd). A batch
 is checked as a whole first: base offset, size, CRC, counts, control bit, sequence; then record by
 record where something can be wrong inside. Records are only rewritten when the topic demands
 another codec; otherwise offset, epoch and, for LogAppendTime, the timestamp are patched into the
-client's own bytes. Not here: what a producer sent before (`storage` keeps that), and what a Produce
-request may carry (`produced_batch`).
+client's own bytes. Not here: the state of producers (`storage` keeps that), and the form of a
+Produce request's records (`produced_batch`).
 """
 
 from enum import Enum
@@ -61,11 +61,11 @@ _LAST_CODEC: Final = int(Compression.ZSTD)
 _BATCH_ERRORS: Final = frozenset(
     {ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE, ErrorCode.CORRUPT_MESSAGE}
 )
-"""Errors whose answer does not tell the log start offset, as in Kafka."""
+"""Errors whose answer has no log start offset, as in Kafka."""
 
 
 class AppendOrigin(Enum):
-    """Who wrote the records: clients are not trusted, coordinators are this process."""
+    """The writer of the records: clients are not trusted, coordinators are in this process."""
 
     CLIENT = "client"
     COORDINATOR = "coordinator"
@@ -145,9 +145,9 @@ def assigned(
     leader_epoch: LeaderEpoch,
     wall_ms: int,
 ) -> RecordBatch:
-    """Return a batch as it is to be written: codec, offset, leader epoch, append time.
+    """Return a batch in its final form: codec, offset, leader epoch, append time.
 
-    Patches the batch's own bytes where the codec stays. Errors (`AppendRejected`):
+    Patches the batch's own bytes if the codec stays. Errors (`AppendRejected`):
     RECORD_LIST_TOO_LARGE.
     """
     if limits.compression_type != "producer" and not batch.attributes & CONTROL_BIT:
@@ -169,7 +169,7 @@ def assigned(
 
 
 def _is_sound(batch: RecordBatch, limits: TopicLimits) -> bool:
-    """Say whether nothing is wrong with a client's batch as a whole; what is, `_refuse` finds."""
+    """Return whether a client's batch as a whole is valid; `_refuse` finds the error."""
     return (
         batch.base_offset == 0
         and batch.batch_length + LOG_OVERHEAD_BYTES <= limits.max_message_bytes
@@ -181,7 +181,7 @@ def _is_sound(batch: RecordBatch, limits: TopicLimits) -> bool:
 
 
 def _refuse(batch: RecordBatch, name: TopicPartition, limits: TopicLimits) -> NoReturn:
-    """Raise the first thing that is wrong with a batch's head or its bytes."""
+    """Raise the first error of a batch's header or its bytes."""
     if batch.base_offset != 0:
         raise AppendRejected(
             ErrorCode.INVALID_RECORD,
@@ -205,7 +205,7 @@ def _refuse(batch: RecordBatch, name: TopicPartition, limits: TopicLimits) -> No
 
 
 def _head_problem(batch: RecordBatch) -> str | None:
-    """Return what makes a batch's head impossible, None when nothing does."""
+    """Return what is invalid in a batch's header, None if it is valid."""
     count = batch.records_count
     if batch.last_offset_delta < 0:
         return f"Batch has an invalid offset range: [0, {batch.last_offset_delta}]"
@@ -272,7 +272,7 @@ def _refuse_timestamps(batch: RecordBatch, low: int, high: int) -> None:
 
 
 def _correct_times(batch: RecordBatch) -> None:
-    """Make a batch's head say of its records' times what is so, as Kafka does."""
+    """Correct the timestamps in a batch's header by its records, as Kafka does."""
     latest = max(_NO_TIMESTAMP, *(record.timestamp for record in batch.records(STORED_LIMITS)))
     if latest == batch.max_timestamp and not batch.attributes & LOG_APPEND_TIME_BIT:
         return
@@ -283,7 +283,7 @@ def _correct_times(batch: RecordBatch) -> None:
 
 
 def _take_over_times(batch: RecordBatch) -> None:
-    """Read again what a patch of the times has changed."""
+    """Read again the fields that a patch of the times has changed."""
     patched = RecordBatch(batch.view)
     batch.attributes, batch.crc = patched.attributes, patched.crc
     batch.max_timestamp = patched.max_timestamp

@@ -1,7 +1,7 @@
 """The one record batch of format 2 that a Produce request may carry for a partition.
 
-KIP-98 (format 2), KIP-110 (zstd from version 7 on). Not here: what the batch says of its records
-(`append_validation`), and what the request says beside its records (`handlers/produce`).
+KIP-98 (format 2), KIP-110 (zstd from version 7 on). Not here: the checks of the batch's content
+(`append_validation`), and the other fields of the request (`handlers/produce`).
 """
 
 from collections.abc import Iterable
@@ -40,9 +40,9 @@ _Records: TypeAlias = bytes | bytearray | memoryview | FileSlice | None
 def produced_batch(records: _Records, version: int) -> RecordBatch:
     """Return the batch in the records of a Produce request of a version.
 
-    As in Kafka, a batch that is cut counts as none, and so does what follows a whole one. Errors
-    (`AppendRejected`), first match wins: INVALID_RECORD for no batch or one of another format,
-    CORRUPT_MESSAGE, UNSUPPORTED_COMPRESSION_TYPE, INVALID_RECORD for a second batch.
+    As in Kafka, a truncated batch counts as none, and so do truncated bytes after a whole one.
+    Errors (`AppendRejected`), first match wins: INVALID_RECORD for no batch or one of another
+    format, CORRUPT_MESSAGE, UNSUPPORTED_COMPRESSION_TYPE, INVALID_RECORD for a second batch.
     """
     view = records if isinstance(records, memoryview) else _view(records)
     size_bytes = len(view)
@@ -58,11 +58,11 @@ def produced_batch(records: _Records, version: int) -> RecordBatch:
 
 
 def first_corruption(of_partitions: Iterable[_Records]) -> AppendRejected | None:
-    """Return why a whole request is CORRUPT_MESSAGE, None where it is not.
+    """Return why a whole request is CORRUPT_MESSAGE, None if it is not.
 
     4.3.1 looks for transactional records before anything else (`RequestUtils`), at the first batch
-    of each partition in turn, up to the first that is transactional. A batch whose size or format
-    cannot be fails the request there.
+    of each partition in turn, up to the first that is transactional. A batch with an impossible
+    size or format fails the request there.
     """
     for records in of_partitions:
         view = _view(records)
@@ -82,7 +82,7 @@ def _view(records: _Records) -> memoryview:
 
 
 def _refuse_codec(codec: int) -> None:
-    """Refuse the codecs that came with version 7, and those that do not exist."""
+    """Refuse the codecs that version 7 added, and unknown codecs."""
     if codec == _ZSTD:
         raise AppendRejected(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
     if codec > _ZSTD:
@@ -101,7 +101,7 @@ def _first_batch(view: memoryview) -> RecordBatch:
 
 
 def _batch_size(view: memoryview) -> int | None:
-    """Return the size of the whole batch at the start, None for a cut one or none at all."""
+    """Return the size of the whole batch at the start, None for a truncated one or none."""
     if len(view) <= _MAGIC_AT:
         return None
     length: int = _LENGTH.unpack_from(view, _LENGTH_AT)[0]

@@ -1,9 +1,9 @@
 """Producer ids (KIP-98, KIP-730): taken one by one from blocks that the controller hands out.
 
-The next block is asked for before the present one is used up. A broker that has none yet lets its
-first clients wait for the controller's answer, which comes with the next flush; Kafka's tells them
-to come again, and they warn their users. What is left of a block when the broker stops is never
-used.
+The next block is requested before the present one is used up. A broker without a block lets its
+first clients wait for the controller's answer, which comes with the next flush. Kafka's broker
+returns a retriable error instead, about which clients log a warning. The rest of a block is never
+used after the broker stops.
 """
 
 from collections.abc import Callable
@@ -33,7 +33,7 @@ _ID_MAX: Final = (1 << 63) - 1
 
 
 class ProducerIds:
-    """The ids that this broker may give out now, and who waits for one."""
+    """The ids that this broker may give out now, and the requests that wait for one."""
 
     __slots__ = (
         "_ask_controller",
@@ -53,7 +53,7 @@ class ProducerIds:
         ask_controller: AskController,
         complete: "Callable[[ReplyTo, Message], None]",
     ) -> None:
-        """Start without any: the first request asks for a block.
+        """Start without ids: the first request asks for a block.
 
         `registered_epoch` returns the broker epoch that the metadata have of this node, None while
         it is not registered. `complete` answers a parked request.
@@ -76,7 +76,7 @@ class ProducerIds:
         return self._next()
 
     def park(self, reply_to: "ReplyTo") -> bool:
-        """Have a request wait for the block that is asked for; tell whether one is."""
+        """Let a request wait for the requested block; false if none is requested."""
 
         def answer() -> None:
             self._complete(reply_to, id_answer(self._next()))
@@ -84,7 +84,7 @@ class ProducerIds:
         return self._wait(reply_to, answer)
 
     def await_block(self, reply_to: "ReplyTo", now_ms: int, run: Callable[[], None]) -> bool:
-        """Run a request once there are ids, or none in time; false where it can run now."""
+        """Run a request once there are ids, or on timeout; false if it can run now."""
         if not self._left and not self._next_block:
             self._ask(now_ms)
         if self._left or self._next_block:
@@ -104,13 +104,13 @@ class ProducerIds:
         return self._asked_at_ms + ANSWER_AWAITED_MS
 
     def expire(self, now_ms: int) -> None:
-        """Tell who waits to come again, once the controller's answer counts as lost."""
+        """Answer waiting requests to retry, once the controller's answer counts as lost."""
         deadline_ms = self.deadline_ms()
         if deadline_ms is not None and deadline_ms <= now_ms:
             self.answer_waiting()
 
     def forget(self, connection_id: int) -> None:
-        """Drop the requests of a connection that is gone."""
+        """Drop the requests of a closed connection."""
         if self._waiting:
             self._waiting = [
                 each for each in self._waiting if each[0].connection_id != connection_id

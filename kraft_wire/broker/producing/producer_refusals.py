@@ -32,7 +32,7 @@ class ProducerRefusals:
     def tell(
         self, context: RequestContext, partition: Partition, batch: RecordBatch, error: ErrorCode
     ) -> None:
-        """Write the line of one refusal, unless its like from there filled this second."""
+        """Write the line of one refusal, unless its reason and address are over the limit."""
         assert error in REFUSALS, error
         if not self._limit.may_write(context.client_host, error.name, context.now_ms):
             return
@@ -57,6 +57,6 @@ class ProducerRefusals:
 
 
 def _known(partition: Partition, producer_id: int) -> ProducerStateView | None:
-    """Return what the partition remembers of a producer, None where it is unknown."""
+    """Return the partition's state of a producer, None if it is unknown."""
     producers = partition.log.producer_states.active_producers()
     return next((each for each in producers if each.producer_id == producer_id), None)

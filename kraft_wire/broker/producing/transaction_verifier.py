@@ -1,11 +1,11 @@
 """AddPartitionsToTxn from this broker to transaction coordinators (KIP-890).
 
-A question is about one transactional id: are these partitions in its open transaction, or, of newer
-clients, add them. Each coordinator gets one request at a time, with all that waits by then; an id
-has one question in a request. Errors are those of the coordinator, by partition; who asked makes
-them errors for clients (`produce_error`, `offset_commit_error`).
+A question is about one transactional id: whether these partitions are in its open transaction, or,
+for newer clients, to add them. Each coordinator gets one request at a time, with all waiting
+questions; an id has one question in a request. Errors are those of the coordinator, by partition;
+the caller translates them for clients (`produce_error`, `offset_commit_error`).
 
-Kafka's `AddPartitionsToTxnManager`. Not here: what a question protects (`verification`).
+Kafka's `AddPartitionsToTxnManager`. Not here: the purpose of a question (`verification`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -107,7 +107,7 @@ class _Coordinator:
         self._in_flight: dict[str, _Waiting] = {}
 
     def ask(self, waiting: _Waiting, now_ms: int, wall_ms: int) -> None:
-        """Put a question in line; of two of one id the one with the newer epoch stays."""
+        """Queue a question; of two for one id the one with the newer epoch stays."""
         transactional_id = waiting.question.transactional_id
         other = self._waiting.get(transactional_id)
         if other is None:
@@ -132,7 +132,7 @@ class _Coordinator:
         )
 
     def answered(self, response: Message, now_ms: int, wall_ms: int) -> None:
-        """Hand the errors of each partition to who asked."""
+        """Return the errors of each partition to the caller."""
         assert isinstance(response, AddPartitionsToTxnResponse), response
         top_level = ErrorCode(response.error_code)
         top_level = _TOP_LEVEL_ERRORS.get(top_level, top_level)
@@ -159,7 +159,7 @@ class _Coordinator:
             )
 
     def failed(self, now_ms: int, wall_ms: int) -> None:
-        """Fail what was asked; nothing is asked again here, as clients retry."""
+        """Fail the questions in flight; they are not repeated here, as clients retry."""
         in_flight, self._in_flight = self._in_flight, {}
         for waiting in in_flight.values():
             waiting.fail(ErrorCode.NETWORK_EXCEPTION, now_ms, wall_ms)
@@ -177,10 +177,10 @@ class TransactionVerifier:
         self._image = image
         self._coordinators: dict[int, _Coordinator] = {}
         self._retries: Deadlines[Callable[[int, int], None]] = Deadlines(lambda retry: True)
-        """When to run what waits for a pause."""
+        """When to run the callbacks that wait for a pause."""
 
     def client(self, request_timeout_ms: int) -> InterBrokerClient:
-        """Return what sends the questions."""
+        """Return the clients that send the questions."""
         return InterBrokerClient(
             f"AddPartitionsManager-client-{self._node_id}",
             request_timeout_ms,
@@ -192,8 +192,8 @@ class TransactionVerifier:
     ) -> None:
         """Ask the coordinator of the id; `answered` may run before this returns.
 
-        Errors beside those of the coordinator: COORDINATOR_NOT_AVAILABLE where no broker that is
-        alive leads the id's partition, NETWORK_EXCEPTION.
+        Errors besides those of the coordinator: COORDINATOR_NOT_AVAILABLE if no live broker leads
+        the id's partition, NETWORK_EXCEPTION.
         """
         waiting = _Waiting(question, answered)
         broker_id = self._coordinator_of(question.transactional_id)
@@ -215,7 +215,7 @@ class TransactionVerifier:
         """Follow nothing: each question looks up its coordinator."""
 
     def stop(self) -> None:
-        """Let what waits go with its connections."""
+        """Drop the waiting questions with their connections."""
 
     def tick(self, now_ms: int, wall_ms: int) -> None:
         """Run the retries that are due."""
@@ -240,7 +240,7 @@ class TransactionVerifier:
 def produce_error(error: ErrorCode, version: int) -> tuple[ErrorCode, str | None]:
     """Return the error of a Produce request in a version, and its message.
 
-    Clients retry NOT_ENOUGH_REPLICAS, and clients before 11 know no TRANSACTION_ABORTABLE.
+    Clients retry NOT_ENOUGH_REPLICAS; clients before version 11 do not know TRANSACTION_ABORTABLE.
     """
     if error in _RETRIED or (error is ErrorCode.CONCURRENT_TRANSACTIONS and version < 12):
         message = f"Unable to verify the partition has been added to the transaction. {error.name}"

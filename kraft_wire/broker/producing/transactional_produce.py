@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 Verified: TypeAlias = Mapping[tuple[str, int], Verification | AppendResult]
-"""Per partition the verification to append with, or the answer of one that is refused."""
+"""Per partition the verification for its append, or the answer of a refused one."""
 
 _FIRST_IMPLICIT_VERSION: Final = 12
 _MAGIC_AT: Final = 16
@@ -66,7 +66,7 @@ def transactional_batches(
 ) -> dict[TopicPartition, RecordBatch]:
     """Return the transactional batches of partitions that a client may produce to.
 
-    What else is wrong with a request or a batch is found when it is appended.
+    Other errors of a request or a batch are found at the append.
     """
     found: dict[TopicPartition, RecordBatch] = {}
     for topic in topics:
@@ -101,7 +101,7 @@ class TransactionalProduce:
         batches: Mapping[TopicPartition, RecordBatch],
         append: Callable[[RequestContext, Verified], ProduceResponse | Withheld],
     ) -> None:
-        """`append` serves the request with what is verified, at the time of its context."""
+        """`append` serves the request with the verified partitions, at the time of its context."""
         assert request.transactional_id is not None, "refused before"
         self._broker = broker
         self._context = context

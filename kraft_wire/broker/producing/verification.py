@@ -39,7 +39,7 @@ _EPOCH_MAX: Final = (1 << 15) - 1
 
 
 class _Verdict(Enum):
-    """Verdicts beside those of the producer's sequence; named as error codes."""
+    """Verdicts besides those of the producer's sequence; named as error codes."""
 
     OK = "ok"
     INVALID_PRODUCER_EPOCH = "fenced"
@@ -143,7 +143,7 @@ class Verifications:
 
 
 class VerifiedPartition(Protocol):
-    """What a verification needs of a `Partition`, which calls it for each transactional batch."""
+    """The parts that a verification uses of a `Partition`, its caller."""
 
     log: PartitionLog
     is_leader: bool
@@ -181,8 +181,8 @@ def check_transactional(
 ) -> ProducerVerdict:
     """Judge a transactional batch, a marker, or a plain batch beside verifications.
 
-    Effects: what is accepted ends the producer's verification. An append that fails after that
-    costs the producer another verification and nothing else.
+    Effects: an accepted batch ends the producer's verification. If the append then fails, the
+    producer only needs another verification.
     """
     if isinstance(transaction, TransactionMarker):
         return _check_marker(partition, transaction)

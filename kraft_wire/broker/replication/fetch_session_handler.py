@@ -5,7 +5,7 @@ changed and removed partitions. The epoch counts requests, so that a lost or dou
 The handler starts over with a full request after an error of the session, an answer about
 partitions that are not in it, or a broken connection.
 
-Not here: what the partitions' answers mean (`following`), and when to ask (`fetcher`).
+Not here: the handling of partitions' answers (`following`), and when to send (`fetcher`).
 """
 
 from collections.abc import Iterable
@@ -41,7 +41,7 @@ class FetchPosition(NamedTuple):
     log_start_offset: int
     current_leader_epoch: int
     last_fetched_epoch: int
-    """Epoch of the record before `fetch_offset`, -1 where the log knows none."""
+    """Epoch of the record before `fetch_offset`, -1 if the log has none."""
     partition_max_bytes: int
 
 
@@ -56,7 +56,7 @@ class FetchSessionHandler:
         """The fields last sent to the leader for each partition of the session."""
         self._wanted: dict[PartitionKey, FetchPosition] = {}
         self._changed: dict[PartitionKey, None] = {}
-        """Partitions of which the leader knows something else than what is wanted."""
+        """Partitions whose fields at the leader are outdated."""
 
     @property
     def is_idle(self) -> bool:
@@ -103,7 +103,7 @@ class FetchSessionHandler:
         self._changed = {}
 
     def take(self, response: FetchResponse) -> str | None:
-        """Judge an answer as a whole; None where its partitions may be taken, else why not.
+        """Check an answer as a whole; None if its partitions are valid, else the reason.
 
         The order of the checks: an error of the whole, the set of partitions, the session.
         """
@@ -129,9 +129,10 @@ class FetchSessionHandler:
         return None
 
     def _wrong_set(self, response: FetchResponse) -> str | None:
-        """Say what is wrong with the partitions of an answer.
+        """Return what is wrong with the partitions of an answer.
 
-        A full one has each that was asked for, once; an incremental one only some of the session's.
+        A full answer has each requested partition once; an incremental one only some of the
+        session's.
         """
         found: dict[PartitionKey, None] = {}
         for topic in response.responses:

@@ -1,13 +1,13 @@
-"""Fetching from one leader: which partitions are followed, what to ask next, who has to wait.
+"""Fetches from one leader: the followed partitions, the next request, and pauses.
 
-Sans-IO: `request` says what to send, `answered` and `failed` take what became of it, `deadline_ms`
-says when to ask again. One request is in flight at a time, so that memory is bounded by one answer
-and its order needs no thought. As the fetcher of 4.3.1: a partition that is refused rests for
-`replica.fetch.backoff.ms` and is out of the session meanwhile; so does everything when the leader
+Sans-IO: `request` returns the next request, `answered` and `failed` take its result, `deadline_ms`
+returns when to ask again. One request is in flight at a time, so that memory is bounded by one
+answer and answers are in order. As in the fetcher of 4.3.1, a refused partition pauses for
+`replica.fetch.backoff.ms` and is out of the session meanwhile; all partitions pause if the leader
 cannot be reached. Records that must survive power loss reach the disk before the next request,
 which counts them as safe.
 
-Not here: links and addresses (`node/replica_links`), what an answer does to a log (`following`),
+Not here: links and addresses (`node/replica_links`), the changes of a log (`following`),
 throttling, and several fetchers for one leader (`num.replica.fetchers`).
 """
 
@@ -52,11 +52,11 @@ _EXPECTED_ERRORS: Final = (
     ErrorCode.NOT_LEADER_OR_FOLLOWER,
     ErrorCode.OFFSET_OUT_OF_RANGE,
 )
-"""What partitions are refused with while one side knows newer metadata; worth no line."""
+"""Errors of partitions while one side has newer metadata; they are not logged."""
 
 
 class Fetcher:
-    """What this broker follows of one leader."""
+    """The partitions of one leader that this broker follows."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Fetcher:
         self._resting: dict[PartitionKey, int] = {}
         """Until when, the soonest first: all rest equally long."""
         self._locating: dict[PartitionKey, int] = {}
-        """The timestamp whose offset is asked for: the leader's end or start."""
+        """The timestamp of the offset request: the leader's end or start."""
         self._asked_places: dict[tuple[str, int], FollowedPartition] = {}
         self._unflushed: list[FollowedPartition] = []
         self._rests_until_ms = 0
@@ -91,15 +91,15 @@ class Fetcher:
     # -- what is followed ------------------------------------------------------------------------
 
     def follow(self, followed: FollowedPartition, now_ms: int) -> None:
-        """Fetch a partition from now on, in place of what was followed of it before."""
+        """Fetch a partition from now on; this replaces its earlier state."""
         self.forget(followed.key)
         self.followed[followed.key] = followed
         self._go_on(followed, followed.begin(), now_ms)
-        # A flush for whom it was fetched from before may still be in progress.
+        # A flush for the previous leader may still be in progress.
         self._have_flushed(followed)
 
     def forget(self, key: PartitionKey) -> None:
-        """Fetch a partition no more; an answer about it that is in progress will be ignored."""
+        """Stop fetching a partition; its part of an answer in flight will be ignored."""
         if self.followed.pop(key, None) is not None:
             self._session.drop(key)
             self._resting.pop(key, None)
@@ -108,7 +108,7 @@ class Fetcher:
     # -- requests --------------------------------------------------------------------------------
 
     def request(self, broker_epoch: int, now_ms: int) -> Message | None:
-        """Return what is to be sent now, None while one is in flight or there is nothing to ask."""
+        """Return the next request, None while one is in flight or there is nothing to fetch."""
         if self._asked is not None or now_ms < self._rests_until_ms or self._must_flush():
             return None
         self._wake(now_ms)
@@ -146,7 +146,7 @@ class Fetcher:
             self._order_flush(followed.partition)
 
     def _must_flush(self) -> bool:
-        """Tell whether records that were promised to survive power loss are not on the disk yet."""
+        """Return whether records that must survive power loss are not on the disk yet."""
         # A partition that is not followed any more is not flushed: its log may be deleted.
         self._unflushed = [
             each
@@ -164,7 +164,7 @@ class Fetcher:
             due.append(key)
         for key in due:
             followed = self.followed.get(key)
-            if followed is not None:  # not lost with the disk of one before it
+            if followed is not None:  # not lost with the disk of an earlier partition
                 self._go_on(followed, followed.begin(), now_ms)
 
     def _look_at_log_starts(self, now_ms: int) -> None:
@@ -180,7 +180,7 @@ class Fetcher:
                 self._go_on(followed, Next.FETCH, now_ms)
 
     def _offsets_request(self) -> ListOffsetsRequest:
-        """Ask for ends first, then for the starts of those whose end did not help."""
+        """Ask for ends first, then for the starts of partitions whose end did not help."""
         timestamps = list(self._locating.values())
         timestamp = _LATEST if _LATEST in timestamps else _EARLIEST
         self._asked_places = {}
@@ -223,7 +223,7 @@ class Fetcher:
         problem = self._session.take(response)
         if problem is not None:
             self._refusals += 1
-            # A session may be evicted at any time; what fails again would fail without end.
+            # A session may be evicted at any time; a second failure would repeat endlessly.
             if response.error_code not in _SESSION_ERRORS or self._refusals > 1:
                 self._rest(now_ms)
                 self._tell(now_ms, "replica_fetch_refused", reason=problem)
@@ -241,7 +241,7 @@ class Fetcher:
         asked = self._session.session_partitions[followed.key]
         step = followed.fetched(asked, data, now_ms, wall_ms)
         if step is None:
-            # Non-obvious 28: the leader assumes that we know this now, and would not say it again.
+            # Non-obvious 28: the leader assumes that we know this now, and would not send it again.
             self._session.start_over()
             return
         if data.error_code not in _EXPECTED_ERRORS and data.error_code != ErrorCode.NONE:
@@ -255,7 +255,7 @@ class Fetcher:
         self._go_on(followed, step, now_ms)
 
     def _take_offsets(self, response: ListOffsetsResponse, now_ms: int) -> None:
-        """Take the ends or starts of the leader's logs; what is not answered rests."""
+        """Take the ends or starts of the leader's logs; partitions without an answer pause."""
         places, self._asked_places = self._asked_places, {}
         for topic in response.topics:
             for data in topic.partitions:
@@ -277,7 +277,7 @@ class Fetcher:
     def _go_on(
         self, followed: FollowedPartition, step: Next, now_ms: int, timestamp: int = _LATEST
     ) -> None:
-        """Do with a partition what its last step asks for, unless the step was its end here."""
+        """Carry out a partition's next step, unless it is not followed any more."""
         key, settings = followed.key, self._settings()
         if self.followed.get(key) is not followed:
             return

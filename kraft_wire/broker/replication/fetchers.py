@@ -1,7 +1,7 @@
-"""All that this broker follows: one fetcher for each leader, and which partition is with whom.
+"""All followed partitions: one fetcher for each leader, and the leader of each partition.
 
-The broker says whom it follows and whom not any more; the node's links ask each fetcher what to
-send. A fetcher stays while its leader is registered, idle or not.
+The broker starts and stops following; the node's links ask each fetcher for requests. A fetcher
+stays while its leader is registered, idle or not.
 """
 
 from collections.abc import Callable, Container
@@ -60,7 +60,7 @@ class ReplicaFetchers:
         fetcher.follow(followed, now_ms)
 
     def forget(self, partition: Partition) -> None:
-        """Follow a partition no more, if it was followed."""
+        """Stop following a partition, if it was followed."""
         known = self._followed.pop(partition.topic_partition, None)
         if known is not None:
             leader_id, key = known

@@ -14,7 +14,7 @@ __all__ = ["NEVER_MS", "NO_BROKER_EPOCH", "FollowerState"]
 NEVER_MS: Final = -(1 << 62)
 """A time before every other."""
 NO_BROKER_EPOCH: Final = -1
-"""What a fetch below version 15 says of its broker's epoch."""
+"""The broker epoch of a fetch below version 15."""
 _UNKNOWN: Final = -1
 
 
@@ -40,7 +40,7 @@ class FollowerState:
         """A member of the ISR counts as caught up when the leader's epoch begins; others do not."""
         self.broker_id = broker_id
         self.is_in_isr = False
-        """Whether the committed ISR has it; false as well for one that is no replica any more."""
+        """Whether the committed ISR has it; also false for a removed replica."""
         self.log_end_offset = _UNKNOWN
         self.log_start_offset = _UNKNOWN
         self.leader_end_at_fetch = _UNKNOWN
@@ -48,9 +48,9 @@ class FollowerState:
         self.fetched_ms = NEVER_MS
         """Time of its last fetch."""
         self.caught_up_ms = caught_up_ms
-        """The latest time known at which it had all that the leader had then."""
+        """The latest known time at which it had all records of the leader."""
         self.broker_epoch: int | None = None
-        """Of its last fetch, NO_BROKER_EPOCH where that did not say; None before the first."""
+        """Of its last fetch, NO_BROKER_EPOCH if the fetch had none; None before the first."""
 
     def fetched(
         self,

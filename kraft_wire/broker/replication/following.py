@@ -39,17 +39,17 @@ _SPAN_MAX: Final = (1 << 31) - 1
 
 @frozen
 class FollowerEnvironment:
-    """What following needs of the broker around it."""
+    """The parts of the broker that following uses."""
 
     report: ReportEvent
     expect_gaps: Callable[[TopicPartition], None]
-    """Have the log store know, durably, that a log will have gaps; StorageError."""
+    """Record in the log store, durably, that a log will have gaps. Errors: StorageError."""
     grew: Callable[[Partition], None]
-    """Wake who reads from this replica: more of it is committed (KIP-392)."""
+    """Wake the readers of this replica: its high watermark has grown (KIP-392)."""
 
 
 class Next(Enum):
-    """What is to be asked next about a partition."""
+    """The next request for a partition."""
 
     FETCH = "fetch from where the log ends"
     REST = "wait a moment, then fetch"
@@ -72,10 +72,9 @@ class FollowedPartition:
         """Whether the log store knows that the log has gaps."""
 
     def begin(self) -> Next:
-        """Bring the log into a state to continue from: without epochs only what is committed is
-        sure.
+        """Prepare the log for fetching: without epochs, truncate to the committed records.
 
-        KIP-101: a log that knows no leader epoch has no other way to find where it diverges.
+        KIP-101: a log without leader epochs has no other way to find where it diverges.
         """
         log = self.partition.log
         if log.epochs.latest is not None or log.high_watermark >= log.log_end_offset:
@@ -83,7 +82,7 @@ class FollowedPartition:
         return self._guarded(lambda: self._truncate(log.high_watermark))
 
     def position(self, max_bytes: int) -> FetchPosition:
-        """Return what a request says of this partition now."""
+        """Return the fields of this partition in the next request."""
         partition, log = self.partition, self.partition.log
         assert partition.leader_epoch == self.leader_epoch, partition.topic_partition
         latest = log.epochs.latest
@@ -107,9 +106,9 @@ class FollowedPartition:
     def fetched(
         self, asked: FetchPosition, data: PartitionData, now_ms: int, wall_ms: int
     ) -> Next | None:
-        """Take an answer to a fetch from `asked`; None where it belongs to another position.
+        """Take an answer to a fetch from `asked`; None if it belongs to another position.
 
-        A truncation or a new epoch in between makes it a statement about another log.
+        After a truncation or a new epoch in between, the answer is about another log.
         """
         log = self.partition.log
         if asked.fetch_offset != log.log_end_offset:
@@ -168,7 +167,7 @@ class FollowedPartition:
     # -- records ---------------------------------------------------------------------------------
 
     def _append(self, data: PartitionData, now_ms: int, wall_ms: int) -> Next:
-        """Append what may be appended, then follow the leader's bounds."""
+        """Append the valid records, then follow the leader's bounds."""
         records = data.records
         assert not isinstance(records, FileSlice), "an answer that came over a link is bytes"
         if records is not None and len(records) > 0:
@@ -254,7 +253,7 @@ class FollowedPartition:
             is_found = ours.epoch == diverging.epoch
             target = min(target, ours.offset) if is_found else ours.offset
         self._truncate(Offset(min(target, log.log_end_offset)))
-        # A leader that disagrees with what it has just named is wrong; not asked again at once.
+        # A leader that contradicts its own last answer is wrong; it is not asked again at once.
         if (log.log_end_offset, log.epochs.latest) == before:
             return Next.REST
         if is_found:
@@ -277,7 +276,7 @@ class FollowedPartition:
         return Next.FETCH
 
     def _restart_at(self, offset: Offset) -> Next:
-        """Drop everything: the leader has deleted what would come next."""
+        """Drop all records: the leader has deleted the next ones."""
         partition, log = self.partition, self.partition.log
         self._env.report(
             "replica_restarted_at_log_start",

@@ -1,10 +1,10 @@
-"""AlterPartition: the leader's requests for other ISRs, all partitions in one, one at a time.
+"""AlterPartition: the leader's requests for ISR changes, all partitions in one, one at a time.
 
-KIP-497, API key 56. A change waits while a request is in flight, and leaves with the next one. What
-the controller does not decide is asked again: another controller is active, the broker's epoch was
-old, or no response came. Changes that newer metadata have overtaken are dropped before that.
+KIP-497, API key 56. A change waits while a request is in flight, and leaves with the next one. A
+change without a decision is requested again: another controller is active, the broker's epoch was
+old, or no response came. Changes that newer metadata have replaced are dropped before that.
 
-Not here: what a change means for the partition (`leadership`).
+Not here: the effect of a change on the partition (`leadership`).
 """
 
 from collections.abc import Callable
@@ -69,7 +69,7 @@ class IsrChanges:
         self._waiting[partition.topic_id, partition.partition] = (partition, change)
 
     def send(self, now_ms: int) -> None:
-        """Ask for what waits, unless an answer is still to come or the last one was no use."""
+        """Send the waiting changes, unless an answer is pending or the last request failed."""
         if self._under_way is not None and self._under_way.until_ms <= now_ms:
             self._take_back(self._under_way, now_ms)
         if self._under_way is not None or now_ms < self._not_before_ms:
@@ -100,7 +100,7 @@ class IsrChanges:
         for topic in response.topics:
             for answer in topic.partitions:
                 self._take(request, (topic.topic_id, answer.partition_index), answer, now_ms)
-        if request.changes:  # nothing was said of them
+        if request.changes:  # not in the answer
             self._take_back(request, now_ms)
         self.send(now_ms)
 

@@ -72,7 +72,7 @@ class LeaderSide:
     # -- the metadata ----------------------------------------------------------------------------
 
     def lead(self, partition: Partition, view: PartitionImage, now_ms: int) -> None:
-        """Lead a partition as the metadata say; the log has its leader epoch already."""
+        """Lead a partition by the metadata; the log has its leader epoch already."""
         leadership = partition.leadership
         if leadership is None:
             leadership = partition.leadership = Leadership(
@@ -83,26 +83,26 @@ class LeaderSide:
         if leadership.take(view, partition.log_end_offset, now_ms):
             if change is not None and set(leadership.isr) == set(change.isr):
                 self._count(before, leadership.isr)  # the image came before the answer
-            self._flush(partition)  # what it appended as a follower
+            self._flush(partition)  # its records as a follower
             self.advance(partition, now_ms)
             self._env.deletions.check(partition)  # with fewer replicas, maybe
 
     def look_again(self, now_ms: int) -> None:
-        """End what waited for brokers or settings that have changed, or for time.
+        """Check the waits that depend on changed brokers or settings, or on time.
 
-        A follower about to join is waited for without being in the ISR: when it dies, no metadata
-        of the partition tell, and no fetch of another one does.
+        A follower that is about to join counts without being in the ISR. Neither the partition's
+        metadata nor another follower's fetch shows that it has died.
         """
         for partition in self._led.values():
             if partition.offline:
                 continue
             if partition.high_watermark < partition.log_end_offset:
-                self._flush(partition)  # settings may promise more than those of the append did
+                self._flush(partition)  # settings may promise more than at the append
                 self.advance(partition, now_ms)
             self._env.deletions.check(partition)
 
     def resign(self, partition: Partition) -> None:
-        """Lead a partition no more, or without others."""
+        """Stop leading a partition, or lead it without followers."""
         if partition.leadership is not None:
             partition.leadership.forget_members()
         partition.leadership = None
@@ -121,7 +121,7 @@ class LeaderSide:
             self._env.order_flush(partition)
 
     def advance(self, partition: Partition, now_ms: int) -> None:
-        """Commit what may be committed now, and tell who waits."""
+        """Advance the high watermark, and wake waiting requests."""
         partition.advance_high_watermark(now_ms)
         self.tell(partition)
 
@@ -144,10 +144,10 @@ class LeaderSide:
         leader_end_offset: int,
         now_ms: int,
     ) -> ErrorCode:
-        """Take note of a follower's fetch that was read without an error.
+        """Record a follower's fetch that was read without an error.
 
-        NOT_LEADER_OR_FOLLOWER for one that says nothing of that broker's log: it is not
-        registered, or its epoch was another life's (KIP-903).
+        NOT_LEADER_OR_FOLLOWER for a fetch that does not count for the broker's log: the broker is
+        not registered, or the epoch is that of another incarnation (KIP-903).
         """
         leadership = partition.leadership
         assert leadership is not None, partition.topic_partition
@@ -172,7 +172,7 @@ class LeaderSide:
     # -- time and the controller -----------------------------------------------------------------
 
     def tick(self, now_ms: int) -> None:
-        """Leave out of the ISRs who has lagged for too long."""
+        """Remove followers from the ISRs that lag for too long."""
         if self._led and self._next_check_ms <= now_ms:
             self._next_check_ms = now_ms + self._check_interval_ms
             report = CappedReport(self._env.report)
@@ -209,7 +209,7 @@ class LeaderSide:
         report: CappedReport,
         now_ms: int,
     ) -> None:
-        """Log why a follower is to leave the ISR; None for one that is no replica any more."""
+        """Log why a follower must leave the ISR; None for a removed replica."""
         is_known = follower is not None and follower.caught_up_ms != NEVER_MS
         has_fetched = follower is not None and follower.log_end_offset >= 0
         report(
@@ -224,7 +224,7 @@ class LeaderSide:
         )
 
     def _isr_changed(self, partition: Partition, before: tuple[int, ...], now_ms: int) -> None:
-        """Commit what the new ISR, as the controller answered, has."""
+        """Advance the high watermark by the new ISR of the controller's answer."""
         leadership = partition.leadership
         assert leadership is not None, partition.topic_partition
         self._count(before, leadership.isr)

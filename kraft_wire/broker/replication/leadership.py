@@ -1,13 +1,13 @@
-"""One partition's replication as its leader sees it: the ISR, followers, and what is committed.
+"""A leader's state of one partition's replication: the ISR, followers, and the committed end.
 
-KIP-497: the ISR is what the controller has committed. While a larger one is asked for, the high
-watermark already waits for its new member (the maximal ISR); while a smaller one is asked for, it
-still waits for those who are to leave. Either way no record is committed that a leader elected from
-any ISR that the controller may have by then would lack. KIP-966: below `min.insync.replicas`
-nothing is committed.
+KIP-497: the ISR is the one that the controller has committed. While a larger one is requested, the
+high watermark already waits for its new member (the maximal ISR). While a smaller one is requested,
+the high watermark still waits for the removed members. So every committed record is in the logs of
+any ISR that the controller may have by then. KIP-966: below `min.insync.replicas` nothing is
+committed.
 
-A change that was asked for ends by the controller's answer or by newer metadata, whichever comes
-first. Not here: how the controller is asked (`isr_changes`), who is woken (`leader_side`).
+A requested change ends by the controller's answer or by newer metadata, whichever comes first. Not
+here: requests to the controller (`isr_changes`), waking of requests (`leader_side`).
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ __all__ = ["IsrChange", "Leadership"]
 
 _UNKNOWN_EPOCH: Final = -1
 _NOT_APPLIED: Final = (ErrorCode.INELIGIBLE_REPLICA, ErrorCode.OPERATION_NOT_ATTEMPTED)
-"""The controller knows the partition as the leader does, and has done nothing."""
+"""The controller's state equals the leader's, and the change was not applied."""
 _AWAITS_METADATA: Final = (
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     ErrorCode.UNKNOWN_TOPIC_ID,
@@ -43,16 +43,16 @@ class IsrChange:
 
     isr: tuple[int, ...]
     maximal_isr: tuple[int, ...]
-    """Whom the high watermark waits for meanwhile."""
+    """The replicas for which the high watermark waits meanwhile."""
     members: list[BrokerState]
-    """The wanted ISR with the broker epochs known of its members."""
+    """The requested ISR with the known broker epochs of its members."""
     leader_epoch: int
     partition_epoch: int
     """Of the state that is to be changed."""
 
 
 class Leadership:
-    """What the leader of a partition with other replicas keeps; made again with each leadership."""
+    """The state of a leader of a partition with other replicas; new for each leadership."""
 
     __slots__ = (
         "change",
@@ -68,15 +68,15 @@ class Leadership:
     )
 
     def __init__(self, node_id: int, registered_brokers: RegisteredBrokers) -> None:
-        """Know nothing yet; `take` must follow."""
+        """Begin without state; `take` must follow."""
         self.node_id = node_id
         self.registered_brokers = registered_brokers
         self.followers: dict[int, FollowerState] = {}
         """The other replicas, in the order of the assignment."""
         self.isr: tuple[int, ...] = ()
-        """What the controller has committed."""
+        """The ISR that the controller has committed."""
         self.change: IsrChange | None = None
-        """What it was asked for, and has not answered in a way that ends it."""
+        """The requested change, until an answer ends it."""
         self.leader_epoch = _UNKNOWN_EPOCH
         self.partition_epoch = _UNKNOWN_EPOCH
         self.epoch_start_offset = Offset(0)
@@ -124,7 +124,7 @@ class Leadership:
             follower.is_in_isr = False
 
     def _commit(self, isr: tuple[int, ...], partition_epoch: int) -> None:
-        """Take an ISR that the controller has committed; what it was asked for is over."""
+        """Take an ISR that the controller has committed; this ends the requested change."""
         self.isr, self.change, self.partition_epoch = isr, None, partition_epoch
         for follower in self.followers.values():
             follower.is_in_isr = follower.broker_id in isr
@@ -138,7 +138,7 @@ class Leadership:
     def committed_end(
         self, own_end: Offset, log_end_offset: Offset, configured_min_isr: int, now_ms: int
     ) -> Offset | None:
-        """Return the smallest end of a member of the maximal ISR, None where nothing may commit.
+        """Return the smallest end of a member of the maximal ISR, None if nothing may be committed.
 
         `own_end` is the end of this replica that counts. A caught-up follower that may join counts
         as well: else it might stay behind the high watermark forever.
@@ -176,10 +176,10 @@ class Leadership:
     # -- changes of the ISR ----------------------------------------------------------------------
 
     def wanted_expansion(self, follower: FollowerState, high_watermark: Offset) -> IsrChange | None:
-        """Return the change that takes a follower in, None where it may not join now.
+        """Return the change that adds a follower, None if it may not join now.
 
-        It must have what is committed, and what an earlier leader may have committed: all from
-        before this leader epoch.
+        It must have all committed records, and all from before this leader epoch, which an earlier
+        leader may have committed.
         """
         if (
             self.change is not None
@@ -231,10 +231,10 @@ class Leadership:
         return members
 
     def answered(self, change: IsrChange, answer: ResponsePartitionData) -> bool:
-        """Take the controller's answer to a change; true where it has to be asked again.
+        """Take the controller's answer to a change; true if the change must be requested again.
 
-        One that is overtaken by newer metadata says nothing. Where the controller knew more than
-        the leader the change stays, and with it the maximal ISR, until the metadata come.
+        An answer that newer metadata have replaced is ignored. If the controller had newer metadata
+        than the leader, the change and its maximal ISR stay until the metadata arrive.
         """
         if self.change is not change:
             return False
@@ -249,7 +249,7 @@ class Leadership:
         return error not in _AWAITS_METADATA
 
     def _is_of_now(self, answer: ResponsePartitionData) -> bool:
-        """Whether an answer tells the ISR of this epoch, of replicas that are known here."""
+        """Whether an answer has an ISR of this epoch, of replicas that are known here."""
         return (
             answer.leader_epoch == self.leader_epoch
             and answer.partition_epoch >= self.partition_epoch

@@ -36,6 +36,6 @@ def preferred_read_replica(
 
 
 def _is_in_rack(image: MetadataImage, broker_id: int, rack: str, listener: str) -> bool:
-    """Whether a broker is in a rack, and can be reached where the consumer came in."""
+    """Whether a broker is in a rack, and has the listener of the consumer's connection."""
     broker = image.brokers.get(broker_id)
     return broker is not None and broker.rack == rack and endpoint_of(broker, listener) is not None

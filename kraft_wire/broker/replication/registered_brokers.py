@@ -1,7 +1,7 @@
-"""What a leader asks about other brokers: epochs, who may be in an ISR, how long they may lag.
+"""A leader's view of other brokers: epochs, which may be in an ISR, how long they may lag.
 
-KIP-841 and KIP-903: no broker that is fenced or about to stop joins an ISR, and none whose fetches
-came from another life of it than the one that is registered.
+KIP-841 and KIP-903: a broker that is fenced or about to stop joins no ISR, nor does one whose
+fetches came from another incarnation than the registered one.
 """
 
 from collections.abc import Callable
@@ -29,9 +29,9 @@ class RegisteredBrokers:
     ) -> None:
         """Each returns the newest."""
         self.own_epoch = own_epoch
-        """Returns the epoch of this life of this broker, -1 while it is not registered.
+        """Returns the epoch of this broker's incarnation, -1 while it is not registered.
 
-        Not what the image has: a process that slept may find itself replaced there.
+        Not the epoch of the image: a process that slept may be replaced there.
         """
         self._image = image
         self._settings = settings
@@ -42,7 +42,7 @@ class RegisteredBrokers:
         return self._settings().replica_lag_time_max_ms
 
     def epoch_of(self, broker_id: int) -> int:
-        """Return the epoch of a broker's registration, -1 where it has none."""
+        """Return the epoch of a broker's registration, -1 without one."""
         broker = self._image().brokers.get(broker_id)
         return _UNREGISTERED if broker is None else broker.broker_epoch
 
@@ -52,9 +52,9 @@ class RegisteredBrokers:
         return broker is not None and not broker.fenced
 
     def is_known_sender(self, broker_id: int, broker_epoch: int) -> bool:
-        """Whether a fetch may say where this broker's log ends.
+        """Whether a fetch offset counts as the end of this broker's log.
 
-        Not that of a broker which is not registered, nor a late one of a former life.
+        It does not for an unregistered broker, nor for a late fetch of an earlier incarnation.
         """
         registered = self.epoch_of(broker_id)
         if registered == _UNREGISTERED:

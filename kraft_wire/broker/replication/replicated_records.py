@@ -1,8 +1,8 @@
-"""What a leader sends, looked at before it is written: batches that are right where our log ends.
+"""Checks a leader's records before they are written: batches that fit the end of our log.
 
-A follower writes the leader's bytes as they are: offsets, leader epochs and checksums stay. What is
-refused is what recovery would call damage at the next start, so that a leader's mistake or a bad
-wire never becomes ours. The order of offsets and epochs is the log's; the checksum does not cover
+A follower writes the leader's bytes as they are: offsets, leader epochs and checksums stay. Records
+that recovery would call damage at the next start are refused, so that a leader's mistake or damage
+in transit is not stored. Offsets and epochs must be in the log's order; the checksum does not cover
 them.
 
 Not here: sizes, times and keys, which the leader has checked; whether a producer's batch is next.
@@ -16,13 +16,13 @@ __all__ = ["RefusedRecords", "batches_to_append"]
 
 
 class RefusedRecords(Exception):
-    """The records cannot follow what the log holds; the reason is for a log line."""
+    """The records cannot follow the log's end; the reason is for a log line."""
 
     def __init__(self, reason: str, first_offset: int = -1, last_offset: int = -1) -> None:
         super().__init__(reason)
         self.reason = reason
         self.first_offset = first_offset
-        """Of the first batch where its place is what is wrong, else -1."""
+        """Offset of the first batch if its offset is wrong, else -1."""
         self.last_offset = last_offset
 
 
@@ -31,10 +31,10 @@ def batches_to_append(
 ) -> list[RecordBatch]:
     """Return the whole batches that may be appended at `end_offset`, in order.
 
-    A batch that is cut ends them: an answer stops where its bytes are spent. So does one of a
-    higher leader epoch than the one that was asked: it was written when this leader was none any
-    more, and may be gone (KAFKA-18723). Gaps between batches are right: compaction makes them.
-    Errors: RefusedRecords, in the order of the checks: form, checksum, offsets, epoch, markers.
+    A truncated batch ends them: an answer is cut at its byte limit. So does a batch of a higher
+    leader epoch than the requested one: it was written after this leader resigned, and may be gone
+    (KAFKA-18723). Gaps between batches are valid: compaction makes them. Errors: RefusedRecords, in
+    the order of the checks: form, checksum, offsets, epoch, markers.
     """
     found: list[RecordBatch] = []
     position, expected, epoch = 0, int(end_offset), latest_epoch

@@ -28,8 +28,8 @@ def add_partitions(
 ) -> None:
     """Add partitions to the transaction of a producer (id, epoch); the first ones begin it.
 
-    `version` is that of the rules which the transaction ends by: 0 where a client asks, 2 where a
-    broker does. Errors, first match wins: INVALID_PRODUCER_ID_MAPPING (unknown id),
+    `version` is that of the rules by which the transaction ends: 0 for a client's request, 2 for a
+    broker's. Errors, first match wins: INVALID_PRODUCER_ID_MAPPING (unknown id),
     CONCURRENT_TRANSACTIONS (a change is in progress), INVALID_PRODUCER_ID_MAPPING (other producer
     id), PRODUCER_FENCED (other epoch), UNSUPPORTED_VERSION (rules that the log cannot hold), those
     of the append.
@@ -63,7 +63,7 @@ def verify_partitions(
 
     Errors of all partitions, first match wins: INVALID_PRODUCER_ID_MAPPING (unknown id, other
     producer id), PRODUCER_FENCED (other epoch), CONCURRENT_TRANSACTIONS (the transaction ends). A
-    change that is in progress is not looked at.
+    change in progress is ignored.
     """
     entry = shard.ids.get(name)
     if entry is None:
@@ -100,7 +100,7 @@ def _has_all(entry: TransactionalId, partitions: Mapping[TopicPartition, None]) 
 
 
 def _producer_error(entry: TransactionalId, producer: tuple[int, int]) -> ErrorCode:
-    """Return whether a producer id and epoch are not those of the transactional id."""
+    """Return whether a producer id or epoch differs from that of the transactional id."""
     producer_id, producer_epoch = producer
     if producer_id != entry.metadata.producer_id:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING

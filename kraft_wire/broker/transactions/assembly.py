@@ -43,7 +43,7 @@ def transaction_coordinator(
     """Return a coordinator over the partitions of `__transaction_state` that a broker leads.
 
     The arguments are the broker's methods and attributes of these names; `inter_broker_clients`
-    gets the sender of markers. What waits for the ISR is parked in `operations`.
+    gets the sender of markers. Requests that wait for the ISR are parked in `operations`.
     """
     timeout_ms = settings().source.integer("request.timeout.ms")
     topic = CoordinatorTopic(

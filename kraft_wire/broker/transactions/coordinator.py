@@ -41,7 +41,7 @@ class TransactionCoordinator:
             node_id, topic, log, commits, lambda shard_log: TransactionShard(shard_log, env)
         )
         self._changed_ms: int | None = None
-        """When the metadata changed that the marker sender has not looked at."""
+        """When the metadata changed, until the marker sender has processed the change."""
 
     def partition_of(self, transactional_id: str) -> int:
         """Return the partition of `__transaction_state` that an id belongs to."""
@@ -89,5 +89,5 @@ class TransactionCoordinator:
         return deadline_ms
 
     def stop(self) -> None:
-        """Resign every partition, because the broker is going away."""
+        """Resign every partition, because the broker stops."""
         self.runtime.stop()

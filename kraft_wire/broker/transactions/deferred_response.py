@@ -30,7 +30,7 @@ class DeferredResponse(Generic[_Response]):
             self._coordinator.complete(self._context.reply_to, response)
 
     def result(self) -> _Response | Parked:
-        """Return what the handler returns."""
+        """Return the handler's result."""
         if self._response is not None:
             return self._response
         self._is_parked = True

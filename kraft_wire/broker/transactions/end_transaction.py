@@ -73,7 +73,7 @@ def end_transaction(
 def _legacy_error(
     entry: TransactionalId, producer: tuple[int, int], event: TransactionEvent
 ) -> ErrorCode | None:
-    """Return the answer to a request up to version 4 that ends nothing, None where it does.
+    """Return the answer to a request up to version 4 that ends no transaction, else None.
 
     First match wins: INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, CONCURRENT_TRANSACTIONS (a
     change is in progress), NONE (a retry), INVALID_TXN_STATE.
@@ -94,7 +94,7 @@ def _legacy_error(
 def _error(
     entry: TransactionalId, producer: tuple[int, int], event: TransactionEvent
 ) -> ErrorCode | None:
-    """Return the answer to a request of version 5 that ends nothing, None where it does.
+    """Return the answer to a request of version 5 that ends no transaction, else None.
 
     First match wins: CONCURRENT_TRANSACTIONS (a change is in progress),
     INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, NONE (a retry), INVALID_TXN_STATE.
@@ -124,7 +124,7 @@ def _error(
 
 
 def _identity(metadata: TransactionMetadata) -> ProducerIdentity:
-    """Return what the producer uses next: after the completion, if that changes the producer id."""
+    """Return the producer's next identity, after the completion if that changes the id."""
     if metadata.next_producer_id != NO_PRODUCER_ID:
         return ProducerIdentity(ErrorCode.NONE, metadata.next_producer_id, 0)
     return ProducerIdentity(ErrorCode.NONE, metadata.producer_id, metadata.producer_epoch)

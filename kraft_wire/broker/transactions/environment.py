@@ -1,4 +1,4 @@
-"""What all shards of the transaction coordinator share: settings, producer ids, markers."""
+"""The state that all shards of the transaction coordinator share."""
 
 from collections.abc import Callable
 
@@ -17,9 +17,9 @@ class TransactionEnvironment:
     settings: Callable[[], BrokerSettings]
     """Read at each use: a dynamic change replaces the settings as a whole."""
     transaction_version: Callable[[], int]
-    """Returns the finalized level of the feature, 0 while it has none."""
+    """Returns the finalized level of the feature, 0 without one."""
     take_producer_id: Callable[[int], int | None]
-    """Takes a monotonic time; returns None while the controller has not given a block of ids."""
+    """Takes a monotonic time; returns None until the controller has sent a block of ids."""
     coordinator_epoch: Callable[[int], int]
     """Returns the leader epoch of a partition of `__transaction_state`."""
     markers: MarkerSender

@@ -1,4 +1,4 @@
-"""What time does to transactional ids: open transactions time out, idle ids are removed."""
+"""Changes of transactional ids by time: open transactions time out, idle ids are removed."""
 
 from typing import Final
 
@@ -59,7 +59,7 @@ def _remove(
     tombstones: list[CoordinatorRecord],
     at: ClockReading,
 ) -> None:
-    """Write one batch of tombstones; the ids go once it is committed."""
+    """Write one batch of tombstones; the ids are removed once it is committed."""
     appended = shard.log.append_for_later(tombstones, at)
     if appended.error is not ErrorCode.NONE:
         return

@@ -18,7 +18,7 @@ __all__ = ["abort_open_transaction"]
 def abort_open_transaction(
     shard: OpenShard, entry: TransactionalId, at: ClockReading, answer: CommitCallback
 ) -> None:
-    """Write that an open transaction is aborted, with the next epoch.
+    """Write the abort of an open transaction, with the next epoch.
 
     Errors: COORDINATOR_LOAD_IN_PROGRESS without a producer id for exhausted epochs, those of the
     append.

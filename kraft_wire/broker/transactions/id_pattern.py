@@ -2,8 +2,8 @@
 
 A pattern comes from a client, so the time of a match must not explode: the pattern becomes a
 program of which all threads advance together, one character at a time (Thompson's construction).
-Read are alternatives, groups, classes, `.`, `^`, `$`, `* + ? {m,n}`, greedy or not, and the usual
-escapes. What else RE2 reads (flags, Unicode classes, word boundaries) counts as not valid.
+It supports alternatives, groups, classes, `.`, `^`, `$`, `* + ? {m,n}`, greedy or not, and the
+usual escapes. Other syntax of RE2 (flags, Unicode classes, word boundaries) counts as invalid.
 """
 
 from collections.abc import Callable
@@ -43,7 +43,7 @@ _Program = list[_Step]
 
 
 def id_matcher(pattern: str | None) -> Callable[[str], bool] | None:
-    """Return what tells whether an id matches; no pattern matches all. None: no valid pattern."""
+    """Return a function that matches ids; an empty pattern matches all. None: invalid pattern."""
     if not pattern:
         return lambda name: True
     try:
@@ -227,7 +227,7 @@ class _Parser:
 
 
 def _complement(ranges: _Ranges) -> _Ranges:
-    """Return all characters that are in none of some ranges."""
+    """Return all characters outside of some ranges."""
     found: _Ranges = []
     low = 0
     for first, last in sorted(ranges):

@@ -26,7 +26,7 @@ __all__ = ["ProducerIdentity", "init_producer_id"]
 
 
 class ProducerIdentity(NamedTuple):
-    """The producer id and epoch that a client is to use, or why it gets none."""
+    """The producer id and epoch for a client, or the error."""
 
     error: ErrorCode
     producer_id: int = NO_PRODUCER_ID

@@ -1,4 +1,4 @@
-"""What tools see of transactional ids: list and describe (KIP-664, KIP-994, KIP-1152)."""
+"""Transactional ids for administrative tools: list and describe (KIP-664, KIP-994, KIP-1152)."""
 
 from collections.abc import Callable, Iterable
 from typing import Final
@@ -18,7 +18,7 @@ STATE_NAMES: Final = frozenset(state.value for state in TransactionState)
 
 @frozen(kw_only=True)
 class TransactionFilter:
-    """What to list; each condition that is asked for must hold."""
+    """The filter of a list; each given condition must hold."""
 
     states: frozenset[str]
     """Names; empty: any."""
@@ -33,7 +33,7 @@ class TransactionFilter:
 def list_transactional_ids(
     shard: TransactionShard, wanted: TransactionFilter
 ) -> Iterable[list_transactions.TransactionState]:
-    """Return the ids that a filter lets pass; one that is being removed is never listed."""
+    """Return the ids that match a filter; an id in removal is never listed."""
     for name, entry in shard.ids.items():
         now = entry.metadata
         is_wanted = (

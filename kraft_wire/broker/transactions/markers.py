@@ -1,14 +1,15 @@
-"""Transaction markers on their way to the leaders of partitions: WriteTxnMarkers (KIP-98).
+"""Sends transaction markers to the leaders of partitions: WriteTxnMarkers (KIP-98).
 
 One request is in flight for each broker, with all markers that wait for it. A marker is sent until
-its partition has it or is gone from the metadata: to the leader of the newest image, after a pause
-that doubles. A partition without a leader waits; 4.3.1 treats it like a deleted one, which loses
-committed data. What a partition answers decides about that partition alone.
+its partition has it or is deleted from the metadata: to the leader of the newest image, after a
+pause that doubles. A partition without a leader waits; 4.3.1 treats it like a deleted one, which
+loses committed data. The answer of a partition counts for that partition alone.
 
-Partitions were in the metadata when they were added, but for those of `__consumer_offsets`, which a
+Partitions were in the metadata when they were added, except those of `__consumer_offsets`, which a
 client adds by a group's id. A marker for that topic waits until the metadata have it: they may lag
-behind those of the group coordinator, which has stored offsets there. The controller is asked to
-create the topic, so that the wait ends also where no group coordinator was ever looked for.
+behind those of the group coordinator, which has stored offsets there. The sender asks the
+controller to create the topic, so that the wait also ends if no client ever looked for a group
+coordinator.
 """
 
 from collections.abc import Callable, Mapping
@@ -42,7 +43,7 @@ _DONE: Final = (
     ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
     ErrorCode.UNSUPPORTED_VERSION,
 )
-"""After these the partition needs no marker of this transaction any more, or can have none."""
+"""After these errors the partition needs no marker of this transaction, or cannot have one."""
 _EXPECTED: Final = (
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     ErrorCode.NOT_LEADER_OR_FOLLOWER,
@@ -123,7 +124,7 @@ class _Destination:
             self.sender.retry(marker, now_ms)
 
     def deadline_ms(self) -> int | None:
-        """Return None: what waits here is sent at once."""
+        """Return None: queued markers are sent at once."""
         return None
 
     def take_moved(self, leads: Callable[[TopicPartition], bool]) -> list[_Marker]:
@@ -152,7 +153,7 @@ class MarkerSender:
         self._create_offsets_topic = create_offsets_topic
         self._report = report
         self._has_known_offsets_topic = False
-        """Whether the metadata had the topic: what they lack now was deleted."""
+        """Whether the metadata had the topic: a partition that is missing now was deleted."""
         self._destinations: dict[int, _Destination] = {}
         self._resting: Deadlines[_Marker] = Deadlines(lambda marker: True)
         """Markers that are sent again, and when."""
@@ -191,7 +192,7 @@ class MarkerSender:
         self._route_all(waiting, at)
 
     def tick(self, at: ClockReading) -> None:
-        """Send again what has paused."""
+        """Send again the markers whose pause is over."""
         self._route_all(list(self._resting.due(at.now_ms)), at)
 
     def deadline_ms(self) -> int | None:
@@ -199,7 +200,7 @@ class MarkerSender:
         return self._resting.next_ms()
 
     def answered(self, marker: _Marker, error: int | None, at: ClockReading) -> None:
-        """Take the result of one partition; None where the response has none."""
+        """Take the result of one partition, None if the response has none."""
         if error not in _DONE:
             if error not in _EXPECTED:
                 self._tell("transaction_marker_refused", marker, error)

@@ -1,4 +1,4 @@
-"""What aborting and removing need of a shard of transactional ids, which itself calls them."""
+"""The parts of a shard of transactional ids that `fencing` and `expiry` use."""
 
 from typing import Protocol
 

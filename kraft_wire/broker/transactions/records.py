@@ -55,12 +55,12 @@ def transaction_record(
 
 
 def transaction_tombstone(name: str) -> CoordinatorRecord:
-    """Write that a transactional id is gone."""
+    """Return the tombstone of a transactional id."""
     return CoordinatorRecord(_key(name), None)
 
 
 def read_key(key: bytes) -> str | int:
-    """Return the transactional id of a key, or the version of a key that is not known (KIP-915).
+    """Return the transactional id of a key, or the version of an unknown key (KIP-915).
 
     Raises MalformedMessage.
     """
@@ -71,7 +71,7 @@ def read_key(key: bytes) -> str | int:
 
 
 def read_value(value: bytes) -> TransactionMetadata | int:
-    """Return the state of a transactional id, or the version of a value that is not known.
+    """Return the state of a transactional id, or the version of an unknown value.
 
     Raises MalformedMessage, also for a state that is never logged.
     """

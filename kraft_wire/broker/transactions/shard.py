@@ -2,8 +2,8 @@
 
 Memory follows the log: a change counts when its record is committed. Until then it is pending, and
 so is the completion of a transaction from the commit of its Prepare record to that of its Complete
-record. What requests change is in `init_producer_id`, `add_partitions` and `end_transaction`, what
-time changes in `expiry`.
+record. Changes by requests are in `init_producer_id`, `add_partitions` and `end_transaction`,
+changes by time in `expiry`.
 """
 
 from collections.abc import Mapping
@@ -199,14 +199,14 @@ class TransactionShard:
         abort_timed_out(self, at)
 
     def topics_deleted(self, topics: Mapping[Uuid, str], at: ClockReading) -> None:
-        """Do nothing: the sender of markers leaves out partitions that are gone."""
+        """Do nothing: the sender of markers skips deleted partitions."""
 
     def clean_up(self, at: ClockReading) -> None:
         """Remove ids that were idle for `transactional.id.expiration.ms`."""
         remove_expired(self, at)
 
     def resign(self) -> None:
-        """Stop writing; what waits for a commit is answered when its partition is left."""
+        """Stop writing; requests that wait for a commit are answered when the shard is unloaded."""
         self.is_released = True
 
 

@@ -1,9 +1,9 @@
 """The state machine of a transactional id: states, events, and what each transition does.
 
-`TRANSITIONS` holds every transition; a missing key is a programming error. A transition also says
-what becomes of producer id and epoch, under the rules of `transaction.version` 0 and 1 and under
-those of 2 (KIP-890). `END_ANSWERS` says which EndTxn is a retry. KIP-98 describes the states,
-KIP-360 how a producer raises its own epoch. `transition.py` computes the values.
+`TRANSITIONS` holds every transition; a missing key is a programming error. A transition also has
+the changes of producer id and epoch, under the rules of `transaction.version` 0 and 1 and under
+those of 2 (KIP-890). `END_ANSWERS` has the EndTxn requests that are retries. KIP-98 describes the
+states, KIP-360 how a producer raises its own epoch. `transition.py` computes the values.
 """
 
 from enum import Enum
@@ -52,7 +52,7 @@ class TransactionState(Enum):
 
 
 class TransactionEvent(Enum):
-    """What moves a transactional id from state to state."""
+    """The events that change a transactional id's state."""
 
     INITIALIZED = "InitProducerId without an open transaction"
     FENCED = "InitProducerId or the timeout, with an open transaction"
@@ -63,7 +63,7 @@ class TransactionEvent(Enum):
 
 
 class EpochRule(Enum):
-    """What a transition does to producer id and epoch."""
+    """The change of producer id and epoch by a transition."""
 
     SAME = "both stay"
     RAISE = "epoch + 1; from the last epoch on, the next producer id is reserved"
@@ -73,7 +73,7 @@ class EpochRule(Enum):
 
 
 class Partitions(Enum):
-    """What a transition does to the partitions of the transaction."""
+    """The change of the transaction's partitions by a transition."""
 
     NONE = "no transaction is open"
     ADD = "the new ones are added"
@@ -101,7 +101,7 @@ PREPARED: Final = (_S.PREPARE_COMMIT, _S.PREPARE_ABORT)
 """Markers are being written."""
 
 CAN_EXPIRE: Final = (_S.EMPTY, _S.COMPLETE_COMMIT, _S.COMPLETE_ABORT)
-"""Nothing is open: an id that stays so for `transactional.id.expiration.ms` is removed."""
+"""No open transaction: an id in these states for `transactional.id.expiration.ms` is removed."""
 
 _INITIALIZED: Final = Transition(_S.EMPTY, _R.RENEW, _R.RENEW, Partitions.NONE)
 _BEGUN: Final = Transition(_S.ONGOING, _R.SAME, _R.SAME, Partitions.ADD)

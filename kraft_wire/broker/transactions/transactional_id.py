@@ -1,4 +1,4 @@
-"""One transactional id: the values that its newest record has, and what is in flight."""
+"""One transactional id: the values of its newest record, and its change in flight."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -28,7 +28,7 @@ NO_PARTITIONS: Final[Mapping[TopicPartition, None]] = {}
 
 @frozen(kw_only=True)
 class TransactionMetadata:
-    """What the transaction log keeps of an id; every transition makes a new one."""
+    """The logged state of an id; every transition makes a new one."""
 
     producer_id: int
     producer_epoch: int
@@ -38,14 +38,14 @@ class TransactionMetadata:
     next_producer_id: int = NO_PRODUCER_ID
     """Takes the place of `producer_id` when the transaction completes."""
     last_producer_epoch: int = NO_EPOCH
-    """The epoch before the last raise, by which a retry is known; not logged."""
+    """The epoch before the last raise, which identifies a retry; not logged."""
     partitions: Mapping[TopicPartition, None] = field(default_factory=dict)
     start_ms: int = NO_TIMESTAMP
     """Wall time at which the first partition was added."""
     last_update_ms: int = NO_TIMESTAMP
     """Wall time of the newest transition."""
     client_version: int = 0
-    """The rules that the transaction ends by: 2 for those of `transaction.version` 2, else 0."""
+    """The rules by which the transaction ends: 2 for those of `transaction.version` 2, else 0."""
 
     @property
     def is_exhausted(self) -> bool:

@@ -43,8 +43,8 @@ def next_metadata(
 ) -> TransactionMetadata:
     """Return the metadata that follow an event under the rules of a `transaction.version`.
 
-    `new_producer_id` is needed where `needs_producer_id` is true. The epoch that a producer names
-    when it initializes itself is looked at by `init_producer_id`.
+    `new_producer_id` is needed if `needs_producer_id` is true. `init_producer_id` checks the epoch
+    that a producer sends when it initializes itself.
     """
     row = TRANSITIONS[now.state][event]
     is_begun = event is TransactionEvent.PARTITIONS_ADDED and now.state is not row.to

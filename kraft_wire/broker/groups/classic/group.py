@@ -1,8 +1,8 @@
 """A classic group: its members, its generation, and the vote for a protocol.
 
 Bookkeeping only. Nothing here answers a request, sets a timer or writes a record; `rebalance.py`
-and its neighbours do, and this class keeps what they decided consistent. KIP-345 for static
-members, KIP-394 for members that hold an id but have not joined.
+and its neighbours do. This class keeps the state consistent. KIP-345 for static members, KIP-394
+for members that hold an id but have not joined.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,7 +27,7 @@ CONSUMER_PROTOCOL_TYPE = "consumer"
 
 
 class AwaitedAssignments(NamedTuple):
-    """What the leader of a generation decided, which is to be committed before anyone sees it."""
+    """The leader's assignments of a generation, which must be committed before members get them."""
 
     safe_at: int
     """The high watermark that commits it."""
@@ -77,7 +77,7 @@ class ClassicGroup:
         self.state = state
         self.previous_state = state
         self.state_timestamp_ms = wall_ms
-        """Wall clock of the last change of state; None where an old record did not say."""
+        """Wall clock of the last change of state; None if an old record does not have it."""
         self.generation_id = 0
         self.protocol_type: str | None = None
         """None for a group that only ever committed offsets."""
@@ -91,9 +91,9 @@ class ClassicGroup:
         self.pending_sync_members: dict[str, None] = {}
         """Members of the generation that have not asked for their assignment."""
         self.awaited: AwaitedAssignments | None = None
-        """The newest that the leader decided; of several in the log it is what a replay finds."""
+        """The leader's newest assignments; a replay also takes the newest of several in the log."""
         self.subscribed_topics: dict[str, None] | None = None
-        """None where the coordinator cannot know them."""
+        """None if the coordinator cannot know them."""
         self.new_member_added = False
         """Whether someone joined during the current piece of the initial delay (KIP-134)."""
         self.initial_delay: tuple[int, int] | None = None
@@ -200,7 +200,7 @@ class ClassicGroup:
         session_timeout_ms: int,
         waiting: ParkedRequest | None,
     ) -> None:
-        """Replace what the member said about itself by what its newest JoinGroup says."""
+        """Replace the member's own data by that of its newest JoinGroup."""
         assert self.members.get(member.member_id) is member, member.member_id
         self._count(member, -1)
         member.protocols = protocols
@@ -226,7 +226,7 @@ class ClassicGroup:
     def replace_static(self, group_instance_id: str, new_member_id: str) -> tuple[Member, Member]:
         """Give the instance a new member id (KIP-345); return the fenced member and the new one.
 
-        The new member has what the old one had, its assignment included, and waits for nothing.
+        The new member has all data of the old one, including its assignment, and no parked request.
         """
         old = self.members.pop(self.static_members[group_instance_id])
         self._count(old, -1)
@@ -273,7 +273,7 @@ class ClassicGroup:
         return (member for member in self.members.values() if member.awaiting_join is None)
 
     def elect_joined_leader(self) -> bool:
-        """Keep a leader that joined, else take the first member that did; whether there is one."""
+        """Keep a leader that joined, else elect the first joined member; false without one."""
         if self.leader_id is None:
             return False
         if self.members[self.leader_id].awaiting_join is not None:
@@ -316,7 +316,7 @@ class ClassicGroup:
         return max(votes, key=votes.__getitem__)
 
     def read_subscriptions(self) -> dict[str, None] | None:
-        """Return every topic that a member subscribes to; None where that cannot be known."""
+        """Return every topic that a member subscribes to; None if that is unknown."""
         if not self.uses_consumer_protocol:
             return None
         topics: dict[str, None] = {}
@@ -331,7 +331,7 @@ class ClassicGroup:
         return topics
 
     def release(self) -> None:
-        """Give the memory back that is counted for the group, which is going away."""
+        """Release the counted memory of the group, which is removed."""
         self._resize(-self.size_bytes)
 
     def _resize(self, more_bytes: int) -> None:
@@ -355,7 +355,7 @@ class ClassicGroup:
 
 
 def set_awaited(group: ClassicGroup, awaited: AwaitedAssignments | None) -> None:
-    """Keep assignments until they are committed, in place of older ones, or none any more."""
+    """Keep assignments until they are committed, instead of older ones; None drops them."""
     more_bytes = 0 if awaited is None else awaited.size_bytes
     more_bytes -= 0 if group.awaited is None else group.awaited.size_bytes
     group.awaited = awaited

@@ -213,8 +213,8 @@ def _join_known(
 def _repeats_itself(group: ClassicGroup, member: Member, attempt: JoinAttempt) -> bool:
     """Whether the request changes nothing: then the member just missed an answer.
 
-    A leader of a stable group always means it: only so can it react to what the coordinator does
-    not see, such as new partitions of a topic.
+    A JoinGroup of a stable group's leader always counts: so the leader can react to changes that
+    the coordinator does not see, such as new partitions of a topic.
     """
     match group.state:
         case GroupState.COMPLETING_REBALANCE:
@@ -263,20 +263,20 @@ def _update(shard: GroupShard, group: ClassicGroup, member: Member, attempt: Joi
 
 @frozen
 class _Replacement:
-    """A static member in the place of its former self, and what undoing that needs."""
+    """A static member that replaced its former id, and the data to undo that."""
 
     attempt: JoinAttempt
     old: Member
     member: Member
     before: tuple[Mapping[str, bytes], int, int]
-    """What the former self had said of itself."""
+    """The member data of the former id."""
     former_leader: str
 
 
 def _replace_static(
     shard: GroupShard, group: ClassicGroup, attempt: JoinAttempt, member_id: str, at: ClockReading
 ) -> None:
-    """Let a restarted static member take the place of its former self, which is fenced.
+    """Let a restarted static member replace its former id, which is fenced.
 
     A stable group stays as it is unless its protocol would change: only the new id is stored.
     """
@@ -307,7 +307,7 @@ def _replace_static(
 
 
 def _store(shard: GroupShard, group: ClassicGroup, done: _Replacement, at: ClockReading) -> None:
-    """Write the new id, and tell it when it is committed: else the next coordinator knows it not.
+    """Write the new id, and answer when it is committed: else the next coordinator lacks it.
 
     In a rebalance that began meanwhile the member has joined, and the generation answers it.
     """
@@ -332,7 +332,7 @@ def _store(shard: GroupShard, group: ClassicGroup, done: _Replacement, at: Clock
 
 
 def _fence(shard: GroupShard, member: Member) -> None:
-    """Tell the requests that a replaced static member has parked."""
+    """Answer the parked requests of a replaced static member."""
     fenced = ErrorCode.FENCED_INSTANCE_ID
     if member.awaiting_join is not None:
         waiting, member.awaiting_join = member.awaiting_join, None

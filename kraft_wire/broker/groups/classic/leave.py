@@ -1,6 +1,6 @@
-"""LeaveGroup: members go, one or many at a time, by themselves or by an administrator's hand.
+"""LeaveGroup: one or more members leave, by themselves or removed by an administrator.
 
-KIP-345: a static member may be removed by its instance id alone. KIP-800: reasons travel along.
+KIP-345: a static member may be removed by its instance id alone. KIP-800: requests carry reasons.
 """
 
 from collections.abc import Sequence

@@ -11,14 +11,14 @@ __all__ = ["Member", "ParkedRequest", "protocols_bytes"]
 
 
 class ParkedRequest(NamedTuple):
-    """A request whose answer is withheld, and the version in which it has to be answered."""
+    """A parked request, and the version of its answer."""
 
     reply_to: ReplyTo
     api_version: int
 
 
 def protocols_bytes(protocols: Mapping[str, bytes]) -> int:
-    """Return the size of what a member says about itself."""
+    """Return the size of a member's own data."""
     return sum(len(name) + len(metadata) for name, metadata in protocols.items())
 
 
@@ -65,7 +65,7 @@ class Member:
         return self.awaiting_join is not None or self.awaiting_sync is not None
 
     def matches(self, protocols: Mapping[str, bytes]) -> bool:
-        """Whether a JoinGroup request says what the member already said, order included."""
+        """Whether a JoinGroup request repeats the member's protocols, in the same order."""
         return list(self.protocols.items()) == list(protocols.items())
 
     def vote(self, candidates: Mapping[str, None]) -> str:

@@ -95,7 +95,7 @@ def remove_members(shard: GroupShard, group: ClassicGroup, member_ids: list[str]
 def reset_assignments(
     shard: GroupShard, group: ClassicGroup, error: ErrorCode, at: ClockReading
 ) -> None:
-    """Drop the assignments and tell the members that wait for them why."""
+    """Drop the assignments and answer the members that wait for them with the error."""
     assert group.is_in(GroupState.COMPLETING_REBALANCE), group.state
     set_awaited(group, None)
     for member in group.members.values():
@@ -180,7 +180,7 @@ def _join_time_is_up(shard: GroupShard, group: ClassicGroup, at: ClockReading) -
 
 
 def _complete_join(shard: GroupShard, group: ClassicGroup, at: ClockReading) -> None:
-    """Form a generation, or wait on where only static members are left and none came."""
+    """Form a generation, or wait again if only static members are left and none joined."""
     assert group.is_in(GroupState.PREPARING_REBALANCE), group.state
     shard.timers.cancel(Timer(TimerKind.JOIN, group.group_id))
     group.initial_delay = None
@@ -211,7 +211,7 @@ def _complete_join(shard: GroupShard, group: ClassicGroup, at: ClockReading) -> 
 def _expire_member(
     shard: GroupShard, group: ClassicGroup, member_id: str, at: ClockReading
 ) -> None:
-    """Remove a member whose session is over, or an id that was given out and never used."""
+    """Remove a member whose session has expired, or an id that was given out and never used."""
     if member_id in group.pending_members:
         group.remove(member_id)
         if group.is_in(GroupState.PREPARING_REBALANCE) and group.all_joined:

@@ -1,11 +1,11 @@
 """The classic group's state machine: its states, its events, and the table that joins them.
 
-Everything that decides which state may follow which is in `TRANSITIONS`; a missing key is a
-programming error. The other two tables say what a well-formed request of a known member is
-answered in each state. KIP-62, KIP-134 (initial delay) and KIP-345 (static members) describe what
-raises the events; `rebalance.py`, `join.py`, `sync.py` and `leave.py` raise them.
+`TRANSITIONS` holds all allowed changes of state; a missing key is a programming error. The other
+two tables hold the answer to a well-formed request of a known member in each state. KIP-62, KIP-134
+(initial delay) and KIP-345 (static members) describe what raises the events; `rebalance.py`,
+`join.py`, `sync.py` and `leave.py` raise them.
 
-Groups of the protocols of KIP-848 and KIP-932 have other machines; none of them is here.
+Groups of the protocols of KIP-848 and KIP-932 have other state machines, which are not here.
 """
 
 from enum import Enum
@@ -39,7 +39,7 @@ class GroupState(Enum):
 
 
 class GroupEvent(Enum):
-    """What moves a group from state to state."""
+    """The events that change a group's state."""
 
     REBALANCE_STARTED = "rebalance started"
     GENERATION_FORMED = "generation formed"
@@ -82,7 +82,7 @@ HEARTBEAT_ANSWERS: Final[dict[GroupState, ErrorCode]] = {
     GroupState.STABLE: ErrorCode.NONE,
     GroupState.DEAD: ErrorCode.COORDINATOR_NOT_AVAILABLE,
 }
-"""The answer to a heartbeat of a member that the group knows, in its current generation."""
+"""The answer to a heartbeat of a known member, in its current generation."""
 
 
 def next_state(state: GroupState, event: GroupEvent) -> GroupState:

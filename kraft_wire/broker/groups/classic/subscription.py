@@ -1,8 +1,8 @@
 """The topics that a consumer's subscription names, read from its opaque metadata.
 
-The consumer protocol is the clients' own; the coordinator reads only the prefix that every version
-shares (version, then the list of topics) and never refuses what it cannot read: it then does not
-know the group's topics, which only affects the expiry and deletion of offsets.
+The consumer protocol is internal to clients. The coordinator reads only the prefix that every
+version shares (version, then the list of topics) and never refuses unreadable bytes: then it does
+not know the group's topics, which only affects the expiry and deletion of offsets.
 """
 
 from struct import Struct
@@ -14,7 +14,7 @@ _INT32 = Struct(">i")
 
 
 def subscribed_topics(metadata: bytes) -> tuple[str, ...] | None:
-    """Return the topics of one subscription, or None where the bytes are not one."""
+    """Return the topics of one subscription, or None if the bytes are not one."""
     try:
         return _read_topics(metadata)
     except (ValueError, IndexError):

@@ -103,7 +103,7 @@ def _contradict(requested: str | None, present: str | None) -> bool:
 def _store_assignment(
     shard: GroupShard, group: ClassicGroup, request: SyncGroupRequest, at: ClockReading
 ) -> None:
-    """Write what the leader decided; members that it left out get an empty assignment."""
+    """Write the leader's assignments; members without one get an empty assignment."""
     former = group.awaited
     set_awaited(group, None)
     given = {each.member_id: bytes(each.assignment) for each in request.assignments}

@@ -1,4 +1,4 @@
-"""What a classic group waits for: sessions of members, the end of a join phase, assignments."""
+"""The timers of a classic group: sessions of members, the end of a join phase, assignments."""
 
 from enum import StrEnum
 from typing import NamedTuple
@@ -7,7 +7,7 @@ __all__ = ["Timer", "TimerKind"]
 
 
 class TimerKind(StrEnum):
-    """What happens when the deadline passes; a text, because its hash is quickly had."""
+    """The kind of a deadline; a text, because its hash is cheap."""
 
     MEMBER = "member"
     """The member's session is over, or the id that it was given was never used."""
@@ -27,5 +27,5 @@ class Timer(NamedTuple):
 
     @property
     def owner_id(self) -> str:
-        """The group, with which all its timers go."""
+        """The group, with which all its timers are dropped."""
         return self.group_id

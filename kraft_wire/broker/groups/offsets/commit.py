@@ -67,9 +67,9 @@ def commit_offsets(
 ) -> CommitOutcome:
     """Commit for `topics`, the request's topics that exist, names and ids filled in.
 
-    The answer waits until the ISR has the offsets, and what is shown of them does; where
-    acknowledgements promise to survive power loss, until they are flushed. Within a transaction a
-    member may commit during a rebalance, and the request of no member in any state (KIP-447).
+    The answer and the visible offsets wait until the ISR has the commit, and until the flush if
+    acknowledgements promise to survive power loss. Within a transaction a member may commit during
+    a rebalance, and a request without a member in any state (KIP-447).
 
     Errors of all partitions, first match wins: GROUP_ID_NOT_FOUND (v9+; ILLEGAL_GENERATION before)
     for a generation of a group that does not exist, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID,
@@ -219,9 +219,9 @@ def utf16_length(text: str) -> int:
 
 
 def _has_memory(shard: GroupShard, key: OffsetKey, commit: _Commit) -> bool:
-    """Whether our bound on memory lets the offset in; one that replaces another always may.
+    """Whether our bound on memory allows the offset; one that replaces another is always allowed.
 
-    Not repeatedly: until the ISR has it, what it replaces is kept as well.
+    Not repeatedly: until the ISR has it, the replaced offset is kept as well.
     """
     is_replacement = not commit.is_pending and shard.offsets.get(key) is not None
     if is_replacement and key not in commit.keys and not shard.uncommitted.is_changing(key):

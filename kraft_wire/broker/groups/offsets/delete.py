@@ -54,9 +54,9 @@ def delete_offsets(
 
 
 def write_tombstones(shard: GroupShard, keys: Sequence[OffsetKey], at: ClockReading) -> Appended:
-    """Remove offsets, batch by batch; what an error leaves behind stays committed.
+    """Remove offsets, batch by batch; after an error the remaining ones stay committed.
 
-    What was removed before and is not committed yet has to be waited for too.
+    Earlier removals that are not committed yet must be waited for too.
     """
     for start in range(0, len(keys), _TOMBSTONES_PER_BATCH):
         part = keys[start : start + _TOMBSTONES_PER_BATCH]

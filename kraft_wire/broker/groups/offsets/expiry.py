@@ -24,7 +24,7 @@ _MS_PER_MINUTE: Final = 60_000
 
 
 def expire_offsets(shard: GroupShard, at: ClockReading) -> int:
-    """Remove what is too old, and empty groups without offsets; return how many offsets went."""
+    """Remove expired offsets, and empty groups without offsets; return the number of offsets."""
     expired_count = 0
     for group in list(shard.groups.values()):
         expired = _expired_keys(shard, group, at)

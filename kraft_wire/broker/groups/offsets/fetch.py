@@ -1,4 +1,4 @@
-"""OffsetFetch: what a group has committed, and the ISR has.
+"""OffsetFetch: the committed offsets of a group that the ISR has.
 
 Offsets of transactions that are still open are unstable (KIP-447).
 """

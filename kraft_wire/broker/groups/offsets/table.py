@@ -17,7 +17,7 @@ __all__ = ["CommittedOffset", "OffsetKey", "OffsetTable"]
 
 
 class OffsetKey(NamedTuple):
-    """What an offset is committed for."""
+    """The key of a committed offset."""
 
     group_id: str
     topic: str
@@ -30,13 +30,13 @@ class CommittedOffset:
 
     offset: int
     leader_epoch: int
-    """-1 where the client did not say."""
+    """-1 if the client did not set it."""
     metadata: str
     commit_timestamp_ms: int
     expire_timestamp_ms: int | None
     """Set by clients older than OffsetCommit v5 that chose a retention time."""
     topic_id: Uuid = ZERO_UUID
-    """The topic's id at the time of the commit; zero where it was not known."""
+    """The topic's id at the time of the commit; zero if it was unknown."""
     record_offset: int = -1
     """Position in the log, which decides between a plain commit and a transaction's older one."""
 
@@ -88,7 +88,7 @@ class OffsetTable:
         return self._committed.get(group_id, {})
 
     def keys_of(self, group_id: str) -> list[OffsetKey]:
-        """Return what the group has committed offsets for, open transactions included."""
+        """Return the keys of the group's committed offsets, including open transactions."""
         keys = {
             OffsetKey(group_id, topic, partition): None
             for topic, partitions in self.of_group(group_id).items()
@@ -98,7 +98,7 @@ class OffsetTable:
         return list(keys)
 
     def keys_of_topic(self, topic: str, topic_id: Uuid) -> list[OffsetKey]:
-        """Return the commits of every group for a topic that is gone."""
+        """Return the commits of every group for a deleted topic."""
         found = {
             OffsetKey(group_id, topic, partition): None
             for group_id, topics in self._committed.items()
@@ -143,7 +143,7 @@ class OffsetTable:
             del self._committed[key.group_id]
 
     def release(self) -> None:
-        """Give the memory back that is counted for the offsets, which are going away."""
+        """Release the counted memory of the offsets, which are removed."""
         for topics in self._committed.values():
             for partitions in topics.values():
                 self._memory.add(-sum(each.size_bytes for each in partitions.values()))

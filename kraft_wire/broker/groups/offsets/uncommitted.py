@@ -1,8 +1,8 @@
-"""Changes of offsets that not every replica has yet: what readers are shown meanwhile.
+"""Changes of offsets that the ISR does not have yet: readers still get the previous offsets.
 
-Kafka reads at the last committed offset and writes on top of all that is in the log. So the table
-of offsets has the newest, and this has what each changed one was before, until the high watermark
-of the group's partition has passed the change.
+Kafka reads the last committed state and writes on top of all records in the log. So the table of
+offsets has the newest offsets, and this module keeps the previous ones of each change, until the
+high watermark of the group's partition has passed the change.
 """
 
 from collections import deque
@@ -28,22 +28,22 @@ class UncommittedOffsets:
         self._high_watermark = high_watermark
         self._memory = memory
         self._changes: deque[tuple[int, OffsetKey]] = deque()
-        """High watermark from which on a change counts, and what it changes."""
+        """High watermark from which on a change counts, and the changed key."""
         self._before: dict[OffsetKey, deque[CommittedOffset | None]] = {}
-        """What it was before each change of it, the oldest first; None for nothing."""
+        """The previous offsets of each key, the oldest first; None for no offset."""
         self._ended: deque[tuple[int, list[OffsetKey]]] = deque()
         """High watermark from which on a marker counts, and the offsets that it decided."""
 
     @property
     def safe_at(self) -> int | None:
-        """High watermark at which all changes are committed, None when they are."""
+        """High watermark at which all changes are committed, None if they are now."""
         self._settle()
         return self._changes[-1][0] if self._changes else None
 
     def change(
         self, key: OffsetKey, committed: CommittedOffset | None, safe_at: int | None
     ) -> None:
-        """Change the table: a new offset or, with None, none; `safe_at` None is committed."""
+        """Put an offset, or remove it with None; with `safe_at` None it is committed."""
         self._settle()
         if safe_at is not None:
             before = self._table.get(key)
@@ -83,13 +83,13 @@ class UncommittedOffsets:
         return key in self._before
 
     def get(self, key: OffsetKey) -> CommittedOffset | None:
-        """Return what readers are shown of a key."""
+        """Return the visible offset of a key."""
         self._settle()
         before = self._before.get(key)
         return self._table.get(key) if before is None else before[0]
 
     def of_group(self, group_id: str) -> dict[str, dict[int, CommittedOffset]]:
-        """Return what readers are shown of a group; not to be changed by the caller."""
+        """Return the visible offsets of a group; not to be changed by the caller."""
         self._settle()
         newest = self._table.of_group(group_id)
         changed = [key for key in self._before if key.group_id == group_id]
@@ -106,12 +106,12 @@ class UncommittedOffsets:
         return {topic: partitions for topic, partitions in shown.items() if partitions}
 
     def release(self) -> None:
-        """Give back the memory that is counted for what is kept here, which is going away."""
+        """Release the counted memory of the previous offsets, which are removed."""
         for before in self._before.values():
             self._memory.add(-sum(_size_bytes(each) for each in before))
 
     def _settle(self) -> None:
-        """Drop what those changes replaced that are committed now."""
+        """Drop the previous offsets of changes that are committed now."""
         if not self._changes:
             return
         high_watermark = self._high_watermark()
