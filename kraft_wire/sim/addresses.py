@@ -61,9 +61,9 @@ class Addresses:
         self.listen(machine, end)
 
     def is_outdated(self, node_id: int) -> bool:
-        """Tell whether a node's process names a host that was left since it started."""
+        """Return whether a node's process has a configured host that was left since its start."""
         return self._known[node_id] < self.moves
 
     def is_stale(self, node_id: int, host: str) -> bool:
-        """Tell whether a voter set names a host that the node has left."""
+        """Return whether a voter set has a host that the node has left."""
         return node_id == self.moved_id and host != self._machines[node_id].host

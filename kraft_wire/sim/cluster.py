@@ -200,7 +200,7 @@ class Cluster:
             member.is_resting = True
 
     def why_unsettled(self) -> str | None:
-        """Tell what has not come to rest, None for nothing."""
+        """Return what has not settled, None if all has."""
         for truth in self.truth.existing():
             reason = self._why_not_replicated(truth)
             if reason is not None:
@@ -272,7 +272,7 @@ class Cluster:
             client.is_done = True
 
     def offline(self, machine: MachineState) -> bool:
-        """Tell whether a broker has lost a directory to its disk: only a new start heals that."""
+        """Return whether a broker has lost a directory to a disk error, until it restarts."""
         node = machine.node
         if node is None or not machine.is_broker_only:
             return False

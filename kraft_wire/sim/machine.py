@@ -3,9 +3,9 @@
 It does what `server` does on real sockets: cuts bytes into frames, keeps at most one request of a
 connection with the node, carries out the node's outputs in order, wakes it at its deadline, and
 runs flushes beside it. In addition it may die: at a change of the disk, between two outputs, by a
-kill (what was written stays) or by loss of power (what was not synced stays in part, or not).
+kill (written data stays) or by loss of power (unsynced data stays in part, or not).
 
-Not here: who decides about that (`faults`), what is looked at afterwards (`judge`).
+Not here: the faults themselves (`faults`), and the checks afterwards (`judge`).
 """
 
 from __future__ import annotations
@@ -142,12 +142,12 @@ class Machine(MachineState):
             cut(self.fs, METADATA_DIRECTORY.rpartition("/")[0], damage)
 
     def kill(self) -> None:
-        """End the process; what it wrote stays."""
+        """End the process; its written data stays."""
         if self.node is not None:
             self._died(loses_power=False)
 
     def lose_power(self) -> None:
-        """End everything; what was not synced is kept in part, or not at all."""
+        """Power off the machine; unsynced data is kept in part, or not at all."""
         if self.node is not None:
             self._died(loses_power=True)
 
@@ -177,10 +177,11 @@ class Machine(MachineState):
         self._died(loses_power=self._death_loses_power)
 
     def _failed(self, error: StorageError | FsyncFailed) -> None:
-        """Let the process stop, as it does for an error of the metadata's disk.
+        """Stop the process, as it does for an error of the metadata's disk.
 
-        After a failed fsync the kernel shows bytes that are not on the disk and calls them clean:
-        sometimes the machine goes with the process, sometimes the next process meets that kernel.
+        After a failed fsync the kernel returns bytes that are not on the disk and marks them clean:
+        sometimes the machine stops with the process, sometimes the next process runs on that
+        kernel.
         """
         self.observer.note(self, f"stops: {error}")
         loses_power = False
@@ -215,11 +216,11 @@ class Machine(MachineState):
         """Return the same disk for another process: nothing that was written is lost."""
         self.fs.release_locks()
         self.fs.fault = None
-        self.fs.capacity_bytes = None  # an operator makes room before the next start
+        self.fs.capacity_bytes = None  # an operator frees space before the next start
         return self.fs
 
     def _after_loss(self) -> SimFileSystem:
-        """Return what is on the disk when power is back."""
+        """Return the content of the disk after power is back."""
         self.losses += 1
         draw = stream(self.stage.seed, "loss", self.id, self.losses)
         atoms = self.fs.pending_atoms()
@@ -292,7 +293,7 @@ class Machine(MachineState):
         self.is_paused = self.node is not None
 
     def resume(self) -> None:
-        """Let it continue, with everything that came meanwhile."""
+        """Let it continue, with all events that arrived meanwhile."""
         if not self.is_paused:
             return
         self.is_paused = False
@@ -304,7 +305,7 @@ class Machine(MachineState):
             self.wake_anew()
 
     def wake_anew(self) -> None:
-        """Look at the node's deadline again, as the clock or the process was interfered with."""
+        """Check the node's deadline again, after a fault of the clock or the process."""
         if self.node is not None:
             self.heard_us = self.disturbed_us = self.stage.now_us
             self._wake_us = None

@@ -1,6 +1,6 @@
-"""What can be seen of one machine of the simulated cluster: its disk, clocks, process and peers.
+"""The visible state of one machine of the simulated cluster: its disk, clocks, process and peers.
 
-Judges and clients look at it; `machine` changes it.
+Judges and clients read it; `machine` changes it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class DiskBehavior:
 
 
 class MachineState:
-    """What a machine is like now."""
+    """The present state of a machine."""
 
     def __init__(self, scheduler: Scheduler, setup: Setup, node_id: int) -> None:
         self.id = node_id
@@ -63,11 +63,11 @@ class MachineState:
         self.leads_since_us = 0
         """When its role changed last."""
         self.heard_us = 0
-        """When a stranger's request came last; pauses and changes of the clock begin again."""
+        """When a hostile client's request came last; pauses and changes of the clock reset it."""
         self.heard: dict[int, int] = {}
         """When the last request of each other node came."""
         self.is_between_outputs = False
-        """Whether it carries out what a call wanted: the call itself is over."""
+        """Whether it carries out the outputs of a call, which itself is over."""
         self._scheduler = scheduler
 
     @property
@@ -82,22 +82,22 @@ class MachineState:
 
     @property
     def may_lose_power(self) -> bool:
-        """Whether what was acknowledged survives that: a broker that does not flush may not."""
+        """Whether acknowledged data survives a loss of power: not if a broker does not flush."""
         return not self.is_broker_only or self.setup.data.flushes
 
     @property
     def now_ms(self) -> int:
-        """What its clock says."""
+        """Its monotonic time."""
         return self.clock.now_ms(self._scheduler.now_us)
 
     @property
     def wall_ms(self) -> int:
-        """What time of day it has."""
+        """Its wall-clock time."""
         return self.clock.wall_ms(self._scheduler.now_us)
 
     @property
     def quorum(self) -> Quorum:
-        """What the replica of the running node knows."""
+        """The state of the running node's replica."""
         assert self.node is not None, self.id
         return self.node.raft.replica.quorum
 
@@ -106,7 +106,7 @@ AnyMachine = TypeVar("AnyMachine", bound=MachineState)
 
 
 def running(machines: Iterable[AnyMachine]) -> list[AnyMachine]:
-    """Return those whose process runs."""
+    """Return the machines whose process runs."""
     return [machine for machine in machines if machine.node is not None]
 
 

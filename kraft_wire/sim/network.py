@@ -26,7 +26,7 @@ HOSTILE_CLIENTS: Final = -2_000
 
 
 class End(Protocol):
-    """Who sits at one end of a connection: a machine, or a client outside."""
+    """The owner of one end of a connection: a machine, or an outside client."""
 
     @property
     def place(self) -> int:
@@ -47,7 +47,7 @@ class End(Protocol):
         ...
 
     def received(self, connection: SimConnection, data: bytes) -> None:
-        """Bytes came, in order."""
+        """Bytes arrived, in order."""
         ...
 
     def closed(self, connection: SimConnection) -> None:
@@ -80,11 +80,11 @@ class Pipe:
         self.arrives_us = 0
         """When the newest bytes arrive: nothing overtakes them."""
         self.held: list[bytes | None] = []
-        """What came to a cut; None is the end of the stream."""
+        """Bytes held by a cut; None is the end of the stream."""
 
 
 class SimConnection:
-    """A connection with two directions; each end has let go of it or not."""
+    """A connection with two directions; each end has left it or not."""
 
     __slots__ = (
         "accepting",
@@ -110,7 +110,7 @@ class SimConnection:
         self.is_left_by_dialler = False
         self.is_left_by_acceptor = False
         self.server_state: object = None
-        """What the accepting end keeps for it."""
+        """The accepting end's state of it."""
 
 
 class Network:
@@ -228,7 +228,7 @@ class Network:
         self.cuts[source, target] = self.cuts.get((source, target), 0) + 1
 
     def heal(self, source: int, target: int) -> None:
-        """Take one cut back; what was held continues its way again."""
+        """Heal one cut; held bytes are delivered."""
         left = self.cuts.get((source, target), 0) - 1
         if left > 0:
             self.cuts[source, target] = left
@@ -261,7 +261,7 @@ class Network:
             connection.accepting.closed(connection)
 
     def abandon(self, end: End, *, is_silent: bool) -> None:
-        """An end's process is gone; silently where the machine lost power."""
+        """An end's process is gone; its peers are not notified if the machine lost power."""
         for connection in list(self.connections.values()):
             if connection.dialling is end and not connection.is_left_by_dialler:
                 self._left(connection, end, is_silent)

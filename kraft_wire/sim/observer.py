@@ -1,7 +1,7 @@
-"""What machines tell about themselves goes here: to the judge, the trace, and the counts.
+"""Receives the events of machines, for the judge, the trace, and the counts.
 
-Each event of a node is judged and traced when it is over. With a kept trace, changes of state and
-the nodes' own log lines become part of the story.
+Each event of a node is judged and traced after its end. With a kept trace, changes of state and the
+nodes' own log lines become part of the story.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["Observer"]
 
 
 class Observer:
-    """Looks at machines on behalf of judge and trace."""
+    """Observes machines for the judge and the trace."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Observer:
             self._keep_state(machine)
 
     def about_to_die(self, machine: MachineState) -> None:
-        """A process is about to be gone."""
+        """A process is about to end."""
         self._judge.about_to_die(machine)
         if self._data_judge is None or not machine.is_broker_only:
             return
@@ -91,7 +91,7 @@ class Observer:
             self._data_judge.about_to_die(machine)
 
     def stopped(self, machine: MachineState) -> None:
-        """A process is gone."""
+        """A process has ended."""
         watch = self._judge.watches[machine.id]
         if self._data_judge is not None:
             self._data_judge.stopped(machine)
@@ -126,7 +126,7 @@ class Observer:
             self.note(machine, f"closes a connection: {rejection}")
 
     def note(self, machine: MachineState | None, text: str) -> None:
-        """Tell the story's reader."""
+        """Write a line of the story."""
         if self._trace.keeps:
             node_id = machine.id if machine is not None else 0
             self._trace.keep("note", self._stage.now_us, node=node_id, text=text)

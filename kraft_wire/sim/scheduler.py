@@ -1,10 +1,10 @@
-"""Virtual time: one queue of what happens next, and a clock per node that drifts.
+"""Virtual time: one queue of events, and a clock per node that drifts.
 
 True time is counted in microseconds and is known to the simulator only. A node sees milliseconds of
 its own clock, which runs at its own rate from its own start.
 Equal times are served in the order of scheduling, so that a run depends on its seed alone.
 
-Not here: what happens (`world`), and which rates and jumps a seed has (`faults`).
+Not here: the events themselves (`world`), and the rates and jumps of a seed (`faults`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["EPOCH_MS", "Clock", "Scheduler", "SeededRandomSource", "stream"]
 
 
 def stream(*names: object) -> Random:
-    """Return the generator of one purpose: what one purpose draws never shifts another's draws.
+    """Return the generator of one purpose: draws of one purpose never shift another's draws.
 
     The names decide what a seed means: they stay the same even if the code is renamed.
     """
@@ -26,7 +26,7 @@ def stream(*names: object) -> Random:
 
 
 class SeededRandomSource:
-    """The chance port of one node's life, over a stream of its own.
+    """The chance port of one incarnation of a node, with its own random stream.
 
     With the bias "low" or "high", small draws are always the least or the greatest. If all nodes
     draw alike, chance does not help an election. Ids are drawn as usual.
@@ -72,7 +72,7 @@ class Clock:
         self.rate_permille = rate_permille
 
     def now_ms(self, now_us: int) -> int:
-        """Return what the node reads."""
+        """Return the node's time."""
         return self._since_ms + (now_us - self._since_us) * self.rate_permille // 1_000_000
 
     def wall_ms(self, now_us: int) -> int:
@@ -88,7 +88,7 @@ EPOCH_MS = 1_790_000_000_000
 
 
 class Scheduler:
-    """What happens next. `now_us` never falls."""
+    """The queue of events. `now_us` never falls."""
 
     __slots__ = ("_number", "_queue", "now_us")
 
@@ -111,7 +111,7 @@ class Scheduler:
         heappush(self._queue, (self.now_us + delay_us, self._number, do, arguments))
 
     def next_us(self) -> int | None:
-        """Return when the next thing happens, None where nothing will."""
+        """Return the time of the next event, None without one."""
         return self._queue[0][0] if self._queue else None
 
     def step(self) -> bool:

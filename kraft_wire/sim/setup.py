@@ -1,4 +1,4 @@
-"""What a simulated cluster is made of: who votes, how it is configured, what its disks begin with.
+"""The setup of a simulated cluster: its voters, its configuration, the first content of its disks.
 
 A node gets a `server.properties` as an operator would write it, and a directory formatted by the
 production code. Everything is in a `Setup`, which a plan file keeps as JSON. Numbers are small, so
@@ -98,7 +98,7 @@ class Setup:
 
     @property
     def controllers(self) -> tuple[int, ...]:
-        """Who has the controller role, in order."""
+        """The nodes with the controller role, in order."""
         return tuple(sorted({*self.voters, *self.observers, *self.combined}))
 
     def properties(self, node_id: int) -> str:
@@ -176,7 +176,7 @@ def node_config(setup: Setup, node_id: int) -> NodeConfig:
 
 
 def format_disk(fs: FileSystem, setup: Setup, node_id: int, generation: int, wall_ms: int) -> None:
-    """Do what `kraft-wire format` does; a disk that replaces a lost one knows no voters."""
+    """Format a disk as `kraft-wire format` does; a disk that replaces a lost one has no voters."""
     levels = {METADATA_VERSION: setup.metadata_version} if setup.metadata_version else {}
     if setup.data.transactors:
         levels[TRANSACTION_VERSION] = setup.data.transaction_version

@@ -1,7 +1,7 @@
-"""What every part of a world may use: time, network, addresses, and the machines to look at.
+"""The shared parts of a world: time, network, addresses, and the visible machines.
 
-Judges, clients and machines are given the stage, not the world: none of them knows the others.
-The `world` is a stage with everything on it.
+Judges, clients and machines get the stage, not the world: none of them knows the others. The
+`world` is a stage with everything on it.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class Stage:
         """Those after which a disk, a role, a leader or a high watermark was another one."""
         self.late_us_max = 0
         self.is_garbled = False
-        """Whether a frame with turned bits was sent: who leads may be any number from then on."""
+        """Whether a frame with flipped bits was sent: then a leader id may be any number."""
         self.marks: Counter[str] = Counter()
-        """What was reached: elections, truncations, installations, and so on."""
+        """Counts of reached states: elections, truncations, installations, and so on."""
         self._late = stream(seed, "late")
 
     @property

@@ -30,7 +30,7 @@ __all__ = ["Answered", "Traffic"]
 
 _HEAD: Final = Struct(">hhi")
 _JUDGED_REQUESTS: Final = frozenset({1, 52, 53, 54})
-"""Fetch, Vote, BeginQuorumEpoch, EndQuorumEpoch: what the invariants look into."""
+"""Fetch, Vote, BeginQuorumEpoch, EndQuorumEpoch: the invariants read these."""
 _FETCH: Final = 1
 _VOTE: Final = VoteRequest.API_KEY
 _KEPT_SHARE: Final = 0.05
@@ -54,7 +54,7 @@ class Traffic:
         self.kept_requests: list[tuple[int, bytes]] = []
         """Port and bytes of requests of peers, for hostile connections."""
         self._asked: dict[_Number, tuple[int, int]] = {}
-        """API key and version of what awaits an answer."""
+        """API key and version of the requests that await an answer."""
         self._votes_asked: dict[_Number, tuple[VoteRequest, int]] = {}
         """Vote requests that a node has to answer, and their versions."""
         self.vote_request_arrived: Callable[[SimConnection, bytes, VoteRequest], None] | None = None
@@ -65,10 +65,10 @@ class Traffic:
         self._arriving: dict[tuple[int, bool], list[int]] = {}
 
     def forget(self, machine: MachineState) -> None:
-        """A new process begins: what the old one sent says nothing about it."""
+        """A new process begins: messages of the old one do not count for it."""
         self._last_fetch.pop(machine.id, None)
 
-    # -- what leaves -----------------------------------------------------------------------------
+    # -- outgoing frames -------------------------------------------------------------------------
 
     def sent(
         self, machine: MachineState, connection: SimConnection, data: bytes, *, is_request: bool
@@ -119,7 +119,7 @@ class Traffic:
             self._answered[connection.number, number] = answered
 
     def _is_current(self, machine: MachineState) -> bool:
-        """Tell whether a node is the newest leader and has applied all that is committed."""
+        """Return whether a node is the newest leader and has applied all committed records."""
         quorum, ledger = machine.quorum, self._judge.ledger
         role = quorum.role
         return (
@@ -139,7 +139,7 @@ class Traffic:
         if self._trace.keeps:
             self._keep(place, target, connection, data, True)
 
-    # -- what arrives ----------------------------------------------------------------------------
+    # -- incoming frames -------------------------------------------------------------------------
 
     def arrived(self, connection: SimConnection, frame: bytearray, *, is_request: bool) -> None:
         """A frame has reached a node, and is about to be handed to it."""
@@ -164,7 +164,7 @@ class Traffic:
         self._votes_asked[connection.number, header.correlation_id] = asked
 
     def client_received(self, connection: SimConnection, frame: bytearray) -> Answered:
-        """A client takes an answer; return who gave it."""
+        """A client takes an answer; return the node that gave it."""
         number = (connection.number, int.from_bytes(frame[:4], "big"))
         self._asked.pop(number, None)
         if self._trace.keeps:

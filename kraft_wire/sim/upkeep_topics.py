@@ -1,8 +1,8 @@
 """The topics of a simulated cluster whose logs are compacted, or lose their oldest segments.
 
 Each kind is one topic of that name with one partition. Segments hold a few batches, so that they
-are sealed all the time; periods are short. The judge takes what it expects of a log from here, and
-not from the broker's configuration. The offsets topic is compacted too where a plan has any kind.
+are sealed often; periods are short. The judge takes its expectations of a log from here, and not
+from the broker's configuration. The offsets topic is compacted too if a plan has any kind.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _DAY_MS: Final = 24 * 3_600_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogRules:
-    """What the policies of one topic allow and demand; times in milliseconds, -1 for no limit."""
+    """The rules of one topic's policies; times in milliseconds, -1 for no limit."""
 
     is_compacted: bool = False
     is_deleted: bool = False
@@ -47,7 +47,7 @@ class LogRules:
 
 
 def is_compacted(kind: str) -> bool:
-    """Tell whether a topic of one kind is compacted."""
+    """Return whether a topic of one kind is compacted."""
     return kind in ("compact", "compact-delete", "append-time")
 
 
@@ -101,7 +101,7 @@ def topic_settings(topic: str, data: Workload) -> dict[str, object]:
 
 
 def settings_for_upkeep(data: Workload) -> dict[str, object]:
-    """Return what the `server.properties` of brokers hold for the sake of these topics."""
+    """Return the entries in the `server.properties` of brokers for these topics."""
     if not data.upkeep:
         return {}
     return {

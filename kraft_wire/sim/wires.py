@@ -1,8 +1,8 @@
 """The connections of one machine: bytes become frames for the node, its outputs become bytes.
 
 As `server.connection` and `server.peers` do it: at most one request of a connection is with the
-node, answers go out in order, links report what became of them. `Wires` is the machine's end of
-network connections; what dies with the process is here.
+node, answers go out in order, links report their results. `Wires` is the machine's end of network
+connections, and ends with the process.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["Wires", "frames_of"]
 
 @dataclass(slots=True)
 class _Served:
-    """What the process keeps for a connection that it accepted."""
+    """The process's state of a connection that it accepted."""
 
     peer: Peer
     buffer: bytearray = field(default_factory=bytearray)
@@ -61,7 +61,7 @@ class Wires:
         return self._machine.node is not None
 
     def why_unanswered(self, until_us: int) -> str | None:
-        """Name a request that came before a time and is not answered yet, None for none."""
+        """Return a request that came before a time and is not answered yet, None for none."""
         for connection in self._machine.served.values():
             served = connection.server_state
             if isinstance(served, _Served) and served.awaits_answer and served.since_us < until_us:
@@ -69,7 +69,7 @@ class Wires:
         return None
 
     def drop_all(self, *, is_silent: bool) -> None:
-        """The process is gone, and its connections with it."""
+        """Close all connections, because the process is gone."""
         self._stage.network.abandon(self, is_silent=is_silent)
         self._machine.links, self._buffers, self._machine.served = {}, {}, {}
 
@@ -142,7 +142,7 @@ class Wires:
             self._turn("link_up", node.link_up, connection.link_id)
 
     def received(self, connection: SimConnection, data: bytes) -> None:
-        """Bytes came: cut them into frames, for the node or for its turn."""
+        """Bytes arrived: cut them into frames, for the node now or later."""
         served = connection.server_state
         if connection.dialling == self:
             buffer = self._buffers.get(connection.link_id)
@@ -154,7 +154,7 @@ class Wires:
             self._next_request(connection, served)
 
     def closed(self, connection: SimConnection) -> None:
-        """The other end is gone."""
+        """The other end has closed."""
         machine = self._machine
         if connection.dialling == self:
             self._buffers.pop(connection.link_id, None)
@@ -189,7 +189,7 @@ class Wires:
             place = connection.dialling.place
             if place > 0:
                 machine.heard[place] = self._stage.now_us
-            elif place <= HOSTILE_CLIENTS:  # it may repeat what any peer said
+            elif place <= HOSTILE_CLIENTS:  # it may repeat any peer's requests
                 machine.heard_us = self._stage.now_us
             self._traffic.arrived(connection, frame, is_request=True)
             self._turn("receive", machine.node.receive, served.peer, frame)
@@ -213,7 +213,7 @@ def joined(buffers: Buffers) -> bytes:
 
 
 def frames_of(buffer: bytearray, data: bytes) -> list[bytearray]:
-    """Cut a stream into frames without their lengths; what is left stays in the buffer."""
+    """Cut a stream into frames without their lengths; an incomplete frame stays in the buffer."""
     if not buffer and len(data) >= 4 and int.from_bytes(data[:4], "big") == len(data) - 4:
         frame = bytearray(data)
         del frame[:4]

@@ -1,7 +1,8 @@
-"""What a simulated cluster of brokers holds, promises, and is asked to do.
+"""The topics, promises and clients of a simulated cluster of brokers.
 
-Part of a `Setup`, and so of a plan file. Like the quorum's, times are short and numbers small: a
-session ends within seconds, a replica lags after one, an operator's topic has a few partitions.
+Part of a `Setup`, and so of a plan file. Times are short and numbers small, as in the quorum's
+setup: a session ends within seconds, a replica lags after one second, an operator's topic has a few
+partitions.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class Workload:
     may_elect_uncleanly: bool = False
     """Whether an operator may ask for elections that lose records."""
     session_ms: int = 2_000
-    """`broker.session.timeout.ms`; a broker says four times as often that it is alive."""
+    """`broker.session.timeout.ms`; a broker sends four heartbeats in that time."""
     lag_ms: int = 1_000
     """`replica.lag.time.max.ms`."""
     fetch_wait_ms: int = 200
@@ -52,7 +53,7 @@ class Workload:
     segment_ms: int = 0
     """`segment.ms` of these topics, 0 for the default."""
     offsets_segment_batches: int = 5
-    """Batches of a segment of all other topics, where there is any upkeep."""
+    """Batches of a segment of all other topics, in plans with upkeep."""
     keys: int = 3
     tombstone_ms: int = 300
     """`delete.retention.ms`."""
@@ -84,7 +85,7 @@ class Workload:
     """`transactional.id.expiration.ms`."""
 
     def settings(self, brokers_count: int) -> dict[str, object]:
-        """Return what is in the `server.properties` of brokers and controllers.
+        """Return the entries in the `server.properties` of brokers and controllers.
 
         `upkeep_topics.settings_for_upkeep` adds to it.
         """

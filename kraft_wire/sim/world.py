@@ -1,9 +1,9 @@
 """The simulated world: machines, the network between them, clients, time, and the judge.
 
-One seed decides everything. Parts are given the `stage` and those that they talk to, never the
-world: what machines tell goes to the `observer`, what they send passes the `traffic`, and both show
-it to judge and trace. Faults act on the world from outside (`faults`); `run` runs a plan. Read
-next: `stage`, `machine`, `judge`.
+One seed decides everything. Parts get the `stage` and their partners, never the world. Events of
+machines go to the `observer`, their messages pass the `traffic`, and both report to judge and
+trace. Faults act on the world from outside (`faults`); `run` runs a plan. Read next: `stage`,
+`machine`, `judge`.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class World(Stage):
         ]
         self.operator = ClientLink(self, self.traffic, -1_000)
         self.cluster: Cluster | None = None
-        """Brokers, partitions and their clients, where there are any."""
+        """Brokers, partitions and their clients, if there are any."""
         if data_judge is not None:
             self.cluster = Cluster(self, self.traffic, data_judge)
             self.judge.committed = data_judge.metadata_committed
@@ -118,7 +118,7 @@ class World(Stage):
         return newest_leader(self.machines.values())
 
     def is_settled(self) -> bool:
-        """Whether all who run and are not astray follow one leader and have committed its log."""
+        """Whether all running nodes, except those astray, have one leader and commit its log."""
         leader = self.leader()
         if leader is None:
             return False
@@ -134,11 +134,11 @@ class World(Stage):
         return True
 
     def is_astray(self, machine: Machine) -> bool:
-        """Whether a turned bit took a node where it can only wait until the quorum comes by.
+        """Whether a flipped bit took a node to an epoch where it can only wait for the quorum.
 
         An observer in an epoch that the quorum has not reached may not go back to a lower one, and
-        cannot raise the others to its own. Who was named a leader that does not exist takes no
-        other in the same epoch. Connections that check what they carry do neither.
+        cannot raise the others to its own. A node with a leader id that does not exist takes no
+        other leader in the same epoch. Connections with checksums cause neither.
         """
         leader = self.leader()
         if leader is None or not self.is_garbled:
@@ -150,7 +150,7 @@ class World(Stage):
 
 
 def _first_voters(setup: Setup) -> VoterSet:
-    """Return the voters that a node knows before it has read anything: none of a dynamic set."""
+    """Return the voters that a node knows before it reads its log: none of a dynamic set."""
     if setup.is_dynamic:
         return VoterSet({})
     return VoterSet.of(

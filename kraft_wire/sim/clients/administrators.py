@@ -75,9 +75,9 @@ _OUTCOMES: Final = (
 _PARTS: Final = ("partitions", "partition_result")
 
 State = dict[Key, Value]
-"""What one administrator's names have: the twin's keys, in a form that can be foretold."""
+"""The state under one administrator's names: the twin's keys, in a predictable form."""
 Step = tuple[Message, dict[ErrorCode, State]]
-"""A request, and by the errors that it may be answered with what there is afterwards."""
+"""A request, and by each allowed error the state afterwards."""
 
 
 class Administrator:
@@ -101,7 +101,7 @@ class Administrator:
 
     @property
     def _prefix(self) -> str:
-        """What all its names begin with now."""
+        """The present prefix of all its names."""
         return f"adm{self.number}-{self._generation}-"
 
     def _later(self) -> None:
@@ -149,7 +149,7 @@ class Administrator:
         outcomes: dict[ErrorCode, State],
         response: Message | None,
     ) -> None:
-        """Compare what is committed with what the answer means."""
+        """Compare the committed state with the answer."""
         error = None if response is None else _error_of(response)
         name = request.NAME.removesuffix("Request")
         self.stage.marks[f"{name} {'unanswered' if error is None else error.name}"] += 1
@@ -210,7 +210,7 @@ class Administrator:
         return IncrementalAlterConfigsRequest(resources=[resource], validate_only=is_dry)
 
     def _alter_config(self) -> Step:
-        """Set or take away a setting, or only ask whether that would be allowed."""
+        """Set or remove a setting, or only validate the change."""
         name, key = f"{self._prefix}m{self._random.randrange(2)}", "interval.ms"
         value = str(self._next_value()) if self._random.random() < 0.7 else None
         operation = _SET if value is not None else _DELETE
@@ -373,13 +373,13 @@ class Administrator:
         return range(FIRST_STUB_BROKER, FIRST_STUB_BROKER + self.stage.setup.paper_brokers)
 
     def _make_mistake(self) -> Step:
-        """Ask for what must be refused, by the error that Kafka gives."""
+        """Send a request that must be refused with Kafka's error."""
         request, error = self._random.choice(mistakes(f"{self._prefix}x"))
         return request, {error: self._state}
 
 
 def _matches(key: Key, name: str, wanted: int) -> bool:
-    """Tell whether an entry is one of those that a filter names; `wanted` is its pattern type."""
+    """Return whether an entry matches a filter; `wanted` is its pattern type."""
     _, _, resource, pattern, *_ = key
     if wanted == _MATCH:
         return resource == name if pattern == _LITERAL else name.startswith(resource)

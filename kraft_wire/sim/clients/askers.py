@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 __all__ = ["OffsetQueryClient", "earliest_request"]
 
 _OUTDATED: Final = 0.05
-"""How often the leader epoch before the known one is named."""
+"""How often the leader epoch before the known one is sent."""
 _KINDS: Final = (LATEST, EARLIEST, EARLIEST, MAX_TIMESTAMP, "time", "time", "epoch", "epoch")
 
 
 class OffsetQueryClient(BrokerClient):
-    """Asks one thing after another about the partitions of a topic."""
+    """Sends one query after another about the partitions of a topic."""
 
     def __init__(self, context: ClientContext, number: int, topic: str) -> None:
         super().__init__(context, number, topic)

@@ -29,7 +29,7 @@ _BACKOFF_US: Final = 50_000
 
 
 class BrokerClient(ABC):
-    """One client of brokers; subclasses say what it does in `step`."""
+    """One client of brokers; subclasses implement `step`."""
 
     def __init__(self, context: ClientContext, number: int, topic: str) -> None:
         self.context = context
@@ -38,10 +38,10 @@ class BrokerClient(ABC):
         self.topic = topic
         self.topic_id: Uuid | None = None
         self.leaders: dict[int, tuple[int, int]] = {}
-        """Partition -> leader and its epoch, as the metadata said last."""
+        """Partition -> leader and its epoch, from the newest metadata."""
         self.random = stream(self.stage.seed, "caller", number)
         self.lacks_leaders = False
-        """Whether some partition of the topic had none then."""
+        """Whether some partition of the topic had no leader then."""
         self.is_done = False
         self.is_busy = False
         self.think_us = 20_000
@@ -60,7 +60,7 @@ class BrokerClient(ABC):
         self.stage.scheduler.after(delay_us, self._go_on)
 
     def again(self) -> None:
-        """Something failed: learn who leads, after a moment."""
+        """A request failed: refresh the leaders, after a moment."""
         self.topic_id = None
         self.later(_BACKOFF_US)
 
@@ -74,7 +74,7 @@ class BrokerClient(ABC):
 
     @abstractmethod
     def step(self) -> None:
-        """Do the next thing; ends with an `ask`, or `later` or `again`, or the client is over."""
+        """Do the next step; it ends with an `ask`, `later` or `again`, or the client is over."""
 
     def ask(
         self,
@@ -84,7 +84,7 @@ class BrokerClient(ABC):
         timeout_us: int | None = None,
         version: int | None = None,
     ) -> None:
-        """Ask a broker; `then` gets the answer, or None after `timeout_us` or the client's own."""
+        """Send a request to a broker; `then` gets the answer, or None after the timeout."""
         timeout_us = self.timeout_us if timeout_us is None else timeout_us
         link = self._links.get(node_id)
         if link is None:

@@ -1,7 +1,7 @@
-"""A producer that sends what no leader may take: each batch is wrong in one way.
+"""A producer of invalid batches: each is wrong in one way, and no leader may accept it.
 
-What is refused leaves nothing in the log. A leader that takes one of these batches is found by the
-answer; that nothing else came of it, by the logs.
+A refused batch leaves nothing in the log. The answer shows a leader that accepts one of these
+batches, the logs show other effects.
 """
 
 from __future__ import annotations
@@ -107,4 +107,4 @@ _WRONGS: Final[dict[str, Callable[[], bytearray]]] = {
     "end": _cut_short,
     "key": lambda: _batch(None),
 }
-"""What is wrong, and how such a batch is made; a compacted topic takes none without a key."""
+"""The fault, and how such a batch is made; a compacted topic refuses records without a key."""

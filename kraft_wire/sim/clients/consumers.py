@@ -1,8 +1,8 @@
 """Consumers: they read every partition of a topic from the leaders, in fetch sessions (KIP-227).
 
-A session's requests name only what changed since the last one; an error of the session or a lost
-answer begins it again. Positions only grow; only what an unclean election took away lets one begin
-again. While a partition has no leader the metadata are asked for repeatedly.
+A session's requests list only the changes since the last one; an error of the session or a lost
+answer restarts it. Positions only grow, unless an unclean election has lost records. While a
+partition has no leader the client requests the metadata repeatedly.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _Session:
     session_id: int = 0
     epoch: int = 0
     session_partitions: dict[int, tuple[int, int]] = field(default_factory=dict)
-    """Partition -> position and leader epoch, as the broker knows them."""
+    """Partition -> position and leader epoch, as last sent to the broker."""
 
 
 class Consumer(BrokerClient):
@@ -88,7 +88,7 @@ class Consumer(BrokerClient):
         return self.context.truth.partitions[self.topic_id, number]
 
     def _request(self, node_id: int, session: _Session) -> FetchRequest:
-        """Name what the session does not know yet, and what it is to drop."""
+        """List the partitions that are new in the session, and those to drop."""
         assert self.topic_id is not None, self.topic
         wanted = {
             number: (self.positions.get(self._truth(number), 0), epoch)
@@ -162,9 +162,9 @@ class Consumer(BrokerClient):
         judge_session(self.stage.machines[node_id], session.session_id, session.epoch, keys)
 
     def _take(self, node_id: int, data: PartitionData, epoch: int) -> bool:
-        """Take one partition's answer; false where who leads has to be learnt again.
+        """Take one partition's answer; false if the leaders must be refreshed.
 
-        `epoch`: the leader epoch that was asked for.
+        `epoch`: the leader epoch of the request.
         """
         truth = self._truth(data.partition_index)
         position = self.positions.get(truth, 0)

@@ -1,4 +1,4 @@
-"""What all clients of brokers share: the way to them, and what answers are held against."""
+"""The shared parts of all clients of brokers: links to them, and the judges of answers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ClientContext:
         self.producer_ids: dict[int, int] = {}
         """Producer id -> the client that got it."""
         self.settled_us: int | None = None
-        """When everything had come to rest, None until then."""
+        """When the cluster had settled, None until then."""
 
     def producer_id_again(self, producer_id: int) -> NoReturn:
         """No producer id is given twice, whichever broker gives it."""
@@ -37,7 +37,7 @@ class ClientContext:
     def leader_is_reachable(
         self, node_id: int, leader: LeaderIdAndEpoch | None, endpoints: Sequence[NodeEndpoint]
     ) -> None:
-        """S62: an answer that names a leader says where that broker is reached (KIP-951)."""
+        """S62: an answer that names a leader has that broker's address (KIP-951)."""
         named = [each.node_id for each in endpoints if each.host and each.port > 0]
         if leader is not None and leader.leader_id >= 0 and leader.leader_id not in named:
             facts = ("names leader", leader.leader_id, "with endpoints of", named)

@@ -1,4 +1,4 @@
-"""Who connects without being a client: it sends some bytes, and listens to nothing."""
+"""A connection of a hostile client: it sends some bytes, and reads no answer."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Clients of topics whose logs are compacted, or cut from the front.
 
 Producers write few keys repeatedly, tombstones among them, some batches compressed, with times that
-do not always rise. Consumers read what is left: where the log begins behind their position, they
-continue from its start.
+do not always rise. Consumers read the remaining records: if the log begins after their position,
+they continue from its start.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class KeyedProducer(Producer):
         return b"" if self.random.random() < _TOMBSTONES else super()._value()
 
     def _records(self, batch: Batch) -> bytearray:
-        """Return the records, equal at each try but for the time."""
+        """Return the records, equal at each attempt except for the time."""
         now_ms = EPOCH_MS + self.stage.now_us // 1_000
         keys = self.stage.setup.data.keys
         if not batch.notes:

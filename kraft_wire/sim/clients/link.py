@@ -40,7 +40,7 @@ class ClientLink:
         self._asked: tuple[int, Message, int, Callable[[Message | None], None]] | None = None
         self._outgoing = b""
         self.answered: Answered = ((0, 0), 0, False)
-        """Who gave the last answer."""
+        """The node that gave the last answer."""
 
     @property
     def is_busy(self) -> bool:
@@ -56,7 +56,7 @@ class ClientLink:
         then: Callable[[Message | None], None],
         version: int | None = None,
     ) -> None:
-        """Send a request to a node; `then` gets the answer, or None where none came.
+        """Send a request to a node; `then` gets the answer, or None without one.
 
         `version` is the newest unless given.
         """
@@ -107,13 +107,13 @@ class ClientLink:
         raise AssertionError(connection)
 
     def opened(self, connection: SimConnection) -> None:
-        """The connection is there: send what waits for it."""
+        """The connection is established: send the waiting bytes."""
         if connection is self._connection and self._outgoing:
             data, self._outgoing = self._outgoing, b""
             self._send(connection, data)
 
     def received(self, connection: SimConnection, data: bytes) -> None:
-        """Bytes came."""
+        """Bytes arrived."""
         if connection is not self._connection:
             return
         for frame in frames_of(self._buffer, data):

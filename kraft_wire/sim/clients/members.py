@@ -1,9 +1,9 @@
 """Members of one group: they join, share the partitions, commit offsets that only grow, and leave.
 
 The classic protocol as Kafka's consumer speaks it: FindCoordinator, JoinGroup, SyncGroup,
-OffsetFetch, then heartbeats and commits until a rebalance or an error says otherwise. The leader of
-a generation assigns the partitions in turn. Each committed offset has a unique note as its
-metadata, by which it is found again.
+OffsetFetch, then heartbeats and commits until a rebalance or an error. The leader of a generation
+assigns the partitions in turn. Each committed offset has a unique note as its metadata, by which it
+is found again.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class GroupMember(BrokerClient):
         self.is_resting = False
         """Whether it only stays in the group."""
         self.is_last = False
-        """Whether it only has to read what is committed, once."""
+        """Whether it only reads the committed offsets, once."""
         self.has_read_offsets = False
         self.coordinator: int | None = None
         """The broker that it takes for the group's coordinator."""
@@ -280,9 +280,9 @@ class GroupMember(BrokerClient):
         self.ask(node_id, OffsetFetchRequest(groups=[group]), read)
 
     def _owed(self, node_id: int, number: int) -> int:
-        """Return how many commits of a partition a coordinator must know when it is asked now.
+        """Return how many commits of a partition a coordinator must know at a request now.
 
-        One that was replaced and has not heard of it knows none of what its successor takes.
+        A replaced coordinator that does not know it yet lacks its successor's commits.
         """
         context = self.context
         leads = all(context.judge.leads(node_id, p) for p in context.truth.of_topic(OFFSETS_TOPIC))

@@ -1,7 +1,7 @@
-"""Requests that move partitions between brokers, with the errors that they may be answered with.
+"""Requests that move partitions between brokers, with the allowed errors of their answers.
 
-What a controller answers depends on the partition: a reassignment can only be cancelled while there
-is one. `MoveWatch` compares the answer with the committed metadata before and after it.
+A controller's answer depends on the partition: a reassignment can only be cancelled while it is in
+progress. `MoveWatch` compares the answer with the committed metadata before and after it.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def drawn_move(
 
 
 class MoveWatch:
-    """Knows which replicas of a partition were to change when a request left."""
+    """Stores which replicas of a partition were about to change when a request left."""
 
     def __init__(self, stage: Stage, judge: Judge) -> None:
         self._stage = stage
@@ -71,7 +71,7 @@ class MoveWatch:
         self._before: _Moves | None = None
 
     def asked(self, request: Message) -> None:
-        """Note what is in progress, if anything, where a request is to cancel it."""
+        """Store the reassignment in progress, if any, that a request cancels."""
         self._before = self._moves(request)
 
     def answered(self, node_id: int, request: Message, error: ErrorCode) -> None:
@@ -90,7 +90,7 @@ class MoveWatch:
             raise Violation("S47 AnswerIsRight", node_id, *facts)
 
     def _moves(self, request: Message) -> _Moves | None:
-        """Return what is committed; None where that is not all that the controller knows."""
+        """Return the committed state; None if the controller also has uncommitted changes."""
         if not isinstance(request, AlterPartitionReassignmentsRequest):
             return None
         topic = request.topics[0]

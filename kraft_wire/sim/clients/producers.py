@@ -54,7 +54,7 @@ class Batch:
     sequence: int
     tries: int = 0
     notes: list[int] = field(default_factory=list)
-    """What else was drawn for it, so that each try is alike."""
+    """The other draws for it, so that all attempts are equal."""
 
 
 class Producer(BrokerClient):
@@ -80,7 +80,7 @@ class Producer(BrokerClient):
 
     def _go_on(self) -> None:
         if self._batch is not None and self.topic_id is None and not self.is_busy:
-            self._learn()  # what was begun is brought to its end
+            self._learn()  # complete the open work first
         else:
             super()._go_on()
 
@@ -124,7 +124,7 @@ class Producer(BrokerClient):
 
     def _send(self, batch: Batch) -> None:
         if self.topic_id != batch.topic_id:
-            self._batch = None  # the topic is another one now
+            self._batch = None  # the topic was created again
             self.later(self.think_us)
             return
         leader = self.leaders.get(batch.partition)

@@ -163,7 +163,7 @@ _UNSURE: Final = {
 
 
 def _outcome(response: Message | None) -> tuple[ErrorCode | None, str | None]:
-    """Return the error of an answer and what was read, None where there is no answer."""
+    """Return the error of an answer and the value read, None without an answer."""
     match response:
         case IncrementalAlterConfigsResponse():
             return ErrorCode(response.responses[0].error_code), None

@@ -12,7 +12,7 @@ __all__ = ["StableConsumer"]
 
 
 class StableConsumer(Consumer):
-    """Reads up to the last stable offset, and leaves out what was aborted."""
+    """Reads up to the last stable offset, and skips aborted records."""
 
     def __init__(
         self, context: ClientContext, history: TransactionHistory, number: int, topic: str

@@ -29,7 +29,7 @@ _THINK_US: Final = 100_000
 
 
 class StaleMember(BrokerClient):
-    """Asks the coordinator that a member has found for what must be refused."""
+    """Sends requests that must be refused to the coordinator that a member has found."""
 
     def __init__(self, context: ClientContext, number: int, members: Sequence[GroupMember]) -> None:
         super().__init__(context, number, members[0].topic)

@@ -52,7 +52,7 @@ _SESSION_MS: Final = 1_500
 
 
 class StubBroker:
-    """One broker without a process; `think_us` is how often it says something."""
+    """One broker without a process; `think_us` is the interval of its requests."""
 
     session_ms = _SESSION_MS
 

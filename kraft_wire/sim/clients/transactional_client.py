@@ -70,7 +70,7 @@ _FATAL: Final = (
 
 
 class TransactionalClient(BrokerClient):
-    """Has a transactional id; subclasses say what it is used for."""
+    """A client with a transactional id; subclasses define its use."""
 
     def __init__(
         self,
@@ -208,7 +208,7 @@ class TransactionalClient(BrokerClient):
     def _initialized(self, node_id: int, response: Message) -> None:
         assert isinstance(response, InitProducerIdResponse), response
         if response.error_code == ErrorCode.UNKNOWN_SERVER_ERROR and self._is_aged():
-            self.restart()  # as 4.3.1 answers who names another than the newest epoch then
+            self.restart()  # 4.3.1's answer to an epoch that is not the newest
             return
         if self.refused(node_id, response.error_code, "InitProducerId"):
             return
@@ -219,7 +219,7 @@ class TransactionalClient(BrokerClient):
         self.later(self.think_us)
 
     def _is_aged(self) -> bool:
-        """Tell whether it named an epoch, of a producer that has used them up."""
+        """Return whether it sent an epoch of a producer that has used up its epochs."""
         return self.wants_epoch and self.transactions.is_exhausted(self.transactional_id)
 
     def identity_told(self, node_id: int) -> None:

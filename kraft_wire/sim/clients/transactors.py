@@ -110,7 +110,7 @@ class Transactor(TransactionalClient):
         self._keys = keys
         self.group = f"loop {transactional_id}" if is_looping else ""
         self._position: int | None = None
-        """Where the loop reads on, None while it does not know."""
+        """The loop's position, None while it is unknown."""
         self._notes = 0
         self._values = 0
         self._transactions = 0
@@ -145,7 +145,7 @@ class Transactor(TransactionalClient):
 
     def _go_on(self) -> None:
         if not self.is_over and self.topic_id is None and not self.is_busy:
-            self._learn()  # what was begun is brought to its end
+            self._learn()  # complete the open transaction
         else:
             super()._go_on()
 
@@ -187,7 +187,7 @@ class Transactor(TransactionalClient):
     # -- a transaction ---------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        """Draw what the next transaction does."""
+        """Draw the steps of the next transaction."""
         if self.is_resting:
             return
         if self.group and self._position is None:
@@ -254,7 +254,7 @@ class Transactor(TransactionalClient):
                 transaction.acked or transaction.offsets
             )
         if self.is_legacy and not transaction.asked and self.wants_epoch:
-            self._close()  # what is open is aborted with the epoch
+            self._close()  # the raised epoch aborts the open transaction
             self._position = None
             self.step()
             return
@@ -289,7 +289,7 @@ class Transactor(TransactionalClient):
             self._position = transaction.offsets[-1][1]
         else:
             self._position = None
-        # An EndTxn of the older protocol that comes late ends the next transaction (KAFKA-17754).
+        # A late EndTxn of the older protocol ends the next transaction (KAFKA-17754).
         self.wants_epoch |= self.is_legacy and self._has_doubt
         self._close()
         self.later(self.think_us)
@@ -438,7 +438,7 @@ class Transactor(TransactionalClient):
             if self.refused(node_id, answer.error_code, "OffsetFetch"):
                 return
             if node_id != leader:
-                self.again()  # who was replaced and does not know it shows what it knew
+                self.again()  # a replaced coordinator returns its old state
                 return
             place = answer.topics[0].partitions[0]
             if self.refused(node_id, place.error_code, "OffsetFetch"):
@@ -451,7 +451,7 @@ class Transactor(TransactionalClient):
         self.ask_group_coordinator(self.group, request, OffsetFetchRequest.MAX_VERSION, read)
 
     def _commit_offsets(self) -> None:
-        """Commit what the records of the transaction were made from."""
+        """Commit the offsets of the transaction's input records."""
         assert self.producer is not None, self.number
         if self.is_legacy and self.group not in self._added:
             self._add_offsets()

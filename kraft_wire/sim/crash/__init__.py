@@ -1,5 +1,5 @@
 """Crash states: what storage and quorum make of every state that a crash may leave on a disk.
 
-Start with `points`, the command; `states` enumerates, `scenarios` and `stories` are what is
-crashed, `harness` and `quorum` judge what recovery made of it.
+Start with `points`, the command; `states` enumerates, `scenarios` and `stories` are the crashed
+runs, `harness` and `quorum` judge the result of recovery.
 """

@@ -52,7 +52,7 @@ _CODECS = (Compression.NONE, Compression.GZIP, Compression.ZSTD, Compression.LZ4
 
 @dataclass(frozen=True, slots=True)
 class Fixture:
-    """One good file: its bytes, how production reads them, and what that gives."""
+    """One good file: its bytes, production's reader of them, and the result."""
 
     content: bytes
     read: Callable[[bytes], object]
@@ -71,7 +71,7 @@ class Kind:
 
 
 def _fixture(path: str, fs: SimFileSystem, read: Callable[[FileSystem], object]) -> Fixture:
-    """Take the disk as it is; the file at `path` is what will be damaged."""
+    """Take the disk as it is; the file at `path` will be damaged."""
     image = fs.everything()
     content = image[path]
     assert content, path

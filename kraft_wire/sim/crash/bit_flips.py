@@ -6,9 +6,9 @@ zeros or with another sector. A verdict is the reaction of production code:
 
 - refused: named, and not used;
 - rebuilt: derived again, and right;
-- harmless: what is read is what was written;
-- unseen: something else is read. Unseen is a violation for what a checksum covers and for what is
-  derived from it; text files are seen as far as parsing and cross-checks go.
+- harmless: the content read is the content written;
+- unseen: other content is read. Unseen is a violation for content under a checksum and for content
+  derived from it; in text files only parsing and cross-checks find damage.
 """
 
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ _SAMPLED_STRIDE = 7
 
 
 class Verdict(Enum):
-    """What production code made of a damaged file."""
+    """Production code's reaction to a damaged file."""
 
     REFUSED = "refused"
     RIGHT = "right"
@@ -48,7 +48,7 @@ class FlipReport:
 
     name: str
     is_checked: bool
-    """Whether a checksum, or what is derived from checked bytes, makes unseen damage a fault."""
+    """Whether unseen damage is a fault, because a checksum covers the content or its source."""
     file_bytes: int = 0
     flips: int = 0
     others: int = 0

@@ -2,9 +2,9 @@
 
 A `Harness` writes into its ledger before it requests a change and after the change is reported
 durable. `LogScenario.verify` and `FileScenario.verify` get a disk after a crash and the ledger of
-that moment, and run production recovery: what comes out must hold everything acknowledged, nothing
-that was never written, and must come out the same a second time. A log that is refused is cut by
-production's `repair`, as an operator would.
+that moment, and run production recovery: the result must hold everything acknowledged, nothing that
+was never written, and must be the same a second time. Production's `repair` truncates a refused
+log, as an operator would.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -49,7 +49,7 @@ DISK = "disk/logs"
 
 @dataclass(frozen=True, slots=True)
 class LogLedger:
-    """What the log of the scenario promised; immutable, so that a crash can keep it."""
+    """The promises of the scenario's log; immutable, so that a crash can keep them."""
 
     __hash__ = None  # type: ignore[assignment]  # it holds dictionaries
 
@@ -62,7 +62,7 @@ class LogLedger:
 
 @dataclass(slots=True)
 class Outcome:
-    """What one recovery came to."""
+    """The result of one recovery."""
 
     violations: list[str]
     is_refused: bool = False
@@ -157,13 +157,13 @@ class Harness:
         self.appended[offset] = data
 
     def flush(self) -> None:
-        """Flush; what was appended is then required."""
+        """Flush; the appended records are then required."""
         self.log.flush()
         newest = {key: values[-1:] for key, values in self.ledger.readable_by_key.items()}
         self.ledger = replace(self.ledger, required=dict(self.appended), readable_by_key=newest)
 
     def truncate(self, offset: int) -> None:
-        """Truncate; what is cut may go, and once it is done must be gone."""
+        """Truncate; the cut records may be gone, and after the call they must be."""
         kept = {at: data for at, data in self.appended.items() if at < offset}
         self.ledger = replace(
             self.ledger,
@@ -191,12 +191,12 @@ class Recorder(Protocol):
 
     @property
     def has_enough(self) -> bool:
-        """Whether no more states are wanted."""
+        """Whether enough states are recorded."""
         ...
 
     @property
     def sector_bytes(self) -> int:
-        """What reaches the disks of this run at once."""
+        """The size of a sector, which reaches the disks of this run as a whole or not at all."""
         ...
 
     @property
@@ -209,7 +209,7 @@ class Recorder(Protocol):
         ...
 
     def watch(self, fs: SimFileSystem, ledger: Callable[[], object]) -> None:
-        """Enumerate at every change of a disk from now on; `ledger` tells what is owed then."""
+        """Enumerate at every change of a disk from now on; `ledger` returns the promises then."""
         ...
 
     def finish(self) -> None:
@@ -347,7 +347,7 @@ def _read_all(log: Log) -> dict[int, tuple[RecordBatch, bytes]]:
 
 
 def _committed(log: Log, found: Mapping[int, tuple[RecordBatch, bytes]]) -> list[RecordBatch]:
-    """Return what a read_committed reader keeps, by the log's transaction index and table."""
+    """Return the records of a read_committed reader, by the log's transaction index and table."""
     spans = [
         (each.producer_id, each.first_offset, each.last_offset)
         for each in log.aborted_transactions(log.log_start_offset, log.log_end_offset)
@@ -369,7 +369,7 @@ def _committed(log: Log, found: Mapping[int, tuple[RecordBatch, bytes]]) -> list
 
 
 def _judge_keys(batches: Sequence[RecordBatch], ledger: LogLedger) -> list[str]:
-    """Compaction: the newest acknowledged value of each key is what a reader ends up with."""
+    """Compaction: a reader ends up with the newest acknowledged value of each key."""
     latest: dict[bytes, bytes] = {}
     for batch in batches:
         if not batch.crc_is_valid():

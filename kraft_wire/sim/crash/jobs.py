@@ -1,6 +1,6 @@
 """Crash scenarios on several cores: one job is one scenario with every size of sector.
 
-Processes are forked, so that all of them hash alike and states can be told apart over all jobs.
+Processes are forked, so that all of them hash alike and states can be compared over all jobs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LOOK_EVERY_S: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A scenario, and how far it goes."""
+    """A scenario and its limits."""
 
     scenario: Scenario
     limits: Limits
@@ -64,7 +64,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class JobResult:
-    """The figures of a job, and what tells its disks from others'."""
+    """The figures of a job, and the hashes of its disks."""
 
     report: ScenarioReport
     fingerprints: Sequence[int]

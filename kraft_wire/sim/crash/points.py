@@ -51,7 +51,7 @@ _WEAKENED_SCENARIOS = (
 
 
 def _jobs(options: Namespace) -> list[Job]:
-    """Return what is to be run, the longest first."""
+    """Return the jobs, the longest first."""
     is_quick = bool(options.quick or options.without)
     jobs: list[Job] = []
     for scenario in SCENARIOS:
@@ -71,7 +71,7 @@ def _jobs(options: Namespace) -> list[Job]:
 def _run_all(
     console: Console, jobs: Sequence[Job], processes: int
 ) -> tuple[list[ScenarioReport], int]:
-    """Run the jobs; return the figures in the order of the scenarios, and what differs in all."""
+    """Run the jobs; return the figures in the order of the scenarios, and the distinct states."""
     results: list[JobResult] = []
     with Progress(console=console, transient=True) as progress:
         task = progress.add_task("crash states", total=sum(job.states_expected for job in jobs))
@@ -98,7 +98,7 @@ def _line(report: ScenarioReport) -> str:
 def _unnoticed(console: Console, seed: int) -> list[str]:
     """Remove each safeguard in turn; return those whose absence no check noticed.
 
-    It must be noticed both in a scenario of storage and in one of the quorum, where there is any.
+    A check must notice it both in a scenario of storage and in one of the quorum, if there is one.
     """
     missed: list[str] = []
     for safeguard in SAFEGUARDS:

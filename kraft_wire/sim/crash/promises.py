@@ -6,8 +6,8 @@ for a leader, from the end that it calls durable when it commits: never from its
 
 Every story is run twice with the same seed and the same sectors. A `TruthRecorder` keeps the first
 time's truth (what was ever written where, in the whole quorum, and when a log was rightly cut);
-`PromiseKeeper` goes along the second time and knows at each change of the disk what is owed. The
-truth says nothing of another story, so a `Replay` stops where the second time is one.
+`PromiseKeeper` follows the second run and knows the promises at each change of the disk. The truth
+does not apply to another story, so a `Replay` stops where the second run differs.
 
 Not here: the judgement of a disk after a crash (`quorum`).
 """
@@ -33,10 +33,10 @@ _NOBODY: Final = (-1, -1)
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What is owed; equal promises are one."""
+    """The promises at a moment; equal ones are one object."""
 
     epoch: int = 0
-    """The highest one that it said it is in."""
+    """The highest epoch in its messages."""
     vote: tuple[int, int] = _NOBODY
     """The newest vote in its messages: epoch and candidate."""
     led_epoch: int = -1
@@ -44,7 +44,7 @@ class Promise:
     end_offset: int = 0
     """Everything below was acknowledged, or counted by it as the leader."""
     end_epoch: int = 0
-    """Of the record before `end_offset`, which says what all of them are (LogMatching)."""
+    """Of the record before `end_offset`, which determines all records before it (LogMatching)."""
     snapshot_offset: int = 0
     """End of the newest snapshot that it announced."""
 
@@ -60,12 +60,12 @@ class LogCut:
 
 @dataclass(slots=True)
 class QuorumTruth:
-    """What the whole quorum did."""
+    """The truth of the whole quorum."""
 
     placed: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
-    """(epoch, base offset) -> (CRC, epoch before, or -1): what every log has there."""
+    """(epoch, base offset) -> (CRC, epoch before, or -1): the batch of every log there."""
     snapshots: dict[tuple[int, int], set[bytes]] = field(default_factory=dict)
-    """(end offset, epoch) -> the contents that such a snapshot had anywhere."""
+    """(end offset, epoch) -> the contents of that snapshot on any disk."""
     votes: dict[tuple[int, int], int] = field(default_factory=dict)
     """(epoch, voter) -> candidate."""
     cuts: dict[int, list[LogCut]] = field(default_factory=dict)
@@ -88,7 +88,7 @@ class TruthRecorder(Signals):
         self._seen[watch.id] = watch.machine.fs.changes_count
 
     def appended(self, watch: NodeWatch, batch: SeenBatch, before: SeenBatch | None) -> None:
-        """Keep what lies where; that it is the same on every disk, LogMatching sees to."""
+        """Store each batch with its place; LogMatching ensures that all disks have the same."""
         epoch_before = -1 if before is None else before.epoch
         place = (batch.epoch, batch.base_offset)
         self.truth.placed.setdefault(place, (batch.crc, epoch_before))
@@ -99,7 +99,7 @@ class TruthRecorder(Signals):
         cuts.append(LogCut(watch.machine.life, self._seen.get(watch.id, 0), offset))
 
     def disk(self, watch: NodeWatch) -> None:
-        """Remember how far the disk was looked at, and the epoch on it."""
+        """Store how far the disk was read, and the epoch on it."""
         self._seen[watch.id] = watch.machine.fs.changes_count
         election = watch.log.election
         if election is not None:
@@ -108,7 +108,7 @@ class TruthRecorder(Signals):
                 self.truth.votes[election.epoch, watch.id] = election.voted_id
 
     def snapshot(self, watch: NodeWatch, snapshot: SeenSnapshot) -> None:
-        """Keep what a snapshot says."""
+        """Store the content of a snapshot."""
         contents = self.truth.snapshots.setdefault((snapshot.offset, snapshot.epoch), set())
         contents.add(snapshot.data)
 
@@ -141,7 +141,7 @@ class Replay(TruthRecorder):
         self._expect(is_same, watch, "appends", batch.identity, "instead of", recorded)
 
     def cut(self, watch: NodeWatch, offset: int, is_reset: bool) -> None:
-        """Compare what was cut, and when."""
+        """Compare the truncations and their times."""
         super().cut(watch, offset, is_reset)
         cuts = self.truth.cuts[watch.id]
         recorded = self._recorded.cuts.get(watch.id, [])[: len(cuts)]
@@ -161,7 +161,7 @@ class Replay(TruthRecorder):
 
 
 class PromiseKeeper(Signals):
-    """Goes along with one node."""
+    """Follows one node."""
 
     id, name = "", "PromiseKeeper"
 
@@ -172,7 +172,7 @@ class PromiseKeeper(Signals):
         self._promise = Promise()
 
     def at(self, life: int, changes_count: int) -> Promise:
-        """Return what is owed before a change of the disk in a life of the process."""
+        """Return the promises before a change of the disk in an incarnation of the process."""
         while self._cuts and (self._cuts[0].life, self._cuts[0].first_change) <= (
             life,
             changes_count,
@@ -192,7 +192,7 @@ class PromiseKeeper(Signals):
             self._promise = changed
 
     def sent(self, watch: NodeWatch, message: Message, target: int) -> None:
-        """Take note of what leaves."""
+        """Record a message that leaves."""
         if watch.id != self._victim_id:
             return
         match message:
@@ -213,7 +213,7 @@ class PromiseKeeper(Signals):
                 pass
 
     def after(self, watch: NodeWatch) -> None:
-        """What it counts among its snapshots, it announces with its next answer."""
+        """The node announces its known snapshots with its next answer."""
         if watch.id == self._victim_id:
             newest = watch.quorum.snapshots.latest_id
             if newest is not None and newest.offset > self._promise.snapshot_offset:

@@ -2,7 +2,7 @@
 
 A `QuorumScenario` plays a story of `script` (elections, writes, truncations, snapshots taken,
 fetched and installed, cleaning, changes of the voter set) and has every change of one node's disk
-enumerated. `verify` opens what a crash left with the production code and judges it against the
+enumerated. `verify` opens the disk after a crash with the production code and compares it with the
 promises of that moment (`promises`): no vote lost, nothing acknowledged lost, no gap between log
 and snapshot, no partial snapshot taken as whole, nothing that was never written, and a second start
 like the first. For some states the whole node is started: it must refuse a second vote in an epoch,
@@ -53,10 +53,10 @@ _SERVES_EVERY: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One way to run a story: which cluster, and whose disk is crashed."""
+    """One way to run a story: the cluster, and the node whose disk is crashed."""
 
     cluster: str
-    """Words behind `cluster`; the seed among them decides who is elected when."""
+    """Words after `cluster`; the seed among them decides the elections."""
     victim: int
 
 
@@ -71,14 +71,14 @@ class QuorumScenario:
         self._machine: Machine | None = None
         self._judged = 0
         self._second_starts: dict[int, int] = {}
-        """Disks that recovery left, each in its cluster, and what a start finds: hashes of both."""
+        """Disks after recovery, each in its cluster, and the state after a start, as hashes."""
 
     def run(self, recorder: Recorder) -> None:
         """Run the story in every variant.
 
-        With some seeds a story cannot happen (the leader that it writes to has just resigned): such
-        a variant is passed over. They are few, or the story is wrong. Over disks that break their
-        word a story takes another course once power is lost in it: there the variant ends.
+        With some seeds a story is impossible (the leader that it writes to has just resigned): such
+        a variant is skipped. There must be few, or the story is wrong. With disks that break their
+        promises a story changes once power is lost in it: there the variant ends.
         """
         played, impossible = 0, 0
         for variant in self._variants:
@@ -98,9 +98,9 @@ class QuorumScenario:
         assert impossible <= max(3, played // 4), (self.name, played, impossible)
 
     def _true_story(self, variant: Variant, sector_bytes: int) -> QuorumTruth:
-        """Run it once, under all invariants and with a disk that keeps its word.
+        """Run it once, under all invariants and with a disk that keeps its promises.
 
-        Sectors matter: where the story takes the power away, they decide what is left.
+        Sectors matter: if power is lost in the story, they decide the remaining content.
         """
         chronicles: list[TruthRecorder] = []
 
@@ -156,7 +156,7 @@ class QuorumScenario:
     # -- judging ---------------------------------------------------------------------------------
 
     def verify(self, fs: SimFileSystem, ledger: object, is_ordered: bool) -> Outcome:
-        """Open what is left, judge it, open it again, and have it serve."""
+        """Open the remaining disk, judge it, open it again, and start a node on it."""
         assert isinstance(ledger, Promise), ledger
         outcome = Outcome([])
         before = fs.everything()
@@ -211,13 +211,13 @@ class QuorumScenario:
     def _open_again(
         self, fs: SimFileSystem, opened: OpenedMetadata, seen: LogWatch, outcome: Outcome
     ) -> None:
-        """A recovery that changed something must leave what another start takes as it is."""
+        """A disk that recovery changed must stay unchanged by another start."""
         first = _digest(opened, seen)
         assert self._machine is not None, self.name
-        # A static quorum's voters are in no file: the cluster decides what a start finds, too.
+        # A static quorum's voters are in no file: a start also depends on the cluster.
         fingerprint = hash((self._machine.setup, frozenset(fs.everything().items())))
         known = self._second_starts.get(fingerprint)
-        if known is not None:  # the same bytes were started from before
+        if known is not None:  # a start from the same bytes was checked before
             if known != first:
                 outcome.violations.append("a second start gives another state than the first")
             return
@@ -296,7 +296,7 @@ class QuorumScenario:
 
 
 def _lost_records(seen: LogWatch, opened: OpenedMetadata, owed: Promise) -> Iterator[str]:
-    """S10, S20: what was acknowledged is in the log, or in a snapshot."""
+    """S10, S20: acknowledged records are in the log, or in a snapshot."""
     end = owed.end_offset
     covered = max((offset for offset, _ in seen.snapshots), default=0)
     if end <= covered:

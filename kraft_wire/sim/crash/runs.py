@@ -27,7 +27,7 @@ _TOLD_EVERY: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """Going over a scenario with one size of sector, until it has so many states in all."""
+    """One pass over a scenario with one size of sector, until a total number of states."""
 
     sector_bytes: int
     states_max: int
@@ -166,8 +166,8 @@ def run_scenario(
 ) -> ScenarioReport:
     """Crash one scenario everywhere and return the figures.
 
-    `passes`: once over it with sectors of 512 bytes where nothing else is said. What was found goes
-    into `fingerprints`, which are comparable within a process and its forks.
+    `passes`: by default one pass with sectors of 512 bytes. The hashes of the states go into
+    `fingerprints`, which are comparable within a process and its forks.
     """
     run = _Run(scenario, limits, without, seed)
     run.on_states = on_states

@@ -1,6 +1,6 @@
-"""What is crashed: short runs of production storage code, one per thing that can be interrupted.
+"""The crashed runs: short runs of production storage code, one per interruptible operation.
 
-How a run is judged is `harness`'s.
+`harness` judges the runs.
 """
 
 from dataclasses import replace

@@ -44,7 +44,7 @@ _ROUNDS_MAX: Final = 8
 def what_is_refused(
     machine: Machine, fs: SimFileSystem, owed: Promise, seen: LogWatch
 ) -> list[str]:
-    """Return what is wrong with the service of a node on this disk."""
+    """Return the faults of a node that serves from this disk."""
     fs.release_locks()
     config = node_config(machine.setup, machine.id)
     random_source = SeededRandomSource(machine.id, "crash")
@@ -70,7 +70,7 @@ def what_is_refused(
 
 
 class _Service:
-    """One running node, and who asks it."""
+    """One running node and its client."""
 
     def __init__(self, machine: Machine, fs: SimFileSystem, node: Node) -> None:
         self._machine = machine
@@ -94,7 +94,7 @@ class _Service:
         return replies
 
     def _ask(self, request: Message) -> Any:
-        """Send a request as a frame; return the answer, None where none came."""
+        """Send a request as a frame; return the answer, None without one."""
         version = request.MAX_VERSION
         head = encode_request_header(RequestHeader(request.API_KEY, version, 1, "crash"))
         frame = bytearray(head + request.encode(version))

@@ -19,7 +19,7 @@ __all__ = ["CrashState", "Enumerator", "Limits", "many_subsets", "plain_subsets"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How far the enumeration goes."""
+    """The limits of the enumeration."""
 
     exhaustive_atoms: int = 14  # 2^k subsets up to that many atoms
     random_subsets: int = 4096
@@ -41,11 +41,11 @@ class CrashState:
 
 
 _Subset = tuple[frozenset[int], frozenset[int], bool]
-"""Survivors, those of them that hold garbage, and whether nothing is out of order."""
+"""Survivors, those of them that hold garbage, and whether the survivors are in order."""
 
 
 def plain_subsets(atoms: list[Atom]) -> Iterator[_Subset]:
-    """Yield what every operation gets: prefixes, one sector of garbage, all but one, only one."""
+    """Yield the basic states: prefixes, one sector of garbage, all but one, only one."""
     numbers = [atom.number for atom in atoms]
     everything = frozenset(numbers)
     last = len(numbers) - 1
@@ -112,7 +112,7 @@ class Enumerator:
         *,
         is_ordered: bool = True,
     ) -> None:
-        """Enumerate at every change of `fs` from now on; `is_ordered` tells of what it began as."""
+        """Enumerate at every change of `fs` from now on; `is_ordered` is about its start."""
         watched = _Watched(fs, depth, is_ordered)
         fs.before_change = lambda: self.crash_here(watched, ledger())
         self.watched = watched if depth == 1 else self.watched
@@ -141,7 +141,7 @@ class Enumerator:
                 self._consider(watched, ledger, (survivors, garbage, is_ordered))
 
     def _owed(self, ledger: object) -> int:
-        """Return what tells ledgers apart: their value, or which object it is."""
+        """Return the identity of a ledger: its value, or its object."""
         try:
             return hash(ledger)
         except TypeError:
@@ -171,7 +171,7 @@ def _mask(numbers: Iterable[int]) -> int:
 
 @dataclass(slots=True)
 class _Watched:
-    """A recorded disk, and which of its states were already looked at."""
+    """A recorded disk, and its states that were already checked."""
 
     fs: SimFileSystem
     depth: int

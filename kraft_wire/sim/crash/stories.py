@@ -1,8 +1,8 @@
 """The stories in which the disk of a quorum's node is crashed; the words are `script`'s.
 
-Each is played in several clusters, with the disks of leaders, followers and joiners as victims: who
-leads follows from the seed. Segments, snapshots and chunks are small, so that rolls, installations
-and cleaning happen within a few records. How a state is judged is `quorum`'s.
+Each is played in several clusters, with the disks of leaders, followers and joiners as victims: the
+seed decides the leader. Segments, snapshots and chunks are small, so that rolls, installations and
+cleaning happen within a few records. `quorum` judges the states.
 """
 
 from typing import Final

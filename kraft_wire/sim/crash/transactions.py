@@ -1,8 +1,8 @@
-"""What is crashed of transactions: markers, `.txnindex`, producer snapshots, `__transaction_state`.
+"""Crashed runs with transactions: markers, `.txnindex`, producer snapshots, `__transaction_state`.
 
 Two producers have transactions open at once, so that an abort's index entry names another last
-stable offset than its own; rolls, truncation, compaction and clean stops come between. How a
-run is judged is `harness`'s.
+stable offset than its own; rolls, truncation, compaction and clean stops come between. `harness`
+judges the runs.
 """
 
 from typing import Final

@@ -1,4 +1,4 @@
-"""What a crash leaves of a simulated disk: its tree with some of what was not synced."""
+"""Images of a simulated disk after a crash: its tree with some of the unsynced changes."""
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Atom:
 
 
 def pending_atoms(dirty: Iterable[Node]) -> list[Atom]:
-    """Return what a crash now may take or leave, in the order of the calls."""
+    """Return the changes that a crash now may lose or keep, in the order of the calls."""
     atoms = [
         Atom(number, isinstance(atom, Sector)) for node in dirty for number, atom in uncertain(node)
     ]
@@ -35,7 +35,7 @@ def pending_atoms(dirty: Iterable[Node]) -> list[Atom]:
 
 
 def image_after(root: DirectoryNode, survivors: Collection[int], garbage: Collection[int]) -> Image:
-    """Return what a crash leaves that let `survivors` through, with nonsense in `garbage`."""
+    """Return the image after a crash that kept `survivors`, with random bytes in `garbage`."""
 
     def children(directory: DirectoryNode) -> dict[str, Node]:
         if not directory.pending:
@@ -50,7 +50,7 @@ def image_after(root: DirectoryNode, survivors: Collection[int], garbage: Collec
 
 
 def image_now(root: DirectoryNode) -> Image:
-    """Return what is seen now, as after a kill of the process."""
+    """Return the visible content now, as after a kill of the process."""
     return _walked(root, lambda directory: directory.children, lambda file: bytes(file.content))
 
 

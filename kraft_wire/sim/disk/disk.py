@@ -1,6 +1,6 @@
 """The simulated disk below its names: faults, sectors that are not durable yet, and crashes.
 
-What was not synced is a list of *atoms*: one per 512-byte sector, length change or directory entry.
+Unsynced changes are a list of *atoms*: one per 512-byte sector, length change or directory entry.
 After a crash any subset of them may be on the disk (`image`), in any order. fsync of a file pins
 that file's content and length, nothing else. On request the k-th call fails, the disk fills up,
 fsync lies, and a failed fsync marks its pages clean as Linux does, so that a second one would
@@ -23,7 +23,7 @@ _GIVING_BACK = ("unlink", "rmdir", "cut")
 
 
 class SimDisk:
-    """What a disk holds and loses. Every call passes `enter`, where faults and observers sit."""
+    """A disk's content and losses. Every call passes `enter`, which has faults and observers."""
 
     def __init__(self, *, capacity_bytes: int | None = None) -> None:
         self._root = DirectoryNode()
@@ -142,7 +142,7 @@ class SimDisk:
             self._dirty.pop(id(node), None)
 
     def forget_clean_pages(self, path: str, node: FileNode) -> None:
-        """Show what is on the platter in place of what a failed fsync marked clean."""
+        """Replace the pages that a failed fsync marked clean by the content of the platter."""
         self.enter("read", path)
         if not node.lost:
             return
@@ -160,13 +160,13 @@ class SimDisk:
     # -- crashes ---------------------------------------------------------------------------------
 
     def pending_atoms(self) -> list[Atom]:
-        """Return what a crash now may take or leave, in the order of the calls."""
+        """Return the changes that a crash now may lose or keep, in the order of the calls."""
         return pending_atoms(self._dirty.values())
 
     def image(self, survivors: Collection[int], garbage: Collection[int] = ()) -> Image:
         """Return path -> content after a crash that left these atoms; None for a directory.
 
-        Sectors among `garbage` hold nonsense instead of what was written.
+        Sectors in `garbage` hold other bytes than the written ones.
         """
         return image_after(self._root, survivors, garbage)
 

@@ -1,4 +1,4 @@
-"""What the simulated disk is made of: files and directories with changes that are not durable yet.
+"""The nodes of the simulated disk: files and directories with changes that are not durable yet.
 
 Each change is one atom: a sector, a length, a name. `content_after` returns what a file holds when
 only some of its atoms reached the disk.
@@ -77,7 +77,7 @@ class Link:
 
 @dataclass(slots=True)
 class Unlink:
-    """A name went."""
+    """A name was removed."""
 
     name: str
 
@@ -90,7 +90,7 @@ DataChange = Sector | Extend | Resize
 
 
 class FileNode:
-    """A file: what is read, what is certainly on the disk, and what is between."""
+    """A file: its visible content, its durable content, and the changes between."""
 
     __slots__ = (
         "content",
@@ -113,7 +113,7 @@ class FileNode:
 
 
 class DirectoryNode:
-    """A directory: names as they are seen, as they are on the disk, and what is between."""
+    """A directory: its visible names, its durable names, and the changes between."""
 
     __slots__ = ("children", "durable", "pending")
 

@@ -1,7 +1,7 @@
-"""A disk in memory that loses: the simulator's twin of `storage.os_files`.
+"""A disk in memory that loses unsynced data: the simulator's twin of `storage.os_files`.
 
-A name is pinned by syncing its directory; what is below the names, faults and crashes included, is
-`disk`'s. Left out: permissions other than read-only files, and links.
+Syncing a directory makes its names durable. `disk` has the level below names, with faults and
+crashes. Left out: permissions other than read-only files, and links.
 """
 
 from collections.abc import Collection
@@ -163,7 +163,7 @@ class SimFileSystem(SimDisk):
         self._locks.clear()
 
     def look(self, path: str) -> Node | None:
-        """Return what is at a path, for judges: no call of the node's, none is counted."""
+        """Return the node at a path, for judges; this counts as no call of the node."""
         return self._find(path)
 
     def free_bytes(self, path: str) -> int:

@@ -1,4 +1,4 @@
-"""Open files and held locks of the simulated disk; what they do, the disk around them counts."""
+"""Open files and held locks of the simulated disk, which counts their calls."""
 
 from enum import Enum
 from typing import Protocol

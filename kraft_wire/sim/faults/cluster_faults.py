@@ -33,11 +33,11 @@ __all__ = ["ClusterFaults"]
 _PREFERRED: Final = 0
 _UNCLEAN: Final = 1
 _QUORUM_APIS: Final = (52, 53, 54, 59)
-"""What may be sent with bits turned: of others a receiver cannot tell that it was not meant."""
+"""Messages that may be sent with flipped bits: in others a receiver cannot detect the damage."""
 
 
 class ClusterFaults(QuorumFaults):
-    """What goes wrong in one world with brokers."""
+    """The faults of one world with brokers."""
 
     def __init__(self, world: World, habits: Habits) -> None:
         super().__init__(world, habits)
@@ -46,7 +46,7 @@ class ClusterFaults(QuorumFaults):
         for client in self.cluster.clients:
             client.think_us = habits.think_us
         self._replaced: int | None = None
-        """A broker whose disk is another one, until it is in no ISR any more."""
+        """A broker whose disk was replaced, until it is in no ISR any more."""
 
     def heal(self) -> None:
         super().heal()
@@ -56,7 +56,7 @@ class ClusterFaults(QuorumFaults):
                 machine.start_if_down()
 
     def _target(self, name: str, *, down: bool = False) -> Machine | None:
-        """Know brokers too: "broker:N", and "leads:N" for who leads the N-th partition."""
+        """Resolve brokers too: "broker:N", and "leads:N" for the leader of the N-th partition."""
         kind, _, number = name.partition(":")
         if kind not in ("broker", "leads"):
             return super()._target(name, down=down)
@@ -85,7 +85,7 @@ class ClusterFaults(QuorumFaults):
     def _disk_error(self, fault: Fault) -> bool:
         machine = self._target(fault.target)
         if machine is not None and not machine.may_lose_power:
-            return False  # what an fsync that failed leaves is as after a loss of power
+            return False  # a failed fsync leaves the disk as after a loss of power
         return super()._disk_error(fault)
 
     def _wipe(self, fault: Fault) -> bool:
@@ -117,12 +117,12 @@ class ClusterFaults(QuorumFaults):
         )
 
     def _may_end_a_session(self, source: int, target: int) -> bool:
-        """Tell whether a cut is between a broker and a controller."""
+        """Return whether a cut is between a broker and a controller."""
         brokers = self.world.setup.brokers
         return (source in brokers) != (target in brokers)
 
     def _calm_down(self) -> None:
-        """Take back what may make a broker's session end."""
+        """End the faults that may make a broker's session end."""
         self.world.network.heal_all()
         self.world.network.delays.slow.clear()
         for machine in self.world.machines.values():
@@ -132,7 +132,7 @@ class ClusterFaults(QuorumFaults):
             machine.wake_anew()
 
     def _is_replacing(self) -> bool:
-        """Whether a broker that lost its disk is still assumed to have what it had."""
+        """Whether a broker that lost its disk is still assumed to have its records."""
         partitions = self.cluster.truth.existing()
         if self._replaced is not None and not any(self._replaced in p.isr for p in partitions):
             self._replaced = None

@@ -1,4 +1,4 @@
-"""What happens to the metadata beside faults: open transactions, and upgrades by an operator.
+"""Other changes of the metadata: open transactions, and upgrades by an operator.
 
 A metadata transaction (KIP-868) is written as a controller of Apache Kafka may write one: over
 several batches, with nothing else in between, then ended, aborted, or left open by a controller
@@ -34,7 +34,7 @@ _PARTS: Final = 4
 _UPGRADE: Final = 1
 _SPAN_US_MAX: Final = 1_500_000
 _TRANSACTIONS_FROM: Final = 13
-"""metadata.version of 3.6-IV1, which knows transactions."""
+"""metadata.version of 3.6-IV1, the first with transactions."""
 
 
 def begin_transaction(
@@ -90,7 +90,7 @@ def _half(name: str, value: str) -> ConfigRecord:
 
 
 def _is_another(machine: Machine, life: int, epoch: int) -> bool:
-    """Tell whether the process that began a transaction is gone, or in a later epoch."""
+    """Return whether the process that began a transaction is gone, or in a later epoch."""
     return machine.node is None or machine.life != life or machine.quorum.epoch != epoch
 
 
@@ -115,6 +115,6 @@ def _append_or_resign(machine: Machine, batch: Sequence[Message] | None) -> None
 
 
 def upgrade_request(feature: str, level: int) -> UpdateFeaturesRequest:
-    """Return what kafka-features upgrade sends."""
+    """Return the request of kafka-features upgrade."""
     update = FeatureUpdateKey(feature=feature, max_version_level=level, upgrade_type=_UPGRADE)
     return UpdateFeaturesRequest(timeout_ms=2_000, feature_updates=[update])

@@ -93,7 +93,7 @@ def aged_id(offset: int, epoch: int, name: str, producer_id: int, timeout_ms: in
 
 
 def append_to_last_segment(fs: SimFileSystem, directory: str, data: bytes) -> None:
-    """Write batches behind a log that no process has open, durably; nothing where none is."""
+    """Append batches to a log that no process has open, durably; do nothing without a log."""
     node = fs.look(directory)
     names = node.children if isinstance(node, DirectoryNode) else {}
     name = max((each for each in names if each.endswith(".log")), default=None)

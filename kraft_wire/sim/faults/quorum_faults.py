@@ -44,7 +44,7 @@ _NAME_CLUSTER: Final = (1, 52, 53, 54, 59)
 
 
 class QuorumFaults:
-    """What goes wrong in one world."""
+    """The faults of one world."""
 
     def __init__(self, world: World, habits: Habits) -> None:
         self.world = world
@@ -88,7 +88,7 @@ class QuorumFaults:
                 self._keep(fault, machine)
 
     def _keep(self, fault: Fault, machine: Machine | None) -> None:
-        """Tell the story's reader."""
+        """Write a line of the story."""
         now_us = self.world.now_us
         self.world.trace.keep(
             "fault",
@@ -210,7 +210,7 @@ class QuorumFaults:
         return True
 
     def _have_all_voters_their_disks(self, leader: Machine) -> bool:
-        """Tell whether one more disk may go: three voters or more, a committed set, all intact.
+        """Return whether a disk may be lost: three voters or more, a committed set, all intact.
 
         A majority of the set in force has every committed record then, and still without one.
         """
@@ -387,9 +387,9 @@ class QuorumFaults:
         return True
 
     def _lies(self, frame: bytes) -> bool:
-        """Whether a request tells of a voter's log what it does not hold.
+        """Whether a request claims records that the voter's log does not hold.
 
-        A leader has to count what a fetch says that its voter has: no Raft bears a voter that lies.
+        A leader must trust the fetch offset of a voter: no Raft tolerates a voter that lies.
         """
         try:
             header, at = parse_request_header(frame)
@@ -497,7 +497,7 @@ class QuorumFaults:
     def _lose_leader(self, fault: Fault) -> bool:
         """Lose the leader once a voter lags behind the committed record that adds it.
 
-        `other` says how it is lost, `amount` for how long, `span_us` how long this waits.
+        `other` is the kind of loss, `amount` its duration, `span_us` the longest wait.
         """
         self._lose_leader_until(fault, self.world.now_us + fault.span_us)
         return True
@@ -518,7 +518,7 @@ class QuorumFaults:
         self._happen(how)
 
     def _has_unknowing_voter(self, leader: Machine) -> bool:
-        """Tell whether a member of the leader's committed set takes itself for an observer."""
+        """Return whether a member of the leader's committed set takes itself for an observer."""
         voters = leader.quorum.voters
         offset = voters.latest_offset
         if offset is None or offset >= self.world.judge.ledger.committed_end:
@@ -543,7 +543,7 @@ def _upgrades_quorum(fault: Fault) -> bool:
 
 
 def add_request(machine: Machine) -> AddRaftVoterRequest:
-    """Return what kafka-metadata-quorum add-controller sends for a node."""
+    """Return the request of kafka-metadata-quorum add-controller for a node."""
     listener = AddListener(name=LISTENER, host=machine.host, port=CONTROLLER_PORT)
     return AddRaftVoterRequest(
         cluster_id=CLUSTER_ID,
@@ -555,7 +555,7 @@ def add_request(machine: Machine) -> AddRaftVoterRequest:
 
 
 def remove_request(key: ReplicaKey) -> RemoveRaftVoterRequest:
-    """Return what kafka-metadata-quorum remove-controller sends."""
+    """Return the request of kafka-metadata-quorum remove-controller."""
     return RemoveRaftVoterRequest(
         cluster_id=CLUSTER_ID, voter_id=key.id, voter_directory_id=key.directory_id
     )

@@ -35,7 +35,7 @@ def move(world: World, machine: Machine) -> bool:
 
 
 def restart_outdated(world: World) -> None:
-    """Restart every process whose bootstrap servers name the host that was left."""
+    """Restart every process whose bootstrap servers have the host that was left."""
     for machine in world.running():
         if world.addresses.is_outdated(machine.id):
             machine.kill()
@@ -43,7 +43,7 @@ def restart_outdated(world: World) -> None:
 
 
 def why_unknown(world: World) -> str | None:
-    """Return which voter the leader's log names wrongly, None where all are right."""
+    """Return the voter with a wrong address in the leader's log, None if all are right."""
     leader = world.leader()
     if world.addresses.moved_id is None or leader is None:
         return None

@@ -1,4 +1,4 @@
-"""What an operator and the disks do to logs that are kept small.
+"""Faults and operators' changes of logs that are kept small.
 
 DeleteRecords (to the high watermark, into a batch, to an epoch's end, a partition twice), disks
 that fill up and have room again, reassignments to fewer and to more replicas, and transactions that
@@ -46,10 +46,10 @@ _AGED_PRODUCER: Final = 1 << 39
 
 
 class UpkeepFaults(ClusterFaults):
-    """Adds what concerns compaction, retention and disk space."""
+    """Adds the faults of compaction, retention and disk space."""
 
     def _deletable_partition(self, number: int) -> PartitionTruth | None:
-        """Return a partition whose records may be deleted, now and then one that refuses it."""
+        """Return a partition whose records may be deleted, sometimes one that refuses it."""
         found = [each for each in self.cluster.truth.existing() if each.rules is not None]
         if number % 8:
             found = [each for each in found if each.rules is not None and each.rules.is_deleted]
@@ -131,9 +131,9 @@ class UpkeepFaults(ClusterFaults):
     def _open_transaction(self, fault: Fault) -> bool:
         """Let an Apache leader have left a transaction open, after one of each other outcome.
 
-        Brokers of ours serve no transactions, but take over logs from those that do. The replicas'
-        processes end at once; the leader's log, and those that were level with it, get what such
-        a leader would have written and replicated before they start again.
+        Our brokers take over logs of brokers with transactions. The replicas' processes end at
+        once; the leader's log, and the logs that are level with it, get the records that such a
+        leader would have written and replicated before they start again.
         """
         topics = self.cluster.upkeep_topics
         found = [each for each in self.cluster.truth.existing() if each.topic in topics]

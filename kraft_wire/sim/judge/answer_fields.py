@@ -1,7 +1,7 @@
-"""Judges fields of answers that clients of brokers would not miss: each against the metadata.
+"""Judges fields of answers that clients of brokers do not need: each against the metadata.
 
-S68 AnswersAreTrue. What a broker names may be old, but it was true once; offsets of one answer fit
-together.
+S68 AnswersAreTrue. Values of a broker may be old, but they were true once; offsets of one answer
+are consistent.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def judge_fetched(node_id: int, data: PartitionData, truth: PartitionTruth) -> N
 def judge_produced(
     node_id: int, answer: PartitionProduceResponse, truth: PartitionTruth, *, may_repeat: bool
 ) -> None:
-    """The log begins at or below what was appended; a time comes with LogAppendTime only.
+    """The log begins at or below the appended batch; a time is present with LogAppendTime only.
 
     `may_repeat`: for a duplicate batch, the time of the first one is returned, and it may be gone.
     """

@@ -31,7 +31,7 @@ _SHOWN: Final = "S26 CommittedReadOnly"
 
 @dataclass(slots=True)
 class DataHistory:
-    """What clients of brokers know."""
+    """The answers of clients of brokers."""
 
     truth: Truth
     counts: Counter[str] = field(default_factory=Counter)
@@ -39,7 +39,7 @@ class DataHistory:
     _acked: dict[tuple[int, PartitionTruth], tuple[int, int]] = field(default_factory=dict)
     """Client and partition -> the last offset of an answer, and its leader epoch."""
     _owed: dict[GroupPartition, int] = field(default_factory=dict)
-    """How many commits there are up to the newest one that was acknowledged."""
+    """The number of commits up to the newest acknowledged one."""
     _owners: dict[tuple[str, int, int], str] = field(default_factory=dict)
     """Group, generation, partition -> member."""
 
@@ -108,7 +108,7 @@ class DataHistory:
     def out_of_range(
         self, node_id: int, partition: PartitionTruth, position: int, epoch: int
     ) -> None:
-        """A leader does not know a position that a consumer has read up to in a leader epoch."""
+        """A leader lacks a position that a consumer has reached in a leader epoch."""
         self.counts["read out of range"] += 1
         is_cut_off = position < partition.start
         if position <= partition.kept_until(epoch) and not (partition.is_deleted or is_cut_off):
@@ -117,7 +117,7 @@ class DataHistory:
     def records_deleted(
         self, partition: PartitionTruth, offsets: list[int], response: DeleteRecordsResponse
     ) -> None:
-        """An answer of DeleteRecords came: every replica that is alive begins where it says."""
+        """An answer of DeleteRecords came: every live replica begins at its offset."""
         offset = offsets[-1]  # of a partition that is named twice the last one counts
         for answer in response.topics[0].partitions:
             self.counts[f"delete records {ErrorCode(answer.error_code).name}"] += 1
@@ -173,9 +173,9 @@ class DataHistory:
     def offset_shown(
         self, node_id: int, place: GroupPartition, offset: int, note: str, owed: int
     ) -> None:
-        """A coordinator says which offset is committed; -1 for none.
+        """A coordinator answers with a committed offset; -1 for none.
 
-        `owed`: what `offsets_owed` was when it was asked.
+        `owed`: the value of `offsets_owed` at the request.
         """
         self.counts["offset read"] += 1
         known = self.truth.offsets.get(place, [])
@@ -195,7 +195,7 @@ class DataHistory:
 
 
 def _is_cut_short(data: bytes, at: int) -> bool:
-    """Tell whether what is left is the beginning of a batch, as a fetch may end with."""
+    """Return whether the rest is the beginning of a batch, with which a fetch may end."""
     if len(data) - at < 12:
         return True
     return at + 12 + int.from_bytes(data[at + 8 : at + 12], "big") > len(data)

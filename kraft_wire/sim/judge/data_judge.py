@@ -30,7 +30,7 @@ __all__ = ["DataJudge"]
 
 @dataclass(slots=True)
 class DataJudge(ReplicaJudge):
-    """Sees what changed on brokers, and asks what depends on it."""
+    """Notices changes on brokers, and runs the checks that depend on them."""
 
     has_canary: bool = False
     """Whether it also holds, falsely, that nothing is ever committed."""
@@ -42,7 +42,7 @@ class DataJudge(ReplicaJudge):
     """Judges how long a replica that does not fetch stays in an ISR."""
 
     def __post_init__(self) -> None:
-        """Judge the upkeep of logs too, where there is any."""
+        """Judge the upkeep of logs too, if the plan has it."""
         ReplicaJudge.__post_init__(self)
         self.isr_watch = IsrWatch(self)
         if self.stage.setup.data.upkeep:
@@ -53,7 +53,7 @@ class DataJudge(ReplicaJudge):
     # -- events ----------------------------------------------------------------------------------
 
     def after(self, machine: MachineState, event: str) -> bool:
-        """A broker has taken an event; tell whether a replica is another one now."""
+        """A broker has handled an event; return whether a replica has changed."""
         node = machine.node
         if node is None:
             return False
@@ -97,7 +97,7 @@ class DataJudge(ReplicaJudge):
             self._look_at_isr(partition)
 
     def _look_at_isr(self, truth: PartitionTruth) -> None:
-        """Ask who is in an ISR: replicas, the leader, and who is fenced only where it is alone."""
+        """Check an ISR: it has replicas only, the leader, and a fenced broker only alone."""
         self.looked["S23 IsrSound"] += 1
         fenced = [each for each in truth.isr if self.truth.fenced.get(each, True)]
         facts = (truth.name, "leader", truth.leader, "ISR", truth.isr, "of", truth.replicas)
@@ -110,7 +110,7 @@ class DataJudge(ReplicaJudge):
             raise Violation("S23 IsrSound", truth.leader, *facts, "fenced", fenced)
 
     def _led_uncleanly(self, truth: PartitionTruth) -> None:
-        """Only whom an operator asked for may lead without what is committed, in some plans."""
+        """Only a leader that an operator requests may lack committed records, in some plans."""
         if not self.stage.setup.data.may_elect_uncleanly:
             facts = (truth.name, "is led uncleanly, in epoch", truth.leader_epoch)
             raise Violation("S06 LeaderCompleteness", truth.leader, *facts)
@@ -118,17 +118,17 @@ class DataJudge(ReplicaJudge):
         truth.led_uncleanly()
 
     def about_to_die(self, machine: MachineState) -> None:
-        """A process dies in the middle of an event: what its upkeep did until now counts."""
+        """A process dies in the middle of an event: its upkeep until now counts."""
         if self.upkeep is not None and machine.node is not None:
             self.upkeep.about_to_die(machine)
 
     def stopped(self, machine: MachineState) -> None:
-        """A process is gone, perhaps with what was not synced: the next one reads everything."""
+        """A process is gone, perhaps with unsynced changes: the next one reads everything."""
         for watch in self.watches.get(machine.id, {}).values():
             watch.forget()
 
     def wiped(self, machine: MachineState) -> None:
-        """A broker's disk is another one: it is not what the ISRs take it for until they know."""
+        """A broker's disk was replaced: the ISRs still count it until they know."""
         self.stopped(machine)
         for truth in self.truth.existing():
             if machine.id in truth.isr:
@@ -177,7 +177,7 @@ class DataJudge(ReplicaJudge):
             self.transactions.replica_changed(watch, partition)
 
     def _look_at_log(self, watch: ReplicaWatch, before: tuple[int, int, int, bool]) -> None:
-        """Ask about what was appended and cut since the last look."""
+        """Check the appends and truncations since the last look."""
         truth, changes = watch.truth, watch.look()
         if changes.truncated_to is not None:
             self.marks["replica truncated"] += 1
@@ -203,7 +203,7 @@ class DataJudge(ReplicaJudge):
             last = batch
 
     def _began(self, watch: ReplicaWatch, epoch: int) -> None:
-        """A leader epoch began on a broker: it is the one elected, and has what is committed."""
+        """A leader epoch began on a broker: it was elected, and has all committed records."""
         truth, node_id = watch.truth, watch.machine.id
         elected = truth.leaders.get(epoch)
         self.check("S01 SingleLeaderPerEpoch", elected == node_id, watch, epoch, elected)
@@ -230,7 +230,7 @@ class DataJudge(ReplicaJudge):
         watch.committed_epoch = -1 if own is None else own.epoch
         epoch = watch.led_epoch if has_led else self._said_in(watch, before, now, own)
         if own is not None and now > truth.kept_until(epoch):
-            return  # it has what an unclean election took, and is about to be cut
+            return  # it has records that an unclean election lost, and will truncate them
         if now > truth.end:
             self.check("S26 CommittedReadOnly", leads, watch, now, "beyond", truth.end)
             self._commit(watch, now)
@@ -254,10 +254,10 @@ class DataJudge(ReplicaJudge):
         return watch.state[2] if is_new or own is None else own.epoch
 
     def _commit(self, watch: ReplicaWatch, end: int, *, is_found: bool = False) -> None:
-        """Take what a leader calls committed for committed, where the others have it.
+        """Accept a leader's committed records, if the others have them.
 
-        `is_found`: whether an unclean election brought it, which may give back what an earlier one
-        took; the others had it once.
+        `is_found`: whether they came with an unclean election, which may restore records that an
+        earlier one lost; the others had them once.
         """
         truth, log = watch.truth, watch.log
         while truth.end < end:

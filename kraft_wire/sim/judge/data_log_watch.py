@@ -54,7 +54,7 @@ class DataLogWatch(LogWatch):
 
     @property
     def end_offset(self) -> int:
-        """Where the log ends: an empty active segment tells it where batches are gone."""
+        """The log's end: that of an empty active segment, if batches are gone."""
         own = self.ends[-1] if self.ends else self.start_offset
         return max(own, int(self._segments[-1][0][:20])) if self._segments else own
 
@@ -101,7 +101,7 @@ class DataLogWatch(LogWatch):
             self.edits.append(LogEdit(before, self.segments, is_rewritten))
 
     def _is_rewritten(self, names: list[str], nodes: list[FileNode]) -> bool:
-        """Tell whether the newest known segment is still there, behind others than before."""
+        """Return whether the newest known segment still exists, after changed segments."""
         now = dict(zip(names, nodes, strict=True))
         last_name, last_node, _ = self._segments[-1]
         if now.get(last_name) is not last_node:
@@ -111,7 +111,7 @@ class DataLogWatch(LogWatch):
         return bool(older) and older != known[-len(older) :]
 
     def _read_again(self, names: list[str], nodes: list[FileNode], changes: LogChanges) -> None:
-        """Read every segment again; only what is behind the old end was appended."""
+        """Read every segment again; only batches after the old end count as appended."""
         end = self.end_offset
         self._forget_all(int(names[0][:20]))
         everything = LogChanges()

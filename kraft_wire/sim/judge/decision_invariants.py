@@ -55,11 +55,11 @@ _LED: Final = (
     RegisterBrokerRecord,
     BrokerRegistrationChangeRecord,
 )
-"""Records that may change who leads, or who may."""
+"""Records that may change leaders, or the replicas that may lead."""
 
 
 class ImageIsReplay(Signals):
-    """Images of nodes and snapshots hold what a dumb replay of the committed log gives."""
+    """Images of nodes and snapshots equal the result of a dumb replay of the committed log."""
 
     id, name = "S45", "ImageIsReplay"
 
@@ -97,7 +97,7 @@ class ImageIsReplay(Signals):
 
 
 class DecisionIsAllowed(LogSignals):
-    """No committed record contradicts what was committed before it.
+    """No committed record contradicts the records before it.
 
     It replays the judge's twin too, where records of a transaction count at its end.
     """
@@ -248,7 +248,7 @@ class DecisionIsAllowed(LogSignals):
                 self._must(is_known, record, replica, "is not registered")
 
     def _may_lead(self, broker_id: int) -> bool:
-        """Tell whether a broker is registered, unfenced, and not about to stop."""
+        """Return whether a broker is registered, unfenced, and not about to stop."""
         known: dict[str, Any] | None = self.twin.now.get(("broker", broker_id))
         return known is not None and not known["fenced"] and not known["leaving"]
 

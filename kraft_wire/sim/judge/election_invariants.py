@@ -1,4 +1,4 @@
-"""Who leads, and in which epoch: what an election of the metadata quorum must keep.
+"""Invariants of elections in the metadata quorum: leaders and epochs.
 
 One small class each; docs/SIMULATION.md explains the ids.
 """
@@ -38,9 +38,9 @@ _NO_DIRECTORY: Final = uuid_to_text(ZERO_UUID)
 
 
 class StaleLeaderResigns(Signals):
-    """A leader that no majority speaks to any more resigns within two check-quorum times.
+    """A leader that hears no majority any more resigns within two check-quorum times.
 
-    They begin again with another voter set: those who spoke last may be voters no more.
+    The times begin again with another voter set: the last senders may not be voters any more.
     """
 
     id, name = "L7", "StaleLeaderResigns"
@@ -48,7 +48,7 @@ class StaleLeaderResigns(Signals):
     def __init__(self, judge: Judge) -> None:
         super().__init__(judge)
         self._voters: dict[int, tuple[int, ...]] = {}
-        """Node -> the voters by whom it was judged last."""
+        """Node -> the voters of its last check."""
 
     def role(self, watch: NodeWatch, before: Role | None, epoch_before: int) -> None:
         watch.machine.heard_us = self.judge.stage.now_us
@@ -117,10 +117,10 @@ class EpochMonotone(Signals):
 
 
 class OneVotePerEpoch(Signals):
-    """A replica votes for one candidate (id and directory) in an epoch, durably before it says so.
+    """A replica votes for one candidate (id and directory) in an epoch, durably before its answer.
 
     Answers are judged too: a vote that is granted again leaves no trace on the disk. A candidate
-    that names no directory, as before KIP-853, is known by its id. Pre-votes are not recorded.
+    without a directory, as before KIP-853, is identified by its id. Pre-votes are not recorded.
     """
 
     id, name = "S03", "OneVotePerEpoch"
@@ -158,7 +158,7 @@ class OneVotePerEpoch(Signals):
 class SuccessorsInOrder(Signals):
     """A leader that resigns names each other voter, the one that has fetched most first.
 
-    Replicas that have fetched equally much come in the order of their ids; silent ones come last.
+    Replicas with equal fetch offsets are in the order of their ids; silent ones are last.
     """
 
     id, name = "S65", "SuccessorsInOrder"
@@ -209,7 +209,7 @@ class StaleIsFenced(Signals):
 
 
 def epoch_of(message: Message) -> int | None:
-    """Return the epoch that a message says its sender is in."""
+    """Return the sender's epoch of a message."""
     match message:
         case VoteRequest():
             asked = message.topics[0].partitions[0]
@@ -225,5 +225,5 @@ def epoch_of(message: Message) -> int | None:
 
 
 def _is_same_candidate(voted: tuple[int, str], asker: tuple[int, str]) -> bool:
-    """Tell whether a vote for one candidate may be granted to the other: same id and directory."""
+    """Return whether both candidates are the same: same id and directory."""
     return voted[0] == asker[0] and voted[1] in ("", _NO_DIRECTORY, asker[1])

@@ -28,7 +28,7 @@ class Operation:
     """"write", "read" or "producer-id"."""
     register: Register
     value: str | None
-    """What is written, or what was read."""
+    """The value written or read."""
     node_id: int
     life: tuple[int, int] = (0, 0)
     """The process that served it."""

@@ -1,9 +1,9 @@
 """The safety invariants that a metadata quorum must keep, all in one table.
 
-docs/SIMULATION.md explains the ids. Not here, because they speak of data
-partitions: S21, S22, S23 and S30; of start-up on damaged disks: S29, which the crash campaign
-judges, and which shows here as S28 where a node neither starts nor says why. L1 to L6 are in
-`run`, S10 and the histories of clients in `history`.
+docs/SIMULATION.md explains the ids. Not here: S21, S22, S23 and S30, which are about data
+partitions; S29, which is about start-up on damaged disks. The crash campaign judges S29, and here
+it shows as S28 if a node does not start and gives no reason. L1 to L6 are in `run`, S10 and the
+histories of clients in `history`.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ S10, S24 and S28 are raised by `history`, `machine` and `run`.
 
 
 def kinds_of(*, canary: bool, model: bool) -> tuple[type[Signals], ...]:
-    """Return what to judge: with `canary` a false invariant too, with `model` every seed by it."""
+    """Return the invariants: with `canary` a false one too, with `model` the model's."""
     judged = EveryStepIsInModel if model else StepsAreInModel
     kinds = [judged if kind is StepsAreInModel else kind for kind in SAFETY]
     return (*kinds, Canary) if canary else tuple(kinds)

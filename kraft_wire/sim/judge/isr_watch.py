@@ -17,7 +17,7 @@ from kraft_wire.sim.machine_state import MachineState
 __all__ = ["IsrWatch"]
 
 _LAGS: Final = 3
-"""A leader looks at its followers every half of the lag."""
+"""A leader checks its followers every half of the lag."""
 _SLACK_US: Final = 500_000
 _Since = tuple[int, int, tuple[int, ...], bool]
 """Life, leader epoch, ISR, and whether no proposal is in progress."""
@@ -33,7 +33,7 @@ class IsrWatch:
         """Leader, partition and member: when the member had the whole log, by its fetches."""
 
     def after(self, machine: MachineState) -> None:
-        """A timer of a broker has fired: look at the partitions that it leads."""
+        """A timer of a broker has fired: check the partitions that it leads."""
         node = machine.node
         if node is None or machine.is_paused:
             return

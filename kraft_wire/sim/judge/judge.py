@@ -1,9 +1,9 @@
-"""Looks at every node after every event, from outside, and tells the invariants what changed.
+"""Checks every node after every event, from outside, and reports changes to the invariants.
 
-The judge keeps a `NodeWatch` per machine: what it saw last of the node's memory (role, epoch, high
-watermark, voters, committed image) and of its disk (`log_watch`). After an event it compares; an
-invariant is asked about what the event changed, and only then, because what did not change still
-holds. `Signals` names the changes; an invariant overrides those that it depends on.
+The judge keeps a `NodeWatch` per machine: the last seen state of the node's memory (role, epoch,
+high watermark, voters, committed image) and of its disk (`log_watch`). After an event it compares,
+and calls the invariants for changes only, because invariants of unchanged state still hold.
+`Signals` names the changes; an invariant overrides those that it depends on.
 
 Errors: `Violation`, whose first word is the id of the invariant.
 """
@@ -31,7 +31,7 @@ __all__ = ["Judge", "LogSignals", "NodeWatch", "Signals"]
 
 
 class NodeWatch:
-    """What the judge saw last of one machine."""
+    """The last seen state of one machine."""
 
     def __init__(self, machine: MachineState) -> None:
         self.machine = machine
@@ -44,12 +44,12 @@ class NodeWatch:
         self.voters: VoterSet | None = None
         self.applied_offset = 0
         self.vote_asked: VoteRequest | None = None
-        """What the vote response that is about to leave answers."""
+        """The request of the vote response that is about to leave."""
         self.has_led = False
         """Whether it led before or after the event in which its high watermark moved."""
 
     def forget_memory(self) -> None:
-        """A new process knows nothing yet."""
+        """Begin without state, for a new process."""
         self.role, self.epoch, self.leader_id = None, 0, -1
         self.high_watermark, self.voters, self.applied_offset = None, None, 0
 
@@ -61,7 +61,7 @@ class NodeWatch:
 
     @property
     def quorum(self) -> Quorum:
-        """What its replica knows."""
+        """The state of its replica."""
         return self.node.raft.replica.quorum
 
     @property
@@ -86,7 +86,7 @@ class Signals:
             raise Violation(f"{self.id} {self.name}", watch.id, *facts)
 
     def started(self, watch: NodeWatch) -> None:
-        """A process began on what was left of its disk."""
+        """A process began on the remaining content of its disk."""
 
     def after(self, watch: NodeWatch) -> None:
         """A running node has taken an event."""
@@ -101,7 +101,7 @@ class Signals:
         """The voter set in force on a node may have changed."""
 
     def appended(self, watch: NodeWatch, batch: SeenBatch, before: SeenBatch | None) -> None:
-        """A batch came to be behind another on a disk."""
+        """A batch was appended to another one on a disk."""
 
     def cut(self, watch: NodeWatch, offset: int, is_reset: bool) -> None:
         """A log was cut at its end, or begins again at an offset, behind a snapshot."""
@@ -142,23 +142,23 @@ class Judge:
         self.stage = stage
         self.ledger = Ledger()
         self.twin = Twin()
-        """What the committed metadata come to; `decision_invariants` replays them."""
+        """The result of the committed metadata; `decision_invariants` replays them."""
         self.watches: dict[int, NodeWatch] = {}
         self.lost_disks: dict[tuple[int, bytes], LogWatch] = {}
-        """Logs on disks that were taken away: what they had, they had."""
+        """Logs on disks that were lost; their records still count as once written."""
         self.is_dynamic = stage.setup.is_dynamic
         self.first_voters = VoterSet({})
         self.last_voter: int | None = None
-        """Who gave its vote to another last."""
+        """The last replica that voted for another one."""
         self.committed: Callable[[SeenBatch], None] = lambda batch: None
         """Called with each committed batch of metadata."""
         self.fenced: Callable[[int, int, int], None] = lambda *broker: None
         """Called for each fenced broker: the leader's epoch, the broker's id and its epoch."""
         self.marks: Counter[str] = Counter()
-        """What was reached on the way: for the table of coverage."""
+        """Counts of reached states, for the table of coverage."""
         self.invariants = [kind(self) for kind in kinds]
         self._listeners: dict[str, list[Signals]] = {}
-        """Whom a signal concerns."""
+        """The invariants that a signal concerns."""
         for name in _NAMES:
             base = getattr(Signals, name)
             if callable(base):
@@ -192,7 +192,7 @@ class Judge:
         self.watches[machine.id] = NodeWatch(machine)
 
     def started(self, machine: MachineState) -> None:
-        """A process was opened: look at its disk again, with every checksum."""
+        """A process was opened: read its disk again, with every checksum."""
         watch = self.watches[machine.id]
         election = watch.log.election
         watch.log = LogWatch()
@@ -208,7 +208,7 @@ class Judge:
         watch.log = LogWatch()
 
     def about_to_die(self, machine: MachineState) -> None:
-        """A process dies, perhaps in the middle: what it did until now counts."""
+        """A process dies, perhaps within an event: its changes until now count."""
         watch = self.watches[machine.id]
         if machine.node is not None:
             self._look_at_disk(watch)
@@ -216,7 +216,7 @@ class Judge:
             self._look_at_watermark(watch, watch.quorum, leads)
 
     def after(self, machine: MachineState) -> bool:
-        """An event is over; tell whether disk, role, leader or high watermark are other ones."""
+        """An event is over; return whether disk, role, leader or high watermark have changed."""
         node, watch = machine.node, self.watches[machine.id]
         is_other = not watch.log.is_unchanged(machine.fs)
         if node is None:
@@ -304,7 +304,7 @@ class Judge:
             self._commit(watch, now)
 
     def _commit(self, watch: NodeWatch, end: int) -> None:
-        """Take what a leader rightly calls committed into the ledger."""
+        """Add the records that a leader rightly calls committed to the ledger."""
         ledger, log = self.ledger, watch.log
         while ledger.committed_end < end:
             batch = log.batch_before(ledger.committed_end + 1)
@@ -321,7 +321,7 @@ class Judge:
     def sent(
         self, machine: MachineState, message: Message, target: int, asked: VoteRequest | None = None
     ) -> None:
-        """A message of the quorum's is about to leave; `asked` is what a vote response answers."""
+        """A message of the quorum is about to leave; `asked` is the request of a vote response."""
         watch = self.watches[machine.id]
         watch.vote_asked = asked
         self._look_at_disk(watch)

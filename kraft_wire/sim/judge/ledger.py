@@ -26,7 +26,7 @@ from kraft_wire.wire.message import Message
 __all__ = ["Ledger", "Register", "RegisterChange", "changes_of", "register_of_config"]
 
 Register = tuple[str, ...]
-"""One thing that can be written: ("config", type, name, key) or ("quota", entity, key)."""
+"""A register that can be written: ("config", type, name, key) or ("quota", entity, key)."""
 
 PRODUCER_IDS: Register = ("producer-ids",)
 
@@ -37,7 +37,7 @@ class Transaction:
 
     begin_offset: int
     end_offset: int | None = None
-    """Behind the record that ends or aborts it; None while it is open."""
+    """The offset after the record that ends or aborts it; None while it is open."""
     is_aborted: bool = False
     records: list[Message] = field(default_factory=list)
 
@@ -63,7 +63,7 @@ def register_of_quota(entity: dict[str, str | None], key: str) -> Register:
 
 
 def change_of(message: Message) -> tuple[Register, str | None] | None:
-    """Return what a metadata record sets, None where it is no register of the judge's."""
+    """Return the register that a metadata record sets, None if the judge does not follow it."""
     if isinstance(message, ConfigRecord):
         register = register_of_config(message.resource_type, message.resource_name, message.name)
         return register, message.value
@@ -88,20 +88,20 @@ def changes_of(batch: SeenBatch) -> list[RegisterChange]:
 
 @dataclass(slots=True)
 class Ledger:
-    """What must stay true forever."""
+    """The facts that never change."""
 
     batches: list[SeenBatch] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
     epochs: list[int] = field(default_factory=list)
-    """Of each batch: the epoch whose leader committed it."""
+    """For each batch the epoch whose leader committed it."""
     entries: list[RegisterChange] = field(default_factory=list)
     """Committed changes of registers, in the order of the log."""
     offsets: dict[tuple[Register, str | None], list[int]] = field(default_factory=dict)
     """Where a value was written."""
     placed: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
-    """(epoch, base offset) -> (CRC, epoch before): what every log has there."""
+    """(epoch, base offset) -> (CRC, epoch before): the batch of every log there."""
     leaders: dict[int, tuple[int, bytes]] = field(default_factory=dict)
-    """Epoch -> who led it: node id and directory id."""
+    """Epoch -> its leader: node id and directory id."""
     named: dict[int, int] = field(default_factory=dict)
     """Epoch -> the leader that a replica named first."""
     votes: dict[tuple[int, int, bytes], tuple[int, str]] = field(default_factory=dict)
@@ -114,13 +114,13 @@ class Ledger:
     """Metadata transactions (KIP-868), in the order of the log."""
     _topics: dict[Uuid, str] = field(default_factory=dict)
     _replayed: dict[Register, str] = field(default_factory=dict)
-    """What a replay gave up to the offset that was asked for last."""
+    """The result of a replay up to the last requested offset."""
     _replayed_count: int = 0
     _replayed_to: int = 0
 
     @property
     def committed_end(self) -> int:
-        """The end of what is committed."""
+        """The end of the committed records."""
         return self.ends[-1] if self.ends else 0
 
     def batch_before(self, offset: int) -> SeenBatch | None:
@@ -129,7 +129,7 @@ class Ledger:
         return self.batches[at] if at < len(self.batches) else None
 
     def end_before(self, epoch: int) -> int:
-        """Return the end of what the leaders of earlier epochs have committed."""
+        """Return the end of the records that leaders of earlier epochs have committed."""
         at = bisect_left(self.epochs, epoch)
         return self.ends[at - 1] if at else 0
 
@@ -143,7 +143,7 @@ class Ledger:
             self._take(decode_message(value), batch.base_offset + at)
 
     def _take(self, record: Message, offset: int) -> None:
-        """Replay a record; what is in a transaction counts at its end, or not at all."""
+        """Replay a record; records of a transaction count at its end, or not at all."""
         current = self.transactions[-1] if self.transactions else None
         if current is not None and current.end_offset is not None:
             current = None
@@ -163,7 +163,7 @@ class Ledger:
             self._replay(record, offset)
 
     def is_inside_transaction(self, end_offset: int) -> bool:
-        """Tell whether a committed log that is cut at an offset is cut inside a transaction."""
+        """Return whether an offset of the committed log is inside a transaction."""
         for each in reversed(self.transactions):
             if each.begin_offset < end_offset:
                 return each.end_offset is None or end_offset < each.end_offset
@@ -189,7 +189,7 @@ class Ledger:
             self._change(RegisterChange(offset, register, None))
 
     def registers_at(self, end_offset: int) -> dict[Register, str]:
-        """Return what a replay of the committed log up to an offset gives."""
+        """Return the result of a replay of the committed log up to an offset."""
         if end_offset < self._replayed_to:
             self._replayed, self._replayed_count = {}, 0
         self._replayed_to = end_offset

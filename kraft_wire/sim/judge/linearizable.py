@@ -1,7 +1,7 @@
 """Searches for an order of calls on one register that explains all results.
 
-After Wing and Gong, with Lowe's memory of states that led nowhere. Shares no code with what it
-judges. A write whose outcome is unknown (`end` is None) may take effect at any time after its
+After Wing and Gong, with Lowe's cache of states without a solution. Shares no code with the judged
+code. A write whose outcome is unknown (`end` is None) may take effect at any time after its
 beginning, or never.
 """
 
@@ -54,7 +54,7 @@ def find_order(calls: Sequence[Call], initial: str | None = None) -> list[Call] 
 
 
 def _candidates(ordered: Sequence[Call], done: int, value: str | None) -> list[int]:
-    """Return the calls that may come next: none that is still to come had ended before it began."""
+    """Return the possible next calls: no other remaining call had ended before they began."""
     first_end: int | None = None
     found = []
     first = (~done & (done + 1)).bit_length() - 1  # the lowest bit that is not set

@@ -1,4 +1,4 @@
-"""What is in the metadata log, and what of it is committed.
+"""Invariants of the metadata log and its committed records.
 
 One small class each; docs/SIMULATION.md explains the ids.
 """
@@ -42,7 +42,7 @@ class MonotoneHighWatermark(Signals):
 
 
 class CommittedOnMajority(Signals):
-    """What a leader calls committed is durable on a majority of the voters in force."""
+    """A leader's committed records are durable on a majority of the voters in force."""
 
     id, name = "S05", "CommittedOnMajority"
 
@@ -81,7 +81,8 @@ class LeaderCompleteness(Signals):
     def role(self, watch: NodeWatch, before: Role | None, epoch_before: int) -> None:
         if not isinstance(watch.role, Leader) or watch.role is before:
             return
-        # One that was stopped as a candidate may still win its old epoch, behind the others' backs.
+        # A node that was stopped as a candidate may still win its old epoch, unnoticed by the
+        # others.
         end = self.ledger.end_before(watch.epoch)
         self._check(watch.log.end_offset >= end, watch, watch.log.end_offset, end)
         if end > watch.log.start_offset:
@@ -107,7 +108,7 @@ class LogMatching(Signals):
 
 
 class NoTruncateBelowHighWatermark(Signals):
-    """Nothing that a node knows to be committed is cut from its log."""
+    """No node truncates records that it knows to be committed."""
 
     id, name = "S08", "NoTruncateBelowHighWatermark"
 
@@ -117,7 +118,7 @@ class NoTruncateBelowHighWatermark(Signals):
 
 
 class CommittedIsForever(Signals):
-    """No node calls anything committed but what was committed there first."""
+    """Every node has the batches that were first committed at their offsets."""
 
     id, name = "S09", "CommittedIsForever"
 
@@ -130,7 +131,7 @@ class CommittedIsForever(Signals):
 
 
 class BatchAtomicity(Signals):
-    """After a start the log holds whole batches with valid checksums and nothing else."""
+    """After a start the log holds only whole batches with valid checksums."""
 
     id, name = "S11", "BatchAtomicity"
 

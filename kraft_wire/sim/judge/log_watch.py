@@ -1,8 +1,9 @@
 """The judge's own reading of a node's metadata directory: raw segments, snapshots, quorum-state.
 
-It shares no code with `storage.log`: it walks the bytes on the simulated disk, remembers where it
-stopped, and after each change tells what was appended, cut or replaced. It knows two ends: what is
-written, and what power loss would leave (everything below it is on the platter, names included).
+It shares no code with `storage.log`: it reads the bytes on the simulated disk, continues where it
+stopped, and after each change returns the appended, truncated or replaced parts. It keeps two ends:
+that of the written bytes, and that of the bytes that would survive power loss (everything below it
+is on the platter, including names).
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _OVERHEAD: Final = 12
 _CONTROL: Final = 0x20
 _CHECKPOINT: Final = ".checkpoint"
 _NO_DIRECTORY: Final = uuid_to_text(ZERO_UUID)
-"""What version 0 of quorum-state leaves out."""
+"""The fields that version 0 of quorum-state leaves out."""
 
 
 @dataclass(slots=True, eq=False)
@@ -54,7 +55,7 @@ class SeenBatch:
 
     @property
     def identity(self) -> tuple[int, int, int]:
-        """What two logs must agree on."""
+        """The fields in which two logs must agree."""
         return (self.base_offset, self.epoch, self.crc)
 
     def controls(self) -> Iterator[tuple[int, ControlRecordType, Message]]:
@@ -101,7 +102,7 @@ class Election:
 
 @dataclass(slots=True)
 class LogChanges:
-    """What a look at the disk found, compared with the look before."""
+    """The differences between the disk and its previous state."""
 
     truncated_to: int | None = None
     is_reset: bool = False
@@ -109,7 +110,7 @@ class LogChanges:
     appended: list[SeenBatch] = field(default_factory=list)
     snapshots: list[SeenSnapshot] = field(default_factory=list)
     election: Election | None = None
-    """The new content of quorum-state, None where it is as before."""
+    """The new content of quorum-state, None if it is unchanged."""
 
 
 class LogWatch:
@@ -153,11 +154,11 @@ class LogWatch:
         return self.batches[at]
 
     def is_unchanged(self, fs: SimFileSystem) -> bool:
-        """Tell whether nothing was done to the disk since the last look."""
+        """Return whether the disk is unchanged since the last look."""
         return fs.changes_count == self._changes_seen
 
     def look(self, fs: SimFileSystem) -> LogChanges:
-        """Look at the disk; return what is new."""
+        """Read the disk; return the changes."""
         self._changes_seen = fs.changes_count
         changes = LogChanges()
         directory = fs.look(self.directory)
@@ -205,7 +206,7 @@ class LogWatch:
         return names, [found[name] for name in names]
 
     def _read_what_changed(self, changes: LogChanges) -> None:
-        """Read the known segments but those before the last batch that are as they were."""
+        """Read the known segments, except unchanged ones before the last batch."""
         segments = self._segments
         if all([len(node.content) == parsed for _, node, parsed in segments]):
             return
@@ -257,7 +258,7 @@ class LogWatch:
             self._segments[at] = entry
 
     def _still_right(self, node: FileNode, parsed: int, changes: LogChanges) -> int:
-        """Return how far the file is as it was read before; what goes beyond was cut."""
+        """Return how far the file equals its last reading; the rest was truncated."""
         if not self.batches or self.batches[-1].segment is not node:
             return parsed if parsed <= len(node.content) else 0
         while self.batches and self.batches[-1].segment is node:
@@ -274,7 +275,7 @@ class LogWatch:
         return 0
 
     def _durable_end(self, directory: DirectoryNode) -> int:
-        """Return the end of what power loss would leave."""
+        """Return the end of the records that would survive power loss."""
         durable = directory.durable
         for name, node, _ in self._segments:
             size, is_linked = len(node.content), durable.get(name) is node
@@ -320,7 +321,7 @@ class LogWatch:
 
 
 def newest_voters(log: LogWatch) -> tuple[VotersRecord, int] | None:
-    """Return the last voter set that a disk speaks of, and the offset of its batch.
+    """Return the last voter set on a disk, and the offset of its batch.
 
     It is in the log, or else in the newest snapshot, and there before the snapshot's end.
     """

@@ -1,9 +1,9 @@
 """A dumb twin of the controllers' image: keys and values, replayed from committed records.
 
 It shares no code with `metadata.replay`: every record sets or removes values under a key, and the
-last one wins. `state_at` answers for any offset, so that nodes that lag and snapshots of long ago
-can be compared too. Sessions, voters and transactions are not here: the caller leaves out what a
-transaction has not ended.
+last one wins. `state_at` answers for any offset, so that lagging nodes and old snapshots can be
+compared too. Sessions, voters and transactions are not here: the caller leaves out records of open
+transactions.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ from kraft_wire.wire.message import Message
 __all__ = ["Key", "Partition", "Twin", "Value"]
 
 Key = tuple[Any, ...]
-"""What a value is called: its kind, then names and numbers."""
+"""The key of a value: its kind, then names and numbers."""
 Value = Any
-"""What can be compared; None is not a value, but the lack of one."""
+"""A comparable value; None is the lack of one."""
 Partition = dict[str, Any]
 
 _TOPIC_RESOURCE: Final = 2
@@ -67,13 +67,13 @@ class Twin:
         self._history: dict[Key, list[tuple[int, Value]]] = {}
 
     def replay_all(self, records: Iterable[Message]) -> dict[Key, Value]:
-        """Replay the records of a snapshot, and return what they come to."""
+        """Replay the records of a snapshot, and return the state."""
         for record in records:
             self.replay(record, 0)
         return self.now
 
     def state_at(self, end_offset: int) -> dict[Key, Value]:
-        """Return what the records below an offset come to."""
+        """Return the state of the records below an offset."""
         found = {}
         for key, changes in self._history.items():
             at = bisect_left(changes, end_offset, key=lambda change: change[0])
@@ -82,7 +82,7 @@ class Twin:
         return found
 
     def of_kind(self, kind: str) -> list[tuple[Key, Value]]:
-        """Return the values of one kind, in the order in which they came to be."""
+        """Return the values of one kind, in the order of their creation."""
         return [(key, value) for key, value in self.now.items() if key[0] == kind]
 
     def topic_name(self, topic_id: bytes) -> str | None:
@@ -236,7 +236,7 @@ def _listed(values: Sequence[Any] | None) -> tuple[Any, ...]:
 
 
 def acl_content(record: AccessControlEntryRecord) -> tuple[Any, ...]:
-    """Return what an access-control entry says, without its id."""
+    """Return the fields of an access-control entry, without its id."""
     return (
         record.resource_type,
         record.resource_name,

@@ -1,8 +1,8 @@
-"""What ListOffsets and OffsetForLeaderEpoch must answer, computed from the judge's own reading.
+"""The right answers of ListOffsets and OffsetForLeaderEpoch, from the judge's own reading.
 
-A leader answers at some moment between question and answer. Where its replica was the same at both,
-the answer is compared with what follows from the raw segments and from the leader epochs of
-what is committed; else only its bounds are judged.
+A leader answers at some moment between request and answer. If its replica was the same at both, the
+answer is compared with the result of the raw segments and of the leader epochs of committed
+batches; else only its bounds are judged.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NOTHING: Final = (-1, -1)
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What a leader's replica was like at one moment."""
+    """The state of a leader's replica at one moment."""
 
     node_id: int
     life: int
@@ -47,7 +47,7 @@ class OffsetAnswers:
         self.judge = judge
 
     def place(self, node_id: int, truth: PartitionTruth) -> Place:
-        """Return what a replica is like now."""
+        """Return the present state of a replica."""
         watch = self.judge.watch_of(node_id, truth)
         machine = watch.machine
         if machine.node is not None and not watch.log.is_unchanged(machine.fs):
@@ -59,7 +59,7 @@ class OffsetAnswers:
     def answered_in_epoch(
         self, truth: PartitionTruth, before: Place, epoch: int, error_code: int
     ) -> None:
-        """KIP-320: who names an earlier leader epoch than the leader's is fenced."""
+        """KIP-320: a request with an earlier leader epoch than the leader's is fenced."""
         is_old = before.state[3] and epoch < before.state[2]
         now = self.place(before.node_id, truth)
         if is_old and now.life == before.life and error_code == 0 and not truth.is_deleted:
@@ -100,9 +100,9 @@ class OffsetAnswers:
     def _search(
         self, truth: PartitionTruth, place: Place, asked: int
     ) -> tuple[tuple[int, int], SeenBatch | None] | None:
-        """Return time and offset of the record that is asked for, with its batch.
+        """Return time and offset of the requested record, with its batch.
 
-        None where it depends on what is not committed.
+        None if it depends on uncommitted records.
         """
         end, high_watermark = place.state[:2]
         batches = self.judge.watch_of(place.node_id, truth).log.batches
@@ -120,7 +120,7 @@ class OffsetAnswers:
         """KIP-320: the earliest offset comes with the leader epoch of the record there."""
         batch = truth.batch_before(offset + 1)
         if batch is None or offset >= place.state[1]:
-            return  # nothing is left that this leader, perhaps a deposed one, knows as committed
+            return  # no record is left that this leader, perhaps a replaced one, knows as committed
         is_compacted = truth.rules is not None and truth.rules.is_compacted
         if epoch != batch.epoch and not (is_compacted and epoch == -1):
             self._wrong(_EPOCHS, truth, place, "earliest", offset, epoch, "not", batch.epoch)

@@ -1,4 +1,4 @@
-"""Invariants of what an active controller does by itself, at its own pace."""
+"""Invariants of an active controller's periodic actions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class IdleLogMoves(Signals):
         super().__init__(judge)
         self._since: dict[int, tuple[_State, int]] = {}
         self._excused: dict[int, int] = {}
-        """Node -> the life of it whose disk was full or failed."""
+        """Node -> its incarnation whose disk was full or failed."""
 
     def after(self, watch: NodeWatch) -> None:
         if not isinstance(watch.role, Leader):
@@ -54,4 +54,4 @@ class IdleLogMoves(Signals):
 
 
 PACES: Final = (IdleLogMoves,)
-"""What happens by time alone."""
+"""Actions that depend on time alone."""

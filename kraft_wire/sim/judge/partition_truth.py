@@ -1,10 +1,10 @@
-"""What must stay true of every partition, as the judge remembers it.
+"""The judge's facts about every partition, which must stay true.
 
-Who leads it in which epoch, who is in its ISR and which brokers are fenced comes from the committed
-metadata, replayed here by a few lines that share nothing with `metadata.replay`. Which batches are
-committed was fixed by the first leader that rightly said so. Only an unclean election takes
-something back, and it is known as one: the leader was neither in the ISR nor eligible. What it
-takes is what is behind the committed batches that its leader has, of earlier leader epochs.
+Leaders, their epochs, ISRs and fenced brokers come from the committed metadata, replayed here by a
+few lines that share nothing with `metadata.replay`. The first leader that rightly calls a batch
+committed fixes it. Only an unclean election loses committed batches. It is detected: the leader was
+neither in the ISR nor eligible. It loses the batches of earlier leader epochs after the committed
+batches that its leader has.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from kraft_wire.wire.records.record_batch import RecordBatch
 __all__ = ["GroupPartition", "PartitionTruth", "Truth"]
 
 GroupPartition = tuple[str, str, int]
-"""Group, topic, partition: what an offset is committed for."""
+"""Group, topic, partition: the key of a committed offset."""
 
 _ALL: Final = sys.maxsize
 _UNCHANGED: Final = -2
@@ -68,23 +68,23 @@ class PartitionTruth:
     """Replicas that it brings."""
     is_deleted: bool = False
     leaders: dict[int, int] = field(default_factory=dict)
-    """Leader epoch -> who was elected."""
+    """Leader epoch -> the elected leader."""
     cuts: dict[int, int] = field(default_factory=dict)
     """Leader epoch that began with an unclean election -> where what it kept ends, 0 while unknown.
     """
     uncut: list[int] = field(default_factory=list)
-    """Those of which it is unknown what they lost."""
+    """Epochs whose lost records are unknown."""
     wiped: tuple[int, ...] = ()
-    """Members of the ISR whose disk is another one, until the metadata or their logs tell."""
+    """Members of the ISR whose disk was replaced, until the metadata or their logs show it."""
     batches: list[SeenBatch] = field(default_factory=list)
     """Everything committed."""
     ends: list[int] = field(default_factory=list)
     placed: dict[tuple[int, int], int] = field(default_factory=dict)
-    """(epoch, base offset) -> CRC: what every log has there."""
+    """(epoch, base offset) -> CRC: the batch of every log there."""
     producers: dict[int, tuple[int, int]] = field(default_factory=dict)
     """Producer id -> its epoch and the next sequence."""
     rules: LogRules | None = None
-    """How its log is cleaned, None where it never is."""
+    """How its log is cleaned, None if it never is."""
     originals: dict[tuple[int, int], SeenBatch] = field(default_factory=dict)
     """(epoch, base offset) -> the batch as it was appended, where the log is cleaned."""
     newest: dict[bytes, int] = field(default_factory=dict)
@@ -110,7 +110,7 @@ class PartitionTruth:
 
     @property
     def is_cut(self) -> bool:
-        """Whether what the last unclean election lost is known."""
+        """Whether the lost records of the last unclean election are known."""
         return not self.uncut
 
     def led_uncleanly(self) -> None:
@@ -124,7 +124,7 @@ class PartitionTruth:
 
     @property
     def end(self) -> int:
-        """Where what is committed ends."""
+        """The end of the committed records."""
         return self.ends[-1] if self.ends else 0
 
     def batch_before(self, offset: int) -> SeenBatch | None:
@@ -154,7 +154,7 @@ class PartitionTruth:
             self._note_keys(facts_of(batch))
 
     def _note_keys(self, facts: BatchFacts) -> None:
-        """Take the keys of a committed batch, those of a transaction when it is committed."""
+        """Add the keys of a committed batch, those of a transaction when it is committed."""
         producer_id = facts.producer[0]
         keys = {bytes(r.key): at for at, r in facts.records.items() if r.key is not None}
         if facts.is_control:
@@ -177,7 +177,7 @@ class PartitionTruth:
         return min((at for keys in self.undecided.values() for at in keys.values()), default=None)
 
     def is_same(self, own: SeenBatch | None, committed: SeenBatch | None) -> bool:
-        """Tell whether a log's batch is a committed one, or what compaction may leave of it."""
+        """Return whether a log's batch is a committed one, or a valid compaction of it."""
         if own is None or committed is None:
             return False
         if own.identity == committed.identity:
@@ -185,30 +185,30 @@ class PartitionTruth:
         return self.rules is not None and difference(committed, own) is None
 
     def is_as_placed(self, batch: SeenBatch) -> bool:
-        """Tell whether a batch is what every log has at its place."""
+        """Return whether a batch equals that of every log at its place."""
         key = (batch.epoch, batch.base_offset)
         if self.rules is None:
             return self.placed.setdefault(key, batch.crc) == batch.crc
         return self.is_same(batch, self.originals.setdefault(key, batch))
 
     def is_superseded(self, record: Record) -> bool:
-        """Tell whether compaction may take a committed record out of every log."""
+        """Return whether compaction may remove a committed record from every log."""
         if record.key is None or record.value is None:
-            return True  # of a tombstone the judge of rewritten segments knows when
+            return True  # the judge of rewritten segments checks the time of tombstones
         return self.newest.get(bytes(record.key), -1) > record.offset
 
     def is_inside_batch(self, offset: int) -> bool:
-        """Tell whether an offset is behind the first record of a committed batch."""
+        """Return whether an offset is after the first record of a committed batch."""
         batch = self.batch_before(offset + 1)
         return batch is not None and batch.base_offset < offset
 
     def ends_epoch(self, offset: int) -> bool:
-        """Tell whether the record at an offset is committed, and the first of its leader epoch."""
+        """Return whether the record at an offset is committed, and first in its leader epoch."""
         before, behind = self.batch_before(offset), self.batch_before(offset + 1)
         return before is not None and behind is not None and before.epoch < behind.epoch
 
     def may_lack(self, first: int, end: int) -> bool:
-        """Tell whether a reader may be shown none of the committed records of a range."""
+        """Return whether a reader may get no record of a committed range."""
         if self.rules is None or not self.rules.is_compacted:
             return False
         at = bisect_right(self.ends, first)
@@ -223,7 +223,7 @@ class PartitionTruth:
         return self.end >= end
 
     def take_back(self, log: LogWatch) -> None:
-        """Drop what a leader that was elected uncleanly does not have."""
+        """Drop the batches that an uncleanly elected leader does not have."""
         kept, self.batches, self.ends, self.producers = self.batches, [], [], {}
         for batch in kept:
             own = log.batch_before(batch.end_offset)
@@ -243,7 +243,7 @@ class Truth:
         self.topic_ids: dict[str, Uuid] = {}
         """Of the topics that exist."""
         self.offsets: dict[GroupPartition, list[tuple[int, str]]] = {}
-        """Committed offsets with what was written beside them, in the order of the log."""
+        """Committed offsets with their metadata, in the order of the log."""
         self._pending: dict[tuple[int, int], list[_Offset]] = {}
         """Partition of the offsets topic and producer id -> offsets of its open transaction."""
         self._stored: dict[GroupPartition, int] = {}
@@ -253,7 +253,7 @@ class Truth:
         self.fenced: dict[int, bool] = {}
         """Registered brokers, and whether they are fenced."""
         self.marks: Counter[str] = Counter()
-        """How often the replicas of a partition changed, by what came of it."""
+        """How often the replicas of a partition changed, by kind of change."""
         self.rules_of: Callable[[str], LogRules | None] = lambda topic: None
         """How the log of a topic is cleaned."""
 
@@ -334,9 +334,9 @@ class Truth:
     # -- groups ----------------------------------------------------------------------------------
 
     def group_records(self, partition: PartitionTruth, batch: SeenBatch) -> None:
-        """Take the offsets that a committed batch of the offsets topic holds.
+        """Add the offsets of a committed batch of the offsets topic.
 
-        Those of a transaction count from its marker on, but for a place that has a newer record.
+        Those of a transaction count from its marker on, unless a place has a newer record.
         """
         if partition.topic != OFFSETS_TOPIC:
             return
@@ -372,7 +372,7 @@ class _Offset(NamedTuple):
     at: int
     """Where the record lies."""
     shown: tuple[int, str]
-    """The offset and what was written beside it."""
+    """The offset and its metadata."""
 
 
 def _offset_of(record: Record, at: int) -> _Offset | None:

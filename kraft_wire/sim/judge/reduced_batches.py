@@ -1,7 +1,7 @@
-"""What compaction may make of a batch, as the judge understands it.
+"""The batches to which compaction may reduce a batch, by the judge's rules.
 
 A batch that lost records keeps offsets, producer, sequence, leader epoch, codec and timestamp type;
-what is left of its records is as it was. Nothing here is taken from `storage.cleaner`.
+its remaining records are unchanged. Nothing here is taken from `storage.cleaner`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class BatchFacts:
     producer: tuple[int, int, int]
     """Id, epoch and base sequence."""
     attributes: int
-    """Without the bit that says whether there is a delete horizon."""
+    """Without the bit of the delete horizon."""
     horizon_ms: int | None
     max_timestamp: int
     records: dict[int, Record]
@@ -45,7 +45,7 @@ class BatchFacts:
 
     @property
     def is_abort(self) -> bool:
-        """Whether a marker aborts: its key is a version and a type, of which 0 is an abort."""
+        """Whether a marker aborts: its key is a version and a type, where type 0 is an abort."""
         return any(
             record.key is not None and int.from_bytes(record.key[2:4], "big") == 0
             for record in self.records.values()
@@ -84,7 +84,7 @@ def _decoded(data: bytes) -> BatchFacts:
 
 
 def difference(original: SeenBatch, reduced: SeenBatch) -> str | None:
-    """Return what makes a batch no reduction of another one, None where it is one."""
+    """Return why a batch is no reduction of another one, None if it is one."""
     if original.crc == reduced.crc and original.identity == reduced.identity:
         return None
     before, after = facts_of(original), facts_of(reduced)
@@ -96,7 +96,7 @@ def difference(original: SeenBatch, reduced: SeenBatch) -> str | None:
             return f"record {offset} is another one"
     allowed = [before.max_timestamp]
     if not before.is_append_time:
-        # What is emptied last keeps the time of the records that were left before that.
+        # An emptied batch keeps the time of the last records that were left.
         left = after.records or before.records
         times = [record.timestamp for record in left.values()]
         allowed = [max(times)] if after.records else [*allowed, *times]
@@ -108,7 +108,7 @@ def difference(original: SeenBatch, reduced: SeenBatch) -> str | None:
 
 
 def open_transactions(batches: list[SeenBatch]) -> tuple[int | None, dict[int, bool]]:
-    """Return where the first transaction without a marker begins, and who is aborted.
+    """Return where the first transaction without a marker begins, and the aborted batches.
 
     The second is the base offset of each batch of an aborted transaction.
     """

@@ -1,4 +1,4 @@
-"""What all who judge the replicas of brokers share: the truth, the watches, and how they count."""
+"""The shared base of all judges of brokers' replicas: the truth, the watches, and counts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["ReplicaJudge"]
 
 @dataclass(slots=True)
 class ReplicaJudge:
-    """Knows every replica of every partition, and what must be true of it."""
+    """Has every replica of every partition, and the truth about it."""
 
     stage: Stage
     truth: Truth = field(default_factory=Truth)
@@ -31,7 +31,7 @@ class ReplicaJudge:
     marks: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        """Know which logs are cleaned."""
+        """Set which logs are cleaned."""
         data = self.stage.setup.data
         self.truth.rules_of = lambda topic: rules_of(topic, data)
 
@@ -53,10 +53,10 @@ class ReplicaJudge:
         return found[key]
 
     def is_gone_from_leader(self, truth: PartitionTruth, offset: int) -> bool:
-        """Tell whether compaction took the batch before an offset from the leader's log.
+        """Return whether compaction removed the batch before an offset from the leader's log.
 
         There a follower may keep a batch of an earlier epoch that was never committed, as in Kafka:
-        a leader that copied a compacted log counts its epochs from the first batch that was left.
+        a leader that copied a compacted log counts its epochs from the first remaining batch.
         """
         if truth.rules is None or not truth.rules.is_compacted or truth.leader < 0:
             return False
@@ -66,7 +66,7 @@ class ReplicaJudge:
         return is_gone
 
     def leads(self, node_id: int, truth: PartitionTruth) -> bool:
-        """Tell whether a broker is the leader, and knows it: a former one may lack anything."""
+        """Return whether a broker is the leader, and knows it: a former one may lack any record."""
         return truth.leader == node_id and truth.leader_epoch == self.epoch_of(node_id, truth)
 
     def epoch_of(self, node_id: int, truth: PartitionTruth) -> int:

@@ -1,7 +1,7 @@
-"""What the judge of whole clusters saw last of one replica: of its node's memory, and of its disk.
+"""The last seen state of one replica, for the judge of clusters: its node's memory, and its disk.
 
-Nothing is judged here (`data_judge` does that): it reads, remembers, and begins again with a
-process or a log.
+`data_judge` judges the state; this module reads and keeps it, and begins again with a new process
+or log.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NOTHING: Final = (0, 0, -1, False)
 
 @dataclass(slots=True, eq=False)
 class ReplicaWatch:
-    """What the judge saw last of one replica."""
+    """The last seen state of one replica."""
 
     machine: MachineState
     truth: PartitionTruth
@@ -33,9 +33,9 @@ class ReplicaWatch:
     committed_epoch: int = -1
     """Leader epoch of the last batch that the node called committed, -1 for none."""
     partition: Partition | None = None
-    """What the node has it in; another one once it was taken away and given back."""
+    """The node's partition object; a new one after the partition was removed and added again."""
     log_start: int = -1
-    """The node's log start offset, -1 for a process that was not looked at."""
+    """The node's log start offset, -1 for a process that was not checked yet."""
     has_led: bool = False
     """Whether it led at the last look at its log start."""
     segments: list[Segment] = field(default_factory=list)
@@ -45,7 +45,7 @@ class ReplicaWatch:
 
     @property
     def high_watermark(self) -> int:
-        """What the node called committed last."""
+        """The end that the node last called committed."""
         return self.state[1]
 
     @property
@@ -72,18 +72,18 @@ class ReplicaWatch:
         return max((epoch for epoch in mine if before < epoch < now), default=-1)
 
     def look(self) -> LogChanges:
-        """Read what is new on the disk."""
+        """Read the changes on the disk."""
         return self.log.look(self.machine.fs)
 
     def holds(self, batch: SeenBatch) -> bool:
-        """Tell whether a batch is in the log, as the disk is now."""
+        """Return whether a batch is in the log on the disk now."""
         if not self.log.is_unchanged(self.machine.fs):
             self.look()
         own = self.log.batch_before(batch.end_offset)
         return self.truth.is_same(own, batch)
 
     def has_reached(self, batch: SeenBatch) -> bool:
-        """Tell whether a batch is in the log, or was rightly taken out of it again."""
+        """Return whether a batch is in the log, or was rightly removed from it."""
         if self.holds(batch):
             return True
         is_passed = self.truth.rules is not None and self.log.end_offset >= batch.end_offset

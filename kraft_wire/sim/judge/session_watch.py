@@ -45,7 +45,7 @@ def judge_follower(machine: MachineState, machines: Mapping[int, MachineState]) 
 
 
 def _next_epoch(fetcher: Fetcher) -> int:
-    """Return the epoch that the leader expects once it has what was sent to it."""
+    """Return the epoch that the leader expects after the request in flight."""
     return fetcher._session.epoch + (fetcher._asked is not None)
 
 

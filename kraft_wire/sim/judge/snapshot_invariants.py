@@ -1,4 +1,4 @@
-"""What snapshots and images of the metadata must be.
+"""Invariants of snapshots and images of the metadata.
 
 One small class each; docs/SIMULATION.md explains the ids.
 """
@@ -27,7 +27,7 @@ _IMAGE_EVERY: Final = 16
 
 
 class SnapshotIsReplay(Signals):
-    """A snapshot is named after a committed record, and holds what a replay up to it gives."""
+    """A snapshot is named after a committed record, and equals a replay up to it."""
 
     id, name = "S13", "SnapshotIsReplay"
 
@@ -61,7 +61,7 @@ class SnapshotIsReplay(Signals):
 
 
 class SnapshotAtLogStart(Signals):
-    """A log that does not begin at 0 begins within what a complete snapshot holds."""
+    """A log that does not begin at 0 begins within a complete snapshot."""
 
     id, name = "S14", "SnapshotAtLogStart"
 

@@ -83,7 +83,7 @@ class TransactionIsWhole(LogSignals):
         super().__init__(judge)
         self._registers = [register_of_config(_CLIENT_METRICS, each, _INTERVAL) for each in HALVES]
         self._pairs: list[tuple[int, str]] = []
-        """Where a transaction that wrote both ended, and what it wrote."""
+        """Where a transaction that wrote both ended, and its values."""
 
     def committed(self, watch: NodeWatch, batch: SeenBatch) -> None:
         last = self.ledger.entries[-1] if self.ledger.entries else None
@@ -112,7 +112,7 @@ class TransactionIsWhole(LogSignals):
 
 @dataclass(slots=True)
 class _Interval:
-    """What a node's next snapshot counts from."""
+    """The start of the interval until a node's next snapshot."""
 
     life: int
     """The process that counts."""
@@ -127,13 +127,13 @@ class _Interval:
     slowest_permille: int
     """Of its clock, since the interval began."""
     news_us: int | None = None
-    """Since when a snapshot would have something new, None where it would not."""
+    """Since when a snapshot would have new records, None if it would not."""
     large_us: int | None = None
-    """Since when that is enough bytes, None where it is not."""
+    """Since when there are enough bytes for it, None if there are not."""
     installed: int | None = None
     """The snapshot that replaced the log in the same look at the disk."""
     is_excused: bool = False
-    """Whether a call of its disk failed: what has no room is not written, and waits again."""
+    """Whether a call of its disk failed: a snapshot without room waits again."""
     applied_us: dict[int, int] = field(default_factory=dict)
     """Applied offset -> when it was reached; a snapshot of it cannot begin before."""
 
@@ -206,7 +206,7 @@ class SnapshotInterval(LogSignals):
             self._check(False, watch, *facts, "applied", watch.applied_offset)
 
     def _of(self, watch: NodeWatch) -> _Interval | None:
-        """Return what the running process counts from, None before its start was judged."""
+        """Return the start of the running process's count, None before its start was judged."""
         known = self._intervals.get(watch.id)
         return known if known is not None and known.life == watch.machine.life else None
 
@@ -251,7 +251,7 @@ class SnapshotInterval(LogSignals):
 
 
 def _due_us(known: _Interval, every_ms: int) -> int | None:
-    """Return since when, or from when on, the next snapshot is due; None where it is not."""
+    """Return since when, or from when on, the next snapshot is due; None if it is not."""
     due_us = [] if known.large_us is None else [known.large_us]
     if known.news_us is not None and every_ms > 0:
         span_us = every_ms * 1_000_000 // min(known.slowest_permille, 1_000)

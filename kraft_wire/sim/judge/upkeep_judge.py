@@ -1,10 +1,10 @@
-"""Judges what brokers do to logs beside appending: compaction, retention, DeleteRecords, stamping.
+"""Judges brokers' changes of logs besides appends: compaction, retention, DeleteRecords, stamping.
 
-Each replica of a topic with rules (`upkeep_topics`) is looked at after each event of its broker. A
-rewritten segment must be what compaction may make of it, up to the offset where it has to stop; a
-removed one must be due; the log start only rises, to where a leader has moved it by right; what a
-leader stamps is its own time. And what is due must be done: a log that could be compacted or cut is
-not left as it is. Nothing is shared with `storage.cleaner` and `storage.retention`.
+Each replica of a topic with rules (`upkeep_topics`) is checked after each event of its broker. A
+rewritten segment must be a valid compaction, up to the offset where it has to stop. A removed
+segment must be due. The log start only rises, to where a leader has rightly moved it. A leader
+stamps its own time. Due work must be done: a log that could be compacted or shortened is not left
+as it is. Nothing is shared with `storage.cleaner` and `storage.retention`.
 
 Errors: `Violation`. The ids are in docs/SIMULATION.md.
 """
@@ -37,7 +37,7 @@ _UP_TO_HIGH_WATERMARK: Final = -1
 
 
 class UpkeepJudge:
-    """Looks at the replicas whose logs are compacted or cut from the front."""
+    """Judges the replicas whose logs are compacted or cut from the front."""
 
     def __init__(self, judge: ReplicaJudge) -> None:
         self.judge = judge
@@ -62,7 +62,7 @@ class UpkeepJudge:
             watch.has_led = partition.is_leader
 
     def about_to_die(self, machine: MachineState) -> None:
-        """A process dies in the middle of an event: segments that it has removed by then are gone.
+        """A process dies within an event: segments that it has removed by then are gone.
 
         Its log start may already be higher in memory; the next process only knows it by them.
         """
@@ -74,7 +74,7 @@ class UpkeepJudge:
                     self._removed(watch, edit, _removed_by(edit), watch.log_start)
 
     def _ruled(self, machine: MachineState) -> Iterator[tuple[ReplicaWatch, Partition]]:
-        """Yield the replicas of a running broker that are to be looked at."""
+        """Yield the replicas of a running broker that must be checked."""
         assert machine.node is not None, machine.id
         partitions = machine.node.broker.partitions
         for watch in self.judge.watches.get(machine.id, {}).values():
@@ -87,7 +87,7 @@ class UpkeepJudge:
                 yield watch, partition
 
     def appended(self, watch: ReplicaWatch, batch: SeenBatch) -> None:
-        """A batch came to be behind a log; of its leader it has the leader's time."""
+        """A batch was appended to a log; a batch of its leader has the leader's time."""
         truth = watch.truth
         if truth.rules is None or not truth.rules.is_append_time or batch.is_control:
             return
@@ -145,7 +145,7 @@ class UpkeepJudge:
     def _removed(
         self, watch: ReplicaWatch, edit: LogEdit, removed: list[SeenSegment], start: int
     ) -> None:
-        """S53: segments go from the front, below the high watermark, when they are due."""
+        """S53: segments are removed from the front, below the high watermark, when they are due."""
         truth, wall_ms, high_watermark = watch.truth, watch.machine.wall_ms, watch.state[1]
         rules = truth.rules
         assert rules is not None, truth.name
@@ -171,7 +171,7 @@ class UpkeepJudge:
     def _rewritten(
         self, watch: ReplicaWatch, before: list[SeenSegment], after: tuple[SeenSegment, ...]
     ) -> None:
-        """S50, S51: each batch is left as it was, or became what compaction may make of it."""
+        """S50, S51: each batch is unchanged, or a valid compaction."""
         marks = self.judge.marks
         marks["log compacted"] += 1
         if any(each.has_open_transaction for each in self.judge.truth.existing()):
@@ -187,10 +187,10 @@ class UpkeepJudge:
         if len(after) < len(before):
             marks["segments merged"] += 1
 
-    # -- what is due -----------------------------------------------------------------------------
+    # -- due work --------------------------------------------------------------------------------
 
     def why_overdue(self) -> str | None:
-        """Tell which running broker has left undone what is due, None for none."""
+        """Return the running broker that has not done due work, None without one."""
         for machine in running(self.judge.stage.machines.values()):
             if machine.is_broker_only:
                 for watch, _ in self._ruled(machine):
@@ -200,7 +200,7 @@ class UpkeepJudge:
         return None
 
     def overdue(self, watch: ReplicaWatch) -> str | None:
-        """Tell what a broker has left undone in one log, None for nothing."""
+        """Return the due work of a broker in one log, None without any."""
         rules = watch.truth.rules
         assert rules is not None, watch.truth.name
         assert isinstance(watch.log, DataLogWatch), watch.truth.name
@@ -219,13 +219,13 @@ class UpkeepJudge:
     def _compaction_due(
         self, watch: ReplicaWatch, segments: tuple[SeenSegment, ...], rules: LogRules
     ) -> str | None:
-        """Tell of a superseded record whose log has enough that is dirty.
+        """Return a superseded record whose log has enough dirty bytes.
 
-        A segment with a newer record of its key was never compacted, nor was any behind it.
+        A segment with a newer record of its key was never compacted, nor were later segments.
         """
         limit = limit_of(watch, segments)
         if watch.truth.has_open_transaction and limit > watch.log_start:
-            # One that is below the log start may still count, as it does in 4.3.1.
+            # A record below the log start may still count, as in 4.3.1.
             first, _ = open_transactions([b for each in segments for b in each.batches])
             if first is None:
                 return None
@@ -251,7 +251,7 @@ class UpkeepJudge:
     # -- the end ---------------------------------------------------------------------------------
 
     def compare(self, watch: ReplicaWatch) -> None:
-        """S09, S50: a log has of what is committed all that policies do not take."""
+        """S09, S50: a log has all committed records that policies do not remove."""
         truth, log = watch.truth, watch.log
         found: dict[int, bool] = {}
         for own in log.batches:
@@ -305,7 +305,7 @@ class _Pass:
                         self.newest[bytes(record.key)] = offset
 
     def _note_producer(self, facts: BatchFacts) -> None:
-        """Remember a producer by its last data; by a marker where its epoch has none."""
+        """Store a producer's last data batch, or a marker if its epoch has no data."""
         producer_id, epoch, _ = facts.producer
         if producer_id < 0:
             return
@@ -318,7 +318,7 @@ class _Pass:
         return batch.is_control or batch.base_offset in self.aborted
 
     def look_at(self, before: SeenBatch, after: SeenBatch | None) -> None:
-        """Judge what became of one batch."""
+        """Judge the change of one batch."""
         check, watch = self.judge.check, self.watch
         own = facts_of(before)
         if after is not None and after.crc == before.crc:
@@ -355,7 +355,7 @@ class _Pass:
             self.judge.marks["delete horizon set"] += 1
 
     def _may_go(self, batch: SeenBatch, offset: int) -> bool:
-        """Tell whether a record is superseded, or a tombstone past its horizon."""
+        """Return whether a record is superseded, or a tombstone past its horizon."""
         facts = facts_of(batch)
         record = facts.records[offset]
         is_past = facts.horizon_ms is not None and facts.horizon_ms < self.wall_ms
@@ -374,7 +374,7 @@ class _Pass:
 
 
 def _markers_with_records(batches: list[SeenBatch]) -> dict[int, None]:
-    """Return the base offsets of markers of whose transactions a log has records left."""
+    """Return the base offsets of markers whose transactions still have records in a log."""
     open_: dict[int, None] = {}
     found: dict[int, None] = {}
     for batch in batches:
@@ -392,7 +392,7 @@ def _markers_with_records(batches: list[SeenBatch]) -> dict[int, None]:
 def limit_of(watch: ReplicaWatch, segments: tuple[SeenSegment, ...]) -> int:
     """Return the first offset that compaction must not touch: KIP-58, KIP-98, KIP-354.
 
-    The active segment, what is not committed, an open transaction, what is younger than the lag.
+    The active segment, uncommitted records, an open transaction, records younger than the lag.
     """
     rules = watch.truth.rules
     assert rules is not None, watch.truth.name
@@ -409,7 +409,7 @@ def limit_of(watch: ReplicaWatch, segments: tuple[SeenSegment, ...]) -> int:
 
 
 def _begins_anew(edits: list[LogEdit]) -> bool:
-    """Tell whether a log was dropped whole, and begun where a leader's log begins."""
+    """Return whether a log was dropped as a whole, and begun where a leader's log begins."""
     return any(
         not edit.is_rewritten and edit.after[0].base_offset > edit.before[-1].end_offset
         for edit in edits
@@ -434,7 +434,7 @@ def _is_expired(segment: SeenSegment, rules: LogRules, wall_ms: int) -> bool:
 def _retention_due(
     segments: tuple[SeenSegment, ...], rules: LogRules, high_watermark: int, wall_ms: int
 ) -> str | None:
-    """Tell why the oldest segment should have gone, None where it may stay."""
+    """Return why the oldest segment should have been removed, None if it may stay."""
     if not segments or segments[0].end_offset > high_watermark:
         return None
     oldest = segments[0]

@@ -1,4 +1,4 @@
-"""What judges raise where an invariant does not hold."""
+"""The exception of judges for an invariant that does not hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is a voter: what changes of the voter set must keep.
+"""Invariants of voter sets and their changes.
 
 One small class each; docs/SIMULATION.md explains the ids.
 """
@@ -72,7 +72,7 @@ class OneVoterChange(Signals):
     def appended(self, watch: NodeWatch, batch: SeenBatch, before: SeenBatch | None) -> None:
         if not batch.is_control:
             return
-        # Non-obvious 21: looked at after each control record, though memory has not changed.
+        # Non-obvious 21: checked after each control record, though memory has not changed.
         self._due[watch.id] = True
         if not isinstance(watch.role, Leader):
             return
@@ -118,13 +118,13 @@ def _voters_on_disk(judge: Judge, watch: NodeWatch) -> tuple[VoterSet, int]:
 
 
 def _is_lone_voters(batch: SeenBatch) -> bool:
-    """Tell whether a batch changes membership; beside a LeaderChange it only describes it again."""
+    """Return whether a batch changes membership; beside a LeaderChange it only repeats it."""
     kinds = [kind for _, kind, _ in batch.controls()]
     return kinds == [ControlRecordType.KRAFT_VOTERS]
 
 
 def _difference_of_sets(obeyed: VoterSet | None, written: VoterSet) -> tuple[object, ...]:
-    """Say which voters are applied and which are written; in full where the ids are the same."""
+    """Return the applied and the written voters; in full if the ids are the same."""
     ids, wanted = list(obeyed.nodes) if obeyed else [], list(written.nodes)
     if ids == wanted:
         return "obeys", obeyed, "on disk", written

@@ -45,7 +45,7 @@ _PER_SECOND: Final[Mapping[str, tuple[float, ...]]] = {
 }
 CLUSTER_FAULT_KINDS: Final = tuple(_PER_SECOND)
 _ELSEWHERE: Final = ("leads", "leads", "broker", "broker", "broker")
-"""Whom most faults aim at; the others are drawn as a quorum's."""
+"""The targets of most faults; the others are drawn as a quorum's."""
 
 
 def drawn_cluster_plan(
@@ -56,9 +56,9 @@ def drawn_cluster_plan(
     events: int = 2_000,
     has_upkeep: bool = True,
 ) -> Plan:
-    """Draw a run with brokers; as many nodes of each kind as asked for, or as the seed says.
+    """Draw a run with brokers; numbers of nodes that are not given come from the seed.
 
-    `has_upkeep`: whether the seed may also draw topics that are compacted or cut from the front.
+    `has_upkeep`: whether the seed may also draw topics with compaction or retention.
     """
     random = stream(seed, "cluster plan")
     setup = _drawn_setup(random, nodes, brokers)

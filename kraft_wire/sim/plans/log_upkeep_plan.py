@@ -1,8 +1,8 @@
 """Draws the upkeep of a cluster's logs: compaction, retention, DeleteRecords, full disks.
 
 It uses separate random streams: setup, habits and faults of a seed stay the same, and a seed
-without upkeep keeps its trace. In the others new topics and clients share the network and the
-brokers with the old ones, so their traces differ.
+without upkeep keeps its trace. In seeds with upkeep the new topics and clients share the network
+and the brokers with the old ones, so their traces differ.
 """
 
 from __future__ import annotations

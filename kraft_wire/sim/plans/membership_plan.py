@@ -1,8 +1,8 @@
-"""Plans about membership: voters come and go, lose their disks and lag, and leaders are lost.
+"""Plans about membership: voters change, lose their disks and lag, and leaders are lost.
 
 A plain seed draws few voter changes, because it leaves room for every other fault. Here they are
 frequent, several disks may be lost one after the other, and a *double* repeats votes of candidates
-from another directory. The draws are those of no plain seed.
+from another directory. No plain seed has the same draws.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ MEMBERSHIP_FAULTS: Final = tuple(_PER_SECOND)
 
 
 def drawn_membership_plan(seed: int, *, nodes: int | None = None, events: int = 2_000) -> Plan:
-    """Draw a run of a dynamic quorum; `nodes` voters, or as many as the seed says."""
+    """Draw a run of a dynamic quorum with `nodes` voters; 0 lets the seed decide."""
     random = stream(seed, "membership")
     count = nodes or random.choice((2, 3, 3, 3, 4, 5))
     setup = replace(
@@ -86,9 +86,9 @@ def _drawn(random: Random, kind: str, at_us: int) -> Fault:
 
 
 def _lagging_addition(random: Random, newcomer: int) -> list[Fault]:
-    """Draw a new voter that lags behind its own addition when the leader is lost; nothing follows.
+    """Draw a new voter that lags behind its own addition when the leader is lost.
 
-    What comes later, a restart above all, would help a quorum out of where this leaves it.
+    No fault follows: later ones, especially restarts, would help the quorum to recover.
     """
     at_us = random.randrange(*_STORY_US)
     lag_us = random.choice((20_000, 80_000, 200_000))

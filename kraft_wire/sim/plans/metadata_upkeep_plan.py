@@ -65,7 +65,7 @@ _KEPT: Final = frozenset(
         7000101,
     }
 )
-"""Seeds that failed before there was upkeep: what they tell must stay as it was."""
+"""Seeds that failed before upkeep existed: their runs must stay the same."""
 _FIRST_US: Final = 600_000
 """A cluster's first leader is there by then, mostly."""
 

@@ -37,16 +37,16 @@ CHAOS_US: Final = 40_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """Something that goes wrong, or that an operator does, at a time."""
+    """A fault, or an operator's action, at a time."""
 
     at_us: int
     kind: str
     target: str = "any:0"
     """A node id, or "leader", "candidate", "voted", "longest", "shortest", "any:N"."""
     other: str = ""
-    """Who else is concerned: of a cut, the other side ("rest" or a target).
+    """The other party: of a cut, the other side ("rest" or a target).
 
-    Of a lost disk "again": one more where all voters have theirs.
+    Of a lost disk "again": one more disk, if all voters have theirs.
     """
     amount: int = 0
     span_us: int = 0

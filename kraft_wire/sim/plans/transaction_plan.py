@@ -1,7 +1,7 @@
-"""Draws the transactional clients of a cluster, from streams of their own.
+"""Draws the transactional clients of a cluster, from separate random streams.
 
-Setup, habits and faults of a seed stay what they were before; a seed that draws no transactions has
-the trace that it had. In the others the new clients share network and brokers with the old ones.
+Setup, habits and faults of a seed stay the same; a seed without transactions keeps its trace. In
+the others the new clients share network and brokers with the old ones.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _WEEK_MS: Final = 604_800_000
 def with_transactions(plan: Plan, *, always: bool = False) -> Plan:
     """Return the plan with the transactions that its seed draws, or the plan itself.
 
-    None where elections may lose records: what was promised of a transaction is lost with them.
+    No transactions if elections may lose records: the promises of a transaction are lost with them.
     """
     random = stream(plan.seed, "transactions")
     is_drawn = random.random() < _SHARE or always

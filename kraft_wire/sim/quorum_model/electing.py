@@ -32,7 +32,7 @@ _Quorum: TypeAlias = tuple[Replica, ...]
 
 
 class LeaderElectable:
-    """Judges states of a world; what is known of one state serves for others."""
+    """Judges states of a world; results of one state are reused for others."""
 
     def __init__(self) -> None:
         self._good: set[_Quorum] = set()
@@ -94,7 +94,7 @@ class LeaderElectable:
         return found
 
     def _called(self, asker: Replica, asked: Replica) -> list[tuple[Replica, Replica]]:
-        """Return what becomes of both when one asks the other all that it may."""
+        """Return both replicas after one has sent the other all its possible requests."""
         key = (asker, asked)
         found = self._calls.get(key)
         if found is None:
@@ -139,7 +139,7 @@ def _flushed(r: Replica) -> Replica:
 
 
 def _leads(leader: Replica, quorum: _Quorum) -> bool:
-    """Tell whether a leader has committed its whole log, and a majority follows it."""
+    """Return whether a leader has committed its whole log, and a majority follows it."""
     if leader.role != "leader" or leader.commits < leader.log.last.offset:
         return False
     under = [

@@ -26,7 +26,7 @@ class Found(Exception):
 
 
 class Explored(NamedTuple):
-    """What a visit of states amounts to."""
+    """The figures of a visit of states."""
 
     states: int
     steps: int

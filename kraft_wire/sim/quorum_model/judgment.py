@@ -1,6 +1,6 @@
-"""What must never happen in the model: checked at every step of a replica.
+"""Invariants of the model, checked at every step of a replica.
 
-The past that the invariants need is in `History`. `Violated` names the invariant.
+`History` holds the past that the invariants need. `Violated` names the invariant.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _has(disk: Disk, committed: tuple[Entry, ...]) -> bool:
 
 
 def _committed(leader: Replica, disk: Disk, h: History) -> History:
-    """What a leader commits is behind what was committed before, and never replaces it."""
+    """A leader's commits follow the earlier ones, and never replace them."""
     _check(_has(disk, h.committed[: leader.commits]), "CommittedIsForever", leader, h.committed)
     if leader.commits <= len(h.committed):
         return h
@@ -80,7 +80,7 @@ def _committed(leader: Replica, disk: Disk, h: History) -> History:
 
 
 def _judge_reading(r: Replica, disk: Disk, h: History) -> None:
-    """Only what is committed is ever called committed."""
+    """Replicas only call committed entries committed."""
     own = disk.entries[: max(0, r.watermark - disk.start)]
     wanted = h.committed[disk.start : r.watermark]
     is_so = r.watermark <= len(h.committed) and own == wanted
@@ -98,7 +98,7 @@ def _judge_voter_change(before: Disk, now: Disk, leader: Replica) -> None:
 
 
 def log_conflict(one: Disk, other: Disk) -> int | None:
-    """Return an offset before which two logs should be equal and are not; None where they agree."""
+    """Return an offset before which two logs must be equal but differ; None if they agree."""
     low, high = max(one.start, other.start), min(one.last.offset, other.last.offset)
     for offset in range(high - 1, low - 1, -1):
         ours, theirs = one.entries[offset - one.start], other.entries[offset - other.start]

@@ -1,4 +1,4 @@
-"""Logs of the model with every record in them, and what is remembered of the past."""
+"""Logs of the model with every record in them, and the history."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Entry(NamedTuple):
     epoch: int
     offset: int
     life: int
-    """Crashes before it was appended: tells records of one place apart."""
+    """The number of crashes before its append, to distinguish records of one place."""
     voters: Voters | None = None
 
 
@@ -60,7 +60,7 @@ class Disk(NamedTuple):
         return self.oldest_snapshot
 
     def has(self, snapshot: Point) -> bool:
-        """Tell whether a snapshot is on the disk."""
+        """Return whether a snapshot is on the disk."""
         return snapshot == self.oldest_snapshot
 
     @property
@@ -90,11 +90,11 @@ class Disk(NamedTuple):
         return Point(known, self.start + at + 1)
 
     def records_from(self, offset: int) -> tuple[Entry, ...]:
-        """Return what follows an offset."""
+        """Return the entries from an offset on."""
         return self.entries[max(0, offset - self.start) :]
 
     def after_power_loss(self) -> Disk:
-        """Return what is left: nothing that was not flushed."""
+        """Return the log after a crash: only flushed entries."""
         return self._replace(entries=self.entries[: self.flushed - self.start])
 
     def from_snapshot(self, end: int) -> Disk:
@@ -129,7 +129,7 @@ class History(NamedTuple):
     committed_in: int = 0
     """The newest epoch whose leader committed one."""
     leaders: frozenset[tuple[int, Key, int]] = frozenset()
-    """Who led: epoch, key and life."""
+    """The leaders: epoch, key and incarnation."""
     appends: int = 0
     crashes: int = 0
     wipes: int = 0

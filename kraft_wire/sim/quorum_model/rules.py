@@ -1,7 +1,7 @@
-"""What a replica may do: one function a message, and `internal` for what it does by itself.
+"""The allowed steps of a replica: one function a message, and `internal` for its own actions.
 
-Each returns the steps that are allowed; more than one where the KIPs leave a choice. A message may
-always be lost, and a timeout may always happen where `Due` says so: safety never rests on time.
+Each returns the allowed steps; more than one where the KIPs leave a choice. A message may always be
+lost, and a timeout may always happen if `Due` allows it: safety never depends on time.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ ANYTHING = Due()
 
 
 def _enter(r: Replica, role: Role, epoch: int, leader: int) -> Replica:
-    """Take a role; a vote is kept for its epoch, what belongs to the old role is dropped."""
+    """Take a role; a vote is kept for its epoch, the state of the old role is dropped."""
     voted = r.voted if epoch == r.epoch else None
     ended = r.has_ended and epoch == r.epoch
     own = frozenset((r.key.id,)) if role in ("prospective", "candidate") else frozenset[int]()
@@ -74,14 +74,14 @@ def _enter(r: Replica, role: Role, epoch: int, leader: int) -> Replica:
 
 
 def _under(r: Replica, epoch: int, leader: int) -> Iterator[Replica]:
-    """Go under a leader; one whose address is unknown is remembered, not followed."""
+    """Follow a leader; one whose address is unknown is stored, but not followed."""
     if leader not in (NOBODY, r.key.id):
         yield _enter(r, "follower", epoch, leader)
     yield _enter(r, "unattached", epoch, NOBODY if leader == r.key.id else leader)
 
 
 def _learn(r: Replica, epoch: int, leader: int) -> Iterator[Replica]:
-    """Take epoch and leader out of a message: the newest epoch wins, its first leader stays."""
+    """Take epoch and leader from a message: the newest epoch wins, its first leader stays."""
     if epoch > r.epoch:
         yield from _under(r, epoch, leader)
         return
@@ -212,7 +212,7 @@ def _on_fetched(r: Replica, m: Fetched) -> Iterator[Step]:
     for now in _learn(r, m.epoch, m.leader):
         is_current = now.role == "follower" and (now.epoch, now.leader) == (m.epoch, m.leader)
         if m.epoch <= r.epoch and is_current and m.asked == now.log.last:
-            # What the leader sent before EndQuorumEpoch may arrive later (our rule).
+            # The leader's earlier messages may arrive after EndQuorumEpoch (our rule).
             is_overdue = now.is_overdue and now.has_ended
             yield _apply_answer(
                 now._replace(has_fetched=not now.has_ended, is_overdue=is_overdue), m
@@ -255,15 +255,15 @@ def _on_fetched_snapshot(r: Replica, m: FetchedSnapshot) -> Iterator[Step]:
             without = r._replace(wanted=None, is_overdue=r.is_overdue and r.has_ended)
             if m.snapshot == r.wanted:
                 yield Step(without, None, Install(m.snapshot, m.voters))
-            yield Step(without)  # gone, or not what was asked for
+            yield Step(without)  # gone, or another snapshot than requested
         yield Step(now)
 
 
-# -- what a replica does by itself -----------------------------------------------------------------
+# -- a replica's own actions -----------------------------------------------------------------------
 
 
 def internal(r: Replica, due: Due = ANYTHING) -> Iterator[Step]:
-    """Yield what may happen without a message."""
+    """Yield the steps that are possible without a message."""
     if r.role == "leader":
         yield from _lead(r, due)
     elif r.role == "follower":
@@ -328,7 +328,7 @@ def installed(r: Replica) -> Replica:
 
 
 def restarted(r: Replica) -> Iterator[Replica]:
-    """Yield how a process may begin on what is on the disk (KIP-595 quorum-state)."""
+    """Yield the possible starts of a process on its disk (KIP-595 quorum-state)."""
     r = r._replace(watermark=0, has_ended=False)
     if r.log.last.epoch > r.epoch:
         yield _enter(r, "unattached", r.log.last.epoch, NOBODY)
@@ -344,7 +344,7 @@ def restarted(r: Replica) -> Iterator[Replica]:
 
 
 def requests(r: Replica, peers: tuple[Key, ...]) -> Iterator[Message]:
-    """Yield what a replica may ask for now; `peers` are the nodes that it may fetch from."""
+    """Yield the possible requests of a replica; `peers` are the nodes that it may fetch from."""
     others = sorted(voter for voter in r.log.voters if voter.id != r.key.id)
     is_on_disk = r.log.flushed == r.log.last.offset
     match r.role:
@@ -364,9 +364,9 @@ def requests(r: Replica, peers: tuple[Key, ...]) -> Iterator[Message]:
 
 
 def _votes(r: Replica, others: list[Key], is_on_disk: bool) -> Iterator[Vote]:
-    """Ask who has not answered. A vote given is repeated without another look at the log.
+    """Ask the voters that have not answered. A granted vote is repeated without a check of the log.
 
-    So the log that a candidate names must not be shorter after loss of power.
+    So a candidate's log must not be shorter after loss of power.
     """
     is_pre = r.role == "prospective"
     if is_pre or is_on_disk:
@@ -376,7 +376,7 @@ def _votes(r: Replica, others: list[Key], is_on_disk: bool) -> Iterator[Vote]:
 
 
 def may_change_voters(r: Replica, voters: Voters) -> bool:
-    """Tell whether a leader may append a voter set: one change, and only behind a commit."""
+    """Return whether a leader may append a voter set: one change, and only after a commit."""
     if r.role != "leader" or r.commits == 0 or not voters:
         return False
     old = r.log.voters
@@ -392,7 +392,7 @@ def begin_change(r: Replica, voters: Voters) -> Iterator[Step]:
 
 
 def receive(r: Replica, m: Message) -> Iterator[Step]:
-    """Yield what may come of a message; that it is lost as well goes without saying."""
+    """Yield the possible results of a message; its loss is always possible too."""
     match m:
         case Vote():
             return _on_vote(r, m)

@@ -38,7 +38,7 @@ SCOPES: Final = {
         has_pre_votes=False,
     ),
 }
-"""By name. Where there are pre-votes, a leader must be electable in every state."""
+"""By name. With pre-votes, a leader must be electable in every state."""
 
 WALKS: Final = Scope(
     replicas=5,

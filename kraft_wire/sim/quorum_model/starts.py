@@ -14,7 +14,7 @@ Start: TypeAlias = tuple[History, list[Replica]]
 
 
 def formatted(count: int, voters: tuple[int, ...]) -> Start:
-    """Return replicas that never ran; who is no voter has an empty disk."""
+    """Return replicas that never ran; an observer has an empty disk."""
     keys = frozenset(Key(each, 1) for each in voters)
     disk = Disk(base_voters=keys)
     ids = range(1, count + 1)
@@ -22,7 +22,7 @@ def formatted(count: int, voters: tuple[int, ...]) -> Start:
 
 
 def led(count: int, voters: tuple[int, ...]) -> Start:
-    """Return replicas of which the first voter leads epoch 1, with all of its log committed."""
+    """Return replicas whose first voter leads epoch 1, with its whole log committed."""
     _, found = formatted(count, voters)
     leader = Key(voters[0], 1)
     disk = changed(found[leader.id - 1].log, Append(), 1, 0)._replace(flushed=1)
@@ -48,7 +48,7 @@ def ahead(count: int, voters: tuple[int, ...]) -> Start:
 
 
 def split(count: int, voters: tuple[int, ...]) -> Start:
-    """Return replicas of which the first led epoch 1 and the second epoch 2, both alone."""
+    """Return replicas whose first led epoch 1 and whose second led epoch 2, both alone."""
     history, found = led(count, voters)
     logs = [each.log for each in found]
     for at, epoch in ((0, 1), (1, 2)):

@@ -67,17 +67,17 @@ Role: TypeAlias = Literal[
 
 
 def matches(stored: Key, key: Key) -> bool:
-    """Tell whether a recorded key means a replica."""
+    """Return whether a recorded key matches a replica."""
     return stored.id == key.id and stored.directory in (ANY_DIRECTORY, key.directory)
 
 
 def is_member(voters: Voters, key: Key) -> bool:
-    """Tell whether a replica is one of the voters."""
+    """Return whether a replica is one of the voters."""
     return any(matches(voter, key) for voter in voters)
 
 
 class Log(Protocol):
-    """What the rules read of a log and its snapshots."""
+    """The parts of a log and its snapshots that the rules read."""
 
     @property
     def start(self) -> int:
@@ -89,7 +89,7 @@ class Log(Protocol):
 
     @property
     def flushed(self) -> int:
-        """The end of what survives loss of power."""
+        """The end of the entries that survive loss of power."""
 
     @property
     def oldest_snapshot(self) -> Point | None:
@@ -100,7 +100,7 @@ class Log(Protocol):
         """The newest snapshot on the disk."""
 
     def has(self, snapshot: Point) -> bool:
-        """Tell whether a snapshot is on the disk."""
+        """Return whether a snapshot is on the disk."""
 
     @property
     def voters(self) -> Voters:
@@ -133,13 +133,13 @@ class Replica(NamedTuple):
     is_overdue: bool = False
     """Follower: whether its fetch timeout has passed. A voter becomes prospective then."""
     leader_high_watermark: int = 0
-    """Follower: the leader's high watermark, as it said."""
+    """Follower: the leader's high watermark, from its answers."""
     wanted: Point | None = None
     """Follower: the snapshot that it fetches instead of the log."""
     granted: frozenset[int] = frozenset()
-    """Prospective, candidate: who said yes, itself included."""
+    """Prospective, candidate: the voters that granted, including itself."""
     refused: frozenset[int] = frozenset()
-    """Prospective, candidate: who said no."""
+    """Prospective, candidate: the voters that refused."""
     first: int = 0
     """Leader: the offset of the first record of its epoch."""
     commits: int = 0
@@ -168,7 +168,7 @@ class Vote(NamedTuple):
 
     source: Key
     target: Key | None
-    """The voter that is asked; None in versions that do not name it."""
+    """The voter of the request; None in versions without it."""
     epoch: int
     last: Point
     is_pre: bool
@@ -194,7 +194,7 @@ class Begin(NamedTuple):
 
 
 class End(NamedTuple):
-    """A leader that resigned says so (EndQuorumEpoch)."""
+    """A leader announces that it resigned (EndQuorumEpoch)."""
 
     source: int
     target: int
@@ -202,7 +202,7 @@ class End(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """An answer with no more in it than the epoch and leader that its sender knows: any error."""
+    """An answer with only the epoch and leader that its sender knows: any error."""
 
     source: int
     target: int
@@ -211,7 +211,7 @@ class Answer(NamedTuple):
 
 
 class Fetch(NamedTuple):
-    """A replica asks for what follows its log, all of which is on its disk."""
+    """A replica fetches after its log, all of which is on its disk."""
 
     source: Key
     target: int
@@ -243,7 +243,7 @@ class FetchSnapshot(NamedTuple):
 
 
 class FetchedSnapshot(NamedTuple):
-    """The snapshot with the voters in it; None where the leader has it no more."""
+    """The snapshot with its voters; None if the leader does not have it any more."""
 
     source: int
     target: int
@@ -265,7 +265,7 @@ class Append(NamedTuple):
 
 
 class Take(NamedTuple):
-    """A follower appends what its leader sent."""
+    """A follower appends its leader's entries."""
 
     records: tuple[object, ...] | None
 
@@ -287,7 +287,7 @@ Change: TypeAlias = Append | Take | Cut | Install
 
 
 class Step(NamedTuple):
-    """What a rule allows: the replica afterwards, an answer, a change of the log."""
+    """An allowed step: the replica afterwards, an answer, a change of the log."""
 
     after: Replica
     answer: Message | None = None

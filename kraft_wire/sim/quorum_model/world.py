@@ -1,9 +1,9 @@
-"""Replicas of the model with their disks and a network, and what must never happen there.
+"""Replicas of the model with their disks and a network, checked for violations.
 
 The network is a bounded set of messages: each may be lost, delivered late, twice or out of order.
 Replicas crash, lose their disks, and take snapshots, as often as a `Scope` allows. Replicas,
-messages and histories are kept in tables, a state is a tuple of their numbers, and what one replica
-may do is computed once for all states in which it is the same.
+messages and histories are kept in tables, a state is a tuple of their numbers, and the steps of one
+replica are computed once for all states in which it is the same.
 """
 
 from __future__ import annotations
@@ -124,10 +124,10 @@ class World:
             found = self._relabelled[key] = self._number(table, value)
         return found
 
-    # -- what may happen -------------------------------------------------------------------------
+    # -- steps -----------------------------------------------------------------------------------
 
     def successors(self, state: State) -> Iterator[tuple[str, State]]:
-        """Yield what may happen next, by name; Violated where that must never happen."""
+        """Yield the possible next states, by name of the step. Errors: Violated."""
         count = self.scope.replicas
         network = state[count + 1 :]
         for number in network:
@@ -147,7 +147,7 @@ class World:
                     yield step[0], after
 
     def _after(self, state: State, at: int, step: Any, network: State) -> State | None:
-        """Return the state after a replica's step; None where it does not fit into the scope."""
+        """Return the state after a replica's step; None if it does not fit into the scope."""
         _, replica, history, sent = step
         if sent is not None and sent not in network:
             if len(network) >= self.scope.in_flight:
@@ -190,7 +190,7 @@ class World:
     # -- one replica -----------------------------------------------------------------------------
 
     def _steps(self, replica: int, message: int, history: int) -> list[Any]:
-        """Return (name, replica, history, message sent or None) of everything that it may do."""
+        """Return (name, replica, history, message sent or None) of its possible steps."""
         key = (replica, message, history)
         found = self._local.get(key)
         if found is None:
@@ -213,7 +213,7 @@ class World:
             yield name, now, self._number(self.histories, past), number
 
     def _plain(self, r: Replica) -> Replica:
-        """Drop what makes no difference: who refused, and what only pre-votes look at."""
+        """Drop state without an effect: refusals, and fields that only pre-votes use."""
         if r.refused:
             r = r._replace(refused=frozenset())
         if self.scope.has_pre_votes:
@@ -226,7 +226,7 @@ class World:
             yield (type(m).__name__, *self._done(r, step, h))
 
     def _own(self, r: Replica, h: History) -> Iterator[Any]:
-        """What happens to one replica without a message."""
+        """Yield the steps of one replica without a message."""
         disk = r.log
         assert isinstance(disk, Disk)
         for step in rules.internal(r):
@@ -306,7 +306,7 @@ def _is_of_use(message: Message, receiver: Replica, sender: Replica) -> bool:
 
 
 def _short(message: Message) -> Message:
-    """Return a message without what makes no difference: a refusal only tells of its sender."""
+    """Return a message without fields that have no effect: of a refusal only the sender counts."""
     if isinstance(message, Voted) and not message.is_granted:
         return Answer(message.source, message.target, message.epoch, message.leader)
     return message

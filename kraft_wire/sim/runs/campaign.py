@@ -1,4 +1,4 @@
-"""Many seeds on all cores, and what they add up to.
+"""Runs many seeds on all cores, and adds up their results.
 
 Each seed is a separate run in one of several processes; results are returned as small values in any
 order and are added up. A seed fails alone: the others continue, and every failure is kept.
@@ -77,7 +77,7 @@ class Totals:
 
     @property
     def coverage(self) -> dict[str, int]:
-        """What was reached how often; of clusters also the rare states that never were."""
+        """How often each state was reached; for clusters also the rare states that were not."""
         rare = dict.fromkeys(RARE_STATES, 0) if self.marks["cluster settled"] else {}
         if self.looked["T04 CommitIsKept"]:
             rare |= dict.fromkeys(RARE_TRANSACTION_STATES, 0)

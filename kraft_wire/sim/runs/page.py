@@ -1,7 +1,7 @@
 """One run as a self-contained page: a lane per node, messages as arrows, faults as bands.
 
 The template is `page.html` beside this file; the run goes into it as JSON, and nothing is loaded
-from anywhere. Not here: what is kept of a run (`trace`).
+from anywhere. Not here: the kept events of a run (`trace`).
 """
 
 from __future__ import annotations

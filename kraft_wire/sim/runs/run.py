@@ -51,7 +51,7 @@ class Failure:
 
 @dataclass(slots=True)
 class Result:
-    """What one run came to; small, so that processes can hand it over."""
+    """The result of one run; small, so that processes can send it."""
 
     seed: int
     events: int = 0
@@ -71,7 +71,7 @@ class Result:
 
 
 def run_plan(plan: Plan, *, kinds: Sequence[Callable[[Judge], Signals]] = SAFETY) -> Result:
-    """Run a plan and return what came of it."""
+    """Run a plan and return the result."""
     return Run(plan, kinds=kinds).result()
 
 
@@ -104,11 +104,11 @@ class Run:
 
     @property
     def trace(self) -> Trace:
-        """What happened."""
+        """The trace of the run."""
         return self.world.trace
 
     def result(self) -> Result:
-        """Live, and return what came of it."""
+        """Run both phases, and return the result."""
         failure = self._failure()
         world, cluster = self.world, self.world.cluster
         found = Result(
@@ -187,7 +187,7 @@ class Run:
             raise Violation("L12 UpgradeSucceeds", 0, self._states())
         if not self._until(lambda: why_unknown(world) is None):
             raise Violation("L8 AddressIsKnown", 0, why_unknown(world))
-        self._come_to_rest()  # whom the last change removed does not lead on
+        self._come_to_rest()  # a leader that the last change removed resigns first
         if world.cluster is not None:
             self._settle_cluster(world.cluster)
         self._answers_all(world.now_us)
@@ -215,7 +215,7 @@ class Run:
         return {(each.voter_id, each.voter_directory_id) for each in members}
 
     def _settle_cluster(self, cluster: Cluster) -> None:
-        """Every replica comes into sync, every record is read, and offsets are as they were."""
+        """Every replica gets in sync, every record is read, and offsets are unchanged."""
         if not self._until(cluster.is_settled):
             raise Violation("L3 ReplicasCatchUp", 0, cluster.why_unsettled())
         upkeep = cluster.judge.upkeep
@@ -252,9 +252,10 @@ class Run:
     def _stays_undisturbed(self) -> None:
         """L5: no replica campaigns without a fault. L10: no replica leaves an ISR.
 
-        A follower of a leader that stood still until the healing may have waited for it for almost
-        a fetch timeout, though all agree: what began before is over when that time has passed. An
-        ISR change may wait longer, for a connection that was dialled while the network was cut.
+        A follower of a leader that was paused until the healing may have waited for it for almost a
+        fetch timeout, though all agree: campaigns that began before are over when that time has
+        passed. An ISR change may wait longer, for a connection that was dialled while the network
+        was cut.
         """
         world = self.world
         fetch_timeout_us = world.setup.fetch_timeout_ms * 1_000
@@ -274,7 +275,7 @@ class Run:
             raise Violation("L10 IsrRests", 0, self._isrs(), "instead of", isrs)
 
     def _isrs_are_whole(self) -> bool:
-        """Tell whether every replica is in its ISR, and no leader has asked for another one."""
+        """Return whether every replica is in its ISR, and no leader has requested another ISR."""
         nodes = (each.node for each in self.world.running() if each.is_broker_only)
         brokers = [node.broker for node in nodes if node is not None]
         led = (each.leadership for broker in brokers for each in broker.partitions.values())
@@ -289,7 +290,7 @@ class Run:
         return {each.name: each.isr_changes for each in cluster.truth.existing()}
 
     def _pass(self, span_us: int) -> None:
-        """Let a span of time pass, none where it is negative."""
+        """Let a span of time pass, none if it is negative."""
         scheduler = self.world.scheduler
         end_us = self.world.now_us + span_us
         while (at_us := scheduler.next_us()) is not None and at_us <= end_us:
@@ -342,7 +343,7 @@ class Run:
         return 2 * len(found) > len(members)
 
     def _has_moved(self, voter: VoterNode) -> bool:
-        """Tell whether the others look for a voter where it is not any more."""
+        """Return whether the others use an outdated address of a voter."""
         address = voter.endpoints.get(LISTENER)
         return address is not None and self.world.addresses.is_stale(voter.key.id, address.host)
 

@@ -106,7 +106,7 @@ class Player:
         self._prepare = prepare
 
     def do(self, line: str) -> list[str]:
-        """Execute, and return what happened."""
+        """Execute a command, and return its record."""
         name, *words = line.split()
         command: Callable[..., list[str] | None] | None
         command = getattr(self, "_do_" + name.replace("-", "_"), None)

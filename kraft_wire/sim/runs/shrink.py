@@ -1,4 +1,4 @@
-"""From a failing plan to the shortest one that fails in the same way.
+"""Shrinks a failing plan to the shortest one that fails in the same way.
 
 It removes first the time after the failure, then faults by delta debugging (halves, then smaller
 parts, then one by one), then clients and observers. Then it resets the habits and settings of the
@@ -85,7 +85,7 @@ def shrink(
 
 
 def _cut_end(search: _Search) -> None:
-    """Leave out what was to come after the failure, or most of the first phase."""
+    """Leave out the time after the failure, or most of the first phase."""
     plan, failure = search.plan, search.failure
     early = tuple(fault for fault in plan.faults if fault.at_us <= failure.now_us)
     search.accepts(replace(plan, faults=early, events=min(plan.events, failure.events)))
@@ -126,7 +126,7 @@ def _without(faults: Sequence[Fault], gone: Sequence[Fault]) -> tuple[Fault, ...
 
 
 def _shorten_faults(search: _Search) -> None:
-    """Let what lasts last less long."""
+    """Shorten the durations of faults."""
     for at in range(len(search.plan.faults)):
         fault = search.plan.faults[at]
         if fault.span_us > 2_000:

@@ -1,8 +1,8 @@
-"""A story from its first line to its last: what happened goes under each command.
+"""Plays a story from its first line to its last, and writes the events under each command.
 
-It ends early where an invariant breaks; the violation is then its last line. A story without any
-record is right as long as every invariant holds; one with a record has to happen as it is recorded.
-The commands are in `script`.
+It ends early if an invariant breaks; the violation is then its last line. A story without any
+record passes if every invariant holds; a story with a record must match it. The commands are in
+`script`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Story:
 
     @property
     def text(self) -> str:
-        """The story with what happened now under each command."""
+        """The story with the new events under each command."""
         return "".join(f"{line}\n" for line in self._lines)
 
     @property
@@ -45,7 +45,7 @@ class Story:
         return self._player.world
 
     def result(self) -> Result:
-        """Return what the page of a run says about it."""
+        """Return the result for the page of a run."""
         world = self.world
         return Result(
             seed=world.seed,

@@ -15,9 +15,9 @@ STEPS: Final = "steps held against the model"
 
 
 class StepsAreInModel(Signals):
-    """A replica does nothing but what the model allows, and sends nothing but what it may.
+    """A replica does and sends only what the model allows.
 
-    Every third seed is held against the model: it costs a fifth of the events a second.
+    Every third seed is compared with the model: it costs a fifth of the events a second.
     """
 
     id, name = "S31", "StepsAreInModel"

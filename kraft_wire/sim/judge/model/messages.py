@@ -110,7 +110,7 @@ def of_request(request: wire.Message, config: RaftConfig) -> Message | None:
 
 
 def of_sent(request: wire.Message, target: int) -> Message | None:
-    """Return a request as the model has it, None for one that it does not know."""
+    """Return a request of the model, None for one that it does not know."""
     match request:
         case VoteRequest():
             return _vote(request)
@@ -181,7 +181,7 @@ def _sole(topics: Sequence[Any]) -> Any:
 
 
 def lacks_pre_votes(response: wire.Message) -> bool:
-    """Tell whether an answer says that a voter does not know pre-votes."""
+    """Return whether an answer shows that a voter does not know pre-votes."""
     unsupported = ErrorCode.UNSUPPORTED_VERSION
     return isinstance(response, VoteResponse) and response.error_code == unsupported
 
@@ -208,7 +208,7 @@ def _of_update(response: wire.Message) -> Message | None:
 def of_answer(
     effect: Reply | ReplyWithRecords | ReplyWithSnapshotSlice, asked: Message | None, own_id: int
 ) -> Message | None:
-    """Return the answer that a replica gives to a request; None for an error of the whole."""
+    """Return a replica's answer to a request; None for a top-level error."""
     target = NOBODY
     if asked is not None:
         target = asked.source.id if isinstance(asked.source, Key) else asked.source
@@ -314,7 +314,7 @@ def contact_in(
 
 
 def change_of(effects: list[Effect]) -> Change | None:
-    """Return what the effects of one step do to the log."""
+    """Return the change of the log by the effects of one step."""
     for effect in effects:
         match effect:
             case AppendRecords():
@@ -341,7 +341,7 @@ def durable_of(effect: PersistElectionState) -> tuple[int, Key | None]:
 
 
 def with_election(r: Replica, stored: ElectionState | None) -> Replica:
-    """Return a replica with what quorum-state held when its process began."""
+    """Return a replica with the content of quorum-state at the start of its process."""
     if stored is None:
         return r._replace(epoch=0, voted=None, leader=NOBODY)
     voted = None

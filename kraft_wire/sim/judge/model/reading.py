@@ -72,7 +72,7 @@ class LogSeen:
 
     @property
     def flushed(self) -> int:
-        """What is on the disk; a broker that never votes does not wait for its own."""
+        """The content of the disk; a broker that never votes does not wait for its own."""
         log = self._log
         return log.flushed_end_offset if self._is_controller else log.log_end_offset
 
@@ -89,7 +89,7 @@ class LogSeen:
         return None if found is None else Point(found.epoch, found.offset)
 
     def has(self, snapshot: Point) -> bool:
-        """Tell whether a snapshot is on the disk."""
+        """Return whether a snapshot is on the disk."""
         wanted = OffsetAndEpoch(Offset(snapshot.offset), LeaderEpoch(snapshot.epoch))
         return self._snapshots.size_bytes(wanted) is not None
 
@@ -135,7 +135,7 @@ class Reading:
     # -- voters ----------------------------------------------------------------------------------
 
     def apply_event(self, event: Event) -> None:
-        """Take over what the host appended or installed."""
+        """Take over the host's appends and installed snapshots."""
         if isinstance(event, RecordsAppended):
             for record in event.control_records:
                 self._appended(record.offset, record.message)
@@ -146,7 +146,7 @@ class Reading:
             self._log = self._new_log()
 
     def apply_effects(self, effects: list[Effect]) -> None:
-        """Take over what the replica appends and cuts, and compare its voters with ours."""
+        """Take over the replica's appends and truncations, and compare its voters with ours."""
         for effect in effects:
             if isinstance(effect, AppendControlRecords):
                 for at, message in enumerate(effect.messages):

@@ -1,12 +1,12 @@
-"""Holds every step of a production replica against the model: it must be one that the model allows.
+"""Compares every step of a production replica with the model, which must allow it.
 
 A watch is between a host and its `RaftReplica`. It reads the replica before and after a step as a
-state of the model (`reading`), asks the rules what the event may lead to, and looks for the state
-and the messages that came of it among that. What the replica does by itself in the same step
+state of the model (`reading`), and takes the allowed results of the event from the rules. The
+replica's state and messages must be among them. The replica's own actions in the same step
 (campaign, win, commit, resign) are further steps of the model, each with its guard.
 
-The model has no clock. Here two timeouts have one: a follower may miss its leader only once the
-fetch timeout has passed since that leader's last answer, and a leader may give up only once the
+The model has no clock. Here two timeouts have one: a follower may time out only once the fetch
+timeout has passed since its leader's last answer, and a leader may resign only once the
 check-quorum time has passed since a majority fetched.
 """
 
@@ -65,10 +65,10 @@ from kraft_wire.sim.quorum_model.states import (
 __all__ = ["ModelWatch", "NotInModel"]
 
 _STEPS_MAX = 7
-"""What a replica may do by itself in one step: from resigned to leader it is five things."""
+"""The maximum of a replica's own actions in one step: from resigned to leader there are five."""
 _AGES_MS = 1 << 60
 _EVENTLESS = (TimerFired, LogFlushed, RecordsAppended, RequestFailed)
-"""What may pass without a trace, and says nothing of time."""
+"""Events that may have no effect, and that do not count for timeouts."""
 _Answered = Reply | ReplyWithRecords | ReplyWithSnapshotSlice
 
 
@@ -77,7 +77,7 @@ class NotInModel(Exception):
 
 
 class ModelWatch:
-    """Looks at one replica of one process; `intercept_steps` puts it in between."""
+    """Watches one replica of one process; `intercept_steps` inserts it."""
 
     def __init__(
         self,
@@ -131,7 +131,7 @@ class ModelWatch:
             before = before._replace(log=reading.log())
         after = reading.state()
         if not effects and after == before and type(event) in _EVENTLESS:
-            return  # nothing came of it
+            return  # it had no effect
         change = messages.change_of(effects) if effects else None
         received, steps = self._allowed(event, before, change, now_ms)
         answer = self._answer_now(event, received, effects)
@@ -154,7 +154,7 @@ class ModelWatch:
     def _allowed(
         self, event: Event, before: Replica, change: Change | None, now_ms: int
     ) -> tuple[Message | None, list[Step]]:
-        """Return the message in an event, and what may come of it before anything else."""
+        """Return the message in an event, and its allowed direct results."""
         quorum = self._replica.quorum
         if isinstance(event, RequestReceived):
             received = messages.of_request(event.request, quorum.config)
@@ -169,7 +169,7 @@ class ModelWatch:
                 steps.append(Step(rules.standing(before)))
             return received, steps
         if isinstance(event, RequestFailed):
-            self._asked.pop(event.request_id, None)  # an answer that still comes is late
+            self._asked.pop(event.request_id, None)  # a later answer is late
         return None, self._on_own_event(event, before, change)
 
     def _take_asked(self, request_id: int, now_ms: int) -> Message | None:
@@ -307,7 +307,7 @@ class ModelWatch:
         if not isinstance(event, RequestReceived) or received is None or answer is not None:
             return
         if isinstance(received, FetchSnapshot):
-            return  # refused for its position, which the model does not know
+            return  # refused for its position, which the model lacks
         answered = matched.answer
         may_wait = (
             isinstance(answered, Fetched)
@@ -326,7 +326,7 @@ class ModelWatch:
         before: Replica,
         after: Replica,
     ) -> None:
-        """What leaves is true of the state, and what it promises is on the disk by then."""
+        """Check that a message that leaves matches the state, and that its promises are durable."""
         durable = (before.epoch, before.voted)
         if isinstance(event, Started):
             durable = (-1, None)
@@ -356,7 +356,7 @@ class ModelWatch:
         return sent
 
     def _remember(self, effect: SendRequest, own: Key) -> Message | None:
-        """Note a request whose answer will be of interest, and return it."""
+        """Store a request whose answer will be compared, and return it."""
         sent = messages.of_sent(effect.request, effect.node_id)
         quorum = self._replica.quorum
         until_ms = self._replica.stepped_ms + quorum.config.timing.request_timeout_ms
@@ -413,7 +413,7 @@ class ModelWatch:
 
 
 def _is_from_leader(received: Message | None, before: Replica, state: Replica) -> bool:
-    """Tell whether an answer shows a follower that its leader is alive."""
+    """Return whether an answer shows a follower that its leader is alive."""
     if isinstance(received, Fetched):
         return received.epoch == state.epoch and received.asked == state.log.last
     if isinstance(received, FetchedSnapshot) and before.wanted is not None:
@@ -422,7 +422,7 @@ def _is_from_leader(received: Message | None, before: Replica, state: Replica) -
 
 
 def _voter_changes(before: Replica, change: Change | None) -> Iterator[Step]:
-    """Yield the voter change that was made, where it is one that may begin."""
+    """Yield the voter change that was made, if it may begin."""
     if isinstance(change, Append) and change.voters is not None:
         yield from rules.begin_change(before, _as_voters(change))
 
@@ -455,8 +455,8 @@ def _is_answer(allowed: Message | None, answered: Message, after: Replica) -> bo
 
 
 def _is_refusal(allowed: Message | None, answered: Answer, after: Replica) -> bool:
-    """Tell whether an error may take the place of an answer."""
-    if isinstance(allowed, Fetched):  # the leadership ended with what this fetch committed
+    """Return whether an error may replace an answer."""
+    if isinstance(allowed, Fetched):  # the commit by this fetch ended the leadership
         return after.role != "leader" and (answered.epoch, answered.leader) == (
             after.epoch,
             after.leader,
@@ -469,7 +469,7 @@ def _is_refusal(allowed: Message | None, answered: Answer, after: Replica) -> bo
 
 
 def _is_durable(sent: Message, durable: tuple[int, Key | None]) -> bool:
-    """Tell whether what a message promises is on the disk: its epoch, and a vote in it."""
+    """Return whether the promises of a message are on the disk: its epoch, and a vote in it."""
     epoch, voted = durable
     if sent.epoch > epoch:
         return False

@@ -14,7 +14,7 @@ _VALUE: Final = re.compile(rb"x(\d+)-(\d+)-(\d+)(?:@(\d+))?")
 
 
 class Value(NamedTuple):
-    """What a record's value says of itself."""
+    """The fields of a record's value."""
 
     client: int
     transaction: int
@@ -25,13 +25,13 @@ class Value(NamedTuple):
 
 
 def value_to_bytes(value: Value) -> bytes:
-    """Return the bytes of a value, unlike those of all others."""
+    """Return the unique bytes of a value."""
     text = b"x%d-%d-%d" % value[:3]
     return text if value.source is None else text + b"@%d" % value.source
 
 
 def value_of(data: bytes | None) -> Value | None:
-    """Read a value; None for what no transactional client has written."""
+    """Read a value; None if no transactional client has written it."""
     found = None if data is None else _VALUE.fullmatch(data)
     if found is None:
         return None
@@ -58,9 +58,9 @@ class ClientTransaction:
     offsets: list[tuple[GroupPartition, int, str]] = field(default_factory=list)
     """Offsets that were acknowledged as part of it, with their notes."""
     has_unknown: bool = False
-    """Whether something was sent of which no answer tells what became of it."""
+    """Whether a request was sent whose result is unknown."""
     asked: bool | None = None
-    """The verdict that the client asked for: commit, abort, or none yet."""
+    """The result that the client requested: commit, abort, or none yet."""
     told: bool | None = None
     """The result that the client got, None if it never got one."""
 

@@ -40,7 +40,7 @@ _NEVER_SHOWN: Final = 32_767
 
 
 class TransactionHistory:
-    """Everything that transactional clients know."""
+    """The answers of all transactional clients."""
 
     def __init__(self, watch: TransactionWatch) -> None:
         self._watch = watch
@@ -51,14 +51,14 @@ class TransactionHistory:
         self._owed: dict[GroupPartition, tuple[int, str]] = {}
         """The offset of the newest acknowledged commit."""
 
-    # -- what clients are told -------------------------------------------------------------------
+    # -- answers to clients ----------------------------------------------------------------------
 
     def is_known(self, name: str) -> bool:
-        """Tell whether an id is on record."""
+        """Return whether an id has a record."""
         return name in self._watch.ids.ids
 
     def is_exhausted(self, name: str) -> bool:
-        """Tell whether the producer of an id has no epoch left."""
+        """Return whether the producer of an id has no epoch left."""
         record = self._watch.ids.ids.get(name)
         return record is not None and record.producer[1] >= _NEVER_SHOWN - 1
 
@@ -117,7 +117,7 @@ class TransactionHistory:
         return self._owed.get(place)
 
     def offsets_leader(self) -> int:
-        """Return the coordinator of groups, -1 while none knows that it is: who was shows less."""
+        """Return the coordinator of groups that knows its role, -1 for none."""
         truths = self._judge.truth.of_topic(OFFSETS_TOPIC)
         leader = truths[0].leader if truths else -1
         return leader if leader >= 0 and self._judge.leads(leader, truths[0]) else -1
@@ -142,7 +142,7 @@ class TransactionHistory:
     # -- readers ---------------------------------------------------------------------------------
 
     def read_committed(self, node_id: int, truth: PartitionTruth, data: PartitionData) -> None:
-        """T05, T06: an answer to who reads committed records, held against the whole log."""
+        """T05, T06: compare an answer to a read_committed consumer with the whole log."""
         records = data.records
         if truth.is_deleted or not records:
             return
@@ -220,7 +220,7 @@ class TransactionHistory:
         return cached
 
     def _judge_loops(self, visible: Counter[Value]) -> None:
-        """What a loop has read is what it has written, each offset once."""
+        """A loop has written exactly the records that it has read, each offset once."""
         written: dict[str, Counter[int]] = {}
         for value, count in visible.items():
             transaction = self._transactions[value.client, value.transaction]
@@ -245,7 +245,7 @@ class TransactionHistory:
 
 
 def _filtered(batches: list[SeenBatch], aborted: list[AbortedTransaction]) -> Iterator[SeenBatch]:
-    """Leave out of an answer what its list of aborted transactions says, as clients do."""
+    """Remove the records of an answer's aborted transactions, as clients do."""
     waiting = sorted((each.first_offset, each.producer_id) for each in aborted)
     left_out: dict[int, None] = {}
     for batch in batches:

@@ -1,7 +1,7 @@
-"""Records of `__transaction_state` as the judge reads them, and what may follow what.
+"""Records of `__transaction_state` as the judge reads them, and their allowed order.
 
 T01 and T13: each record of an id is a step from the one before it that KIP-98, KIP-360 and KIP-890
-allow, written down here as one reads it there, not as the coordinator computes it.
+allow. The rules are written here from the KIPs, not from the coordinator's code.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _record(data: bytes) -> IdRecord:
 
 
 def why_forbidden(before: IdRecord | None, after: IdRecord | None) -> str | None:
-    """Tell why one record of an id may not follow another one, None where it may."""
+    """Return why one record of an id may not follow another one, None if it may."""
     if after is None:
         is_idle = before is not None and before.state in _AT_REST
         return None if is_idle else "removed"
@@ -155,7 +155,7 @@ class IdFold:
         self._seen: list[SeenBatch] = []
 
     def follow(self, batches: Sequence[SeenBatch], count: int) -> bool:
-        """Read the first `count` batches; tell whether any of them is new."""
+        """Read the first `count` batches; return whether any of them is new."""
         at = len(self._seen)
         is_same = at <= count and (
             at == 0 or (batches[0] is self._seen[0] and batches[at - 1] is self._seen[at - 1])

@@ -1,7 +1,7 @@
-"""What is committed in `__transaction_state`: the fate of every transaction, in order.
+"""The committed records of `__transaction_state`: the result of every transaction, in order.
 
-T01: a transaction has one verdict, and what completes it agrees. T12: a producer id belongs to one
-transactional id. T13: each record follows the one before it by right.
+T01: a transaction has one verdict, and its completion agrees. T12: a producer id belongs to one
+transactional id. T13: each record may follow the one before it.
 """
 
 from __future__ import annotations
@@ -143,6 +143,6 @@ class IdTruth:
         return next((each for each in reversed(found) if each.data_epoch == producer[1]), None)
 
     def is_current(self, name: str, producer: tuple[int, int]) -> bool:
-        """Tell whether a producer id and epoch are those of the newest record of an id."""
+        """Return whether a producer id and epoch are those of the newest record of an id."""
         record = self.ids.get(name)
         return record is not None and record.producer == producer

@@ -1,8 +1,8 @@
 """The transactions of one log, read from its batches alone.
 
-What a reader of committed records may see follows from here: which transaction each batch belongs
-to, where it ended and how, and which one is still open. The scan continues where it stopped, and
-begins again when the log was cut or rewritten.
+It decides the records of a read_committed reader: the transaction of each batch, where and how it
+ended, and which one is still open. The scan continues where it stopped, and begins again when the
+log was truncated or rewritten.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _VARINTS_TO_KEY: Final = 3
 """Timestamp delta, offset delta and length of the key; compaction makes the first one long, because
 it writes the delete horizon over the base timestamp (KIP-534)."""
 _FOREIGN_PRODUCER: Final = 1 << 40
-"""Producer ids from here on are those of transactions that a fault wrote."""
+"""Producer ids from here on belong to transactions that a fault wrote."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchHead:
-    """What a batch says of its producer."""
+    """The producer's fields of a batch."""
 
     producer_id: int
     epoch: int
@@ -93,7 +93,7 @@ class LoggedTransaction:
     marker_leader_epoch: int = -1
     is_commit: bool = False
     stable_offset: int = -1
-    """What the index says beside an abort: the oldest open transaction, or the marker's end."""
+    """The index's last stable offset: the oldest open transaction, or the marker's end."""
 
 
 @dataclass(slots=True)
@@ -111,7 +111,7 @@ class LogScan:
     _seen: list[SeenBatch] = field(default_factory=list)
 
     def follow(self, batches: Sequence[SeenBatch]) -> None:
-        """Read what is new; everything, where what was read is not as it was."""
+        """Read the new batches; all batches, if those already read have changed."""
         count = len(self._seen)
         is_same = len(batches) >= count and (
             count == 0
@@ -170,11 +170,11 @@ class LogScan:
         return min(first, high_watermark)
 
     def is_aborted(self, batch: SeenBatch) -> bool:
-        """Tell whether a data batch is of an aborted transaction."""
+        """Return whether a data batch is of an aborted transaction."""
         found = self.of_batch.get(batch.base_offset)
         return found is not None and found.marker_offset is not None and not found.is_commit
 
     def is_decided(self, batch: SeenBatch) -> bool:
-        """Tell whether a data batch is of no transaction, or of one with a marker."""
+        """Return whether a data batch is of no transaction, or of one with a marker."""
         found = self.of_batch.get(batch.base_offset)
         return found is None or found.marker_offset is not None

@@ -1,7 +1,7 @@
-"""T13: what a transaction coordinator has in memory is what its log says.
+"""T13: the memory of a transaction coordinator equals its log.
 
-A coordinator has read everything that it found when it was elected, and counts its own records once
-they are committed.
+A coordinator has read the whole log of its election, and counts its own records once they are
+committed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ID: str = "T13 MemoryIsTheLog"
 
 
 def shard_of(machine: MachineState, number: int) -> Any:
-    """Return what a coordinator has in memory of a partition, None where it is not loaded."""
+    """Return a coordinator's state of a partition, None if it is not loaded."""
     node = machine.node
     coordinator = None if node is None else node.broker._transactions
     return None if coordinator is None else coordinator.runtime._shards.get(number)

@@ -59,7 +59,7 @@ class TimeoutWatch:
             raise Violation(_ID, machine.id, name, record, "is overdue for", late_us)
 
     def _is_hindered(self, machine: MachineState, truth: PartitionTruth, name: str) -> bool:
-        """Tell whether an abort is in progress, or cannot be written."""
+        """Return whether an abort is in progress, or cannot be written."""
         shard = shard_of(machine, truth.number)
         entry = None if shard is None else shard.ids.get(name)
         has_room = machine.fs.capacity_bytes is None and machine.fs.fault is None

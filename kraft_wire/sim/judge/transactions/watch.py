@@ -1,6 +1,6 @@
-"""Looks at transactions in the logs and memories of brokers, after every event.
+"""Judges transactions in the logs and memories of brokers, after every event.
 
-T02: markers agree with a verdict that was committed before. T03: who completes has written every
+T02: markers agree with a verdict that was committed before. T03: a completion comes after every
 marker. T07: the last stable offset. T08 to T11: data of a producer belongs to one transaction that
 its partition had joined, and ends with it. T13: a coordinator's memory is its log. T14: epochs of
 coordinators do not fall. T15: index and producers' table are what the log says. T17: in the end
@@ -38,7 +38,7 @@ _Key = tuple[Uuid, int]
 
 
 class TransactionWatch:
-    """Knows the transactions of every log, and the verdicts about them."""
+    """Has the transactions of every log, and their verdicts."""
 
     def __init__(self, judge: ReplicaJudge) -> None:
         self.judge = judge
@@ -50,11 +50,11 @@ class TransactionWatch:
         self._fresh: list[tuple[ReplicaWatch, SeenBatch]] = []
         """Appended in this event."""
         self._decided: list[tuple[int, int, SeenBatch]] = []
-        """Of `__transaction_state` in this event: who committed in which partition, and what."""
+        """Commits in `__transaction_state` in this event: broker, partition and records."""
         self._ends: list[tuple[int, str, BatchHead, int]] = []
         """Committed markers of this event, and the epochs of the data that they end."""
         self._scans: dict[_Key, LogScan] = {}
-        """Of what is committed."""
+        """Of committed records."""
         self._replicas: dict[tuple[int, _Key], LogScan] = {}
         self._folds: dict[tuple[int, int], IdFold] = {}
         """Of the logs of coordinators, by node and partition."""
@@ -72,7 +72,7 @@ class TransactionWatch:
         return self._scans.setdefault((truth.topic_id, truth.number), LogScan())
 
     def leads_ids(self, node_id: int, name: str) -> bool:
-        """Tell whether a broker leads all of `__transaction_state`, and knows it."""
+        """Return whether a broker leads all of `__transaction_state`, and knows it."""
         truths = self.judge.truth.of_topic(TRANSACTION_TOPIC)
         return all(self.judge.leads(node_id, each) for each in truths)
 
@@ -104,7 +104,7 @@ class TransactionWatch:
         scan.add(batch)
 
     def after(self, machine: MachineState) -> None:
-        """An event is over: judge what was appended and completed in it.
+        """An event is over: judge its appends and completions.
 
         In one event a decision may be committed, carried out and completed by one broker alone.
         """
@@ -177,7 +177,7 @@ class TransactionWatch:
             self._ends.append((node_id, truth.name, head, own.epoch))
 
     def _judge_completed(self, node_id: int, verdict: TransactionVerdict) -> None:
-        """T03: who completes a transaction has a committed marker on every partition of it."""
+        """T03: a completed transaction has a committed marker on every partition of it."""
         for truth in verdict.truths:
             if truth.is_deleted:
                 continue
@@ -215,9 +215,10 @@ class TransactionWatch:
     def _look_for_late_marker(
         self, verdict: TransactionVerdict, head: BatchHead, partition: tuple[str, int]
     ) -> None:
-        """A marker of the older protocol that comes late may end a later transaction.
+        """A late marker of the older protocol may end a later transaction.
 
-        It may also come when nothing is open, to a partition that the newest transaction lacks.
+        It may also come without an open transaction, to a partition that the newest transaction
+        lacks.
         """
         name = verdict.transactional_id
         record = self.ids.ids.get(name)
@@ -232,10 +233,9 @@ class TransactionWatch:
                 self.tainted[name] = None
 
     def _judge_membership(self, watch: ReplicaWatch, batch: SeenBatch, head: BatchHead) -> None:
-        """T09: the partition had joined this transaction before, and not only the one that ended.
+        """T09: the partition was added to this transaction before, and not only to the ended one.
 
-        A leader that does not know that it was replaced may continue with a transaction that is
-        over.
+        A leader that does not know its replacement may continue with an ended transaction.
         """
         truth = watch.truth
         owner = self.ids.owners.get(head.producer_id)
@@ -321,7 +321,7 @@ class TransactionWatch:
     # -- the end ---------------------------------------------------------------------------------
 
     def why_open(self) -> str | None:
-        """T17: tell what is still open, None for nothing."""
+        """T17: return what is still open, None for nothing."""
         for name, record in self.ids.ids.items():
             if record.state in (ONGOING, *PREPARED):
                 return f"{name} is in state {record.state} as {record.producer}"
