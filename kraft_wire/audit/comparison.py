@@ -1,10 +1,10 @@
-"""The replicas of one partition against each other: where they disagree, and who is the odd one.
+"""Compares the replicas of one partition: where they differ, and which one is the odd one.
 
-Compared are the batches that each replica can be trusted about, wherever at least two replicas have
-some: a third replica may start later or end earlier. What differs in a row is one disagreement.
-With three replicas the odd one is named; where no majority agrees, all are. Whether a disagreement
-is `log-matching` or `divergence` is decided by where it begins: the same (base offset, epoch) with
-another content, or other epochs and boundaries.
+It compares the sound batches of each replica, wherever at least two replicas have some: a third
+replica may start later or end earlier. Consecutive differences are one disagreement. With three
+replicas the odd one is named; without a majority, all are. The begin of a disagreement decides
+whether it is `log-matching` or `divergence`: the same (base offset, epoch) with another content, or
+other epochs and boundaries.
 """
 
 from collections import Counter
@@ -24,7 +24,7 @@ _NO_ROW: Final = -1
 
 
 class Identity(NamedTuple):
-    """What makes two batches the same one: the checksum covers neither offset nor epoch."""
+    """The fields by which two batches are equal: the checksum covers neither offset nor epoch."""
 
     base_offset: int
     epoch: int
@@ -82,7 +82,7 @@ class _View:
         return np.stack([column[first:stop] for column in columns], axis=1)
 
     def at(self, offset: int) -> tuple[Identity, int] | None:
-        """Return what is at an offset, None where the replica has nothing to say."""
+        """Return the batch at an offset, None if the replica has no sound one."""
         index = int(np.searchsorted(self.base, offset, side="right")) - 1
         if index < 0 or int(self.last[index]) < offset:
             return None
@@ -98,8 +98,8 @@ def disagreements(
 ) -> list[Disagreement]:
     """Return where the replicas differ, by offset; compacted ones differ by design.
 
-    `doubtful` are the rows, by node, whose epoch something else has found to be wrong: they count
-    by their content.
+    `doubtful` are the rows, by node, whose epoch another check has found to be wrong: only their
+    content is compared.
     """
     known = doubtful or {}
     none = np.zeros(0, np.int64)
@@ -145,7 +145,7 @@ def _differing(views: list[_View]) -> tuple[Int64s, Int64s]:
 
 
 def _judge(views: list[_View], offset: int) -> Disagreement | None:
-    """Return who differs at an offset, None where all that have something there agree."""
+    """Return the nodes that differ at an offset, None if all with a batch there agree."""
     held = {view.node: (view, found) for view in views if (found := view.at(offset)) is not None}
     identities = {node: identity for node, (_, (identity, _)) in held.items()}
     if len(set(identities.values())) < 2:

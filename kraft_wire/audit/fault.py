@@ -14,7 +14,7 @@ END_OF_LOG: Final = 1 << 63
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What was found, and the stretch of offsets of which the replica can say no more for it."""
+    """A finding, and the stretch of the replica's offsets that it explains."""
 
     finding: Finding
     first_offset: int

@@ -1,4 +1,4 @@
-"""One thing that an audit found, in the form in which it is printed and stored."""
+"""One finding of an audit, in the form in which it is printed and stored."""
 
 from dataclasses import asdict, dataclass
 from typing import Final, Literal
@@ -8,7 +8,7 @@ __all__ = ["CHECKS", "NOWHERE", "NO_OFFSET", "Finding", "Severity"]
 Severity = Literal["error", "warn", "info"]
 NO_OFFSET: Final = -1
 NOWHERE: Final = -1
-"""`position` of what is at no single place in a file."""
+"""`position` of a finding without a single place in a file."""
 
 CHECKS: Final = (
     "crc",
@@ -39,7 +39,7 @@ class Finding:
     """Empty, and the partition -1, where the finding is about a file of a whole directory."""
     partition: int
     offset: int
-    """-1 where none is known."""
+    """-1 if unknown."""
     file: str
     position: int
     """In the file; -1 where the finding is about no single place in it."""

@@ -1,11 +1,11 @@
 """`hanging`: a transaction that is open in a partition is one that its coordinator will end.
 
-Decided by the newest records of `__transaction_state`, where a directory holds it. A transaction
-that no transactional id has, or whose id does not name the partition, hangs: no marker will come,
-and read_committed readers stop before it (`kraft-wire transactions abort` ends it). Data may be
-newer than the records that were read, so only what is older than any transaction may last counts.
-One that the coordinator knows is a note, once its timeout has passed: it ends as soon as a broker
-coordinates it.
+The newest records of `__transaction_state` decide, if a directory holds them. A transaction hangs
+if no transactional id has it, or if its id does not have the partition: no marker will come, and
+read_committed readers stop before it (`kraft-wire transactions abort` ends it). Data may be newer
+than the records that were read, so only data older than the maximum transaction timeout counts. A
+transaction that the coordinator knows is a note, once its timeout has passed: it ends as soon as a
+broker coordinates it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,7 +23,7 @@ TIMEOUT_MS_MAX: Final = 900_000
 
 @dataclass(frozen=True, slots=True)
 class CoordinatedTransaction:
-    """What the newest record of a transactional id says."""
+    """The newest record of a transactional id."""
 
     transactional_id: str
     state: str

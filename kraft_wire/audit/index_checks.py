@@ -34,7 +34,7 @@ class SegmentIndexEntries:
     segment: int
     """Base offset in the name."""
     log_bytes: int
-    """How long the log file was when they had been read, -1 where it was gone."""
+    """The length of the log file after they were read, -1 if it was gone."""
     relative_offsets: Int64s
     positions: Int64s
     timestamps: Int64s
@@ -61,7 +61,7 @@ def check_index(
 ) -> Iterator[Finding]:
     """Judge the indexes of one segment, one finding a file; `faults` are those of the replica.
 
-    Its owner may have appended to the log since it was read, or put a compacted one in its place.
+    Its owner may have appended to the log since it was read, or replaced it by a compacted one.
     """
     batches = layout.replica.batches
     read_bytes = int(batches.size_bytes[batches.segment == indexes.segment].sum())
@@ -80,7 +80,7 @@ def check_index(
 
 
 def _judged(layout: Layout, base_offset: int, faults: Iterable[Fault]) -> _Segment:
-    """Return what is to be seen of a segment before the first fault that moved its batches."""
+    """Return the part of a segment before the first fault that moved its batches."""
     batches = layout.replica.batches
     after = [each for each in layout.replica.segments if each > base_offset]
     own = layout.rows[batches.segment[layout.rows] == base_offset]
@@ -109,7 +109,7 @@ def _judged(layout: Layout, base_offset: int, faults: Iterable[Fault]) -> _Segme
 
 
 def _as_far_as_read(segment: _Segment) -> _Segment:
-    """Return a segment that says nothing of what came behind its last batch since."""
+    """Return a segment that ends at its last read batch: more may be appended since."""
     last = segment.positions.max(initial=-1) + 1
     end_offset = segment.last_offsets.max(initial=-1) + 1
     return replace(
@@ -135,7 +135,7 @@ def _leaves_places(batches: Batches, fault: Fault) -> bool:
 
 
 def _has_rest(batches: Batches, row: int) -> bool:
-    """Whether no batch begins where this one says that it ends."""
+    """Whether no batch begins at the declared end of this one."""
     after = row + 1
     is_there = after < len(batches) and batches.segment[after] == batches.segment[row]
     return bool(is_there and batches.status[after] >= Status.TORN)
@@ -176,7 +176,7 @@ def _time_fault(segment: _Segment, indexes: SegmentIndexEntries) -> tuple[int, i
         ("does not increase", offsets < np.maximum.accumulate(offsets)),
     ]
     if (segment.last_offsets < 0).any():
-        pass  # a damaged batch may be the one that an entry names
+        pass  # an entry may point at a damaged batch
     elif len(segment.last_offsets):
         place = np.searchsorted(segment.last_offsets, offsets)
         held = np.minimum(place, len(segment.last_offsets) - 1)
@@ -203,7 +203,7 @@ def _odd_end(segment: _Segment, entries: int, odd_bytes: int) -> tuple[int, int,
 
 
 def _first(reasons: _Reasons, name: Callable[[int], str]) -> tuple[int, str] | None:
-    """Return the first entry that some reason is against, and what to say of it."""
+    """Return the first wrong entry, and the reason."""
     found = [(int(np.argmax(wrong)), reason) for reason, wrong in reasons if wrong.any()]
     if not found:
         return None

@@ -29,7 +29,7 @@ _DAMAGE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A replica with what is wrong about the places of its batches."""
+    """A replica with the faults in the places of its batches."""
 
     replica: Replica
     rows: Int64s
@@ -37,9 +37,9 @@ class Layout:
     faults: list[Fault]
     log_end_offset: int
     torn_row: int | None
-    """Row of what follows the last whole batch of the last segment, as a crash leaves it."""
+    """Row of the bytes after the last whole batch of the last segment, which a crash leaves."""
     misplaced: frozenset[int]
-    """Segments, by their names, that hold other offsets than their names say."""
+    """Segments, by name, whose offsets do not match their names."""
 
     @property
     def torn_fault(self) -> Fault | None:
@@ -97,7 +97,7 @@ def _torn_row(replica: Replica) -> int | None:
 def _damage(replica: Replica, torn_row: int | None) -> list[Fault]:
     """`crc`: every byte belongs to a whole batch with a right checksum.
 
-    A torn end of the last segment is what a crash leaves, and recovery cuts it: a warning.
+    A torn end of the last segment is a warning: a crash leaves it, and recovery truncates it.
     """
     batches = replica.batches
     valid = np.flatnonzero(batches.is_valid)
@@ -118,7 +118,7 @@ def _damage(replica: Replica, torn_row: int | None) -> list[Fault]:
 
 
 def _is_rest(batches: Batches) -> Bools:
-    """Return which rows are what a wrong length has left over of the batch before them."""
+    """Return the rows that are remains of the previous batch, after a wrong length."""
     rest = np.zeros(len(batches), np.bool_)
     follows = (batches.status[1:] >= Status.TORN) & (batches.status[:-1] == Status.CRC)
     rest[1:] = follows & (batches.segment[1:] == batches.segment[:-1])
@@ -140,7 +140,7 @@ def _segments_in_order(
     is_outside: Bools = names[np.maximum(place, 0)] != own
     if not is_outside.any():
         return valid, [], frozenset()
-    homes: dict[int, int] = {}  # what most of a segment's batches say that its name should be
+    homes: dict[int, int] = {}  # the base offset by most of a segment's batches
     for name in np.unique(own[is_outside]).tolist():
         inside = own == name
         if 2 * np.count_nonzero(is_outside & inside) > np.count_nonzero(inside):
@@ -164,7 +164,7 @@ def _misnamed(replica: Replica, valid: Int64s) -> list[int]:
     """Return the segments that continue where the one before ended, under the name of another
     offset.
 
-    Compaction may take away what a name is about.
+    Compaction may remove the first offset, which is in the name.
     """
     batches = replica.batches
     if replica.is_compacted or not len(valid):

@@ -64,7 +64,7 @@ def wanted_offsets(layout: Layout, ledger: Acknowledged) -> Bools:
 def check_acknowledged(
     layout: Layout, ledger: Acknowledged, offsets: Int64s, checksums: Int64s
 ) -> Iterator[Finding]:
-    """Compare the ledger with what was read of the leader's log, sorted by offset.
+    """Compare the ledger with the batches read of the leader's log, sorted by offset.
 
     Lines that are missing or wrong without a right one between them are one finding.
     """

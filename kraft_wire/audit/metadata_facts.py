@@ -1,7 +1,7 @@
-"""What the end of the metadata log says about partitions: ISR, leader, and which are compacted.
+"""Facts about partitions at the end of the metadata log: ISR, leader, and compacted topics.
 
-A lenient fold of the few record types that matter (KIP-631): what contradicts the log before it is
-passed over, because an audit reads damaged directories. Metadata transactions (KIP-868) count when
+A lenient fold of the few record types that matter (KIP-631): records that contradict earlier ones
+are skipped, because an audit reads damaged directories. Metadata transactions (KIP-868) count when
 they end. The strict fold is `metadata.replay`, which `snapshot_checks` compares snapshots with.
 """
 
@@ -43,18 +43,18 @@ _NO_ISR: Final = frozenset[str]()
 
 @dataclass(slots=True)
 class Assignment:
-    """Who has a partition, who is in sync, who leads."""
+    """The replicas of a partition, its ISR, and its leader."""
 
     replicas: list[int]
     isr: list[int]
     leader: int
     directories: list[Uuid] = field(default_factory=list)
-    """Where each replica is kept, in their order; none in older records (KIP-858)."""
+    """The directories of the replicas, in their order; empty in older records (KIP-858)."""
 
 
 @dataclass(slots=True)
 class MetadataFacts:
-    """What is known of the partitions of a cluster; empty where no metadata log was read."""
+    """The facts about the partitions of a cluster; empty if no metadata log was read."""
 
     is_known: bool = False
     assignments: dict[tuple[str, int], Assignment] = field(default_factory=dict)
@@ -92,7 +92,7 @@ class MetadataFold:
         """The records of an open metadata transaction."""
 
     def take(self, values: Iterable[bytes | None]) -> None:
-        """Fold the next records in; what is no metadata record is passed over."""
+        """Fold the next records; other records than metadata are skipped."""
         for value in values:
             if value is None or len(value) <= _TYPE_AT or value[_TYPE_AT] not in _WANTED:
                 continue
@@ -103,7 +103,7 @@ class MetadataFold:
             self._take(record)
 
     def finish(self) -> MetadataFacts:
-        """Return what is known at the end; an open transaction is not."""
+        """Return the facts at the end, without an open transaction."""
         for topic_id, partitions in self._partitions.items():
             name = self._names.get(topic_id)
             if name is not None:

@@ -1,7 +1,7 @@
-"""Where results may go: anywhere but into a log directory.
+"""Checks the place of results: any directory except a log directory.
 
-Kafka takes every directory in an entry of `log.dirs` for a partition, and a node that finds one of
-another name there does not start.
+Kafka takes every directory in an entry of `log.dirs` for a partition, and a node with a directory
+of another name there does not start.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ __all__ = ["log_directory_around"]
 
 
 def log_directory_around(output: str, known: Iterable[str] = ()) -> str | None:
-    """Return the log directory that results would be in; `known` are some that are read."""
+    """Return the log directory that would hold the results; `known` are some that are read."""
     places = Path(output).resolve().parents
     for each in known:
         if Path(each).resolve() in places:

@@ -30,10 +30,10 @@ METADATA_TOPIC: Final = "__cluster_metadata"
 
 @dataclass(frozen=True, slots=True)
 class PartitionFacts:
-    """What is known of a partition beside its replicas' files."""
+    """The facts about a partition besides its replicas' files."""
 
     isr: frozenset[str] | None = None
-    """Nodes as text; None where no metadata log says."""
+    """Nodes as text; None if no metadata log has it."""
     leader: str | None = None
     high_watermark: int = NO_OFFSET
     """From another source than the replicas."""
@@ -42,13 +42,13 @@ class PartitionFacts:
 
 @dataclass(frozen=True, slots=True)
 class PartitionJudgement:
-    """What the batches of a partition say: layouts by node, and the faults."""
+    """The result of a partition's batches: layouts by node, and the faults."""
 
     layouts: list[Layout]
     faults: list[Fault]
 
     def layout(self, node: str) -> Layout | None:
-        """Return what is known of a node's replica."""
+        """Return the layout of a node's replica."""
         return next((each for each in self.layouts if each.replica.node == node), None)
 
     def findings(self, checks: Collection[str] = CHECKS) -> list[Finding]:
@@ -116,7 +116,7 @@ def _touches(gap: Fault, fault: Fault) -> bool:
 def _with_losses(
     faults: list[Fault], layouts: Sequence[Layout], facts: PartitionFacts, reported: list[Fault]
 ) -> list[Fault]:
-    """Add what was lost at the end of logs, unless something else explains it."""
+    """Add losses at the end of logs, unless another fault explains them."""
     torn = [fault for layout in layouts if (fault := layout.torn_fault) is not None]
     others = [fault for fault in [*faults, *reported] if fault not in torn]
     for loss in loss_faults(layouts, facts.isr, facts.high_watermark):

@@ -21,7 +21,7 @@ _BEYOND_OFFSETS: Final = 100
 def places_of(findings: Sequence[Finding], extents: Iterable[Extent]) -> list[dict[str, int]]:
     """Return for each finding the offset at which each of its nodes' lanes shows it.
 
-    A lane is not named where nothing tells a place, as for a replica that is missing.
+    A lane is left out if its place is unknown, as for a missing replica.
     """
     lanes = {(each.topic, each.partition, each.node): each for each in extents}
     places = []

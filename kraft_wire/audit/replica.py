@@ -44,7 +44,7 @@ class Batches:
     is_transactional: Bools
     is_control: Bools
     control_type: Int64s
-    """Of markers and other control batches; -1 in what comes from a table, which does not tell."""
+    """Of markers and other control batches; -1 in rows from a table, which does not have it."""
     status: Int64s
     """One `Status` a row."""
 
@@ -75,7 +75,7 @@ class Replica:
     partition: int
     batches: Batches
     log_start_offset: int
-    """Where consumers begin; the log's first offset where none is checkpointed."""
+    """Where consumers begin; the log's first offset if none is checkpointed."""
     high_watermark: int = -1
     """As checkpointed."""
     is_compacted: bool = False
@@ -83,11 +83,11 @@ class Replica:
     leader_epochs: list[tuple[int, int]] = field(default_factory=list)
     """(epoch, start offset) of `leader-epoch-checkpoint`; empty without the file."""
     epochs_damage: str = ""
-    """What is wrong with the file of `leader_epochs`, empty where nothing is."""
+    """The fault of the file of `leader_epochs`, empty without one."""
     segments: list[int] = field(default_factory=list)
     """Base offsets in the names of all files, of empty ones too."""
     lost_from: int = -1
-    """Where the log began, if what stood before its first file was not deleted by design."""
+    """Where the log began, if its first files were not deleted by design."""
 
 
 def segment_file(base_offset: int) -> str:

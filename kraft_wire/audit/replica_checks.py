@@ -1,7 +1,7 @@
 """Checks about one replica by itself: `crc`, `gap`, `epoch`, `producer`.
 
-Decided over batch headers, never over record values. Each fault is one finding: what a damaged
-stretch hides is not reported again as a gap, because the log continues behind it where it should.
+Decided over batch headers, never over record values. Each fault is one finding: a damaged stretch
+is not reported again as a gap, if the log continues behind it at the right offset.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ _SEQUENCES: int = 1 << 31
 def check_crc(replica: Replica) -> Iterator[Finding]:
     """`crc`: every byte belongs to a whole batch with a right checksum.
 
-    A torn end of the last segment is what a crash leaves, and recovery cuts it: a warning.
+    A torn end of the last segment is a warning: a crash leaves it, and recovery truncates it.
     """
     return (each.finding for each in layout_of(replica).faults if each.finding.check == "crc")
 
@@ -39,12 +39,12 @@ def check_gap(replica: Replica) -> Iterator[Finding]:
 
 
 def check_epoch(replica: Replica) -> Iterator[Finding]:
-    """`epoch`: leader epochs never go back, and begin where the leader-epoch checkpoint says."""
+    """`epoch`: leader epochs never go back, and begin at the leader-epoch checkpoint's offsets."""
     return (each.finding for each in epoch_faults(replica, layout_of(replica).rows)[0])
 
 
 def epoch_faults(replica: Replica, rows: Int64s) -> tuple[list[Fault], Int64s]:
-    """Return the faults of `epoch` among sound rows, and the rows whose epoch is not to trust.
+    """Return the faults of `epoch` among sound rows, and the rows with doubtful epochs.
 
     Rows that follow one another and differ for the same reason are one fault. Messages of formats 0
     and 1 have no epoch.
@@ -52,7 +52,7 @@ def epoch_faults(replica: Replica, rows: Int64s) -> tuple[list[Fault], Int64s]:
     batches = replica.batches
     rows = rows[batches.magic[rows] >= MAGIC]
     epochs = batches.leader_epoch[rows]
-    lasts = batches.last_offset[rows]  # of a batch that the log start cuts, what is left counts
+    lasts = batches.last_offset[rows]  # a batch across the log start counts from there
     begins_at = np.clip(replica.log_start_offset, batches.base_offset[rows], lasts)
     checkpointed = _checkpointed_epochs(replica, lasts)
     checkpointed_first = _checkpointed_epochs(replica, begins_at)
@@ -90,7 +90,7 @@ def _checkpoint_faults(replica: Replica) -> list[Fault]:
 
 
 def _checkpointed_epochs(replica: Replica, offsets: Int64s) -> Int64s:
-    """Return the epoch that the checkpoint tells for each offset, -1 for those before its first."""
+    """Return the checkpoint's epoch of each offset, -1 for those before its first."""
     if not replica.leader_epochs:
         return np.full(len(offsets), -1, np.int64)
     names, starts = np.array(replica.leader_epochs, np.int64).T
@@ -99,7 +99,7 @@ def _checkpointed_epochs(replica: Replica, offsets: Int64s) -> Int64s:
 
 
 def _outliers(epochs: Int64s) -> Bools:
-    """Return which epochs are out of order: where one goes back, the one that fits less."""
+    """Return the epochs that are out of order: if one goes back, the one that fits less."""
     wrong = np.zeros(len(epochs), np.bool_)
     for index in np.flatnonzero(epochs[1:] < epochs[:-1]).tolist():
         fits_without_first = index == 0 or epochs[index - 1] <= epochs[index + 1]
@@ -110,9 +110,8 @@ def _outliers(epochs: Int64s) -> Bools:
 def check_producer(replica: Replica) -> Iterator[Finding]:
     """`producer`: the sequences of a producer's epoch follow one another, modulo 2^31 (KIP-98).
 
-    What was deleted or compacted is unknown, so a producer's first batch may begin anywhere, and a
-    producer that was dropped may begin at 0 again. Silent about replicas of which something else is
-    wrong.
+    Deleted or compacted batches are unknown, so a producer's first batch may begin anywhere, and an
+    expired producer may begin at 0 again. Replicas with other faults are not judged.
     """
     batches = replica.batches
     is_whole = batches.is_valid.all() and not layout_of(replica).faults

@@ -38,7 +38,7 @@ def check_log_matching(replicas: Sequence[Replica]) -> Iterator[Finding]:
 def check_divergence(replicas: Sequence[Replica], high_watermark: int) -> Iterator[Finding]:
     """`divergence`: below the high watermark all have the same epochs and boundaries.
 
-    Above it a replica may hold what was never committed: information.
+    Above it a replica may hold uncommitted records: information.
     """
     return _disagreeing(replicas, "divergence", high_watermark)
 
@@ -119,10 +119,10 @@ def highest_watermark(replicas: Sequence[Replica], reported: int = NO_OFFSET) ->
 def check_below_high_watermark(
     replicas: Sequence[Replica], isr: Collection[str] | None, reported: int = NO_OFFSET
 ) -> Iterator[Finding]:
-    """`below-high-watermark`: a replica ends at or above the largest high watermark that was seen.
+    """`below-high-watermark`: a replica ends at or above the largest known high watermark.
 
-    What ends below has lost data, in the ISR (nodes as text; None for unknown) an error, outside it
-    a warning.
+    A replica that ends below has lost data: an error in the ISR (nodes as text; None for unknown),
+    outside it a warning.
     """
     layouts = [layout_of(replica) for replica in replicas]
     return (fault.finding for fault in loss_faults(layouts, isr, reported))
@@ -131,8 +131,8 @@ def check_below_high_watermark(
 def loss_faults(
     layouts: Sequence[Layout], isr: Collection[str] | None, reported: int = NO_OFFSET
 ) -> list[Fault]:
-    """Return one fault for each replica that ends too early, one for all where none reaches."""
-    # what lies before a log start was committed, also where the log does not reach it any more
+    """Return one fault for each replica that ends too early, one for all if none reaches it."""
+    # offsets before a log start were committed, even if the log does not reach it any more
     starts = [each.replica.log_start_offset for each in layouts]
     ends = [each.log_end_offset for each in layouts]
     beyond = [start for start, end in zip(starts, ends, strict=True) if end < start]
@@ -160,7 +160,7 @@ def _loss(
     layout: Layout, layouts: Sequence[Layout], highest: int, isr: Collection[str] | None
 ) -> Fault:
     replica, end = layout.replica, layout.log_end_offset
-    is_nameless = bool(isr) and not replica.node.isdecimal()  # its directory does not say who it is
+    is_nameless = bool(isr) and not replica.node.isdecimal()  # its directory has no node id
     is_in_sync = isr is None or replica.node in isr or is_nameless
     severity: Severity = "error" if is_in_sync else "warn"
     detail = f"log ends at {end}, the high watermark is {highest}"

@@ -1,8 +1,8 @@
-"""What an audit leaves behind: the findings as Parquet, and a page for people.
+"""The report of an audit: the findings as Parquet, and a page for people.
 
 The page is one file that loads nothing: a map with a lane for every replica, offsets from left to
-right, and what was found as colours, beside a table of the findings. It holds as many lanes as a
-browser stays quick with, those with findings first; the Parquet file always holds everything.
+right, and findings as colours, beside a table of the findings. It holds as many lanes as a browser
+can show quickly, those with findings first; the Parquet file always holds everything.
 """
 
 import json
@@ -51,7 +51,7 @@ def findings_table(findings: Iterable[Finding]) -> pa.Table:
 
 
 def refuse_place(directory: Path, node_dirs: Iterable[str]) -> None:
-    """Raise CannotAudit where no report may be; better known before the work than after it."""
+    """Raise CannotAudit if no report may be written there; call it before the work."""
     around = log_directory_around(str(directory), node_dirs)
     if around is not None:
         raise CannotAudit(f"{directory} is inside the log directory {around}: use another one")

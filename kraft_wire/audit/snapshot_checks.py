@@ -1,10 +1,10 @@
-"""`snapshot`: a metadata snapshot is what the log before it says, and the same on every node.
+"""`snapshot`: a metadata snapshot equals the log before it, and is the same on every node.
 
-The same is what the records say, in any order: nodes write their snapshots themselves, the batches
-carry the time of writing, and other releases list the features of a node in another order or leave
-out what is nought. Whether the log reaches back far enough is the caller's to know: where it
-does not, only the copies are compared with each other. One finding an id: a copy that is damaged,
-the odd one among copies, or all copies where none agrees with the log. The snapshot (0, 0) that
+Snapshots are the same if their records have the same content, in any order: nodes write their
+snapshots themselves, the batches carry the time of writing, and other releases list the features of
+a node in another order or leave out zeros. The caller knows whether the log reaches back far
+enough: if it does not, only the copies are compared with each other. One finding an id: a damaged
+copy, the odd one among copies, or all copies if none agrees with the log. The snapshot (0, 0) that
 formatting writes differs from node to node in the time of formatting, and is only read.
 """
 
@@ -34,9 +34,9 @@ class SnapshotCopy:
     digest: bytes
     """The same for the same records."""
     controls: bytes
-    """Likewise for the control records, of which an image says nothing."""
+    """The same for the control records, which an image does not have."""
     image: MetadataImage | None
-    """None where the file is damaged."""
+    """None if the file is damaged."""
     damage: str = ""
     position: int = NOWHERE
 
@@ -103,7 +103,7 @@ def _odd_copies(
 
 
 def _kinds(whole: list[SnapshotCopy]) -> list[int]:
-    """Return a number for each copy, the same for those that say the same."""
+    """Return a number for each copy, the same for equal content."""
     known: list[SnapshotCopy] = []
     kinds: list[int] = []
     for copy in whole:

@@ -1,13 +1,13 @@
-"""Transactions of one replica: `.txnindex`, producer snapshots, markers, and what is still open.
+"""Transactions of one replica: `.txnindex`, producer snapshots, markers, open transactions.
 
-All is decided by one pass over the batches of producers, in the order of the log. A transaction
-index has an entry for each abort of a transaction with data, or a read_committed reader sees what
-was aborted (`index`); a producer snapshot is the table of the producers at its offset (`producer`);
-a marker without data before it ends nothing (`marker`, a note). What is open at the end is handed
-on: whether it hangs the coordinator's records say (`hanging_checks`).
+One pass over the batches of producers, in the order of the log, decides all checks. A transaction
+index has an entry for each abort of a transaction with data, or a read_committed reader gets
+aborted records (`index`); a producer snapshot is the table of the producers at its offset
+(`producer`); a marker without data before it ends nothing (`marker`, a note). Open transactions at
+the end are returned: the coordinator's records decide whether they hang (`hanging_checks`).
 
-Where a log begins after offset 0 nothing is said of producers whose first batches are gone.
-Compacted logs are left out: compaction takes batches, and whole transactions.
+If a log begins after offset 0, producers whose first batches are gone are not judged. Compacted
+logs are left out: compaction removes batches, and whole transactions.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -43,11 +43,11 @@ class TransactionFiles:
     """The readable files beside the log."""
 
     indexes: Mapping[int, Sequence[IndexEntry]] = field(default_factory=dict)
-    """By base offset of the segment; one that has no file is missing."""
+    """By base offset of the segment, without segments that have no file."""
     snapshots: Mapping[int, Sequence[ProducerEntry]] = field(default_factory=dict)
     """By offset."""
     damage: Mapping[str, str] = field(default_factory=dict)
-    """What is wrong with a file that cannot be read, by name."""
+    """The fault of an unreadable file, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class OpenTransaction:
 
 @dataclass(slots=True)
 class _Producer:
-    """What the batches so far say of a producer."""
+    """The state of a producer by the batches so far."""
 
     epoch: int = _NOTHING
     last_sequence: int = _NOTHING
@@ -129,7 +129,7 @@ class _Fold:
 def check_transactions(
     layout: Layout, files: TransactionFiles, checks: Collection[str]
 ) -> tuple[list[Finding], list[OpenTransaction]]:
-    """Judge a replica of which nothing else is wrong; return what is open at its end, too."""
+    """Judge a replica without other faults; return the open transactions at its end, too."""
     replica, batches = layout.replica, layout.replica.batches
     if replica.is_compacted or not batches.is_valid.all():
         return [], []
@@ -166,7 +166,7 @@ def _open(layout: Layout, producer_id: int, row: int) -> OpenTransaction:
 def _snapshot_findings(
     layout: Layout, fold: _Fold, files: TransactionFiles, offset: int
 ) -> Iterator[Finding]:
-    """Yield the first entry of a producer snapshot that is not what the log says."""
+    """Yield the first entry of a producer snapshot that differs from the log."""
     name = f"{offset:020d}.snapshot"
     entries = {each[0]: each for each in files.snapshots[offset]}
     for producer_id, producer in fold.producers.items():

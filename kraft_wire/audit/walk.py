@@ -48,7 +48,7 @@ class Walk:
         self._end = max(replica.log_start_offset, *segments, self._start)
         """Where the last batch so far ends."""
         if not len(rows):
-            if not replica.is_compacted:  # what stood in all but the last file is gone too
+            if not replica.is_compacted:  # the content of all files but the last is gone too
                 self._end = max(replica.log_start_offset, self._start)
             return
         first = int(np.argmax(self._last >= self._start))
@@ -73,9 +73,9 @@ class Walk:
         return self._end
 
     def _judge_deleted(self) -> None:
-        """Look at a log that ends before consumers may begin, which no damage explains.
+        """Check a log that ends before its log start without damage.
 
-        Where the last batch follows the one before it, it is the end that is lost.
+        If the last batch follows the one before it, the log's end is lost.
         """
         start = self._replica.log_start_offset
         is_whole = len(self._rows) == len(self._replica.batches)
@@ -97,7 +97,7 @@ class Walk:
         return odd
 
     def _follow(self, first: int) -> None:
-        """Look at one row after the other."""
+        """Check one row after the other."""
         self._end = self._start
         index, count = first, len(self._rows)
         while index < count:
@@ -136,9 +136,9 @@ class Walk:
         return beyond is None or beyond <= last
 
     def _misplaced(self, index: int, end: int) -> None:
-        """Note a batch that should fill what is left up to `end`.
+        """Record a batch that should fill the rest up to `end`.
 
-        Behind bytes that are no batch, it is the same fault: they were put into its offset.
+        After bytes that are no batch, it is the same fault: they have changed its offset.
         """
         self._is_sound[index] = False
         row, base = int(self._rows[index]), int(self._base[index])
@@ -157,7 +157,7 @@ class Walk:
         self._end = int(self._last[index]) + 1
 
     def _back(self, index: int) -> int:
-        """Pass over batches that go back, and return the index of the last one."""
+        """Skip batches that go back, and return the index of the last one."""
         first, until = index, self._end
         while index < len(self._rows) and int(self._base[index]) < until:
             index += 1

@@ -126,9 +126,9 @@ def _run(
     processes: int,
     errors: Console,
 ) -> "AuditResult":
-    """Import what the extra brings, and do the work under a progress bar."""
+    """Import the extra's packages, and run the audit under a progress bar."""
     try:
-        import kraft_wire.columnar  # noqa: F401  # its error says which extra is missing
+        import kraft_wire.columnar  # noqa: F401  # its error names the missing extra
         from kraft_wire.audit import collector
         from kraft_wire.audit.report import refuse_place
     except ImportError as error:

@@ -57,9 +57,9 @@ Controllers = Annotated[
 
 
 def given_or_default(controllers: str | None, servers: str | None) -> tuple[str | None, str | None]:
-    """Return the controllers or the servers to start from, None for the other.
+    """Return the controllers or the servers as bootstrap addresses, None for the other.
 
-    Errors: BrokerConnectionError where both are given.
+    Errors: BrokerConnectionError if both are given.
     """
     if controllers is not None and servers is not None:
         raise BrokerConnectionError("give one of --bootstrap-controller and --bootstrap-server")

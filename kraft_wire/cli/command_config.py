@@ -1,7 +1,7 @@
 """`--command-config FILE`: Kafka's client keys, for every command that dials a cluster.
 
-`secured` gives the option to all commands of a verb that have an address to start from. What the
-file says holds for every connection of the process.
+`secured` adds the option to all commands of a verb that have a bootstrap address. The file's keys
+apply to every connection of the process.
 """
 
 import inspect

@@ -76,7 +76,7 @@ def completion(
 
 
 def candidates(words: Sequence[str]) -> list[str]:
-    """Return what the last of the words may become, none where it is a name or a value."""
+    """Return the completions of the last word, none if it is a name or a value."""
     from kraft_wire.cli.main import COMMANDS
 
     *before, current = words or [""]
@@ -95,7 +95,7 @@ def candidates(words: Sequence[str]) -> list[str]:
 
 
 def _of_command(command: Any, before: Sequence[str], current: str) -> list[str]:
-    """Return the commands, options or values that a command knows after some words."""
+    """Return the commands, options or values that a command accepts after some words."""
     rest = list(before)
     while rest and rest[0] in getattr(command, "commands", {}):
         command = command.commands[rest.pop(0)]

@@ -8,7 +8,7 @@ __all__ = ["unknown_key"]
 
 
 def unknown_key(key: str) -> str | None:
-    """Return why a key of a broker is refused; None for one that a node knows."""
+    """Return why a key of a broker is refused; None for a known key."""
     known = (*BROKER_KEYS, *AUTHORIZER_KEYS)
     if key in known or key in DYNAMIC_BROKER_KEYS or is_listener_key(key):
         return None

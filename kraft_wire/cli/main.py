@@ -82,7 +82,7 @@ _UNKNOWN_COMMAND: Final = re.compile(r"No such command '([^']+)'")
 
 
 def main() -> None:
-    """Run the verb that the command line names; what the system refuses is one line, exit 2."""
+    """Run the verb of the command line; an error of the system is one line and exit code 2."""
     _fill_standard_streams()
     try:
         try:
@@ -101,7 +101,7 @@ def main() -> None:
 
 
 def _forget_output() -> None:
-    """Send what is still buffered nowhere, or the interpreter's end would complain about it."""
+    """Discard buffered output, or the interpreter would report an error at its exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
 
@@ -136,7 +136,7 @@ def _run_verb() -> None:
 
 
 def _run_typer(app: "Typer", verb: str, arguments: Sequence[str]) -> None:
-    """Run a verb; what its arguments lack is one line, as every other refusal is."""
+    """Run a verb; an error in its arguments is one line, like every other refusal."""
     from typer import BadParameter
 
     # Typer has no name for the class of all that it refuses, and older ones take click's.

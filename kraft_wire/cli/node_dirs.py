@@ -13,5 +13,5 @@ NodeDirs = Annotated[
 
 
 def paths_of(node_dirs: Sequence[str]) -> list[str]:
-    """Return the directories, of which an argument may name several with commas between."""
+    """Return the directories; an argument may have several, separated by commas."""
     return [part for each in node_dirs for part in each.split(",") if part]

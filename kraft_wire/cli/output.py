@@ -80,7 +80,7 @@ def administered(
 
 @contextmanager
 def clustered(verb: str, addresses: str, *, seconds: float = 30.0) -> Iterator[ClusterClient]:
-    """Connect to a cluster, whose passing errors may last `seconds`; problems as in `refusals`."""
+    """Connect to a cluster, and retry passing errors for `seconds`; problems as in `refusals`."""
     with refusals(verb):
         settings = ClusterSettings(addresses_of(addresses), deadline_seconds=seconds)
         with ClusterClient(settings) as cluster:

@@ -1,7 +1,7 @@
-"""One record as a JSON object, the same in what `consume --json` prints and `produce --json` reads.
+"""One record as a JSON object, as `consume --json` prints it and `produce --json` reads it.
 
-Keys, values and header values are strings where they are UTF-8, else `{"base64": "..."}`, and null
-where they are null. Times are in milliseconds.
+Keys, values and header values are strings if they are UTF-8, else `{"base64": "..."}`; null stays
+null. Times are in milliseconds.
 """
 
 import base64

@@ -40,7 +40,7 @@ class _CannotRun(Exception):
 
 @dataclass(slots=True)
 class _Finding:
-    """One damage, and the side files that keep what was cut of it."""
+    """One damage, and the side files that keep the bytes cut out."""
 
     damage: Damage
     kept: list[str] = field(default_factory=list)
@@ -75,7 +75,7 @@ def repair(
 
 
 def _repair(path: str, partition: str | None, is_cutting: bool) -> tuple[list[_Finding], int]:
-    """Look, and cut where that is wanted; return what was found and how many logs were read."""
+    """Check, and cut if requested; return the damage and the number of logs read."""
     fs = OsFileSystem()
     with _locked(fs, path):
         if read_meta_properties(fs, path) is None:
@@ -103,7 +103,7 @@ def _locked(fs: FileSystem, path: str) -> Iterator[None]:
 
 
 def _chosen(fs: FileSystem, path: str, name: str | None) -> list[TopicPartition | None]:
-    """Return the logs to look at; None means their shared files."""
+    """Return the logs to check; None means their shared files."""
     known = partitions_of(fs, path)
     if name is None:
         return [None, *known]
@@ -116,7 +116,7 @@ def _chosen(fs: FileSystem, path: str, name: str | None) -> list[TopicPartition 
 def _handle(
     fs: FileSystem, path: str, partition: TopicPartition | None, is_cutting: bool
 ) -> list[_Finding]:
-    """Look at one log until nothing more is found, because damage can hide other damage."""
+    """Check one log until no more damage is found, because damage can hide other damage."""
     findings: list[_Finding] = []
     while True:
         found = [_Finding(damage) for damage in inspect(fs, path, partition)]

@@ -1,4 +1,4 @@
-"""What the operating system refuses, as the line that a person reads: which file, and why."""
+"""Errors of the operating system as one line for a person: the file and the reason."""
 
 __all__ = ["system_refusal"]
 

@@ -58,7 +58,7 @@ class CollectedBatch:
 
 
 class MetadataLog:
-    """The copies of the metadata log, and the one that is trusted."""
+    """The copies of the metadata log, and the trusted one."""
 
     def __init__(self, fs: FileSystem, copies: Sequence[PartitionFiles]) -> None:
         self._fs = fs
@@ -88,7 +88,7 @@ class MetadataLog:
         return int(layout.replica.batches.base_offset[rows[0]]) if len(rows) else 0
 
     def epoch_before(self, offset: int) -> int | None:
-        """Return the epoch of the record before an offset, None where the log does not say."""
+        """Return the epoch of the record before an offset, None if the log does not have it."""
         if self._best < 0 or offset > self._trusted_end:
             return None
         layout = self.layouts[self._best]
@@ -127,8 +127,8 @@ class MetadataLog:
     def unreached(self) -> frozenset[OffsetAndEpoch]:
         """Return those of `beyond`, if only a minority of nodes has any.
 
-        A snapshot is of what is committed, which a majority has in its logs: a few files that say
-        more are no witnesses of a loss.
+        A snapshot holds committed records, which a majority has in its logs: a few files with more
+        records prove no loss.
         """
         beyond = self.beyond()
         holders = {each.node for files in beyond.values() for each in files}
@@ -165,7 +165,7 @@ class MetadataLog:
 
 
 def _has_grown(fs: FileSystem, files: PartitionFiles) -> bool:
-    """Whether a log continues behind what was listed of it."""
+    """Whether a log continues after its listed part."""
     newest = max(
         (name for name in fs.names(files.directory) if name.endswith(LOG_SUFFIX)), default=""
     )
@@ -211,7 +211,7 @@ def _batch_of(batch: RecordBatch) -> CollectedBatch:
 
 
 def quorum_high_watermark(fs: FileSystem, log: MetadataLog) -> int:
-    """Return an offset below which everything is committed: what has a snapshot is."""
+    """Return an offset below which everything is committed: records in a snapshot are."""
     end = max((layout.log_end_offset for layout in log.layouts), default=0)
     known = [snapshot_id.offset for snapshot_id in log.snapshot_ids() if snapshot_id.offset <= end]
     unreached = log.unreached()
@@ -256,7 +256,7 @@ def _digests(
 def _most_common_values(
     fs: FileSystem, snapshot_id: OffsetAndEpoch, holders: list[PartitionFiles]
 ) -> list[bytes | None] | None:
-    """Return the record values of most of the copies that can be read, None where none can."""
+    """Return the record values of most of the readable copies, None without one."""
     copies: list[list[bytes | None]] = []
     for files in holders:
         try:
@@ -322,7 +322,7 @@ def _copies(
 
 
 def _read_copy(fs: FileSystem, files: PartitionFiles, snapshot_id: OffsetAndEpoch) -> SnapshotCopy:
-    """Return the content, or else why it cannot be read and where."""
+    """Return the content, or the reason and place of an error."""
     content: list[bytes] = []
     controls: list[bytes] = []
     reader = SnapshotReader(fs, files.directory, snapshot_id)
@@ -346,10 +346,10 @@ def _read_copy(fs: FileSystem, files: PartitionFiles, snapshot_id: OffsetAndEpoc
 
 
 def _taken(batch: RecordBatch, content: list[bytes]) -> Iterator[Message]:
-    """Yield the data records of a batch, and keep what every record says.
+    """Yield the data records of a batch, and collect the bytes of every record.
 
-    But for the time in the header: a leader of Apache's writes when it appended the last batch,
-    the others what that batch says, which is when it was begun.
+    The time in the header is left out: a leader of Apache's writes the time of the append of the
+    last batch, the others the time in that batch, which is when it was begun.
     """
     for record in batch.iter_records():
         key, value = bytes(record.key or b""), bytes(record.value or b"")
@@ -385,7 +385,7 @@ class _StrictFold:
             self._end = snapshot_id.offset
 
     def image_at(self, offset: int) -> MetadataImage | None:
-        """Return what the log says before an offset, None where it does not reach it."""
+        """Return the image of the log before an offset, None if the log does not reach it."""
         while self._loader is not None and self._end < offset:
             batch = next(self._batches, None)
             if batch is None:

@@ -63,7 +63,7 @@ class MissingReplicas:
     def findings(
         self, high_watermarks: Watermarks, ledger: Mapping[tuple[str, int], Acknowledged]
     ) -> list[Finding]:
-        """Return one finding a replica, and one for what the ledger has of a partition."""
+        """Return one finding for each replica, and one for the ledger's records of a partition."""
         found: list[Finding] = []
         for (topic, partition), nodes in self._missing.items():
             high_watermark = high_watermarks.get((topic, partition), 0)

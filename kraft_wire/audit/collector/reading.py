@@ -1,8 +1,8 @@
-"""Reads the files of one replica into what the checks look at.
+"""Reads the files of one replica for the checks.
 
 Segments go through windows of some megabytes, so memory holds one window and the headers of one
-partition. Their owner may run: a segment is read as it is now, which may be longer than it was
-listed; one that is gone by then was deleted by design, and is no part of the log any more.
+partition. Their owner may run: a segment is read as it is now, which may be longer than listed. A
+listed segment that is gone was deleted by design, and does not belong to the log any more.
 """
 
 import time
@@ -79,9 +79,9 @@ def read_replica(
     is_compacted: bool,
     read: Sequence[Batches] | None = None,
 ) -> Replica | None:
-    """Return a replica; `read` are the batches of its segments, where others have read them.
+    """Return a replica; `read` are the batches of its segments, if other tasks have read them.
 
-    None where all that was listed of it is gone.
+    None if all its listed files are gone.
     """
     if read is None:
         read = [read_segment(fs, files, segment) for segment in files.segments]
@@ -112,9 +112,9 @@ def read_replica(
 def _still_there(
     fs: FileSystem, files: PartitionFiles, read: Sequence[Batches]
 ) -> list[tuple[SegmentFile, Batches]]:
-    """Return the segments without those that were gone before they could be read.
+    """Return the segments without those that were deleted before they could be read.
 
-    Where one is, what stood before it may have been read just in time: it is gone too.
+    If one was deleted, segments before it that were read just in time are deleted too.
     """
     held = list(zip(files.segments, read, strict=True))
 
@@ -148,7 +148,7 @@ def _lost_from(fs: FileSystem, files: PartitionFiles, epochs: Sequence[tuple[int
 
 
 def _has_just_changed(fs: FileSystem, directory: str) -> bool:
-    """Whether files came or went in the last seconds; a clock that differs only costs a wait."""
+    """Whether files changed in the last seconds; a clock that differs only costs a wait."""
     try:
         file = fs.open_for_reading(directory)
     except MissingFile:
@@ -171,7 +171,7 @@ def _needs_epochs(fs: FileSystem, files: PartitionFiles, batches: Batches) -> bo
 
 
 def _leader_epochs(fs: FileSystem, directory: str) -> tuple[list[tuple[int, int]], str]:
-    """Return the checkpoint's (epoch, offset) pairs, or none and what is wrong with it."""
+    """Return the checkpoint's (epoch, offset) pairs, or none and the reason."""
     epochs = LeaderEpochs(fs, directory)
     try:
         epochs.load()
@@ -240,7 +240,7 @@ def _producer_entry(each: ProducerState) -> ProducerEntry:
 
 
 def _size_bytes(fs: FileSystem, path: str) -> int:
-    """Return how long a file is, -1 where it is gone."""
+    """Return the length of a file, -1 if it is gone."""
     try:
         file = fs.open_for_reading(path)
     except MissingFile:

@@ -68,19 +68,19 @@ _UNDER_WAY_PER_PROCESS: Final = 2
 
 @dataclass(slots=True)
 class AuditPlan:
-    """What is to be done, as values that can go to any worker."""
+    """The plan, as values that can be sent to any worker."""
 
     tasks: list[PartitionTask]
     snapshot_copies: list[PartitionFiles]
     """The copies of the metadata log, whose directories hold the snapshots."""
 
     findings: list[Finding]
-    """What is known before a log is read: directories that are gone, damaged checkpoints."""
+    """Findings before a log is read: missing directories, damaged checkpoints."""
     cluster_id: str = ""
-    """Empty where no directory says."""
+    """Empty if no directory has it."""
 
     def known_findings(self, checks: Collection[str]) -> list[Finding]:
-        """Return those of the given checks; what was acknowledged names a loss better."""
+        """Return the findings of the given checks; `acknowledged` names a loss better."""
         chosen = [each for each in self.findings if each.check in checks]
         reported = {(each.topic, each.partition) for each in chosen if each.check == "acknowledged"}
         return [
@@ -92,7 +92,7 @@ class AuditPlan:
     def hanging_findings(
         self, outcome: TaskResult, checks: Collection[str], wall_ms: int | None = None
     ) -> list[Finding]:
-        """Judge what is open at the ends of all logs; the clock decides what is overdue."""
+        """Judge the open transactions at the ends of all logs, overdue ones by the clock."""
         if "hanging" not in checks:
             return []
         now_ms = int(time.time() * 1000) if wall_ms is None else wall_ms
@@ -141,7 +141,7 @@ class AuditResult:
         return sum(each.severity == severity for each in self.outcome.findings)
 
     def summary(self) -> dict[str, int]:
-        """Return what was really read, and the errors."""
+        """Return the amount that was read, and the errors."""
         return {
             "nodes": len(self.nodes),
             "partitions": self.partitions,
@@ -254,7 +254,7 @@ class _Gathering:
 
 
 class _Pool:
-    """The processes, and what they are busy with."""
+    """The processes and their tasks in progress."""
 
     def __init__(
         self,

@@ -1,10 +1,10 @@
 """Which node directories are audited, and the partitions that they hold.
 
-A directory is one entry of a node's `log.dirs`; several of one node belong together. What is no
-such directory, or cannot be read, stops the audit before it begins.
+A directory is one entry of a node's `log.dirs`; several of one node belong together. Any other
+directory, or one that cannot be read, stops the audit before it begins.
 
-The nodes may run. High watermarks are read before any log is listed, so that no log can be said to
-end below one that was written after its files were looked at.
+The nodes may run. High watermarks are read before any log is listed, so that a log is never
+compared with a high watermark that was written after its files were listed.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -46,7 +46,7 @@ class PartitionReplicas:
 
 
 def node_directories(fs: FileSystem, paths: Sequence[str]) -> list[str]:
-    """Return the directories, which are those of one cluster; CannotAudit names a bad one."""
+    """Return the directories of one cluster. Errors: CannotAudit names a bad one."""
     if not paths:
         raise CannotAudit("no directory is given")
     found: dict[str, str] = {}
@@ -69,12 +69,12 @@ def node_directories(fs: FileSystem, paths: Sequence[str]) -> list[str]:
 
 
 def cluster_id_of(fs: FileSystem, directories: Sequence[str]) -> str:
-    """Return the cluster's id, empty where no directory says; CannotAudit as above."""
+    """Return the cluster's id, empty if no directory has it. Errors: CannotAudit as above."""
     return next(filter(None, (_cluster_of(fs, each) for each in directories)), "")
 
 
 def _cluster_of(fs: FileSystem, directory: str) -> str:
-    """Return the cluster's id, empty where the directory does not say."""
+    """Return the cluster's id, empty if the directory does not have it."""
     try:
         meta = read_meta_properties(fs, directory)
     except CorruptCheckpoint:
@@ -87,7 +87,7 @@ def _cluster_of(fs: FileSystem, directory: str) -> str:
 def list_sources(
     fs: FileSystem, watermarks: Mapping[str, Mapping[TopicPartition, int]]
 ) -> list[PartitionReplicas]:
-    """Return what directories hold, by topic and partition; CannotAudit names a bad one.
+    """Return the files of directories, by topic and partition; CannotAudit names a bad one.
 
     `watermarks` are the high watermarks by directory, as they were checkpointed before.
     """

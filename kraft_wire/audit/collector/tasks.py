@@ -49,7 +49,7 @@ _LOSS = ("gap", "below-high-watermark")
 
 @dataclass(frozen=True, slots=True)
 class PartitionTask:
-    """One partition with everything that is known of it beside its files."""
+    """One partition with all facts besides its files."""
 
     source: PartitionReplicas
     facts: PartitionFacts
@@ -83,7 +83,7 @@ class Extent:
 
 @dataclass(slots=True)
 class TaskResult:
-    """What was found and how much was read."""
+    """The findings, and the amount that was read."""
 
     findings: list[Finding] = field(default_factory=list)
     extents: list[Extent] = field(default_factory=list)
@@ -167,11 +167,11 @@ def judge_task(
 def _strangers(
     fs: FileSystem, task: PartitionTask, files: Sequence[PartitionFiles]
 ) -> list[Finding]:
-    """Return a note of each directory of a topic that was deleted and made again while a node
-    slept.
+    """Return a note of each directory of a topic that was deleted and created again while a node
+    was down.
 
-    The node sets it aside when it starts (KIP-516), so it is no replica. Who is in sync has not
-    slept: there it is a fault.
+    The node sets it aside when it starts (KIP-516), so it is no replica. An in-sync node was not
+    down: there it is a fault.
     """
     notes: list[Finding] = []
     for own in files:
@@ -227,7 +227,7 @@ def _is_explained_by(fault: Fault, node: str, lost: Sequence[Fault]) -> bool:
 
 
 def _leader(facts: PartitionFacts, judged: PartitionJudgement) -> Layout:
-    """Return the leader's log, or the longest where the leader is not known or not here."""
+    """Return the leader's log, or the longest if the leader is unknown or its log is not here."""
     if facts.leader is not None:
         known = judged.layout(facts.leader)
         if known is not None:

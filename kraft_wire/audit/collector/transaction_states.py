@@ -1,4 +1,4 @@
-"""What the newest records of `__transaction_state` say, of all the directories."""
+"""Reads the newest records of `__transaction_state` from all directories."""
 
 from collections.abc import Iterable, Iterator
 
@@ -22,7 +22,7 @@ def hanging_findings(
     opened: list[OpenTransaction],
     wall_ms: int,
 ) -> Iterator[Finding]:
-    """Judge open transactions; without a directory of `__transaction_state` nothing is known."""
+    """Judge open transactions; without a directory of `__transaction_state` none is judged."""
     states = [each for each in sources if each.topic == TRANSACTION_STATE_TOPIC]
     if not opened or not states:
         return

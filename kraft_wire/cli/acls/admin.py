@@ -50,7 +50,7 @@ def listed_acls(connection: BrokerConnection, filters: Sequence[AclFilter]) -> l
 
 
 def add_acls(connection: BrokerConnection, acls: Sequence[AclImage]) -> None:
-    """Add entries; one that is there already stays as it is."""
+    """Add entries; an existing one stays unchanged."""
     creations = [
         AclCreation(
             resource_type=acl.resource_type,

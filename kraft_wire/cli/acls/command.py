@@ -254,7 +254,7 @@ def _wanted(
 
 
 def _filter_of(acl: AclImage) -> AclFilter:
-    """Return what means this entry; of a cluster's the pattern is of no interest."""
+    """Return a filter that matches this entry; of a cluster's the pattern may be any."""
     is_cluster = acl.resource_type == ResourceType.CLUSTER
     return AclFilter(
         acl.resource_type,

@@ -40,7 +40,7 @@ _EVERY_HOST: Final = "*"
 
 
 class Resource(NamedTuple):
-    """What entries are about."""
+    """The resource of entries."""
 
     type: ResourceType
     name: str
@@ -55,7 +55,7 @@ class Who(NamedTuple):
 
 
 def resources_of(named: Mapping[ResourceType, Sequence[str] | None]) -> list[Resource]:
-    """Return what the options name, in their order."""
+    """Return the resources of the options, in their order."""
     return [Resource(kind, name) for kind, names in named.items() for name in names or ()]
 
 
@@ -108,7 +108,7 @@ def principals(
 def convenience(
     resources: Sequence[Resource], *, producer: bool, consumer: bool, idempotent: bool
 ) -> list[tuple[Resource, int]]:
-    """Return what a producer or a consumer needs, without what makes no sense for it.
+    """Return the entries that a producer or a consumer needs.
 
     Errors: WrongInput for a resource that is missing.
     """
@@ -146,7 +146,7 @@ def _operations_of_client(
 def named(resources: Sequence[Resource], operations: Sequence[str]) -> list[tuple[Resource, int]]:
     """Return each resource with each operation, all if none is named.
 
-    Errors: WrongInput for an operation that means nothing for a resource.
+    Errors: WrongInput for an operation that a resource does not have.
     """
     codes = [_operation_number(each) for each in operations] or [_ALL]
     for resource in resources:
@@ -182,7 +182,7 @@ def entries(
 def filters(
     resources: Sequence[Resource], pattern: int, names: Sequence[str] = ()
 ) -> list[AclFilter]:
-    """Return what means all entries of resources, or of all, and of principals if any is named."""
+    """Return filters for all entries of resources (default: all) and principals (default: all)."""
     who: Sequence[str | None] = names or [None]
     if not resources:
         return [AclFilter(ANY, None, ANY, name, None, ANY, ANY) for name in who]

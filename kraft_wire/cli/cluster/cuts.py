@@ -29,7 +29,7 @@ def cut_off(
         raise CannotRun(f"node {node.node_id} cannot be cut off from itself")
     cuts = [NetworkCut(node.node_id, each) for each in ids if only != "in"]
     cuts += [NetworkCut(each, node.node_id) for each in ids if only != "out"]
-    for cut in cuts:  # first: to heal what never was cut does no harm, to forget a cut does
+    for cut in cuts:  # first: healing too much is harmless, a lost cut is not
         files.cut(cut).touch()
     network.cut(cuts)
     return cuts

@@ -1,8 +1,8 @@
 """`cluster down`: ends the cluster of a directory from another shell, and removes it if asked.
 
-A running `cluster up` is asked to end, and stops its nodes as after Ctrl-C. Nodes that a killed
-`up` left behind are stopped directly: brokers first, because they ask the controllers before they
-go.
+A running `cluster up` is asked to end, and stops its nodes as after Ctrl-C. Remaining nodes of a
+killed `up` are stopped directly: brokers first, because a broker asks the controllers before it
+stops.
 """
 
 import signal

@@ -1,7 +1,7 @@
 """State of a cluster of processes: its quorum, and the partitions of its brokers.
 
-The active controller is asked for the quorum, then the broker that is furthest in the metadata for
-everything else: one that is cut off, or has just restarted, would report an old state.
+The active controller reports the quorum, the broker with the newest metadata everything else: a
+broker that is cut off, or has just restarted, would report an old state.
 """
 
 from collections import Counter
@@ -71,7 +71,7 @@ class ClusterFacts:
 
 
 class ClusterQuestions:
-    """Asks one cluster, beginning each time with the last known leader."""
+    """Queries one cluster, first its last known leader."""
 
     def __init__(self, state: ClusterState, *, patience_s: float, answer_s: float) -> None:
         """`patience_s` is how long a leader is looked for, `answer_s` one answer waited for."""

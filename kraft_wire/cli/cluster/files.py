@@ -45,7 +45,7 @@ __all__ = [
     "shell_line",
 ]
 HERE: Final = Path("kraft-wire-cluster")
-"""The directory of a cluster where none is named."""
+"""The default directory of a cluster."""
 
 
 class CannotRun(Exception):
@@ -67,7 +67,7 @@ class ClusterFiles:
         return self.directory / f"node-{node_id}"
 
     def log(self, node_id: int) -> Path:
-        """What the node's processes wrote."""
+        """The output of the node's processes."""
         return self.directory / f"node-{node_id}.log"
 
     def start_request(self, node_id: int) -> Path:
@@ -91,7 +91,7 @@ class ClusterFiles:
     # -- the state -------------------------------------------------------------------------------
 
     def load(self) -> ClusterState | None:
-        """Return the state, None where no cluster has been. Errors: CannotRun."""
+        """Return the state, None if there was no cluster. Errors: CannotRun."""
         try:
             said = json.loads(self.state_file.read_text(encoding="utf-8"))
             nodes = [NodeState(**each) for each in said["nodes"]]
@@ -124,7 +124,7 @@ class ClusterFiles:
         os.replace(temporary, self.state_file)
 
     def remove(self, state: ClusterState) -> None:
-        """Remove the cluster's files, and the directory where nothing else is in it."""
+        """Remove the cluster's files, and the directory if it is empty then."""
         for node_id in state.nodes:
             shutil.rmtree(self.data(node_id), ignore_errors=True)
             for path in (self.properties, self.log, self.start_request, self.stop_request):
@@ -183,7 +183,7 @@ class ClusterFiles:
         return False
 
     def _is_lock(self, descriptor: int) -> bool:
-        """Tell whether an open file is still the lock, and not one that `down --wipe` removed."""
+        """Return whether an open file is still the lock, and not one that `down --wipe` removed."""
         with suppress(FileNotFoundError):
             return os.path.samestat(os.fstat(descriptor), self._lock_file.stat())
         return False
@@ -193,7 +193,7 @@ class ClusterFiles:
         return self.directory / "cluster.lock"
 
     def runs(self, node: NodeState) -> bool:
-        """Tell whether the process in the state file is there, and is that node."""
+        """Return whether the process in the state file exists, and is that node."""
         return node.pid is not None and str(self.properties(node.node_id)) in _command(node.pid)
 
 

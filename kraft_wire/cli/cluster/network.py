@@ -26,7 +26,7 @@ _NETWORKS: Final = 250
 
 
 def missing() -> str | None:
-    """Return why nodes cannot have networks of their own here, None where they can."""
+    """Return why nodes cannot have separate networks here, None if they can."""
     if shutil.which("ip") is None:
         return "the command `ip` (package iproute2) is not on the PATH"
     if os.geteuid() != 0:
@@ -65,7 +65,7 @@ class ClusterNetwork:
 
     @classmethod
     def of(cls, state: ClusterState) -> "ClusterNetwork":
-        """Return those of a cluster whose nodes have networks of their own."""
+        """Return the networks of a cluster whose nodes have separate ones."""
         assert state.network is not None, "the nodes share the machine's network"
         return cls(state.cluster_id, state.network, state.nodes)
 
@@ -86,7 +86,7 @@ class ClusterNetwork:
         """Remove all existing parts of it."""
         for node_id in self._node_ids:
             _asked("netns", "del", self._namespace(node_id))
-            _asked("link", "del", self._outside(node_id))  # a namespace outlives who is in it
+            _asked("link", "del", self._outside(node_id))  # a namespace outlives its processes
         _asked("link", "del", self._name)
 
     def cut(self, cuts: Iterable[NetworkCut]) -> None:

@@ -1,7 +1,7 @@
-"""Finds a node of a cluster of processes, and changes what it does, from another command.
+"""Finds a node of a cluster of processes, and starts, stops or pauses it, from another command.
 
-By a signal, or, to have it started, by a request to the `cluster up` that runs. Each waits until
-what it asked for has happened, and until `up` knows it, so that what follows can rely on it.
+It sends a signal, or, to start a node, a request to the running `cluster up`. Each function waits
+until the change is done, and until `up` knows it, so that later commands can rely on it.
 """
 
 import os

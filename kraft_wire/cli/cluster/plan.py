@@ -1,6 +1,6 @@
-"""What `cluster up` was asked for: read, refused in a line, or taken for the cluster that is there.
+"""The options of `cluster up`: checked, refused in one line, or applied to an existing cluster.
 
-Everything that a new cluster needs is known to be there before a file is made.
+All requirements of a new cluster are checked before a file is created.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from kraft_wire.cli.known_keys import unknown_key
 __all__ = ["UpOptions", "check_new", "found_or_made"]
 
 _NODES: Final = 3
-"""Of each kind where none is counted."""
+"""The default of each kind."""
 _KEYS_OF_EACH: Final = frozenset(
     {
         *("process.roles", "node.id", "broker.id", "listeners", "log.dirs", "log.dir"),
@@ -28,7 +28,7 @@ _KEYS_OF_EACH: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class UpOptions:
-    """The options of `cluster up`; None where one was not given."""
+    """The options of `cluster up`; None for one that was not given."""
 
     controllers: int | None
     apache_controllers: int | None
@@ -43,7 +43,7 @@ class UpOptions:
 
     @property
     def brokers_count(self) -> int:
-        """Brokers that are no controllers; who counts controllers alone has no brokers."""
+        """Brokers that are no controllers; 0 if only controllers are given."""
         if self.nodes is not None:
             return 0
         counts_controllers = (self.controllers, self.apache_controllers) != (None, None)
@@ -140,7 +140,7 @@ def _check_ports(plan: ClusterPlan) -> None:
 
 
 def _levels(options: UpOptions) -> dict[str, int]:
-    """Return the levels to begin with: what brokers of ours, if there are any, live up to."""
+    """Return the initial feature levels: those that our brokers, if there are any, support."""
     kind = quorum_kind(static_voters=False, standalone=False, joins=False, initial=True)
     brokers = (options.nodes or 0) + options.brokers_count
     has_ours = brokers > (options.apache_brokers or 0)
@@ -151,7 +151,7 @@ def _levels(options: UpOptions) -> dict[str, int]:
 
 
 def _check_same(files: ClusterFiles, state: ClusterState, options: UpOptions) -> None:
-    """Refuse what contradicts a cluster that is there already."""
+    """Refuse options that contradict an existing cluster."""
     nodes = state.nodes.values()
     combined = sum(each.role == COMBINED for each in nodes)
     counts = [

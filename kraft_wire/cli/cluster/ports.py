@@ -21,8 +21,8 @@ _ROOM_MIN: Final = 1_000
 def free_ports(count: int) -> list[int]:
     """Return ports of 127.0.0.1 that are free now; all are held until all are chosen.
 
-    A node that was killed needs its port again when it starts, so that none should be one that the
-    kernel gives to connections.
+    A killed node needs its port again when it restarts, so no port should be one that the kernel
+    gives to connections.
     """
     probes: list[socket.socket] = []
     try:
@@ -42,7 +42,7 @@ def free_ports(count: int) -> list[int]:
 def first_taken_port(ports: range) -> int | None:
     """Return the first port of 127.0.0.1 that is taken, None if all are free.
 
-    A port whose last connections are only remembered by the kernel is free, as for a server.
+    A port with connections in TIME_WAIT only is free, as for a server.
     """
     for port in ports:
         with socket.socket() as probe:

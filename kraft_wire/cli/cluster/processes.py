@@ -28,7 +28,7 @@ _LOG_TAIL_BYTES: Final = 4_096
 
 
 class ClusterProcesses:
-    """Children by node id; what changes is in the state, and in `news` as lines."""
+    """Children by node id; changes are in the state, and in `news` as lines."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class ClusterProcesses:
         restarts: Restarts | None = None,
     ) -> None:
         self.news: list[str] = []
-        """What happened since it was last emptied, a line each."""
+        """The events since it was last emptied, one line each."""
         self._files = files
         self._state = state
         self._jars = jars
@@ -70,7 +70,7 @@ class ClusterProcesses:
         self.news.append(f"node {node_id}: started, process {child.pid}, {node.address}")
 
     def look(self) -> None:
-        """Take note of what ended, was paused, resumed or cut, and start what is asked for."""
+        """Record which nodes ended, were paused, resumed or cut, and start the requested ones."""
         self._look_at_cuts()
         for node in self._state.nodes.values():
             child = self._children.get(node.node_id)
@@ -120,7 +120,7 @@ class ClusterProcesses:
             self.news.append(f"node {node.node_id}: {'paused' if is_paused else 'resumed'}")
 
     def _how(self, node: NodeState, code: int) -> str:
-        """Say how a node ended."""
+        """Report how a node ended."""
         if code == -signal.SIGKILL:
             return "killed"
         if code in (0, -signal.SIGTERM, 128 + signal.SIGTERM):
@@ -128,7 +128,7 @@ class ClusterProcesses:
         return f"exited with code {code}: {_last_line(self._files.log(node.node_id))}"
 
     def _what_next(self, node: NodeState, code: int) -> str:
-        """Say when a node that ended starts again, or how to start it."""
+        """Report when an ended node restarts, or how to start it."""
         request = self._files.stop_request(node.node_id)
         if request.exists():
             request.unlink(missing_ok=True)
@@ -151,7 +151,7 @@ class ClusterProcesses:
     def stop_all(self, *, is_urgent: Callable[[], bool]) -> None:
         """End every child and wait for it: gracefully, until patience ends or it is urgent.
 
-        Brokers first: they ask the controllers before they go.
+        Brokers first: they ask the controllers before they stop.
         """
         for nodes in (self._state.brokers, self._state.controllers):
             self._stop([each for each in nodes if each.node_id in self._children], is_urgent)

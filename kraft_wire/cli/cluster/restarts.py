@@ -40,7 +40,7 @@ class Restarts:
         self._started_s[node_id] = now_s
 
     def exited(self, node_id: int, code: int, now_s: float) -> float | None:
-        """Return the seconds until a node that exited starts again, None where it stays down."""
+        """Return the seconds until a node that exited restarts, None if it stays down."""
         if self._policy is RestartPolicy.NO or code in _ASKED_TO_STOP:
             return None
         is_steady = now_s - self._started_s.get(node_id, now_s) >= _STEADY_S
@@ -50,7 +50,7 @@ class Restarts:
         return pause_s
 
     def cancelled(self, node_id: int) -> None:
-        """Note that a node stays down, because a command asks for it."""
+        """Record that a node stays down by a command's request."""
         self._due_s.pop(node_id, None)
 
     def due(self, now_s: float) -> list[int]:

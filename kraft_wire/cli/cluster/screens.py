@@ -1,4 +1,4 @@
-"""Where `cluster up` shows a cluster: a table on a terminal, else a line a change, or JSON."""
+"""The output of `cluster up`: a table on a terminal, else one line per change, or JSON."""
 
 import json
 import sys

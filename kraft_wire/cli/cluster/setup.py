@@ -49,7 +49,7 @@ __all__ = [
 JARS_VARIABLE: Final = "KRAFT_WIRE_APACHE_JARS"
 _LISTENERS: Final = {CONTROLLER: "CONTROLLER", BROKER: "PLAINTEXT"}
 _COPIES_MAX: Final = 3
-"""Replicas of a partition, where there are as many brokers; one of them may be missing."""
+"""Replicas of a partition, if there are as many brokers; one of them may be missing."""
 _COPIED_TOPICS: Final = ("offsets.topic", "transaction.state.log", "share.coordinator.state.topic")
 _APACHE_FLAGS: Final = (
     "-Xmx256m",
@@ -77,7 +77,7 @@ def apache_jars(named: str | None) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class ClusterPlan:
-    """What a new cluster is made of; of either kind the last nodes are Apache's."""
+    """The setup of a new cluster; the last nodes of either kind are Apache's."""
 
     controllers: int = 3
     apache_controllers: int = 0
@@ -158,7 +158,7 @@ def _ports(plan: ClusterPlan) -> Iterable[int]:
 
 
 def reformat(files: ClusterFiles, state: ClusterState, node_id: int) -> Uuid:
-    """Give a node an empty disk, of which the quorum knows nothing; return the disk's id."""
+    """Give a node an empty disk that is unknown to the quorum; return the disk's id."""
     shutil.rmtree(files.data(node_id), ignore_errors=True)
     directory_id = random_uuid(SystemRandomSource())
     _format(files, state, state.nodes[node_id], directory_id, [])

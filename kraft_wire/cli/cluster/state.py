@@ -1,4 +1,4 @@
-"""The nodes of a cluster of processes: who they are, where they listen, what runs of them.
+"""The nodes of a cluster of processes: their ids, addresses and processes.
 
 Plain values; `ClusterFiles` reads and writes them.
 """
@@ -79,7 +79,7 @@ class NodeState:
 
 @dataclass(slots=True)
 class ClusterState:
-    """What the state file says."""
+    """The content of the state file."""
 
     cluster_id: str
     overrides: Mapping[str, str] = field(default_factory=dict)
@@ -89,16 +89,16 @@ class ClusterState:
     """The third number of the addresses, if each node has its own network."""
     nodes: dict[int, NodeState] = field(default_factory=dict)
     cuts: list[NetworkCut] = field(default_factory=list)
-    """What `partition` cut; no part of the state file."""
+    """The cuts of `partition`; not in the state file."""
 
     @property
     def controllers(self) -> list[NodeState]:
-        """Who votes, or may."""
+        """The controllers: voters, and nodes that may become one."""
         return [each for each in self.nodes.values() if each.is_controller]
 
     @property
     def brokers(self) -> list[NodeState]:
-        """Who serves clients."""
+        """The brokers, which serve clients."""
         return [each for each in self.nodes.values() if each.is_broker]
 
     @property

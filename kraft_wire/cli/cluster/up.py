@@ -32,7 +32,7 @@ _ASK_SECONDS_MAX: Final = 2.0
 _REST_FACTOR: Final = 9
 """A cluster of many partitions is asked less often, so that asking takes a tenth of the time."""
 _ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""The last one comes when the terminal is closed."""
+"""The last one is sent when the terminal is closed."""
 
 
 class _Asking(threading.Thread):
@@ -136,8 +136,8 @@ def _run(
 ) -> None:
     """Start all nodes, show them until a signal, and stop all; a second signal stops at once.
 
-    Controllers are started first and stopped last: brokers look for them, and ask them before they
-    go (controlled shutdown).
+    Controllers are started first and stopped last: brokers need them to start, and to stop
+    (controlled shutdown).
     """
     asking = _Asking(state)
     try:

@@ -73,7 +73,7 @@ def _broker_columns(state: ClusterState) -> tuple[str, ...]:
 
 
 def cluster_json(state: ClusterState, facts: ClusterFacts) -> dict[str, object]:
-    """Return what the table shows as a JSON object."""
+    """Return the content of the table as a JSON object."""
     quorum, has_metadata = _led(state, facts), facts.brokers is not None
     return {
         "cluster_id": state.cluster_id,
@@ -146,7 +146,7 @@ def _node_json(node: NodeState, facts: ClusterFacts) -> dict[str, object]:
 
 
 def _metadata_cells(facts: ClusterFacts, node: NodeState, wall_ms: int) -> list[str]:
-    """Return log end, lag and last fetch; a node that the leader does not know has none."""
+    """Return log end, lag and last fetch; none for a node that the leader does not know."""
     replica = facts.replica(node.node_id)
     if facts.quorum is None or replica is None:
         return ["-"] * 3
@@ -157,7 +157,7 @@ def _metadata_cells(facts: ClusterFacts, node: NodeState, wall_ms: int) -> list[
 
 
 def _broker_cells(broker: BrokerFacts | None) -> list[str | Text]:
-    """Return what it leads, what of its replicas is in sync, what they lack, who lacks others."""
+    """Return the counts of led, in-sync, lagging and under-replicated partitions."""
     if broker is None:
         return ["-"] * len(_BROKER_COLUMNS)
     in_sync = f"{broker.in_sync_count} of {broker.replicas_count}"
@@ -176,7 +176,7 @@ def _broker(facts: ClusterFacts, node: NodeState) -> BrokerFacts | None:
 
 
 def _note(node: NodeState, cuts: Sequence[NetworkCut]) -> str:
-    """Return why a node is down, or what it is cut off from."""
+    """Return why a node is down, or the nodes that it is cut off from."""
     to = [str(each.receiver) for each in cuts if each.sender == node.node_id]
     of = [str(each.sender) for each in cuts if each.receiver == node.node_id]
     said = [node.note] if node.note else []

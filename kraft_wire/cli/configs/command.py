@@ -68,7 +68,7 @@ EntityDefault = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class _Entity:
-    """What settings belong to."""
+    """The entity of settings."""
 
     type: int
     name: str
@@ -129,7 +129,7 @@ def alter_command(
         removed = [key for text in delete_config or () for key in text.split(",")]
         if not values and not removed:
             raise WrongInput("nothing to do: give --add-config or --delete-config")
-        if entity.type == BROKER_RESOURCE:  # a broker takes keys that it does not know
+        if entity.type == BROKER_RESOURCE:  # a broker accepts unknown keys
             _check_keys([*values, *removed])
         values = {key: value.removeprefix("[").removesuffix("]") for key, value in values.items()}
         with _connection(entity, bootstrap_server, bootstrap_controller) as connection:
@@ -164,7 +164,7 @@ def explain_command(
 
 
 def explained(names: Sequence[str]) -> list[dict[str, str]]:
-    """Return facts of keys, none for our own. Errors: WrongInput for an unknown one."""
+    """Return Kafka's facts of keys, none for our own. Errors: WrongInput for an unknown key."""
     known: list[tuple[str, ConfigKey]] = [("node", key) for key in BROKER_KEYS.values()]
     known += [("topic", key) for key in TOPIC_KEYS.values()]
     for name in names:
@@ -205,7 +205,7 @@ def _default_text(key: ConfigKey) -> str:
 def _entity(
     topic: str | None, broker: int | None, broker_defaults: bool, group: str | None
 ) -> _Entity | None:
-    """Return what the short options name, None for nothing. Errors: WrongInput for several."""
+    """Return the entity of the short options, None without one. Errors: WrongInput for several."""
     found = []
     if topic is not None:
         found.append(_Entity(TOPIC_RESOURCE, topic))
@@ -221,7 +221,7 @@ def _entity(
 
 
 def _kafkas_entity(kind: str | None, name: str | None, is_default: bool) -> _Entity:
-    """Return what --entity-type and --entity-name mean. Errors: WrongInput."""
+    """Return the entity of --entity-type and --entity-name. Errors: WrongInput."""
     if kind is None:
         raise WrongInput("give --topic, --broker, --broker-defaults, --group or --entity-type")
     if kind not in _TYPES:

@@ -10,7 +10,7 @@ __all__ = ["print_settings"]
 
 
 def print_settings(settings: Iterable[ConfigFacts], *, show_all: bool, as_json: bool) -> None:
-    """Print the settings that are not the default, or all of them with what they mean."""
+    """Print the settings that are not the default, or all of them with their documentation."""
     shown = [each for each in settings if show_all or each.source != "default"]
     if as_json:
         print_json([asdict(each) for each in shown])

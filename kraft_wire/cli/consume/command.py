@@ -113,7 +113,7 @@ def _json_line(topic: str, partition: int, record: Record) -> bytes:
 
 
 def _topics(cluster: ClusterClient, names: Sequence[str], include: str | None) -> list[str]:
-    """Return the topics to read. Errors: WrongInput, ClusterRefused where none matches."""
+    """Return the topics to read. Errors: WrongInput, ClusterRefused if none matches."""
     if include is None:
         if not names:
             raise WrongInput("give a topic")

@@ -29,7 +29,7 @@ PROPERTIES: Final = {
     "headers.separator": ",",
     "null.literal": "null",
 }
-"""Those of kafka-console-consumer, with its defaults."""
+"""The properties of kafka-console-consumer, with its defaults."""
 
 _ESCAPES: Final = {r"\n": b"\n", r"\t": b"\t", r"\r": b"\r", "\\\\": b"\\", "%%": b"%"}
 _TOKEN: Final = re.compile(r"%.|\\[ntr\\]", re.DOTALL)

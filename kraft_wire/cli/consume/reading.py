@@ -26,7 +26,7 @@ _IDLE_SECONDS: Final = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What ends a reading, and how it begins."""
+    """The start and the end of a reading."""
 
     start: Start
     follows: bool
@@ -37,11 +37,11 @@ class Reading:
 
 
 class _Progress:
-    """What has been written, and whether that is enough."""
+    """The output so far, and whether it is enough."""
 
     def __init__(self, reading: Reading) -> None:
         self.written: dict[TopicPartition, int] = {}
-        """The offset after what is written of each partition: what a group may commit."""
+        """The offset after the written records of each partition, which a group may commit."""
         self._reading = reading
         self._left = reading.count_max
         self._last_at = time.monotonic()
@@ -86,7 +86,7 @@ def read_as_member(
     reading: Reading,
     write: Write,
 ) -> None:
-    """Write the records of a group member's partitions, and commit what is written.
+    """Write the records of a group member's partitions, and commit their offsets.
 
     Errors: ClusterRefused.
     """
@@ -178,7 +178,7 @@ def _reader(cluster: ClusterClient, reading: Reading) -> PartitionsReader:
 def _ends(
     cluster: ClusterClient, keys: Sequence[TopicPartition], reading: Reading
 ) -> dict[TopicPartition, int] | None:
-    """Return where the logs end now; None where reading goes past that."""
+    """Return where the logs end now; None if reading continues past that."""
     if reading.follows or not keys:
         return None if reading.follows else {}
     wanted = dict.fromkeys(keys, LATEST_TIMESTAMP)

@@ -87,7 +87,7 @@ def _contents(path: Path) -> Iterator[bytes | memoryview]:
 
 @contextlib.contextmanager
 def _printer(as_json: bool) -> Iterator[Callable[[Entry], None]]:
-    """Hand out what shows one entry: JSON lines, plain lines, or lines through a pager."""
+    """Yield a function that prints one entry: JSON lines, plain lines, or lines through a pager."""
     if as_json:
         yield lambda entry: print(json.dumps(entry, separators=(",", ":")))
         return
@@ -131,7 +131,7 @@ def _batch_line(entry: Entry) -> Text:
 
 
 def _batch_owner(entry: Entry) -> Text:
-    """Return who wrote a batch, and which kind of batch it is."""
+    """Return the producer and the kind of a batch."""
     line = Text(f"  epoch {entry['partitionLeaderEpoch']}")
     if entry["producerId"] != -1:
         line.append(f"  producer {entry['producerId']}/{entry['producerEpoch']}", style="magenta")

@@ -1,9 +1,9 @@
-"""What `kraft-wire dump` reads: every kind of file in a log directory, as a stream of JSON entries.
+"""Reads every kind of file in a log directory for `kraft-wire dump`, as a stream of JSON entries.
 
 Each entry has a `kind`: `batch`, `record`, `entry` (a line or slot of a small file) or `fault`.
-Reading is tolerant, because a dump is wanted most when a file is damaged: a fault names the byte
-and, where anything can follow it, the reading continues. The node itself reads through `storage/`,
-which refuses where this shows.
+Reading is tolerant, because a dump is needed most when a file is damaged: a fault names the byte
+and, if anything can follow it, the reading continues. The node itself reads through `storage/`,
+which refuses damaged files.
 """
 
 import json
@@ -36,7 +36,7 @@ _SNAPSHOT_VERSION: Final = struct.Struct(">h")
 _SNAPSHOT_CRC_END: Final = 6
 _CHUNK_BYTES: Final = 1 << 20
 _NUMBER_DIGITS_MAX: Final = 19
-"""What an int64 needs; int() itself refuses thousands of digits."""
+"""The digits of an int64; int() itself refuses thousands of digits."""
 
 
 class FileFormat(NamedTuple):
@@ -49,7 +49,7 @@ class FileFormat(NamedTuple):
 def format_of_file(
     path: PurePath, *, with_records: bool = False, records_as: str | None = None
 ) -> FileFormat | None:
-    """Return the format for a file's name; None for a name that Kafka never gives.
+    """Return the format for a file's name; None for a name that Kafka does not use.
 
     `records_as` is a key of `READERS` and overrides the name of the directory, so the path should
     be absolute.

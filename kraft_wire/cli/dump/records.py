@@ -2,8 +2,8 @@
 
 A reader turns a record into JSON: metadata records (KIP-631), group offsets and group metadata
 (`__consumer_offsets`), transactions (`__transaction_state`), share groups (`__share_group_state`),
-or the text or base64 of anything else. What a reader cannot decode it shows as base64 with the
-reason: a dump continues.
+or the text or base64 of anything else. A reader returns undecodable bytes as base64 with the
+reason, and the dump continues.
 """
 
 from collections.abc import Callable
@@ -65,7 +65,7 @@ def _control_to_json(record: Record) -> dict[str, Json]:
 
 
 def _coordinator_reader(key_names: tuple[str, ...]) -> RecordReader:
-    """Return a reader that knows the record types of one coordinator."""
+    """Return a reader of the record types of one coordinator."""
     by_type = {MESSAGES[name].api_key: name for name in key_names}
 
     def read(record: Record) -> dict[str, Json]:

@@ -223,7 +223,7 @@ def _plan(
 
 
 def _run(fs: FileSystem, plan: _Plan, *, ignore_formatted: bool) -> None:
-    """Format what is not formatted yet; the identity is written last, so that it means whole."""
+    """Format unformatted directories; the identity, which marks a complete one, comes last."""
     fresh = [path for path in plan.directories if read_meta_properties(fs, path) is None]
     done = [path for path in plan.directories if path not in fresh]
     for path in done:

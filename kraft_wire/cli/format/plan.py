@@ -1,4 +1,4 @@
-"""What `kraft-wire format` will do: its arguments checked, as values, before a file is touched.
+"""The plan of `kraft-wire format`: its arguments, checked before a file is changed.
 
 The rules are those of Apache Kafka's StorageTool (KIP-631, KIP-853, KIP-1022); a refusal is a
 `FormatRefused` whose text is the line that the user sees.
@@ -30,7 +30,7 @@ _NODE_ID_MAX = (1 << 31) - 1
 _SHORT_DIGITS_MAX = 5
 _SHORTS = range(-(1 << 15), 1 << 15)
 _UNSTABLE = {LATEST_METADATA_VERSION + 1: "4.4-IV0"}
-"""metadata.versions that release 4.3.1 knows and does not finalise."""
+"""metadata.versions that release 4.3.1 has but does not finalise."""
 
 
 class FormatRefused(Exception):
@@ -39,7 +39,7 @@ class FormatRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class QuorumKind:
-    """How the directory's quorum is known."""
+    """The kind of the directory's quorum."""
 
     kraft_version: int
     """1 where the voters are in the log, 0 where they are in the configuration."""
@@ -132,7 +132,7 @@ def _feature(text: str) -> tuple[str, int]:
 def _check_level(
     name: str, level: int, kind: QuorumKind, supported: Mapping[str, FeatureRange]
 ) -> None:
-    """Refuse what this node does not live up to; the sentences are those of Apache's tool."""
+    """Refuse levels that this node does not support, in the words of Apache's tool."""
     if name == METADATA_VERSION:
         _check_metadata_version(level)
     elif name == KRAFT_VERSION and level != kind.kraft_version:

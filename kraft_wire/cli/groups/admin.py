@@ -1,4 +1,4 @@
-"""What the `groups` verbs ask a cluster, as plain values.
+"""The requests of the `groups` verbs to a cluster, as plain values.
 
 ListGroups goes to every broker, everything else to a group's coordinator. Members of groups of the
 newer protocol (KIP-848) come from ConsumerGroupDescribe, those of classic ones from DescribeGroups.
@@ -176,7 +176,7 @@ def _described_newer(coordinator: GroupCoordinator) -> GroupFacts | None:
 
 
 def _with_offsets_alone(coordinator: GroupCoordinator, facts: GroupFacts) -> GroupFacts:
-    """Return a group that is nothing but offsets as empty. Errors: ClusterRefused for none."""
+    """Return a group that has only offsets as empty. Errors: ClusterRefused without offsets."""
     if not committed_offsets(coordinator, None):
         raise ClusterRefused(f"group {coordinator.group} does not exist")
     return replace(facts, state="Empty")
@@ -204,7 +204,7 @@ def offset_rows(
 
 
 def _ends(cluster: ClusterClient, keys: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
-    """Return the log end offsets of partitions that exist; a deleted topic has none."""
+    """Return the log end offsets of existing partitions, none for a deleted topic."""
     counts = {each.name: each.partitions_count for each in topics(cluster.any_broker())}
     there = [key for key in keys if key.partition < counts.get(key.topic, 0)]
     return cluster.offsets_at(dict.fromkeys(there, LATEST_TIMESTAMP)) if there else {}

@@ -29,7 +29,7 @@ _UNITS_MS: Final = (86_400_000, 3_600_000, 60_000, 1_000)
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where offsets go: a place in the log, or a distance from the committed offset."""
+    """The target of a reset: a place in the log, or a distance from the committed offset."""
 
     start: Start | None = None
     shift: int | None = None
@@ -101,8 +101,8 @@ def new_offsets(
 ) -> dict[TopicPartition, int]:
     """Return the offset of each partition, within its log. Errors: ClusterRefused.
 
-    A partition without a committed offset goes to its end, as in Kafka, where the target is one of
-    its committed offset.
+    If the target depends on the committed offset, a partition without one is reset to its end, as
+    in Kafka.
     """
     first = cluster.offsets_at(dict.fromkeys(keys, EARLIEST_TIMESTAMP))
     ends = cluster.offsets_at(dict.fromkeys(keys, LATEST_TIMESTAMP))

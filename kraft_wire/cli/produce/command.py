@@ -93,7 +93,7 @@ def _numbered(chunks: Iterable[tuple[list[bytes], bool]]) -> Iterator[tuple[int,
 
 
 def _record(line: bytes, number: int, fixed: InputRecord, form: LineForm | None) -> InputRecord:
-    """Return a line's record; what an option fixes goes first. Errors: WrongInput with the line."""
+    """Return a line's record; options take precedence. Errors: WrongInput with the line."""
     try:
         read = record_of_json(line) if form is None else record_of_line(line, form)
     except WrongInput as problem:

@@ -1,7 +1,7 @@
 """Lines of standard input as records, as kafka-console-producer reads them.
 
 A line is a value, or headers, key and value with separators between. Lines arrive in chunks, so
-that what a slow input has written is sent while it pauses.
+that lines of a slow input are sent while it pauses.
 """
 
 import os
@@ -25,7 +25,7 @@ PROPERTIES: Final = {
     "headers.key.separator": ":",
     "null.marker": "",
 }
-"""Those of kafka-console-producer, with its defaults; an empty null.marker means none."""
+"""The properties of kafka-console-producer, with its defaults; an empty null.marker means none."""
 _CHUNK_BYTES: Final = 1 << 16
 _PAUSE_SECONDS: Final = 0.005
 

@@ -1,11 +1,11 @@
 """Sends requests to the leader of a metadata quorum: what the `quorum` verbs need, as plain values.
 
-Any controller or broker serves as a start. A controller that is not the leader refuses; it is asked
-for the others (DescribeCluster), which are tried in turn until one leads or the timeout expires. An
-election costs time and causes no error. KIP-595 (DescribeQuorum), KIP-853
-(AddRaftVoter, RemoveRaftVoter), KIP-919 (asking controllers directly).
+Any controller or broker serves as a start. A controller that is not the leader refuses; its
+DescribeCluster returns the others, which are tried in turn until one leads or the timeout expires.
+An election costs time and causes no error. KIP-595 (DescribeQuorum), KIP-853 (AddRaftVoter,
+RemoveRaftVoter), KIP-919 (asking controllers directly).
 
-Not here: how answers are shown (`quorum_views`).
+Not here: the output of answers (`quorum_views`).
 """
 
 import time
@@ -75,7 +75,7 @@ class OutcomeUnknown(Exception):
 
 
 class _LeadsNot(Exception):
-    """The one that was asked does not lead."""
+    """The node of the request does not lead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ class QuorumAdmin:
     # -- finding the leader ----------------------------------------------------------------------
 
     def _at_leader(self, ask: Callable[[BrokerConnection], R]) -> R:
-        """Send a request to the leader. Errors: BrokerConnectionError where none is found in time,
+        """Send a request to the leader. Errors: BrokerConnectionError without a leader in time,
         QuorumRefused.
         """
         deadline = time.monotonic() + self._patience_s
@@ -172,7 +172,7 @@ class QuorumAdmin:
             time.sleep(_PAUSE_SECONDS)
 
     def _asked(self, connection: BrokerConnection, ask: Callable[[BrokerConnection], R]) -> R:
-        """Send a request to one node; learn the others from one that does not lead."""
+        """Send a request to one node; if it does not lead, get the other nodes from it."""
         try:
             return ask(connection)
         except _LeadsNot:

@@ -261,7 +261,7 @@ def _admin(
 def _looks(
     admin: QuorumAdmin, interval_s: float, count: int
 ) -> Iterator[tuple[QuorumFacts | None, str]]:
-    """Yield what is seen, or why nothing is."""
+    """Yield descriptions of the quorum, or the reason why there is none."""
     taken = 0
     while True:
         began = time.monotonic()

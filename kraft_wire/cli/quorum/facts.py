@@ -22,7 +22,7 @@ class ReplicaFacts:
 
     node_id: int
     directory_id: str | None
-    """22 characters; None where it is not known, as in a static quorum."""
+    """22 characters; None if unknown, as in a static quorum."""
     log_end_offset: int | None
     last_fetch_ms: int | None
     last_caught_up_ms: int | None

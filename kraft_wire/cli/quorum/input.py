@@ -1,4 +1,4 @@
-"""What the `quorum` verbs are given, checked: voters, directories, ids. A refusal is one line."""
+"""Checks the arguments of the `quorum` verbs: voters, directories, ids. A refusal is one line."""
 
 import os
 import re
@@ -42,7 +42,7 @@ def voter_of(config: str | None, voter: str | None, listener: str) -> NewVoter:
 
 
 def _configured(path: str) -> NewVoter:
-    """Read what kafka-metadata-quorum reads: node.id, listeners, and directory.id on the disk."""
+    """Read the same as kafka-metadata-quorum: node.id, listeners, and directory.id on the disk."""
     try:
         config = load_config(read_properties(path), os.environ, file_name=path)
     except (UnreadableFile, ConfigError) as error:
@@ -64,7 +64,7 @@ def _configured(path: str) -> NewVoter:
 
 
 def removed_voter(admin: QuorumAdmin, node_id: int, directory_id: str | None) -> Uuid:
-    """Return the directory of a voter to remove, asking the quorum where none is given."""
+    """Return the directory of a voter to remove, by default from the quorum."""
     if directory_id is not None:
         return _uuid(directory_id)
     found = [each for each in admin.describe().voters if each.node_id == node_id]

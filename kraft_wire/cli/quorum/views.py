@@ -1,6 +1,6 @@
-"""How a quorum is shown: as `kafka-metadata-quorum` prints it, as a table, and as JSON.
+"""Prints a quorum: in the forms of `kafka-metadata-quorum`, as a table, and as JSON.
 
-The two printed forms are Apache's to the byte, so that what reads its tool's output reads ours.
+The two printed forms equal Apache's to the byte, so that readers of its output can read ours.
 """
 
 import json
@@ -93,7 +93,7 @@ def watch_table(facts: QuorumFacts, wall_ms: int) -> Table:
 
 
 def facts_json(facts: QuorumFacts) -> dict[str, object]:
-    """Return everything that is known as a JSON object."""
+    """Return all facts as a JSON object."""
     return {
         "cluster_id": facts.cluster_id,
         "leader_id": facts.leader_id,
@@ -120,7 +120,7 @@ def _replica_json(facts: QuorumFacts, replica: ReplicaFacts) -> dict[str, object
 
 
 def _members(replicas: Sequence[ReplicaFacts]) -> str:
-    """Return ids, directories and endpoints in one line, without what is not known."""
+    """Return ids, directories and endpoints in one line, without unknown ones."""
     listed = []
     for each in replicas:
         member: dict[str, object] = {"id": each.node_id}

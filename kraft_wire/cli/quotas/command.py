@@ -120,7 +120,7 @@ def _entity(
     ip: str | None,
     ip_defaults: bool,
 ) -> Entity:
-    """Return what the options name. Errors: WrongInput for a name and the default at once."""
+    """Return the entity of the options. Errors: WrongInput for a name and the default at once."""
     found: Entity = {}
     for kind, option, name, is_default in (
         (USER, "user", user, user_defaults),

@@ -101,7 +101,7 @@ class _Arguments:
     control: str | None = None
     trace_file: str | None = None
     control_address: str = ""
-    """Where rules are taken, once that is known."""
+    """The control address for rules, once it is known."""
 
     @property
     def is_observed(self) -> bool:
@@ -111,7 +111,7 @@ class _Arguments:
 
 @slotted
 class _State:
-    """What `/ready` reports."""
+    """The report of `/ready`."""
 
     is_ready: bool = False
 
@@ -310,7 +310,7 @@ class _StartLine:
 
 
 def _log_start(config: NodeConfig, log: EventLog) -> None:
-    """Write the first line: what starts, where, and the disk space that it keeps for itself."""
+    """Write the first line: the node, its directory, and the reserved disk space."""
     roles = [
         name
         for name, has in (("broker", config.is_broker), ("controller", config.is_controller))

@@ -8,7 +8,7 @@ __all__ = ["json_line"]
 
 
 def json_line(entry: Entry) -> str:
-    """Return one event; numbers, booleans and null stay what they are, all else is text."""
+    """Return one event; numbers, booleans and null keep their types, other values become text."""
     values = {key: _value(value) for key, value in entry.fields.items()}
     wall_ms = entry.wall_ms
     assert wall_ms is not None, "the log of a process has a clock"

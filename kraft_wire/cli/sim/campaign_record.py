@@ -18,7 +18,7 @@ __all__ = ["CampaignRecord", "OtherCampaign"]
 
 
 class OtherCampaign(ValueError):
-    """The file holds the results of something else."""
+    """The file holds other results."""
 
 
 class CampaignRecord:
@@ -27,7 +27,7 @@ class CampaignRecord:
     def __init__(self, path: Path, what: dict[str, Any]) -> None:
         """Open or begin a file; `what` describes the campaign. OtherCampaign, OSError."""
         self.known: list[tuple[Result, float]] = []
-        """What an earlier run left: results with the processor time of each."""
+        """The results of an earlier run, with the processor time of each."""
         data = path.read_bytes() if path.exists() else b""
         whole = data[: data.rfind(b"\n") + 1]
         lines = whole.decode("utf-8", "replace").splitlines()

@@ -199,7 +199,7 @@ def _one(
 
 
 def _keep(world: World, result: Result, trace: Path | None, html: Path | None) -> None:
-    """Write what was asked for of a run or a story."""
+    """Write the requested output of a run or a story."""
     if trace is not None:
         trace.write_text("".join(f"{line}\n" for line in world.trace.lines()), encoding="utf-8")
     if html is not None:
@@ -264,7 +264,7 @@ def _shrunk(plan: Plan, failure: Failure, kinds: _Kinds) -> Shrunk:
 
 
 def _many(campaign: _Campaign, as_json: bool) -> bool:
-    """Run many seeds; ^C shows what there is so far, and is no success."""
+    """Run many seeds; ^C prints the results so far, and is no success."""
     totals = Totals()
     try:
         _add_up(campaign, totals)
@@ -292,7 +292,7 @@ def _many(campaign: _Campaign, as_json: bool) -> bool:
 
 
 def _add_up(campaign: _Campaign, totals: Totals) -> None:
-    """Take in what is recorded, then the results of the other seeds as they come."""
+    """Add the recorded results, then those of the other seeds as they arrive."""
     what: dict[str, object] = {
         "events": campaign.events,
         "nodes": campaign.nodes,
@@ -350,7 +350,7 @@ def _progress(what: str, total: int | None) -> Iterator[tuple[Progress, TaskID]]
 
 
 def _story(path: Path, trace: Path | None, html: Path | None) -> bool:
-    """Play a story and print what happened."""
+    """Play a story and print its record."""
     keeps_trace = trace is not None or html is not None
     text = _text_of(path)
     try:

@@ -1,7 +1,7 @@
 """What `kraft-wire spark` needs of a machine, one by one, each with the line that repairs it.
 
-Imports nothing of what it looks for: where Java, pyspark or pandas is missing or of a wrong
-version, this still runs. The bounds are those of the extra `spark` and of Spark 4 itself.
+It imports none of the packages that it checks, so that it runs even if Java, pyspark or pandas is
+missing or has a wrong version. The bounds are those of the extra `spark` and of Spark 4 itself.
 """
 
 import os
@@ -36,13 +36,13 @@ _INTERPRETERS: Final = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
 
 
 class Check(NamedTuple):
-    """One thing that is needed."""
+    """One requirement."""
 
     name: str
     found: str
     is_well: bool
     remedy: str = ""
-    """The line that repairs it, or what else there is to do."""
+    """The command that repairs it, or another instruction."""
 
 
 def examine(jars: Sequence[str] = (), environment: Mapping[str, str] = os.environ) -> list[Check]:

@@ -19,7 +19,7 @@ __all__ = ["WriterName", "export"]
 
 
 class WriterName(StrEnum):
-    """Who writes the files."""
+    """The writer of the files."""
 
     ARROW = "arrow"
     SPARK = "spark"

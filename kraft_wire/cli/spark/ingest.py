@@ -12,7 +12,7 @@ __all__ = ["ConnectorName", "SinkName", "ingest"]
 
 
 class SinkName(StrEnum):
-    """What is written."""
+    """The format of the output."""
 
     PARQUET = "parquet"
     DELTA = "delta"

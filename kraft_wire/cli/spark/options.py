@@ -1,7 +1,7 @@
-"""What every verb of `kraft-wire spark` shares: its options, and how it refuses.
+"""The shared parts of the verbs of `kraft-wire spark`: options and refusals.
 
-Nothing here or in a verb's module imports Spark at the top; a verb does inside `refusing()`, which
-first looks whether everything is there.
+Nothing here or in a verb's module imports Spark at the top; a verb imports it inside `refusing()`,
+which first checks that everything is installed.
 """
 
 import sys

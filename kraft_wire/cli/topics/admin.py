@@ -1,4 +1,4 @@
-"""Administers topics over one connection: what the `topics` verbs need, as plain values.
+"""Administers topics over one connection, for the `topics` verbs, with plain values.
 
 Every call is one or two requests; an answer with an error becomes `AdminRefused`, which names the
 topic, the error and the broker's own words.
@@ -68,7 +68,7 @@ T = TypeVar("T")
 _SET, _DELETE = 0, 1
 _TIMEOUT_MS = 30_000
 _NAMES_ONLY_BELOW = 6
-"""DeleteTopics version since which topics are named one by one."""
+"""First DeleteTopics version with one struct for each topic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class TopicFacts:
 class CreatedTopic:
     """The result of a creation; None if the broker's version does not report it.
 
-    It is not asked for again: another broker may learn of the topic only a moment later.
+    It is not requested again: another broker may learn of the topic only a moment later.
     """
 
     name: str
@@ -125,7 +125,7 @@ def create_topic(
     configs: Mapping[str, str],
     assignment: Sequence[list[int]] = (),
 ) -> CreatedTopic:
-    """Create a topic, by counts or by the brokers of each partition; return what came of it."""
+    """Create a topic, by counts or by the brokers of each partition; return the result."""
     assert not assignment or (partitions, replication_factor) == (-1, -1), assignment
     topic = CreatableTopic(
         name=name,
@@ -150,7 +150,7 @@ def create_topic(
 
 
 def delete_topics(connection: BrokerConnection, names: Sequence[str]) -> list[AdminRefused]:
-    """Delete topics and return what was refused."""
+    """Delete topics and return the refusals."""
     request = DeleteTopicsRequest(timeout_ms=_TIMEOUT_MS)
     if connection.version_of(request) < _NAMES_ONLY_BELOW:
         request.topic_names = list(names)

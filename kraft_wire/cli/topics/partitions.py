@@ -1,9 +1,9 @@
 """Partitions of topics as brokers describe them: replicas, ISR, ELR, and reassignments.
 
-DescribeTopicPartitions (75, KIP-966) where the broker serves it, page by page; else Metadata, which
-knows no eligible leader replicas. AlterPartitionReassignments and ListPartitionReassignments (45,
-46, KIP-455) for what moves. A partition lacks replicas when its ISR is smaller than its replicas
-without those that are being added, as `kafka-topics` counts.
+It uses DescribeTopicPartitions (75, KIP-966) if the broker serves it, page by page; else Metadata,
+which has no eligible leader replicas. AlterPartitionReassignments and ListPartitionReassignments
+(45, 46, KIP-455) are for reassignments. A partition lacks replicas when its ISR is smaller than its
+replicas without those that are being added, as `kafka-topics` counts.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -65,7 +65,7 @@ class DescribedPartition:
     offline: list[int]
     error: str | None
     adding: list[int] | None
-    """Replicas that a reassignment brings; None where no controller answered for it."""
+    """Replicas that a reassignment adds; None if no controller answered."""
     removing: list[int] | None
 
     @property
@@ -87,8 +87,8 @@ class DescribedTopic:
 def described(connection: BrokerConnection, names: Sequence[str]) -> list[DescribedTopic]:
     """Return the named topics, or all of them, in name order. Errors: AdminRefused for one.
 
-    What moves only the active controller knows. It is asked last, and not for long: without one the
-    partitions are to be seen all the same.
+    Only the active controller knows reassignments. It is asked last, with a short timeout: the
+    partitions are returned even without a controller.
     """
     try:
         connection.version_of(DescribeTopicPartitionsRequest())
@@ -109,7 +109,7 @@ def described(connection: BrokerConnection, names: Sequence[str]) -> list[Descri
 def reassign(
     connection: BrokerConnection, topic: str, wanted: Mapping[int, list[int] | None]
 ) -> list[AdminRefused]:
-    """Ask for other replicas, None for an end of what is in progress; return what was refused."""
+    """Request other replicas, or with None cancel a reassignment; return the refusals."""
     request = AlterPartitionReassignmentsRequest(
         timeout_ms=_TIMEOUT_MS,
         topics=[
@@ -134,7 +134,7 @@ def reassign(
 
 
 def _moves(connection: BrokerConnection) -> _Moves | None:
-    """Return what is being added and removed; None without a response for it."""
+    """Return the replicas being added and removed; None without a response."""
     request = ListPartitionReassignmentsRequest(timeout_ms=_TIMEOUT_MS, topics=None)
     connection.wait_at_most(_CONTROLLER_SECONDS)
     try:

@@ -150,7 +150,7 @@ def _row(each: DescribedPartition) -> list[str | Text]:
 
 
 def _marks(each: DescribedPartition) -> Text:
-    """Return what a person has to know besides."""
+    """Return further notes for a person."""
     marks = []
     if each.leader < 0:
         marks.append(("offline", "red"))

@@ -1,6 +1,6 @@
-"""Administers transactions of a cluster: what the `transactions` verbs need, as plain values.
+"""Administers transactions of a cluster, for the `transactions` verbs, with plain values.
 
-Coordinators are asked for transactional ids, replicas for producers. After an error that passes (a
+Coordinators report transactional ids, replicas report producers. After a passing error (a
 coordinator loads, a leader moved) the request is repeated until the client's deadline; any other
 error is `AdminRefused`.
 """
@@ -89,7 +89,7 @@ class DescribedTransaction:
 
 @dataclass(frozen=True, slots=True)
 class ProducerFacts:
-    """A producer as a replica of one partition knows it."""
+    """A replica's state of a producer of one partition."""
 
     producer_id: int
     producer_epoch: int
@@ -162,7 +162,7 @@ def described_transaction(client: ClusterClient, transactional_id: str) -> Descr
 def active_producers(
     client: ClusterClient, partition: TopicPartition, broker_id: int | None = None
 ) -> list[ProducerFacts]:
-    """Return the producers that a partition's leader, or one replica of it, knows."""
+    """Return the producers of a partition, from its leader or from one replica."""
     topic = TopicRequest(name=partition.topic, partition_indexes=[partition.partition])
     request = DescribeProducersRequest(topics=[topic])
 

@@ -39,7 +39,7 @@ app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=N
 
 _MINUTE_MS: Final = 60_000
 _NONE: Final = "None"
-"""What kafka-transactions.sh prints for a value that is absent."""
+"""The text of kafka-transactions.sh for an absent value."""
 
 LISTED: Final = ("TransactionalId", "Coordinator", "ProducerId", "TransactionState")
 DESCRIBED: Final = (

@@ -61,7 +61,7 @@ def hanging_transactions(
     broker_id: int | None,
     silent_since_ms: int,
 ) -> list[OpenTransaction]:
-    """Return what hangs among transactions whose producer last wrote before a time."""
+    """Return the hanging ones of the transactions whose producer last wrote before a time."""
     candidates = [
         OpenTransaction(partition, producer)
         for partition in partitions

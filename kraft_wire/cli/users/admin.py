@@ -1,6 +1,6 @@
 """Requests about SCRAM credentials: describe and alter (KIP-554).
 
-The password stays here: what is sent is salted and hashed, as RFC 5802 has it.
+The password is never sent: it is salted and hashed first, by RFC 5802.
 """
 
 from collections.abc import Sequence

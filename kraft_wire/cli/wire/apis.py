@@ -1,4 +1,4 @@
-"""What `kraft-wire wire apis` shows: the registry of API keys, as a table and as JSON."""
+"""The output of `kraft-wire wire apis`: the registry of API keys, as a table and as JSON."""
 
 from rich.table import Table
 

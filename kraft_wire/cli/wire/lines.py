@@ -32,7 +32,7 @@ __all__ = ["answer_decode", "answer_encode"]
 LIMITS: Final = DecodeLimits(
     elements=500_000, tagged_fields=500_000, tagged_bytes=64 << 20, text_bytes=3 * 32_767
 )
-"""Apache's verdict is wanted here, so only what memory needs is limited."""
+"""The verdict must be Apache's, so only memory is limited."""
 
 _SCHEMA_KINDS: Final[dict[str, tuple[str, ...]]] = {
     "coordinator_record": ("coordinator_key", "coordinator_value"),
@@ -162,7 +162,7 @@ def _name(question: dict[str, Json], kind: str) -> str:
 
 
 def _findings(kind: str, question: dict[str, Json], data: bytes) -> list[Json]:
-    """Return what Apache let pass in bytes that were decoded."""
+    """Return the irregularities in decoded bytes that Apache accepts."""
     if kind == "records":
         found = list(records_findings(data))
     elif kind == "metadata_frame":

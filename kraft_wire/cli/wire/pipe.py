@@ -23,7 +23,7 @@ _TOO_LONG: Final = b'{"error":"the line is longer than %d bytes"}' % LINE_BYTES_
 
 
 class LineBuffer:
-    """Cuts chunks into lines; a line above the limit comes out as None, once, at its end."""
+    """Cuts chunks into lines; a line above the limit becomes None, once, at its end."""
 
     def __init__(self, line_bytes_max: int = LINE_BYTES_MAX) -> None:
         self._line_bytes_max = line_bytes_max

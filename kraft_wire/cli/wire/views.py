@@ -1,4 +1,4 @@
-"""What `kraft-wire wire hexdump` and `wire schema` show, as tables for people and as JSON."""
+"""The output of `kraft-wire wire hexdump` and `wire schema`, as tables for people and as JSON."""
 
 import json
 from collections.abc import Iterator
@@ -109,7 +109,7 @@ def schema_table(message: MessageTable, version: int | None) -> Table:
 
 
 def schema_json(message: MessageTable, version: int | None) -> dict[str, object]:
-    """Return what the table shows as a JSON object."""
+    """Return the content of the table as a JSON object."""
     return {
         "name": message.name,
         "kind": message.kind,
