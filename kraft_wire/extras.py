@@ -1,4 +1,4 @@
-"""How to install what an extra of this package needs, with a command that works as it is printed.
+"""The command that installs the packages of an extra; it works as it is printed.
 
 The package is on no index, so that `kraft-wire[extra]` cannot be installed by name: the command
 names the extra's own packages, for the interpreter that runs.
@@ -14,7 +14,7 @@ __all__ = ["install_command"]
 
 
 def install_command(extra: str, missing: Sequence[str]) -> str:
-    """Return a pip command for the packages of an extra; without metadata, for what is missing."""
+    """Return a pip command for the packages of an extra; without metadata, for the missing ones."""
     try:
         listed = requires("kraft-wire") or ()
     except PackageNotFoundError:

@@ -28,7 +28,7 @@ def frozen(cls: type[_T], /) -> type[_T]: ...
 @overload
 def frozen(*, kw_only: bool = False, order: bool = False) -> Callable[[type[_T]], type[_T]]: ...
 def frozen(cls: type[_T] | None = None, /, *, kw_only: bool = False, order: bool = False) -> object:
-    """Return the class with `__init__`, `__slots__`, and what compares, hashes and prints fields.
+    """Return the class with `__init__`, `__slots__`, comparison, hash and `repr` of fields.
 
     Values are equal when they are of the same class and their fields are equal; with `order` they
     are ordered as tuples of their fields are.
@@ -45,7 +45,7 @@ def slotted(cls: type[_T], /) -> type[_T]: ...
 @overload
 def slotted(*, eq: bool = True) -> Callable[[type[_T]], type[_T]]: ...
 def slotted(cls: type[_T] | None = None, /, *, eq: bool = True) -> object:
-    """Return the class with `__init__`, `__slots__`, and what compares and prints fields.
+    """Return the class with `__init__`, `__slots__`, comparison and `repr` of fields.
 
     It has no hash, because its fields may change; with `eq=False` a value equals itself alone, and
     has a hash.
@@ -98,7 +98,7 @@ def _made(cls: type[_T], shared: Mapping[str, object], kw_only: bool) -> type[_T
 
 
 def _fields_of(names: tuple[str, ...]) -> Callable[[object], object]:
-    """Return what reads these fields of an object: one alone, or several as a tuple."""
+    """Return a function that reads these fields of an object: one alone, or several as a tuple."""
     return attrgetter(*names) if names else staticmethod(lambda _: ())
 
 
@@ -130,7 +130,7 @@ def _initializer(
 
 
 class _AsDataclass:
-    """What the functions of dataclasses ask of a class, made when one of them asks first."""
+    """The attribute that the functions of dataclasses need, created on first use."""
 
     def __init__(
         self, name: str, types: dict[str, Any], defaults: dict[str, Any], kw_only: bool

@@ -1,8 +1,8 @@
-"""A cluster as a client sees it: who leads what, and asking again until a deadline.
+"""A client's view of a cluster: leaders of partitions, and retries until a deadline.
 
-A leader that moved, a broker that restarts and a topic that is just being made look alike from
-outside: an error that passes. Such errors are answered by fresh metadata and a pause that grows, up
-to a deadline; what does not pass is named with topic and broker. Requests carry topic names, never
+A leader that moved, a broker that restarts and a topic in creation look alike to a client: a
+passing error. After such an error the client refreshes the metadata and waits, longer each time, up
+to a deadline; any other error is reported with topic and broker. Requests carry topic names, never
 ids (Fetch up to 12, Produce up to 11), as a reader of names expects.
 """
 
@@ -67,7 +67,7 @@ _UNKNOWN_TOPIC_SECONDS: Final = 2.0
 
 
 class ClusterRefused(Exception):
-    """What was asked for cannot be had; the text is one line that names topic and broker."""
+    """The cluster refused a request; the text is one line that names topic and broker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class ClusterClient:
         return sorted(t.name for t in answer.topics if t.name and not t.is_internal)
 
     def partitions_of(self, topics: Iterable[str], *, create: bool = False) -> dict[str, int]:
-        """Return how many partitions each topic has; ClusterRefused names one that is not there.
+        """Return the number of partitions of each topic; ClusterRefused names a missing one.
 
         An unknown topic is requested again for two seconds: it may be in creation, with `create` by
         this request itself, if brokers allow it.
@@ -183,7 +183,7 @@ class ClusterClient:
         return found
 
     def until_done(self, ask: Callable[[], str | None], keys: Iterable[TopicPartition]) -> None:
-        """Call `ask` until it returns None; what it returns, or BrokerConnectionError, is a passing
+        """Call `ask` until it returns None; its result, or BrokerConnectionError, is a passing
         error.
 
         ClusterRefused with the last of them at the deadline.
@@ -205,7 +205,7 @@ class ClusterClient:
             patience.pause()
 
     def learn_leaders(self, topics: Sequence[str]) -> None:
-        """Ask who leads the partitions of some topics."""
+        """Request the leaders of the partitions of some topics."""
         answer = self._metadata(topics)
         for topic in answer.topics:
             for each in topic.partitions:
@@ -270,7 +270,7 @@ class ClusterClient:
         return known
 
     def _metadata(self, topics: Sequence[str] | None, *, create: bool = False) -> MetadataResponse:
-        """Ask any broker; where none answers, each in turn until the deadline."""
+        """Ask any broker; if none answers, each in turn until the deadline."""
         named = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
         request = MetadataRequest(topics=named, allow_auto_topic_creation=create)
         patience = RetryDeadline(self.settings.deadline_seconds)
@@ -321,7 +321,7 @@ def _take_offsets(
     wanted: Collection[TopicPartition],
     found: dict[TopicPartition, int],
 ) -> str | None:
-    """Take the wanted offsets of an answer; return what is wrong with one that has none yet."""
+    """Take the requested offsets of an answer; return the error of a partition without one."""
     problem: str | None = None
     for topic in answer.topics:
         for each in topic.partitions:

@@ -47,7 +47,7 @@ class BrokerConnectionError(Exception):
 
 
 _security: "Security | None" = None
-"""That of every connection of the process that names no other; None: plain text."""
+"""The default security of the process's connections; None: plain text."""
 
 
 def use_security(security: "Security | None") -> None:
@@ -107,17 +107,17 @@ class BrokerConnection:
         return self._address
 
     def send(self, request: Message, response: type[R], *, version: int | None = None) -> R:
-        """Send a request and return its answer, in the highest common version if none is named."""
+        """Send a request and return its answer, by default in the highest common version."""
         assert not self._posted, "a response is outstanding"
         self.post(request, version=version)
         return self.answer(response)
 
     def post(self, request: Message, *, version: int | None = None) -> None:
-        """Send a request whose answer is asked for later."""
+        """Send a request; `answer` returns its answer later."""
         self._post(request, self.version_of(request) if version is None else version)
 
     def answer(self, response: type[R]) -> R:
-        """Return the answer to the oldest request that has none yet."""
+        """Return the answer to the oldest unanswered request."""
         answer = self._receive()
         if not isinstance(answer, response):
             raise BrokerConnectionError(

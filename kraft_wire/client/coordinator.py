@@ -58,7 +58,7 @@ class GroupCoordinator:
         return "" if self._connection is None else self._connection.address
 
     def serves(self, request: Message) -> bool:
-        """Whether the coordinator that was asked last knows a request."""
+        """Whether the last used coordinator supports a request."""
         assert self._connection is not None, "no request is outstanding"
         try:
             self._connection.version_of(request)

@@ -1,12 +1,12 @@
-"""Reading one partition from its leader, with one request always ahead of the decoder.
+"""Reads one partition from its leader, with one request always ahead of the decoder.
 
-The next request goes out as soon as an answer is here, before its bytes are worked on; the last
-complete batch determines where it begins. An answer may end inside a batch (KIP-74), which is cut
-off and fetched again. Answers are full, without a fetch session (KIP-227): a session saves bytes
-where many partitions are idle, and here is one that is not.
+The next request is sent as soon as an answer has arrived, before its bytes are processed; the last
+complete batch determines its offset. An answer may end inside a batch (KIP-74), which is dropped
+and fetched again. Answers are full, without a fetch session (KIP-227): a session saves bytes if
+many partitions are idle, and here is one that is not.
 
-Does not look into batches, and decides nothing about aborted transactions: the list of an answer is
-handed on with its bytes.
+It does not decode batches, and decides nothing about aborted transactions: the list of an answer is
+returned with its bytes.
 """
 
 import struct
@@ -47,7 +47,7 @@ _MAGIC_OF_DELTAS: Final = 2
 
 
 class OffsetsLost(ClusterRefused):
-    """The log does not have an offset that is asked for, and has not lost what follows."""
+    """The log does not have a requested offset, but has later ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class FetchedBatches(NamedTuple):
     aborted: list[tuple[int, int]]
     """Producer id and first offset of aborted transactions (KIP-98)."""
     offset: int
-    """Where they were asked from: what the first batch holds before it is not meant."""
+    """The requested offset: earlier records of the first batch do not count."""
     next_offset: int
 
 
@@ -121,7 +121,7 @@ class _Reading:
         """The connection on which the request for `offset` is in progress."""
 
     def step(self) -> FetchedBatches | None:
-        """Return the next answer's batches, None where there were none; `offset` continues."""
+        """Return the next answer's batches, None without any; `offset` moves on."""
         if self.offset >= self._end:
             return None
         try:
@@ -164,7 +164,7 @@ class _Reading:
         offset, self.offset = self.offset, next_offset
         self._patience.renew()
         if next_offset < self._end:
-            # where it cannot go out the next step asks: what has come must not be lost with it
+            # if this fails the next step asks: the received answer must not be lost with it
             with suppress(BrokerConnectionError):
                 self._post()
         aborted = [
@@ -202,7 +202,7 @@ class _Reading:
         raise BrokerConnectionError(f"{self._place} answered without {self._key}")
 
     def _skip_what_is_lost(self) -> bool:
-        """Go behind what the log does not have, or raise OffsetsLost; False where it has it."""
+        """Skip offsets that the log does not have, or raise OffsetsLost; False without any."""
         committed = self._settings.read_committed
         earliest, latest = (
             self._cluster.offsets_at({self._key: at}, read_committed=committed)[self._key]

@@ -31,7 +31,7 @@ _NO_GENERATION: Final = -1
 def committed_offsets(
     coordinator: GroupCoordinator, keys: Sequence[TopicPartition] | None
 ) -> dict[TopicPartition, int]:
-    """Return the committed offsets of partitions, None for all that have one.
+    """Return the committed offsets of partitions; None means all partitions that have one.
 
     Errors: ClusterRefused.
     """

@@ -1,4 +1,4 @@
-"""Kafka's default partitioner: murmur2 of the key, and the partition that it gives.
+"""Kafka's default partitioner: the murmur2 hash of a key, and its partition.
 
 Source: `org.apache.kafka.common.utils.Utils.murmur2` and `BuiltInPartitioner`, whose results every
 client with the default partitioner of Java shares.

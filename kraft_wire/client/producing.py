@@ -125,7 +125,7 @@ class IdempotentProducer:
         return is_full
 
     def flush(self) -> None:
-        """Return once every record is acknowledged; ClusterRefused names what cannot be written."""
+        """Return once every record is acknowledged. Errors: ClusterRefused for a refused record."""
         self._close_all()
         while self._ready or self._under_way:
             self._send_round()
@@ -148,7 +148,7 @@ class IdempotentProducer:
             self._close(key)
 
     def _close(self, key: TopicPartition) -> None:
-        """Make an open batch ready, and send what is ready if it is enough."""
+        """Close an open batch, and send the ready batches if they are enough."""
         builder = self._open.pop(key)
         self._open_bytes = max(self._open_bytes - builder.size_bytes, 0) if self._open else 0
         first = self._sequences.get(key, 0)
@@ -218,9 +218,9 @@ class IdempotentProducer:
         self._problem = where
 
     def _split(self, key: TopicPartition, where: str) -> None:
-        """Put smaller batches in the place of the one that was refused: half as large or smaller.
+        """Replace a refused batch by smaller ones, at most half as large.
 
-        ClusterRefused where it has one record.
+        Errors: ClusterRefused if it has one record.
         """
         waiting = self._ready[key]
         refused = waiting.popleft()

@@ -67,7 +67,7 @@ def assignment_bytes(partitions: Sequence[TopicPartition]) -> bytes:
 
 
 def assignment_of_bytes(data: bytes | memoryview) -> list[TopicPartition]:
-    """Read a member's assignment; none where it is empty. Errors: MalformedMessage."""
+    """Read a member's assignment; an empty one has no partitions. Errors: MalformedMessage."""
     if not data:
         return []
     version = min(_version_of(data), assignment.ConsumerProtocolAssignment.MAX_VERSION)

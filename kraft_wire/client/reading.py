@@ -1,8 +1,8 @@
 """Reads several partitions in rounds: one request to each leader, then the records of all answers.
 
-A position is the offset of the next record. It moves with each record that is handed out, and past
-what is not handed out: control records, aborted transactions (KIP-98), compacted offsets. Leaders
-that moved and brokers that restart are asked again until a deadline (`cluster`).
+A position is the offset of the next record. It moves with each yielded record, and past records
+that are not yielded: control records, aborted transactions (KIP-98), compacted offsets. After a
+leader change or a broker's restart requests are retried until a deadline (`cluster`).
 
 Not here: where reading starts (the caller sets the positions), groups (`group_member`).
 """
@@ -65,7 +65,7 @@ class PartitionsReader:
     def round(self, keys: Sequence[TopicPartition]) -> Iterator[tuple[TopicPartition, Record]]:
         """Yield the records of one round over some partitions, none while nothing is new.
 
-        Errors: ClusterRefused for an error that does not pass, or that lasts until the deadline.
+        Errors: ClusterRefused for a permanent error, or one that lasts until the deadline.
         """
         assert keys, "a round needs a partition"
         self._turn += 1
@@ -193,7 +193,7 @@ def _version(connection: BrokerConnection, request: FetchRequest) -> int:
 
 
 def _partitions(answer: FetchResponse) -> list[tuple[TopicPartition, PartitionData]]:
-    """Return the partitions of an answer. Errors: BrokerConnectionError for one that is refused."""
+    """Return the partitions of an answer. Errors: BrokerConnectionError for a refused one."""
     if answer.error_code:
         raise BrokerConnectionError(f"a fetch was refused: {error_name(answer.error_code)}")
     return [

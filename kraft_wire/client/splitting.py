@@ -1,7 +1,7 @@
-"""A batch that a broker finds too large, in smaller ones, as Apache's producer splits it (KIP-126).
+"""Splits a batch that is too large for a broker, as Apache's producer does (KIP-126).
 
-What numbers the records (KIP-98) stays: the first piece begins with the batch's sequence, each
-other one where the one before it ends, so that a broker takes them as it would have taken the one.
+The sequence numbers (KIP-98) stay: the first piece begins with the batch's sequence, each other one
+where the one before it ends, so that a broker accepts them like the whole batch.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
 """A conformance suite that judges any Kafka broker from the wire.
 
-Read `case` (what a case is), one file of `cases/` (an API key each), `subject` (what a case can ask
-of the broker), `run` (cases times versions), then `reports/`. The suite imports `wire` and `model`
-only: it shares no code with the broker and controller that it also judges.
+Read `case` (the definition of a case), one file of `cases/` (an API key each), `subject` (a case's
+requests to the broker), `run` (cases times versions), then `reports/`. The suite imports `wire` and
+`model` only: it shares no code with the broker and controller that it also judges.
 """
 
 from kraft_wire.conformance.case import Case, case

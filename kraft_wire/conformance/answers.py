@@ -1,8 +1,8 @@
-"""What a release answers to every row, field by field: judged behind what the case itself states.
+"""A release's answers to every row, field by field, compared after the case's own checks.
 
-A case states what it is about. The rest of its responses is compared with what the profile's
-release answered: with the fields in which several recorded nodes agreed. These differ in their
-settings and in the number of their nodes, so that no field is left that a setting decides.
+A case checks the fields that it is about. The rest of its responses is compared with the answers of
+the profile's release: with the fields in which several recorded nodes agreed. These differ in their
+settings and in the number of their nodes, so that no remaining field depends on a setting.
 Responses are compared in their normal form: ids by first appearance, texts by presence.
 """
 
@@ -29,7 +29,7 @@ _ENDING: Final = ".answers.jsonl.gz"
 _OF_REQUEST: Final = "request."
 _ABSENT: Final = "(absent)"
 _OFFERED: Final = ("api_keys[", "supported_features[", "finalized_features[")
-"""Lists of what a broker offers: an element that is missing is not supported, and not wrong."""
+"""Lists of a broker's features: a missing element is not supported, and not wrong."""
 
 _INDEX: Final = re.compile(r"\[\d+\]")
 _PRODUCER: Final = "producer "
@@ -41,7 +41,7 @@ Row = list[dict[str, object]]
 
 
 class AnswerMismatch(Mismatch):
-    """A field that a case does not look at is not what the release answers."""
+    """A field that a case does not check differs from the release's answer."""
 
     def __init__(self, expected: str, seen: str, path: str, exchange: int) -> None:
         super().__init__(expected, seen, path)
@@ -71,7 +71,7 @@ class Answers:
 
     @classmethod
     def read(cls, profile: str) -> Self | None:
-        """Return the answers of a profile's release; None where it has none."""
+        """Return the answers of a profile's release, None if there are none."""
         file = _FOLDER.joinpath(profile + _ENDING)
         if not file.is_file():
             return None
@@ -133,13 +133,13 @@ def _comparable(fields: Mapping[str, object], exchange: Exchange) -> Iterator[tu
 
 
 def _is_unordered(case: str, path: str) -> bool:
-    """Tell whether a field is in a list that Apache Kafka takes out of a hash table."""
+    """Return whether a field is in a list that Apache Kafka takes from a hash table."""
     rules: Mapping[str, Sequence[str]] = RULES["unordered_by_case"]
     return any(fnmatchcase(path, one) for one in rules.get(case, ()))
 
 
 def _is_of_cluster(fields: Mapping[str, object], path: str) -> bool:
-    """Tell whether a field is in a list whose length differs between clusters."""
+    """Return whether a field is in a list whose length differs between clusters."""
     for place in _INDEX.finditer(path):
         place_of_list = path[: place.start()]
         name = place_of_list.rpartition(".")[2]
@@ -149,7 +149,7 @@ def _is_of_cluster(fields: Mapping[str, object], path: str) -> bool:
 
 
 def _is_first_id(wanted: object, seen: object) -> bool:
-    """Tell whether ids of producers differ in their numbers alone: a cluster's first id is 0."""
+    """Return whether ids of producers differ in their numbers alone: a cluster's first id is 0."""
     is_producer = isinstance(seen, str) and seen.startswith(_PRODUCER)
     return str(wanted).startswith(_PRODUCER) and (is_producer or seen == 0)
 
@@ -161,7 +161,7 @@ def _failed_in_itself(fields: Mapping[str, object]) -> bool:
 
 
 def _is_set_elsewhere(fields: Mapping[str, object], name: str, path: str) -> bool:
-    """Tell whether a setting of the broker decides a field; what a topic sets is the case's own."""
+    """Return whether a field depends on a setting of the broker; the case sets those of topics."""
     element = path[: path.rfind("]") + 1]
     if fields.get(f"{element}.config_source") == _OF_TOPIC:
         return False

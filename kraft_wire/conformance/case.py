@@ -2,7 +2,7 @@
 
 A case is a function `(broker, version)` under the decorator `case`. Its docstring begins with the
 expectation in one sentence; the lines below it are the steps. It raises `Mismatch`, through the
-functions of `expect`, where the broker does something else.
+functions of `expect`, if the broker does something else.
 """
 
 from collections.abc import Callable, Iterator

@@ -163,7 +163,7 @@ def conform(
     if is_comparison:
         rows = _of_both(rows, brokers)
     keeps_exchanges = is_comparison or record is not None
-    # Coordinators batch the questions of concurrent producers, so drawn ones come one by one.
+    # Coordinators batch the requests of concurrent producers, so drawn ones are sent one by one.
     workers = parallel if random is None else 1
     answers = None if is_comparison else Answers.read(profile)
     runs = [_run(rows, each, workers, keeps_exchanges, answers) for each in brokers]

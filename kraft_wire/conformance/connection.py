@@ -80,7 +80,7 @@ class Connection:
         return bytes(answer.auth_bytes)
 
     def ask(self, request: Message, version: int, response: type[R]) -> R:
-        """Send a request and return its response; raises Mismatch where there is no proper one."""
+        """Send a request and return its response. Errors: Mismatch without a proper one."""
         payload, header = self.encoded(request, version)
         return self.ask_bytes(payload, header, response)
 
@@ -126,9 +126,9 @@ class Connection:
             self._socket.sendall(data)
 
     def next_frame(self) -> bytes | None:
-        """Return the next frame without its length, None where the broker closed the connection.
+        """Return the next frame without its length, None if the broker closed the connection.
 
-        Raises Mismatch where neither happens in time.
+        Errors: Mismatch if neither happens in time.
         """
         while not self._frames:
             try:

@@ -1,4 +1,4 @@
-"""What two brokers do differently: the exchanges of the same rows, compared field by field."""
+"""Differences between two brokers: the exchanges of the same rows, compared field by field."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Difference:
 
 
 def differences(left: Recording, right: Recording) -> list[Difference]:
-    """Return what the rows that are in both recordings show, in the order of the rows."""
+    """Return the differences of the rows that are in both recordings, in their order."""
     others = {each.name: each for each in right.rows}
     found: dict[tuple[str, str, str], dict[str, None]] = {}
     for row in left.rows:

@@ -1,6 +1,6 @@
 """An exchange as text: every field of request and response with its bytes, the one at fault marked.
 
-What cannot be decoded is shown up to the byte where it breaks, and as plain bytes behind it.
+Undecodable bytes are printed up to the byte of the error, and as plain bytes after it.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What a case states of a response: a field by its path, and the value that it must have."""
+"""A case's checks of a response: a field by its path, and its expected value."""
 
 import re
 from enum import IntEnum
@@ -33,7 +33,7 @@ def error(answer: Message, path: str, code: IntEnum) -> None:
 
 
 def true(holds: bool, expected: str, seen: object, path: str = "") -> None:
-    """State anything else: what was expected, in words, and what was seen; raises Mismatch."""
+    """Check any other condition, with the expectation in words and the value. Errors: Mismatch."""
     if not holds:
         raise Mismatch(expected, str(seen), path)
 

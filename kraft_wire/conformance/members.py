@@ -1,4 +1,4 @@
-"""Members of classic groups, driven request by request: what the group cases share."""
+"""Members of classic groups, driven request by request, for the group cases."""
 
 import struct
 from typing import Final
@@ -59,7 +59,7 @@ def join_request(
     group_instance_id: str | None = None,
     metadata: bytes = SUBSCRIPTION,
 ) -> JoinGroupRequest:
-    """Return a JoinGroup of a consumer that knows one protocol."""
+    """Return a JoinGroup of a consumer with one protocol."""
     return JoinGroupRequest(
         group_id=group_id,
         session_timeout_ms=session_timeout_ms,

@@ -1,9 +1,10 @@
-"""The normal form of an exchange: its fields by path, without what no two brokers have in common.
+"""The normal form of an exchange: its fields by path, without values that always differ.
 
 Ids, names and places are numbered by their first appearance in a row, so that a response that names
 another member or topic than before still differs. Times are reduced to their sign, texts of errors
-to their presence, and lists whose order means nothing are keyed or sorted. `normal_form.json` says
-which fields are which. Lists of the whole cluster (`listed`) are cut to what the row made.
+to their presence, and lists whose order means nothing are keyed or sorted. `normal_form.json` lists
+the fields of each kind. Lists of the whole cluster (`listed`) are reduced to the row's own
+elements.
 """
 
 import json
@@ -95,7 +96,7 @@ class NormalForm:
     def of(self, exchange: Exchange) -> Fields:
         """Return the fields of request and response; paths of the request begin with `request.`.
 
-        What cannot be decoded is one field with the reason.
+        An undecodable message is one field with the reason.
         """
         self._asked = exchange.request
         found = {
@@ -158,7 +159,7 @@ class NormalForm:
             yield from self._fields(each, f"{path}[{label}].")
 
     def _place(self, element: object, order: str) -> tuple[str, ...]:
-        """Return what sorts an element; equal elements keep their order."""
+        """Return the sort key of an element; equal elements keep their order."""
         if not isinstance(element, Struct):
             return (str(element),)
         value = getattr(element, order, None)
@@ -167,7 +168,7 @@ class NormalForm:
         return (str(self._value(order, value)),)
 
     def _own_of(self, struct: Struct, field: str, values: list[Any]) -> list[Any]:
-        """Return what a list of the whole cluster has of this row, or of what was asked for."""
+        """Return the elements of a list of the whole cluster that the row made or requested."""
         name = RULES["listed"].get(f"{type(struct).__name__}.{field}")
         if name is None:
             return values
@@ -202,7 +203,7 @@ class NormalForm:
 
 
 def _without_producer_ids(data: bytes) -> bytes:
-    """Return batches without what brokers assign (producer ids, times of markers), and its CRC."""
+    """Return batches without CRC and values of brokers (producer ids, times of markers)."""
     found, at = bytearray(data), 0
     while at + _PRODUCER_ID.stop <= len(data):
         if int.from_bytes(data[at + _PRODUCER_ID.start : at + _PRODUCER_ID.stop], "big") != _NO_ID:

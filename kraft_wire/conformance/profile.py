@@ -1,7 +1,7 @@
 """Profiles: which versions of which API a release serves, as data in `profiles/`.
 
-A row exists for each version that the profile's release serves on the case's listener. What a
-broker offers beyond its profile is not judged; what it lacks is "not supported".
+A row exists for each version that the profile's release serves on the case's listener. A broker's
+versions beyond its profile are not judged; missing ones are "not supported".
 """
 
 import json
@@ -26,7 +26,7 @@ class UnknownProfile(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What one release serves."""
+    """The versions that one release serves."""
 
     name: str
     about: str

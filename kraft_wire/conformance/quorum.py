@@ -1,6 +1,6 @@
 """Requests about the metadata quorum: one partition, `__cluster_metadata-0`, on a controller.
 
-The cases never win a vote or end an epoch: what they send is refused, or changes nothing.
+The cases never win a vote or end an epoch: their requests are refused, or change nothing.
 """
 
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ METADATA_TOPIC_ID: Final = Uuid(bytes(15) + b"\x01")
 
 @dataclass(frozen=True, slots=True)
 class QuorumFacts:
-    """What the controller under judgment reports of its quorum."""
+    """The controller's description of its quorum."""
 
     leader_id: int
     leader_epoch: int

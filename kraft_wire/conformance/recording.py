@@ -1,7 +1,7 @@
 """A recording: the verdict and the exchanges of every row of a run, kept in a file.
 
 A recorded broker stands in for a running one. The file is gzip-compressed JSON lines: a header,
-then a row each. What only prepares a case is not kept.
+then a row each. Requests that only prepare a case are not kept.
 """
 
 import gzip
@@ -43,13 +43,13 @@ class Recording:
     """The rows of one run against one broker."""
 
     about: str
-    """The broker: its address, or what the recorder says of it."""
+    """The broker: its address, or the recorder's name for it."""
     profile: str
     rows: tuple[RecordedRow, ...]
 
     @classmethod
     def of(cls, outcomes: Iterable[Outcome], about: str, profile: str) -> Self:
-        """Keep what was judged."""
+        """Store the judged rows."""
         rows = (
             RecordedRow(
                 each.name,

@@ -115,7 +115,7 @@ def produce_partition(field: str) -> str:
 def written(broker: Subject, topic: Topic, *batches: bytes, partition: int = 0) -> list[int]:
     """Produce batches one by one, and return their base offsets.
 
-    Raises Mismatch where one is refused.
+    Errors: Mismatch if one is refused.
     """
     offsets = []
     for each in batches:

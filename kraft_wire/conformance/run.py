@@ -31,7 +31,7 @@ __all__ = ["Row", "rows_of", "run_rows"]
 _DELETED_AT_ONCE: Final = 100
 
 _UNREADABLE: Final = (CorruptRecordBatch, LookupError, ValueError, TypeError, AttributeError)
-"""What a case raises on a response with a list too short, a null too many, or broken records."""
+"""Errors of a case on a response with a short list, an unexpected null, or broken records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +76,11 @@ def run_rows(
 ) -> list[Outcome]:
     """Judge all rows, `parallel` at a time, and delete the topics that they made.
 
-    Without `answers` a row is judged by what its case states alone.
+    Without `answers` a row is judged by its case's checks alone.
 
     A row whose listener is no target is not supported. The exchanges of rows that passed are kept
     only with `keeps_exchanges`. Outcomes are in the order of the rows;
-    `on_outcome` is called with each as it comes, from one thread at a time.
+    `on_outcome` is called with each outcome at once, from one thread at a time.
     """
     made_topics: list[str] = []
 
@@ -148,7 +148,7 @@ def _judged(
 
 
 def _end_at(exchanges: list[Exchange], number: int) -> None:
-    """Remove what came after the exchange at fault, so that reports show this one."""
+    """Remove the exchanges after the failed one, so that reports show the failed one."""
     places = [at for at, each in enumerate(exchanges) if not each.is_preparation]
     del exchanges[places[number] + 1 :]
 
@@ -184,7 +184,7 @@ def _delete_topics(target: Target, names: Sequence[str]) -> None:
 
 @contextmanager
 def _connected(target: Target) -> Iterator[Connection]:
-    """Connect for what is no row; a broker that fails ends only the `with` block."""
+    """Connect for requests outside of rows; a broker that fails ends only the `with` block."""
     with suppress(Mismatch, OSError):
         connection = Connection(target.address, target.timeout_s, lambda _: None, target.security)
         try:

@@ -1,4 +1,4 @@
-"""What a case can ask of the broker under judgment: connections, topics, groups, producer ids.
+"""A case's access to the broker under judgment: connections, topics, groups, producer ids.
 
 Topics are made with the broker under judgment as their only replica, and groups get ids that it
 coordinates, so that a case needs one connection in a cluster of any size. All names begin with the
@@ -72,11 +72,11 @@ class Topic:
 
     name: str
     topic_id: Uuid
-    """ZERO_UUID where the broker knows no topic ids."""
+    """ZERO_UUID if the broker has no topic ids."""
 
 
 def name_mark(row: str) -> str:
-    """Return what is in all names that a row makes, and in no other row's: `-1a2b3c-`."""
+    """Return the unique part of all names that a row makes: `-1a2b3c-`."""
     return f"-{blake2b(row.encode(), digest_size=3).hexdigest()}-"
 
 
@@ -98,7 +98,7 @@ class Subject:
     def ask(self, request: Message, version: int, response: type[R]) -> R:
         """Send a request on the row's own connection and return its response.
 
-        Raises Mismatch where no proper response comes.
+        Errors: Mismatch without a proper response.
         """
         if self._own is None:
             self._own = self.connect()
@@ -204,7 +204,7 @@ class Subject:
     def _names_tried(self, kind: str) -> Iterator[str]:
         """Yield new names until one has the right coordinator.
 
-        They differ in the run's digits alone, so that the one that is taken looks alike everywhere.
+        They differ in the run's digits alone, so that the chosen name has the same form everywhere.
         """
         ending = f"{self._mark}{kind}-{next(self._names)}"
         yield self.target.prefix + ending
@@ -244,7 +244,7 @@ class Subject:
         return int(self.target.timeout_s * 1000)
 
     def attempts(self, what: str, seconds: float = 0.0) -> "_Attempts":
-        """Return what iterates with pauses until `seconds` more than the limit are over."""
+        """Return an iterator with pauses that ends `seconds` after the limit."""
         return _Attempts(what, self.target.timeout_s + seconds)
 
 

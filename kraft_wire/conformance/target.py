@@ -34,9 +34,9 @@ class Target:
     versions: Mapping[int, tuple[int, int]]
     """By API key: the first and the last version that ApiVersions offers, both inclusive."""
     node_id: int
-    """The broker that advertises the address; -1 where none does, as behind a proxy."""
+    """The broker that advertises the address; -1 without one, as behind a proxy."""
     advertised: tuple[str, int] | None
-    """The address by which that broker is named in responses; None where none advertises one."""
+    """The address of that broker in responses; None if no broker advertises one."""
     prefix: str
     """Begins the name of every topic and group that this run makes."""
     security: Security = _PLAINTEXT
@@ -45,7 +45,7 @@ class Target:
 def learn_target(
     address: tuple[str, int], timeout_s: float, security: Security = _PLAINTEXT
 ) -> Target:
-    """Ask a broker which versions it offers and who it is; raises Unreachable."""
+    """Ask a broker for its versions and its id. Errors: Unreachable."""
     place = f"{address[0]}:{address[1]}"
     try:
         connection = Connection(address, timeout_s, lambda _: None, security)
@@ -63,7 +63,7 @@ def learn_target(
 
 
 def new_prefix() -> str:
-    """Return what begins the names of one run."""
+    """Return the prefix of the names of one run."""
     return f"conform-{token_hex(4)}"
 
 

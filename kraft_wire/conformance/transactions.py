@@ -1,4 +1,4 @@
-"""A transactional producer, driven request by request: what the transaction cases share."""
+"""A transactional producer, driven request by request, for the transaction cases."""
 
 from dataclasses import dataclass
 from typing import Final

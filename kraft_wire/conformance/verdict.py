@@ -7,7 +7,7 @@ __all__ = ["ConnectionClosed", "Exchange", "Mismatch", "NotSupported", "Outcome"
 
 
 class Verdict(StrEnum):
-    """The broker does what is expected, does something else, or does not serve this at all."""
+    """The broker does the expected, does something else, or does not serve this at all."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -20,8 +20,8 @@ class Mismatch(Exception):
     """The broker did something else than expected.
 
     `path` names the field of the last response as the schema spells it in snake_case, with
-    indices: `responses[0].partition_responses[0].error_code`. It is empty where no field is at
-    fault: a closed connection, a response that is missing.
+    indices: `responses[0].partition_responses[0].error_code`. It is empty if no field is at fault:
+    a closed connection, a missing response.
     """
 
     def __init__(self, expected: str, seen: str, path: str = "") -> None:
@@ -39,7 +39,7 @@ class ConnectionClosed(Mismatch):
 
 
 class NotSupported(Exception):
-    """The broker states that it does not serve what the case needs."""
+    """The broker reports that it does not serve a request of the case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Exchange:
     response: bytes | None
     """None: no response came."""
     is_preparation: bool = False
-    """Whether it only prepares what the case is about."""
+    """Whether it only prepares the case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Outcome:
     seen: str = ""
     path: str = ""
     exchanges: tuple[Exchange, ...] = field(default=(), repr=False)
-    """All exchanges, the oldest first; those of a row that passed only where they are asked for."""
+    """All exchanges, the oldest first; those of a passed row only if requested."""
 
     @property
     def row(self) -> str:

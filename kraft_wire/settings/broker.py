@@ -1,9 +1,9 @@
 """The configuration keys of a node: those of release 4.3.1, and our own.
 
-`BROKER_KEYS` is what a properties file may hold. `OWN_KEYS` are the ones that Kafka does not know:
+`BROKER_KEYS` are the keys of a properties file. `OWN_KEYS` are the ones that Kafka does not have:
 limits that protect the server, on by default. `OWN_DEFAULTS` are Kafka's keys whose default is
-stricter here, for the same reason, and one that is not: sockets are accepted by the one thread
-that does everything, so that more of them may have to wait. Everything else has Kafka's default.
+stricter here, for the same reason, and one that is not stricter: the server's only thread accepts
+sockets, so that more of them may have to wait. Everything else has Kafka's default.
 """
 
 from dataclasses import replace
@@ -40,7 +40,7 @@ BROKER_KEYS: Final[dict[str, ConfigKey]] = {
 DYNAMIC_BROKER_KEYS: Final[dict[str, ConfigKey]] = {
     name: key for name, key in BROKER_KEYS.items() if key.scope is not UpdateMode.READ_ONLY
 } | load_keys("dynamic_broker_keys.json")
-"""What IncrementalAlterConfigs may set on a broker; three quotas exist only here (KIP-73)."""
+"""Keys that IncrementalAlterConfigs may set on a broker; three quotas are only here (KIP-73)."""
 
 FIXED_WHILE_RUNNING: Final = frozenset({"listeners", "listener.security.protocol.map"})
 """Dynamic in Kafka, which opens and closes sockets while it runs; here the file's value counts."""

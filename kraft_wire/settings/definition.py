@@ -1,4 +1,4 @@
-"""What a configuration key is: name, kind, default, limits, importance, scope, synonyms.
+"""Definitions of configuration keys: name, kind, default, limits, importance, scope, synonyms.
 
 The tables of keys are `topic.py`, `broker.py` and `group.py`; text becomes a typed value in
 `values.py`. Limits are values with a text form equal to the one that Kafka's own definition prints,
@@ -83,7 +83,7 @@ class UpdateMode(Enum):
 
 
 class Required(Enum):
-    """The default of a key that has none: leaving it out is an error."""
+    """The default of a required key: leaving it out is an error."""
 
     REQUIRED = "<required>"
 
@@ -95,7 +95,7 @@ class Validator(Protocol):
     """A limit on a parsed value."""
 
     def problem(self, value: ConfigValue) -> str | None:
-        """Return why the value is refused, in Kafka's words, or None when it is fine."""
+        """Return why the value is refused, in Kafka's words, or None if it is valid."""
         ...
 
 
@@ -250,12 +250,12 @@ class Synonym:
 
     name: str
     factor: int = 1
-    """What the broker key's number is multiplied with: hours or minutes become milliseconds."""
+    """The factor of the broker key's number: hours or minutes become milliseconds."""
 
 
 @frozen
 class ConfigKey:
-    """One configuration key; everything that an answer or a check needs to know about it."""
+    """One configuration key, with all facts for answers and checks."""
 
     name: str
     kind: ConfigKind

@@ -1,4 +1,4 @@
-"""The values that one broker works with: file, dynamic cluster defaults, dynamic own values.
+"""The settings of one broker: file, dynamic cluster defaults, dynamic own values.
 
 KIP-226: a broker's own dynamic value beats the cluster-wide dynamic default, which beats the
 properties file, which beats the built-in default. `NodeSettings` is immutable; a change of the
@@ -7,7 +7,7 @@ value, else the broker's value of the first synonym that is set (`topic_values`)
 
 Values from a file are checked when the object is made, because a node must not start with a wrong
 one. A dynamic value was checked by the controller that recorded it; one that is nevertheless wrong
-here (another release wrote it) is passed over, as Kafka does.
+here (another release wrote it) is ignored, as in Kafka.
 """
 
 from collections.abc import Iterator, Mapping
@@ -50,7 +50,7 @@ class SourcedValue(NamedTuple):
 
 
 class NodeSettings:
-    """All settings of one broker, typed, with the place that each comes from."""
+    """All settings of one broker, typed, with their sources."""
 
     __slots__ = ("_cluster", "_file", "_in_force", "_own")
 
@@ -114,10 +114,10 @@ class NodeSettings:
         return {name: self.value(name) for name in BROKER_KEYS}
 
     def value(self, name: str) -> ConfigValue:
-        """Return the value in force, None where the key is not set and has no default.
+        """Return the value in force, None if the key is not set and has no default.
 
-        Asking for `log.retention.ms` where only `log.retention.hours` is set gives None: the
-        conversion belongs to the topic's key, see `topic_values`.
+        `log.retention.ms` is None if only `log.retention.hours` is set: the conversion belongs to
+        the topic's key, see `topic_values`.
         """
         assert name in BROKER_KEYS, f"{name} is not a broker key"
         if name not in self._in_force:
@@ -146,7 +146,7 @@ class NodeSettings:
         return value
 
     def text(self, name: str) -> str | None:
-        """Return a string, or None where it is not set."""
+        """Return a string, or None if it is not set."""
         value = self.value(name)
         assert value is None or isinstance(value, str), (name, value)
         return value

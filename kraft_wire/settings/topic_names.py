@@ -1,7 +1,7 @@
-"""What a topic may be called (KIP-4; the rule of Kafka's `Topic` class).
+"""The rules for topic names (KIP-4; the rule of Kafka's `Topic` class).
 
-A name becomes part of a directory's name and of metrics, where `.` and `_` look the same: hence the
-length, the characters, and collisions.
+A name becomes part of a directory's name and of metrics, where `.` and `_` look the same. So the
+length, the characters and collisions are limited.
 """
 
 import re

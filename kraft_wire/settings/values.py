@@ -1,4 +1,4 @@
-"""Text to typed value and back, with Kafka's rules and its words for what is wrong.
+"""Converts text to typed values and back, with Kafka's rules and error texts.
 
 A value is trimmed before it is parsed; a list is split at commas; numbers have no underscores and
 stay inside their Java type. The text form is the one that DescribeConfigs shows. Reading files and
@@ -110,7 +110,7 @@ def _parse_text(key: ConfigKey, text: str) -> ConfigValue:
 
 
 def _parse_integer(key: ConfigKey, text: str) -> int:
-    # The length is looked at first: converting a megabyte of digits would take seconds.
+    # The length is checked first: converting a megabyte of digits would take seconds.
     if len(text) <= 24 and _INTEGER.fullmatch(text):
         number = int(text)
         limit = 1 << (_BITS[key.kind] - 1)

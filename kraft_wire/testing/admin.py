@@ -32,7 +32,7 @@ _PAUSE_S: Final = 0.005
 
 
 class RequestRefused(Exception):
-    """A broker refused what was asked; the text names topic and error."""
+    """A broker refused a request; the text names topic and error."""
 
 
 def create_topic(
@@ -81,7 +81,7 @@ def _metadata(connection: BrokerConnection, names: Sequence[str] | None) -> Meta
 
 
 def delete_topics(server: str, prefix: str) -> None:
-    """Delete the topics whose names begin so. Errors: RequestRefused."""
+    """Delete the topics with a prefix. Errors: RequestRefused."""
     with BrokerConnection(server, client_id=CLIENT_ID) as connection:
         found = [each.name or "" for each in _metadata(connection, None).topics]
         states = [DeleteTopicState(name=each) for each in found if each.startswith(prefix)]

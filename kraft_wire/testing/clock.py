@@ -1,4 +1,4 @@
-"""The clock of a cluster for tests: the system's, moved ahead by what a test has let pass."""
+"""The clock of a cluster for tests: the system's, moved ahead by the time that a test advanced."""
 
 from kraft_wire.server.clock import now_ms, wall_ms
 

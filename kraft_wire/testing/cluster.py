@@ -203,7 +203,7 @@ class Cluster:
         self.in_process.advance(seconds)
 
     def requests(self, api: str | None = None, client_id: str | None = None) -> list[Exchange]:
-        """Return the newest requests with their responses, oldest first, decoded when looked at."""
+        """Return the newest requests with their responses, oldest first, decoded on access."""
         recorder = self.in_process.recorder
         return self._call(lambda: recorder.exchanges(api, client_id))
 

@@ -1,4 +1,4 @@
-"""What was asked and answered: kept in bounded memory, decoded when looked at, written as JSON."""
+"""Requests and their responses: kept in bounded memory, decoded on access, written as JSON."""
 
 import json
 from collections import deque
@@ -67,7 +67,7 @@ class Exchange:
 
     @property
     def request(self) -> Message | None:
-        """The request, decoded; None where it cannot be."""
+        """The request, decoded; None if it cannot be decoded."""
         try:
             _, body_at = parse_request_header(self.request_frame)
             kind = request_class(self.header.api_key)
@@ -132,7 +132,7 @@ class Recorder:
         return self._keeps or self._trace is not None
 
     def begin(self, node_id: int, client: Client, frame: Buffer) -> Exchange | None:
-        """Take note of a request; None where its header cannot be read."""
+        """Record a request; None if its header cannot be read."""
         try:
             header, body_at = parse_request_header(frame)
         except MalformedMessage:
@@ -146,7 +146,7 @@ class Recorder:
         return exchange
 
     def end(self, exchange: Exchange, frame: bytes | None) -> None:
-        """Take note of what was answered, or that nothing is."""
+        """Record a response, or that there is none."""
         exchange.response_frame = frame
         exchange.took_ms = self._wall_ms() - exchange.at_ms
         if self._keeps:
@@ -169,7 +169,7 @@ class Recorder:
         self._trace = None if path is None else open(path, "a", encoding="utf-8")  # noqa: SIM115  # open as long as the trace
 
     def exchanges(self, api: str | None, client_id: str | None) -> list[Exchange]:
-        """Return what is remembered, oldest first."""
+        """Return the kept exchanges, oldest first."""
         return [
             each
             for each in self._exchanges

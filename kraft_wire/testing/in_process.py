@@ -23,7 +23,7 @@ _LOOK_S: Final = 0.001
 _STEP_MS: Final = 500
 """Time advances in steps of this: nodes exchange messages between two steps."""
 _STEPS_MAX: Final = 2_000
-"""A step is longer where there would be more of them."""
+"""A step is longer if there would be more steps than this."""
 _SETTLE_S: Final = 0.002
 _TURNS: Final = 20
 _numbers = count(1)
@@ -104,7 +104,7 @@ class InProcess:
             loop.default_exception_handler(context)
 
     def await_ready(self) -> None:
-        """Wait until every node that runs has a leader, and all brokers know each other."""
+        """Wait until every running node has a leader, and all brokers know each other."""
         assert self.thread is not None, "it runs"
         if not self.thread.call(self._is_ready):
             self.thread.run(self._await_ready())
@@ -173,7 +173,7 @@ class InProcess:
     # -- time ------------------------------------------------------------------------------------
 
     def advance(self, seconds: float) -> None:
-        """Advance the clock of all nodes; what is due in that time happens before this returns."""
+        """Advance the clock of all nodes; events due in that time happen before this returns."""
         assert self.thread is not None, "it runs"
         self.thread.run(self._advance(round(seconds * 1000)))
 

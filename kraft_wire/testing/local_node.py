@@ -31,7 +31,7 @@ _BACKLOG: Final = 1_024
 
 @dataclass(slots=True)
 class Surroundings:
-    """What the nodes of one cluster share."""
+    """The shared parts of the nodes of one cluster."""
 
     plan: ClusterPlan
     loop: asyncio.AbstractEventLoop
@@ -42,7 +42,7 @@ class Surroundings:
     identity: Identity
     log: EventLog
     directory: Path | None
-    """Where the data are; None for memory."""
+    """The directory of the data; None for memory."""
     failed: Callable[[str], None]
     """Takes the reason why a node ended by itself."""
     ports: dict[int, Mapping[str, int]] = field(default_factory=dict)
@@ -60,7 +60,7 @@ def bind(names: list[str], ports: Mapping[str, int]) -> dict[str, socket.socket]
 
 
 class _Disk(OsFileSystem):
-    """The real disk, of which a node that is killed gives up its locks, as its process would."""
+    """The real disk; a killed node releases its locks, as its process would."""
 
     def __init__(self) -> None:
         self._locks: list[DirectoryLock] = []
@@ -76,7 +76,7 @@ class _Disk(OsFileSystem):
 
 
 class LocalNode:
-    """A node that can be started, stopped, killed and emptied; its ports stay."""
+    """A node that can be started, stopped, killed and emptied; its ports stay the same."""
 
     def __init__(self, node_id: int, surroundings: Surroundings) -> None:
         self.node_id = node_id
@@ -89,7 +89,7 @@ class LocalNode:
         self.fs = self._new_disk()
         self._is_empty = True
         self._config: NodeConfig | None = None
-        """Read at the first start, when the ports of all nodes are known."""
+        """Created at the first start, when the ports of all nodes are known."""
 
     @property
     def node(self) -> Node | None:
@@ -201,7 +201,7 @@ class LocalNode:
         host.is_over = True
 
     def _refuse_connections(self) -> None:
-        """Bind new sockets that do not listen: nothing else gets the ports until a next start."""
+        """Bind new sockets that do not listen, to reserve the ports until the next start."""
         self.close()
         self._sockets = bind(self._around.plan.listeners(self.node_id), self.ports)
 

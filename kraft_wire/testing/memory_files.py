@@ -1,7 +1,7 @@
 """A disk in memory, for nodes that live as long as a test: the third side of `storage.files`.
 
-Nothing is durable, so a sync does nothing. A test may fill the disk or break it. Left out: what
-only crashes show (`sim/disk`).
+Nothing is durable, so a sync does nothing. A test may fill the disk or break it. Left out: the
+effects of crashes (`sim/disk`).
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ class _Directories:
         self._directories: dict[str, dict[str, _Content]] = {"": {}}
 
     def enter(self, operation: str, path: str, growth: int = 0) -> None:
-        """Fail a change on a disk that is broken, or one that needs room on a full disk."""
+        """Fail a change on a broken disk, or one that needs space on a full disk."""
         if self.is_broken:
             raise StorageError(operation, path, "input/output error")
         if self.is_full and growth > 0:
@@ -217,7 +217,7 @@ class _MemoryFile:
             raise FsyncFailed(self.path, error.reason) from error
 
     def forget_clean_pages(self) -> None:
-        """Do nothing: what is read is what was written."""
+        """Do nothing: reads always return the written bytes."""
 
     def fileno(self) -> int:
         return -1

@@ -26,7 +26,7 @@ class Namespace:
         """The cluster itself, which other tests use too."""
         readable = _NOT_IN_NAMES.sub("-", test_name).strip("-")[:_NAME_CHARACTERS_MAX]
         self.prefix = f"{readable}-{next(_numbers)}."
-        """What the names of this test begin with."""
+        """The prefix of this test's names."""
 
     def __enter__(self) -> Self:
         return self
@@ -61,5 +61,5 @@ class Namespace:
         return self.cluster.faults
 
     def requests(self, api: str | None = None, client_id: str | None = None) -> list[Exchange]:
-        """Return the newest requests to the cluster, decoded when looked at."""
+        """Return the newest requests to the cluster, decoded on access."""
         return self.cluster.requests(api, client_id)

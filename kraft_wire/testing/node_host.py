@@ -1,7 +1,7 @@
-"""The host of a node for tests: the server's own, with rules and a record of what passes.
+"""The host of a node for tests: the server's own, with rules and a record of exchanges.
 
-A request meets the rules before the node has it, a response before its connection has it. Records
-leave as bytes, because a disk in memory has no descriptor to send from.
+Rules are applied to a request before the node gets it, to a response before its connection gets it.
+Records are sent as bytes, because a disk in memory has no descriptor to send from.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ class NodeHost(Host):
             super().tick()
 
     def settle_all(self) -> None:
-        """Carry out what the node asked for, unless it was killed."""
+        """Carry out the node's outputs, unless it was killed."""
         if not self.is_over:
             super().settle_all()
 

@@ -1,4 +1,4 @@
-"""What `kraft-wire server` serves tests with: data in memory, faults, a trace, a control port."""
+"""The test features of `kraft-wire server`: data in memory, faults, a trace, a control port."""
 
 import asyncio
 import os

@@ -1,7 +1,7 @@
-"""What a cluster for tests is made of: the roles of its nodes, and each node's configuration.
+"""The setup of a cluster for tests: the roles of its nodes, and each node's configuration.
 
 A single node that is broker and controller is the embedded one, which formats its own directory.
-Several form a dynamic quorum (KIP-853) of the controllers among them, formatted here.
+Several nodes form a dynamic quorum (KIP-853) of their controllers, formatted here.
 """
 
 from collections.abc import Mapping, Sequence

@@ -157,7 +157,7 @@ def _metadata_cells(facts: ClusterFacts, node: NodeState, wall_ms: int) -> list[
 
 
 def _broker_cells(broker: BrokerFacts | None) -> list[str | Text]:
-    """Return the counts of led, in-sync, lagging and under-replicated partitions."""
+    """Return counts: led, in-sync and under-replicated partitions, and offsets behind."""
     if broker is None:
         return ["-"] * len(_BROKER_COLUMNS)
     in_sync = f"{broker.in_sync_count} of {broker.replicas_count}"

@@ -1,4 +1,4 @@
-"""Drawn requests about groups: offsets with and without members, and what no member may ask."""
+"""Drawn requests about groups: offsets with and without members, and forbidden requests."""
 
 from kraft_wire.conformance.drawn.scene import Scene
 from kraft_wire.wire.generated.delete_groups import DeleteGroupsRequest

@@ -1,4 +1,4 @@
-"""What a drawn sequence is about: topics, a group, a producer, and the generator of one seed."""
+"""The objects of a drawn sequence: topics, a group, a producer, and the generator of one seed."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Scene:
         return producer_id, epoch
 
     def take(self, response: Message) -> None:
-        """Take over what a response changes for the producer: its epoch and its next sequence."""
+        """Take over a response's changes of the producer: its epoch and its next sequence."""
         if isinstance(response, ProduceResponse):
             (answer,) = response.responses[0].partition_responses
             self.transaction_sequence += answer.error_code == 0

@@ -55,7 +55,7 @@ _REQUESTS: Final[Mapping[str, tuple[Draw, int]]] = {
     "IncrementalAlterConfigs": (topic_requests.incremental_alter_configs, 2),
     "Metadata": (topic_requests.metadata, 2),
 }
-"""By API: what draws a request, and how often it is drawn beside the others."""
+"""By API: the function that draws a request, and its weight."""
 
 _TRANSACTIONS: Final[Mapping[str, tuple[Draw, int]]] = {
     "InitProducerId": (transaction_requests.init_transactional_id, 2),
@@ -95,8 +95,8 @@ def drawn_cases(seeds: Iterable[int], requests: int, profile: Profile) -> list[C
 def _drawn_case(seed: int, requests: int, profile: Profile) -> Case:
     """Return the case `drawn.SEED`: `requests` requests in versions that the profile's release has.
 
-    It passes where the broker answers all of them or closes the connection; what the answers say is
-    for a comparison.
+    It passes if the broker answers all of them or closes the connection; a comparison judges the
+    answers.
     """
 
     def judge(broker: Subject, _version: int) -> None:
@@ -138,7 +138,7 @@ def _send(broker: Subject, scene: Scene, requests: int, profile: Profile) -> Non
 
 
 def _is_encodable(connection: Connection, request: Message, version: int) -> bool:
-    """Whether a request can be said in a version."""
+    """Whether a request can be encoded in a version."""
     try:
         connection.encoded(request, version)
     except UnencodableMessage:
@@ -157,7 +157,7 @@ def _answered(broker: Subject, connection: Connection, request: Message, version
 
 
 def _is_early(response: Message) -> bool:
-    """Whether a response only says that the coordinator is loading or at work."""
+    """Whether a response only reports that the coordinator is loading or busy."""
     return getattr(response, "error_code", ErrorCode.NONE) in _EARLY
 
 

@@ -1,4 +1,4 @@
-"""Drawn requests of one transactional producer: its transactions, and what fenced ones ask."""
+"""Drawn requests of one transactional producer: its transactions, and those of fenced ones."""
 
 from kraft_wire.conformance.drawn.scene import Scene
 from kraft_wire.conformance.requests import batch

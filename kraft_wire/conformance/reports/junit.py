@@ -55,7 +55,7 @@ def _add(suite: Element, outcome: Outcome) -> None:
 
 
 def _printable(text: str) -> str:
-    """Replace what XML 1.0 cannot hold."""
+    """Replace characters that XML 1.0 cannot hold."""
     return "".join(
         each if each >= " " or each in "\n\t" else "\N{REPLACEMENT CHARACTER}" for each in text
     )

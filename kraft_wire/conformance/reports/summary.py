@@ -1,4 +1,4 @@
-"""What every report shows first: outcomes counted by API."""
+"""The summary of every report: outcomes counted by API."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -1,6 +1,6 @@
 """Rules as documents: read from a YAML or JSON file or an HTTP request, and written as JSON.
 
-A rule is an object with one effect, what selects its requests, and `when`:
+A rule is an object with one effect, the selection of its requests, and `when`:
 
     {inject_error: NOT_LEADER_OR_FOLLOWER, api: Produce, topic: orders, when: {times: 3}}
 """
@@ -162,7 +162,7 @@ def _when(value: object) -> When:
 
 
 def rule_to_document(rule: Rule) -> dict[str, object]:
-    """Return what a rule is and how often it has fired, for people and other languages."""
+    """Return a rule and its count of firings, for people and other languages."""
     fault, selector = rule.fault, rule.selector
     value: object = True
     if fault.effect is Effect.INJECT_ERROR:

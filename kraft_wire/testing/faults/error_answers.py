@@ -1,8 +1,8 @@
-"""An error answer to any request, made from the two schemas: no list of APIs by hand.
+"""Makes an error answer to any request from the two schemas, without a list of APIs.
 
-Every field of the response that ends in `error_code` gets the code. An array of the response that
-holds such fields gets one element for each element of the request's array that names the same
-things: by equal field names, by equal entity types, or both by partition.
+Every field of the response that ends in `error_code` gets the code. An array of the response with
+such fields gets one element for each element of the matching array of the request: with equal field
+names, equal entity types, or both by partition.
 """
 
 from typing import Any, Final
@@ -22,11 +22,11 @@ __all__ = ["error_answer", "set_errors"]
 
 _ERROR: Final = "error_code"
 _Asked = StructTable | FieldTable
-"""What a part of a request is: a struct, or an array of plain values."""
+"""The form of a part of a request: a struct, or an array of plain values."""
 
 
 def error_answer(request: Message, version: int, code: int) -> Message | None:
-    """Return the answer that refuses all of a request; None where its API has no place for it."""
+    """Return the answer that refuses a whole request; None if its API has no field for it."""
     table = message_table(RESPONSES[request.API_KEY].name)
     maker = _Maker(table, version, code)
     answer = maker.struct(table.struct, request, message_table(request.NAME).struct)
@@ -90,14 +90,14 @@ class _Maker:
         return next(iter(alike + same_kind), None)
 
     def _default(self, field: FieldTable) -> object:
-        """Return what the schema gives a field; no null where none may be sent."""
+        """Return a field's default of the schema, but no null if the field cannot be null."""
         value = default_value(field, self._table)
         if value is None and not includes(field.nullable, self._version):
             return b"" if field.kind in ("bytes", "records") else value
         return value
 
     def _keys(self, table: StructTable) -> list[FieldTable]:
-        """Return the plain fields of a struct of the response that may name what it is about."""
+        """Return the plain fields of a struct of the response that may be its key."""
         return [
             each
             for each in table.fields
@@ -108,7 +108,7 @@ class _Maker:
         ]
 
     def _array(self, field: FieldTable, source: object, asked: _Asked) -> list[Any]:
-        """Return the elements that refuse what the request's array names."""
+        """Return the elements that refuse those of the request's array."""
         if field.struct is None or not isinstance(asked, StructTable):
             return []
         if not _has_error(field.struct, self._version):
@@ -125,7 +125,7 @@ class _Maker:
         return [self.struct(field.struct, each, named.struct or named) for each in elements]
 
     def _likeness(self, answer: StructTable, named: FieldTable) -> int:
-        """Return how much an array of the request looks like what elements of the answer name."""
+        """Return how well an array of the request matches the keys of the answer's elements."""
         if named.struct is None:
             return int(self._key(answer, named) is not None)
         keys = self._keys(answer)

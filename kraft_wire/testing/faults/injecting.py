@@ -53,7 +53,7 @@ class Faults:
         return self._add(fault, selection)
 
     def blackhole(self, *, after_handling: bool = False, **selection: Unpack[Selection]) -> Rule:
-        """Let a request, or its response, disappear; the connection stays open and silent."""
+        """Drop a request, or its response; the connection stays open and silent."""
         return self._add(Fault(Effect.BLACKHOLE, after_handling=after_handling), selection)
 
     def throttle(self, seconds: float, **selection: Unpack[Selection]) -> Rule:

@@ -103,7 +103,7 @@ def without(message: Message, taken: list[Place]) -> None:
 
 
 def _drop_empty(value: Struct, table: StructTable, emptied: set[int]) -> bool:
-    """Remove the elements whose partitions were all removed; return whether this is one."""
+    """Remove the elements whose partitions were all removed; return whether this element is one."""
     is_empty = False
     for field in table.fields:
         elements = getattr(value, field.name) if field.is_array else None

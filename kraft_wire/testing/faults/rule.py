@@ -1,4 +1,4 @@
-"""A fault rule: which requests, when, and what happens to them; and its handle for a test.
+"""A fault rule: its requests, its time and its effect; and its handle for a test.
 
 A rule is its own handle: `fired` counts, `wait` blocks another thread until it has fired, `remove`
 ends it. Everything but the count is fixed when the rule is made.
@@ -34,7 +34,7 @@ _SECONDS_MAX: Final = 2_147_483
 
 
 class Effect(Enum):
-    """What happens; the value is the name in Python, YAML and HTTP."""
+    """The effects; the value is the name in Python, YAML and HTTP."""
 
     INJECT_ERROR = "inject_error"
     DISCONNECT = "disconnect"
@@ -71,7 +71,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """Which requests a rule selects; None selects any."""
+    """The requests that a rule selects; None selects any."""
 
     api: str | None = None
     versions: tuple[int, int] = _ANY_VERSION
@@ -103,7 +103,7 @@ class Selector:
         )
 
     def takes_partition(self, topic: str | None, partition: int | None) -> bool:
-        """Whether a partition is one of these; None for a topic that is named without any."""
+        """Whether a partition is one of these; None for a topic without partitions."""
         return self.topic in (None, topic) and self.partition in (None, partition)
 
 

@@ -1,10 +1,10 @@
 """The rules of a cluster or proxy, applied to requests and responses as bytes: no sockets, no time.
 
-Rules are asked in the order in which they were added. The first that decides about a request
+Rules are applied in the order in which they were added. The first that decides about a request
 (error, disconnection, black hole) ends the search; delays add up. An error or a corruption that is
-limited to a topic or partition leaves the rest of a request alone: its partitions are taken out,
-and their refusals are added to the response. In a fetch session, where a request names only what
-has changed, such a rule looks at the response instead.
+limited to a topic or partition does not change the rest of a request: its partitions are removed,
+and their refusals are added to the response. In a fetch session, where a request lists only
+changes, such a rule uses the response instead.
 """
 
 from itertools import count
@@ -60,7 +60,7 @@ class FaultRules:
     # -- requests --------------------------------------------------------------------------------
 
     def on_request(self, node_id: int, frame: bytes | bytearray | memoryview) -> Treatment | None:
-        """Return what happens to a request; None where no rule is about it."""
+        """Return the treatment of a request; None if no rule selects it."""
         if not self._rules:
             return None
         try:
@@ -130,7 +130,7 @@ class FaultRules:
     def _corrupt_request(
         self, rule: Rule, treatment: Treatment, request: "_Request", taken: list[Place]
     ) -> None:
-        """Damage what is produced now, what is fetched in the response."""
+        """Damage produced records in the request, fetched ones in the response."""
         message = request.decoded()
         if message is None or REQUESTS[message.API_KEY].name != f"{_PRODUCE}Request":
             treatment.response_rules.append(rule)
@@ -179,7 +179,7 @@ class FaultRules:
     # -- responses -------------------------------------------------------------------------------
 
     def on_response(self, treatment: Treatment, frame: bytes) -> Outcome:
-        """Return what happens to the response to a request that was passed on."""
+        """Return the treatment of the response to a request that was passed on."""
         outcome = Outcome(frame)
         wanted = treatment.response_rules or treatment.session_rules or treatment.merged
         if not wanted:
@@ -253,7 +253,7 @@ class _Request:
         self._body_at = body_at
 
     def decoded(self) -> Message | None:
-        """Return the message; None where it is of no version that we know, or malformed."""
+        """Return the message; None if its version is unknown, or it is malformed."""
         if self.message is None and self.api_key in REQUESTS:
             try:
                 kind = request_class(self.api_key)

@@ -11,19 +11,19 @@ __all__ = ["Fate", "Outcome", "Treatment"]
 
 
 class Fate(Enum):
-    """Where a request or a response goes."""
+    """The target of a request or a response."""
 
     PASS = auto()
     ANSWER = auto()
     """A request is not handled: `Treatment.answer` is its response."""
     DISCONNECT = auto()
     BLACKHOLE = auto()
-    """It disappears, and the connection stays open and silent."""
+    """It is dropped, and the connection stays open and silent."""
 
 
 @dataclass(slots=True)
 class Treatment:
-    """What happens to one request, and then to its response; frames are without their length."""
+    """The treatment of one request, and of its response; frames are without their length."""
 
     header: RequestHeader
     frame: bytes | bytearray | memoryview
@@ -44,10 +44,10 @@ class Treatment:
 
 @dataclass(slots=True)
 class Outcome:
-    """What happens to one response."""
+    """The treatment of one response."""
 
     frame: bytes
     fate: Fate = Fate.PASS
     delay_ms: int = 0
     size_bytes_max: int | None = None
-    """So much of the frame arrives, then the connection ends; None for all of it."""
+    """The number of bytes that arrive before the connection closes; None for all."""

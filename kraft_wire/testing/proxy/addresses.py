@@ -63,7 +63,7 @@ def _holders(value: Struct, table: StructTable, version: int) -> Iterator[Any]:
 
 
 def _names_place(value: Any) -> bool:
-    """Whether the address is one: where there is no coordinator, it is empty and -1."""
+    """Whether the address is valid: without a coordinator, it is empty and -1."""
     return bool(value.host) and value.port > 0
 
 

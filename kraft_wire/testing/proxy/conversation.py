@@ -1,9 +1,9 @@
 """One client's connection through the proxy: bytes of both sides in, bytes for both sides out.
 
 No sockets and no time here: a host feeds bytes, writes what is in `to_client` and `to_upstream`,
-and applies `pauses` and `is_over`. Without rules and trace, requests pass as they come, and so do
-responses that name no addresses. Responses leave in the order of the requests, those that a rule
-made among them.
+and applies `pauses` and `is_over`. Without rules and trace, requests pass unchanged, and so do
+responses without addresses. Responses are sent in the order of the requests, including those that a
+rule made.
 """
 
 from collections import deque
@@ -35,7 +35,7 @@ _RESPONSE_HEAD: Final = Struct(">ii")
 
 
 class World(Protocol):
-    """What all conversations of a proxy share."""
+    """The shared state of all conversations of a proxy."""
 
     rules: FaultRules
     recorder: Recorder
@@ -47,7 +47,7 @@ class World(Protocol):
         """Return where the proxy listens for an address of the cluster."""
 
     def not_understood(self, api_key: int, version: int) -> None:
-        """Take note of a response whose addresses could not be replaced."""
+        """Record a response whose addresses could not be replaced."""
 
 
 @dataclass(slots=True, eq=False)
@@ -193,7 +193,7 @@ class Conversation:
         correlation_id = _RESPONSE_HEAD.unpack(head)[1]
         self._current = None
         while self._pending and self._pending[0].ready is None:
-            pending = self._pending.popleft()  # one that no response came for had acks=0
+            pending = self._pending.popleft()  # one without a response had acks=0
             if pending.correlation_id == correlation_id:
                 self._current = pending
                 break

@@ -35,17 +35,17 @@ class Cutter:
         self._left = 0
         """Bytes of the frame that is being passed."""
         self._parts: list[memoryview] | None = None
-        """What has come of a frame that is collected."""
+        """The received parts of a frame that is collected."""
         self._missing = 0
-        """Bytes of it that have not come yet."""
+        """Bytes of it that have not arrived yet."""
 
     @property
     def is_inside_frame(self) -> bool:
-        """Whether a part of a frame has come, and a part is still to come."""
+        """Whether a part of a frame has arrived, and a part is missing."""
         return self._left > 0 or self._parts is not None
 
     def feed(self, data: bytes) -> None:
-        """Take the next bytes; what was not cut before stays in front of them."""
+        """Take the next bytes; the rest of the bytes before stays in front of them."""
         if self._position < len(self._data):
             data = bytes(self._data[self._position :]) + data
         self._data, self._position = memoryview(data), 0
@@ -69,7 +69,7 @@ class Cutter:
         return Piece(self._data[start : self._position], False)
 
     def _begin(self) -> bool:
-        """Look at the head of a frame; return whether it is collected."""
+        """Check the head of a frame; return whether it is collected."""
         head = self._data[self._position : self._position + self._head_bytes]
         size: int = _LENGTH.unpack_from(head)[0]
         if not self._head_bytes - FRAME_PREFIX_BYTES <= size <= _FRAME_BYTES_MAX:

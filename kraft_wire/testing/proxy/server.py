@@ -99,7 +99,7 @@ class Relay:
         self._report = report
 
     async def open(self, accepted: socket.socket) -> None:
-        """Connect to the cluster, then take what the client sends."""
+        """Connect to the cluster, then take the client's bytes."""
         loop = asyncio.get_running_loop()
         accepted.setblocking(False)
         accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -112,7 +112,7 @@ class Relay:
         await loop.connect_accepted_socket(lambda: self.client, accepted)
 
     def drain(self) -> None:
-        """Write what the conversation has for either side, and apply its state."""
+        """Write the conversation's bytes for either side, and apply its state."""
         conversation = self.conversation
         for end, out in (
             (self.upstream, conversation.to_upstream),
@@ -143,7 +143,7 @@ class Relay:
         self.drain()
 
     def close(self) -> None:
-        """End both connections, once what was written is sent."""
+        """Close both connections, once the written bytes are sent."""
         for end in (self.client, self.upstream):
             if end.transport is not None:
                 end.transport.close()
@@ -170,7 +170,7 @@ class _End(asyncio.Protocol):
         self._relay.protect(lambda: self._take(data))
 
     def pause_writing(self) -> None:
-        """Let the other side wait until this one has taken what it was sent."""
+        """Pause the other side until this one has taken its bytes."""
         other = self._relay.other(self).transport
         if other is not None:
             other.pause_reading()
