@@ -2,8 +2,8 @@
 
 Read in this order: `log_windows` walks over bytes, `batch_columns` reads headers, `record_starts`
 and `record_fields` the records of many batches at once, `records` puts them together,
-`transactions` says which are committed, `segments` what a log directory holds. Importing this
-package without the extra raises `MissingExtra`, whose message says what to install.
+`transactions` decides which are committed, `segments` lists a log directory. Importing this package
+without the extra raises `MissingExtra`, whose message has the command to install it.
 
 It does not know start offsets, tasks or Spark: these belong to its callers.
 """

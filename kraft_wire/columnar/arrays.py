@@ -1,4 +1,4 @@
-"""The array types of this package, and what every buffer here promises about its end."""
+"""The array types of this package, and the padding of its buffers."""
 
 from typing import Final, TypeAlias
 
@@ -13,7 +13,7 @@ Words: TypeAlias = NDArray[np.uint64]
 Bools: TypeAlias = NDArray[np.bool_]
 
 PADDING_BYTES: Final = 64
-"""Bytes that may be read behind what a buffer is about: a whole header, or one 64-bit load."""
+"""Bytes that may be read after a buffer's content: a whole header, or one 64-bit load."""
 
 _WORD_BYTES: Final = 8
 

@@ -1,6 +1,6 @@
 """The check that the extra `columnar` is installed, made once, before anything else is imported.
 
-A node never comes here: neither numpy nor pyarrow is needed to run one.
+A node does not import this: it needs neither numpy nor pyarrow.
 """
 
 from importlib.util import find_spec
@@ -11,7 +11,7 @@ __all__ = ["MissingExtra", "require"]
 
 
 class MissingExtra(ImportError):
-    """A package of an extra is not installed; the message says which line installs it."""
+    """A package of an extra is not installed; the message has the command that installs it."""
 
 
 def require(extra: str, *packages: str) -> None:

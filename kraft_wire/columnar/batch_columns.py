@@ -42,7 +42,7 @@ __all__ = [
 NO_TIMESTAMP_TYPE: Final = -1
 """`timestampType` of message format 0; 0 is the creator's time, 1 the time of the append."""
 NO_CONTROL_TYPE: Final = -1
-"""`control_type` of what is no control batch, or one whose key cannot be read."""
+"""`control_type` of other batches, and of control batches with an unreadable key."""
 
 _HEADER: Final = np.dtype(
     [
@@ -68,7 +68,7 @@ _STATUS_NAMES: Final = tuple(status.name.lower() for status in Status)
 
 @dataclass(frozen=True, slots=True)
 class BatchSource:
-    """Whose bytes they are; goes into every row of a table."""
+    """The source of the bytes; a part of every row of a table."""
 
     topic: str
     partition: int
@@ -85,7 +85,7 @@ class BatchColumns:
     size_bytes: Int64s
     status: Int64s
     is_batch: Bools
-    """False for `torn` and `garbage`, whose other columns mean nothing."""
+    """False for `torn` and `garbage`, whose other columns are undefined."""
     base_offset: Int64s
     last_offset: Int64s
     count: Int64s
@@ -136,10 +136,9 @@ class BatchColumns:
 
 
 def batch_columns(window: Window, limits: DecompressionLimits = DEFAULT_LIMITS) -> BatchColumns:
-    """Read the headers of all batches of a window; never raises for what the bytes are.
+    """Read the headers of all batches of a window; never raises for any bytes.
 
-    `limits` holds for message sets of formats 0 and 1 and for control batches, which are looked
-    into.
+    `limits` applies to message sets of formats 0 and 1 and to control batches, which are decoded.
     """
     is_batch = (window.status == Status.OK) | (window.status == Status.CRC)
     starts = np.where(is_batch, window.starts, 0)
@@ -223,7 +222,7 @@ def _names(ids: Int64s, names: tuple[str, ...]) -> pa.Array:
 def _read_legacy(
     window: Window, columns: BatchColumns, row: int, limits: DecompressionLimits
 ) -> None:
-    """Fill a row with what formats 0 and 1 say."""
+    """Fill a row with the fields of formats 0 and 1."""
     for name in ("leader_epoch", "base_timestamp", "max_timestamp", "producer_id"):
         getattr(columns, name)[row] = -1
     columns.producer_epoch[row] = columns.base_sequence[row] = -1
@@ -239,7 +238,7 @@ def _read_legacy(
             records = message.records(limits)
             columns.base_offset[row], columns.count[row] = records[0].offset, len(records)
     except CorruptRecordBatch:
-        return  # what was found before stays
+        return  # earlier values stay
 
 
 def _control_type(window: Window, row: int, limits: DecompressionLimits) -> int:

@@ -17,7 +17,7 @@ from kraft_wire.columnar.varints import WORD_BYTES_MAX, read_varints
 __all__ = ["Cuts", "guess_cuts"]
 
 _SEARCHED_RECORDS: Final = 3
-"""How many records of average size are searched for one that begins there."""
+"""The number of average record sizes that are searched for a record's begin."""
 _CONTINUES: Final = 0x80
 _SHORTEST: Final = 10
 """A size below is that of no record: it has six bytes at least, and they are doubled."""
@@ -36,7 +36,7 @@ class Cuts(NamedTuple):
 def guess_cuts(
     data: Bytes, words: Words, starts: Int64s, ends: Int64s, counts: Int64s, pieces: Int64s
 ) -> Cuts:
-    """Return where bodies may be cut into about `pieces` parts; there may be fewer, or none."""
+    """Return the places to cut bodies into about `pieces` parts; there may be fewer, or none."""
     owners = np.repeat(np.arange(len(pieces)), np.maximum(pieces - 1, 0))
     first = np.cumsum(np.maximum(pieces - 1, 0)) - np.maximum(pieces - 1, 0)
     number = np.arange(len(owners)) - first[owners] + 1
@@ -53,7 +53,7 @@ def guess_cuts(
 
 
 def _candidates(data: Bytes, targets: Int64s, width: int) -> tuple[Int64s, Int64s]:
-    """Return (target, position) of what may be a size before a zero byte, in `width` bytes.
+    """Return (target, position) of possible sizes before a zero byte, in `width` bytes.
 
     A size of one byte is even, because it is not negative; one of two begins above 127.
     """
@@ -91,7 +91,7 @@ def _head(words: Words, positions: Int64s) -> tuple[Int64s, Int64s, Bools]:
 
 
 def _growing(cuts: Cuts) -> Cuts:
-    """Leave out what does not come behind the cut before it in the same body."""
+    """Leave out cuts that are not after the previous cut in the same body."""
     same = cuts.owners[1:] == cuts.owners[:-1]
     wrong = same & (
         (cuts.positions[1:] <= cuts.positions[:-1]) | (cuts.deltas[1:] <= cuts.deltas[:-1])

@@ -57,7 +57,7 @@ _CREDIT_PER_BYTE: Final = 16
 
 
 class Status(IntEnum):
-    """What a stretch of a log file is; the names in lower case are those of the view `batches`."""
+    """The kind of a stretch of a log file; the view `batches` has the names in lower case."""
 
     OK = 0
     CRC = 1
@@ -66,7 +66,7 @@ class Status(IntEnum):
 
 
 class Readable(Protocol):
-    """What is needed of a file: positioned reads, shorter only at its end."""
+    """The needed part of a file: positioned reads, shorter only at its end."""
 
     def pread(self, size_bytes: int, position: int) -> bytes:
         """Read up to `size_bytes` at `position`."""
@@ -93,7 +93,7 @@ class Window:
     position: int
     """Where `data` begins in the file."""
     size_bytes: int
-    """Bytes of the file that the rows cover; those of a batch too large to hold are not in data."""
+    """Bytes of the file that the rows cover; `data` leaves out batches that are too large."""
     starts: Int64s
     """Where each row begins in `data`."""
     sizes: Int64s
@@ -129,7 +129,7 @@ def read_windows(
     """Yield the stretches of [start_position, end_position); together they cover it all.
 
     `start_position` must be where a batch begins (0, or an entry of the index), or else the bytes
-    before the first batch are `garbage`. A file that became shorter ends where it ends.
+    before the first batch are `garbage`. A file that became shorter ends at its present end.
     """
     assert 0 <= start_position <= end_position, (start_position, end_position)
     assert window_bytes > 0, window_bytes
@@ -167,7 +167,7 @@ class _Walk:
         self._view = memoryview(self._data)
 
     def window_at(self, position: int) -> Window | None:
-        """Read on from `position`; None where the file ends there now."""
+        """Continue reading at `position`; None if the file ends there now."""
         self._load(position, min(self._window_bytes, self.end - position))
         if not self._held:
             return None
@@ -213,7 +213,7 @@ class _Walk:
         return starts, sizes, status
 
     def _is_cut_by_window(self, at: int, size: int, magic: int) -> bool:
-        """Whether what is at `at` may be whole, but not in the bytes at hand."""
+        """Whether a batch at `at` may be whole in the file, but not in this window."""
         position = self._position + at
         if self._position + self._held >= self.end:
             return False

@@ -31,7 +31,7 @@ class IndexEntries(NamedTuple):
 
 
 def index_entries(fs: FileSystem, log_path: str, log_bytes: int) -> IndexEntries:
-    """Return the entries that point into the log; none where there is no index."""
+    """Return the entries that point into the log; none without an index."""
     try:
         data = _read(fs, log_path.removesuffix(LOG_SUFFIX) + _SUFFIX)
     except StorageError:

@@ -1,10 +1,10 @@
 """Where each record begins: the chain of sizes inside a batch, followed in many batches at once.
 
-The next record's place is only known once the one before was measured, but batches are independent:
-step i looks at record i of all batches together. Where few batches are large, they are divided at
-guessed places (`chain_cuts`), and the pieces followed like batches; a piece that does not end where
-the next one begins proves the guess wrong, and its batch is followed in a plain loop, as are
-batches that are too few for arrays. Which way is quicker is estimated from the counts.
+The next record's place is only known after the record before it is measured, but batches are
+independent: step i reads record i of all batches together. If a few batches are large, they are
+divided at guessed places (`chain_cuts`), and the pieces are followed like batches. If a piece does
+not end where the next one begins, the guess was wrong, and its batch is followed in a plain loop,
+as are batches that are too few for arrays. The faster way is estimated from the counts.
 
 Knows sizes only. A chain that breaks (a size that is negative, that leaves the body, or that ends
 elsewhere than the body) marks its batch, and `record_fields` never sees its records.
@@ -75,7 +75,7 @@ def find_record_starts(bodies: Bodies) -> RecordStarts:
 
 
 def _in_pieces(bodies: Bodies, counts: Int64s) -> tuple[Int64s, Bools]:
-    """Divide large batches, follow all pieces in step, and what was divided wrongly one by one."""
+    """Divide large batches, follow all pieces in step, and wrongly divided batches one by one."""
     pieces = np.maximum(counts // _PIECE_RECORDS, 1)
     data = as_bytes(bodies.data)
     cuts = guess_cuts(data, bodies.words, bodies.starts, bodies.ends, counts, pieces)
@@ -99,7 +99,7 @@ def _in_pieces(bodies: Bodies, counts: Int64s) -> tuple[Int64s, Bools]:
 
 
 def _in_step(starts: Int64s, ends: Int64s, counts: Int64s, words: Words) -> tuple[Int64s, Bools]:
-    """Record i of every batch in step i; batches with many records come first and stay longest."""
+    """Measure record i of every batch in step i; batches with many records are first."""
     order = np.argsort(-counts, kind="stable")
     ordered = counts[order]
     first_slot = (np.cumsum(counts) - counts)[order]

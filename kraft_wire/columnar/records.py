@@ -75,7 +75,7 @@ class RecordColumns:
     """Milliseconds since 1970, -1 for none."""
     timestamp_type: Int64s
     content: dict[str, pa.Array]
-    """Those of `CONTENT` that were asked for."""
+    """The requested columns of `CONTENT`."""
     unreadable: list[Unreadable]
 
     def __len__(self) -> int:
@@ -93,8 +93,8 @@ def read_records(
 ) -> Iterator[RecordColumns]:
     """Yield the records of the selected batches (default: all), in groups of some megabytes.
 
-    Only whole batches with a right checksum that are no control batches count. Never raises for
-    what the bytes are.
+    Only whole batches with a right checksum that are no control batches count. Never raises for any
+    bytes.
     """
     assert len(columns) == len(window.starts), "columns of another window"
     wanted = columns.is_valid & ~columns.is_control
@@ -164,7 +164,7 @@ class _Group:
         )
 
     def flush(self) -> RecordColumns:
-        """Read what was added, and begin again."""
+        """Read the added bodies, and begin again."""
         data = b"".join([*self._bodies, bytes(PADDING_BYTES)])
         ends = np.cumsum([len(body) for body in self._bodies], dtype=np.int64)
         starts = np.concatenate([np.zeros(1, np.int64), ends])[:-1]
@@ -210,7 +210,7 @@ class _Group:
         return RecordColumns(row, offset, timestamp, types, content, self.unreadable)
 
     def _with_slow(self, quick: RecordColumns, slow_rows: list[int]) -> RecordColumns:
-        """Read batches one by one and put their records where they belong among the others."""
+        """Read batches one by one and insert their records in order."""
         found = [(row, record) for row in slow_rows for record in self._slow_records(row)]
         records = [record for _, record in found]
         slow_row = np.array([row for row, _ in found], np.int64)

@@ -29,10 +29,10 @@ _POSITIVE_MAX: Final = 0x7F
 def batch_candidates(
     chunk: bytes | memoryview, begins: int, left: int
 ) -> Iterator[tuple[int, int]]:
-    """Yield (position, size) of what may be a batch that begins in the first `begins` bytes.
+    """Yield (position, size) of possible batches that begin in the first `begins` bytes.
 
-    `left` is how many bytes the file has from the chunk's beginning: no batch reaches beyond. The
-    chunk should continue for `PADDING_BYTES` after `begins`, where the file does.
+    `left` is the number of bytes of the file from the chunk's beginning: no batch is longer. The
+    chunk should continue for `PADDING_BYTES` after `begins`, if the file does.
     """
     data = as_bytes(bytes(chunk) + bytes(PADDING_BYTES))
     starts = np.flatnonzero(data[_MAGIC_AT : _MAGIC_AT + begins] <= MAGIC)

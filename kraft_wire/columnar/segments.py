@@ -1,4 +1,4 @@
-"""What one entry of `log.dirs` holds: partitions, segment files, and the checkpointed offsets.
+"""The content of one entry of `log.dirs`: partitions, segment files, and checkpointed offsets.
 
 Reads directories, `meta.properties`, the offset checkpoints and, for the log end, the last segment
 from its last index entry on. Takes no lock and changes nothing, so a running node may own the
@@ -59,7 +59,7 @@ class PartitionFiles:
     """The log of one partition on one node."""
 
     node: str
-    """`node.id` as text; empty where the directory does not say."""
+    """`node.id` as text; empty if the directory does not have it."""
     topic: str
     partition: int
     directory: str
@@ -85,8 +85,8 @@ def list_partitions(
     """Return the partitions of a log directory, by topic and number.
 
     Without ends no segment is read, and `log_end_offset` stays unknown. A damaged checkpoint or
-    `meta.properties` counts as absent, as it does for a starting node where nothing is lost by
-    that. Errors: StorageError where the directory itself cannot be read.
+    `meta.properties` counts as absent, as for a starting node if nothing is lost by that. Errors:
+    StorageError if the directory itself cannot be read.
     """
     node = node_of(fs, log_dir)
     starts = _checkpoint(fs, f"{log_dir}/{LOG_START_OFFSETS}")
@@ -136,7 +136,7 @@ def segments_table(partitions: list[PartitionFiles]) -> pa.Table:
 
 
 def node_of(fs: FileSystem, log_dir: str) -> str:
-    """Return the `node.id` of a log directory as text, "" where it does not say."""
+    """Return the `node.id` of a log directory as text, "" if it has none."""
     try:
         meta = read_meta_properties(fs, log_dir)
     except CorruptCheckpoint:
@@ -169,7 +169,7 @@ def _segments(fs: FileSystem, directory: str) -> list[SegmentFile]:
 
 
 def log_end_offset(fs: FileSystem, files: PartitionFiles) -> int:
-    """Return the offset after the last whole batch; that of the last file where it holds none."""
+    """Return the offset after the last whole batch, else the base offset of the last file."""
     if not files.segments:
         return NO_OFFSET
     last = files.segments[-1]
@@ -187,7 +187,7 @@ def log_end_offset(fs: FileSystem, files: PartitionFiles) -> int:
 
 
 def _end_offset(file: File, start: int, size: int) -> int | None:
-    """Return the end of the last whole batch from `start` on, None where none begins there."""
+    """Return the end of the last whole batch from `start` on, None if none begins there."""
     end: int | None = None
     for window in read_windows(file, size, start):
         columns = batch_columns(window)

@@ -1,7 +1,7 @@
-"""The records of `__transaction_state`, decoded: what coordinators wrote of transactional ids.
+"""The decoded records of `__transaction_state`: the states of transactional ids.
 
-Both versions of a value (KIP-98, KIP-890). Records that cannot be read are left out, as a
-coordinator of Kafka that loads them leaves out what it does not know.
+Both versions of a value (KIP-98, KIP-890). Unreadable records are left out, as Kafka's coordinator
+skips unknown ones when it loads them.
 """
 
 from collections.abc import Iterator

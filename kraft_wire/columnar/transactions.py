@@ -1,10 +1,10 @@
 """Which batches a read_committed reader sees (KIP-98).
 
-Two sources say what was aborted. A log file holds its own markers: `TransactionScan` takes batch
-headers of a partition in order and gives the aborted ranges and the last stable offset; who starts
-in the middle must say what was open there, because no batch does.
-A fetch response lists the aborted transactions that its records belong to: `fetched_ranges` finds
-where each ends. `committed_rows` then selects.
+There are two sources of aborted transactions. A log file holds its own markers: `TransactionScan`
+takes batch headers of a partition in order and returns the aborted ranges and the last stable
+offset; a caller that starts in the middle must give the open transactions there, because no batch
+has them. A fetch response lists the aborted transactions that its records belong to:
+`fetched_ranges` finds where each ends. `committed_rows` then selects.
 """
 
 from bisect import bisect_right
@@ -30,13 +30,13 @@ class AbortedRange(NamedTuple):
     producer_id: int
     first_offset: int
     last_offset: int
-    """Offset of the marker, inclusive; that of the last record there is, where none was seen."""
+    """Offset of the marker, inclusive; without a marker, that of the last record."""
 
 
 class TransactionScan:
     """The transactions of one partition, from its batches in order.
 
-    `opened` is what was open before the first of them: producer ids with first offsets.
+    `opened` are the open transactions before the first of them: producer ids with first offsets.
     """
 
     def __init__(self, opened: Mapping[int, int] = _NOTHING) -> None:
@@ -45,7 +45,7 @@ class TransactionScan:
         self._end_offset = 0
 
     def add(self, columns: BatchColumns) -> None:
-        """Take the next batches in; those without a right checksum say nothing."""
+        """Add the next batches; those without a right checksum do not count."""
         valid = columns.is_valid
         if valid.any():
             self._end_offset = int(columns.last_offset[valid].max()) + 1
@@ -60,11 +60,12 @@ class TransactionScan:
                     self.aborted.append(AbortedRange(producer, first, marker))
 
     def settle(self, opened: Mapping[int, int]) -> None:
-        """Take what another source says is open here; what is not was ended by a marker unseen.
+        """Take the open transactions of another source; the others have ended by an unseen marker.
 
-        Compaction removes the marker of a transaction with the last of its records, and damage any
-        marker: of neither can a record be shown. The first records may be gone too, so it is the
-        same transaction that began at or before the first record seen here.
+        Compaction removes the marker of a transaction with the last of its records, and damage can
+        remove any marker: in neither case can a record be returned. The first records may be gone
+        too, so an open transaction is the same one if it began at or before the first record seen
+        here.
         """
         for producer, first in self._open.items():
             if opened.get(producer, first + 1) > first:
@@ -78,7 +79,7 @@ class TransactionScan:
 
     @property
     def last_stable_offset(self) -> int:
-        """Where the oldest open transaction begins, else the end of what was added."""
+        """Where the oldest open transaction begins, else the end of the added batches."""
         return min(self._open.values(), default=self._end_offset)
 
 

@@ -15,7 +15,7 @@ __all__ = ["VARINT_BYTES_MAX", "WORD_BYTES_MAX", "Varints", "read_varints"]
 
 VARINT_BYTES_MAX: Final = 5
 WORD_BYTES_MAX: Final = 8
-"""What one load can hold; a varlong may have ten bytes."""
+"""The bytes of one load; a varlong may have ten bytes."""
 
 _ONE: Final = np.uint64(1)
 _CONTINUES: Final = np.uint64(0x8080808080808080)

@@ -1,10 +1,10 @@
 """Kafka's log directories as Spark tables, through PySpark and without a jar: the extra `spark`.
 
 Importing the package registers the formats with the active session. Read in this order: `options`
-and `schemas` say what can be asked for, `replicas` and `planning` turn it into tasks, `log_walk`
+and `schemas` define the possible reads, `replicas` and `planning` turn them into tasks, `log_walk`
 and the modules `…_views` read them; none of these needs a session. `log_source`, `tasks`, `filters`
 and `log_stream` put Spark's Data Source API around them. Without the extra the import raises
-ImportError, whose message says what to install.
+ImportError, whose message names the packages to install.
 """
 
 from kraft_wire.spark.available import PACKAGES

@@ -8,11 +8,11 @@ from kraft_wire.extras import install_command
 __all__ = ["PACKAGES"]
 
 PACKAGES: Final = ("pyspark", "pandas", "numpy", "pyarrow")
-"""What the extra brings."""
+"""The packages of the extra."""
 
 
 def _require(packages: tuple[str, ...]) -> None:
-    """Raise ImportError, naming what is missing and the line that installs it."""
+    """Raise ImportError with the missing packages and the command that installs them."""
     missing = [package for package in packages if not _is_installed(package)]
     if missing:
         remedy = install_command("spark", missing)

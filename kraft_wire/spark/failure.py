@@ -19,8 +19,8 @@ from pyspark.errors import PySparkException
 __all__ = ["PipelineError", "line_first", "translated"]
 
 _PLANNERS: Final = ("_data_source", "streaming_source")
-"""Processes that Spark starts for data sources alone: there it may leave out the trace, and what it
-shows begins with our line. A task's process runs the functions of others too: see `line_first`."""
+"""Processes that Spark starts for data sources alone: there the trace may be left out, so that the
+output begins with our line. A task's process runs other functions too: see `line_first`."""
 
 _HIDE_TRACE: Final = "SPARK_HIDE_TRACEBACK"
 
@@ -31,7 +31,7 @@ _PLAIN_LINE: Final = re.compile(
 
 
 class PipelineError(Exception):
-    """What is wrong, where, and what to do, in one line."""
+    """The error, its place, and the remedy, in one line."""
 
     def __init__(self, line: str) -> None:
         super().__init__(" ".join(line.splitlines()))
@@ -67,7 +67,7 @@ def translated() -> Iterator[None]:
 
 
 def line_of(text: str) -> str:
-    """Return our own line out of a trace of Spark's, else the first that says anything."""
+    """Return our own line from a trace of Spark, else its first line with text."""
     own = _OURS.findall(text)
     if own:
         return str(own[-1]).strip()

@@ -1,7 +1,7 @@
-"""Python's cyclic collector, kept away from work that makes millions of objects that stay.
+"""Pauses Python's cyclic collector during work that creates millions of lasting objects.
 
-Each time their number grew by a quarter it goes over all of them, which took 28 % of the time
-of a metadata log's replay. Records and states hold no cycles, so there is nothing for it to find.
+Each time their number has grown by a quarter it scans all of them, which took 28 % of the time of a
+metadata log's replay. Records and states hold no cycles, so a scan finds nothing.
 """
 
 import gc

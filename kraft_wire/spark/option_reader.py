@@ -1,7 +1,7 @@
 """Options as a user gave them, by any spelling of upper and lower case; mistakes name the option.
 
-For every format of this package. A name that does not exist is refused, because a mistyped option
-that is ignored reads something else than was asked for.
+For every format of this package. An unknown name is refused, because a mistyped option that is
+ignored would read other data than requested.
 """
 
 import re
@@ -53,7 +53,7 @@ class OptionReader:
         }
 
     def get(self, name: str, parse: Callable[[str], _Value]) -> _Value | None:
-        """Return the parsed value, None where the option was not given."""
+        """Return the parsed value, None if the option was not given."""
         text = self._raw_options.get(name.lower())
         if text is None:
             return None

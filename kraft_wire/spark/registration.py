@@ -1,8 +1,8 @@
-"""Making the formats known to a session.
+"""Registers the formats with a session.
 
-A session finds them by itself where this package is installed (`pyspark_kraftlog`,
-`pyspark_kraftwire`); a registration also reaches sessions on whose path it is not, and tells how
-many tasks run at a time.
+A session finds them by itself if this package is installed (`pyspark_kraftlog`,
+`pyspark_kraftwire`); a registration also reaches sessions without it on their path, and gives the
+number of parallel tasks.
 """
 
 import os
@@ -22,7 +22,7 @@ _PARALLELISM: Final = ("spark.sql.leafNodeDefaultParallelism", "spark.default.pa
 
 
 def register(session: SparkSession) -> None:
-    """Make the formats known to a session, classic or Connect."""
+    """Register the formats with a session, classic or Connect."""
     cores = parallelism_of(session)
     for source in _SOURCES:
         known = type(source.__name__, (source,), {"parallelism": cores})

@@ -24,7 +24,7 @@ _QUIET: Final = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
 }
-"""What can be overruled by `--conf`."""
+"""Settings that `--conf` can override."""
 
 
 def session(
@@ -36,8 +36,8 @@ def session(
 ) -> SparkSession:
     """Return the active session, or start one; the formats are registered with it.
 
-    `conf` overrules what is set here; `spark.pyspark.python` in it is the workers' interpreter
-    where theirs has another path than this one. PipelineError where Spark does not start.
+    `conf` overrides the settings here; `spark.pyspark.python` in it is the workers' interpreter if
+    theirs has another path than this one. Errors: PipelineError if Spark does not start.
     """
     workers = (conf or {}).get("spark.pyspark.python", sys.executable)
     os.environ["PYSPARK_PYTHON"] = workers
@@ -62,7 +62,7 @@ def session(
 def running(
     master: str, *, conf: Mapping[str, str] | None = None, jars: Sequence[str] = ()
 ) -> Iterator[SparkSession]:
-    """Start a session for one verb and stop it after; one that was there before stays."""
+    """Start a session for one verb and stop it afterwards; an existing session stays."""
     before = SparkSession.getActiveSession()
     started = session(master, conf=conf, jars=jars)
     if before is None:  # a failure is one line of the verb, not a trace for each task

@@ -43,7 +43,7 @@ def silent(_amount: Amount) -> None:
 
 
 def attempt_name() -> str:
-    """Return what no other attempt at any task of this job is called."""
+    """Return a name that no other attempt of any task of this job has."""
     context = TaskContext.get()
     if context is None:
         return f"{os.getpid()}"
@@ -82,7 +82,7 @@ def run_on_workers(
 
 
 def _over_frame(spark: SparkSession, tasks: Sequence[T], work: Callable[[T], R]) -> list[R]:
-    """Do the same where there are only data frames."""
+    """Do the same with data frames only."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -95,7 +95,7 @@ def _over_frame(spark: SparkSession, tasks: Sequence[T], work: Callable[[T], R])
 
 
 class _Watch:
-    """Looks at the counters while the job runs, and tells what they gained."""
+    """Reads the counters while the job runs, and reports their increase."""
 
     def __init__(self, counters: Sequence[Any], tell: Tell) -> None:
         self._counters = counters

@@ -1,4 +1,4 @@
-"""What a campaign does with a seed: a simulated run, crash states, or requests to two brokers.
+"""The kinds of a campaign: simulated runs, crash states, or requests to two brokers.
 
 Each kind gives the `Result` of a run, so that one table, one sum and one page serve all of them.
 """
@@ -36,14 +36,14 @@ _TIMEOUT_S: Final = 10.0
 
 
 class Kind(Protocol):
-    """What is done with each seed."""
+    """The run of each seed."""
 
     @property
     def about(self) -> dict[str, object]:
-        """What tells this campaign from another one, for the table's folder."""
+        """The parameters that identify this campaign, for the table's folder."""
 
     def result(self, seed: int) -> tuple[Result, float]:
-        """Run one seed; return what came of it and its processor time in seconds."""
+        """Run one seed; return its result and its processor time in seconds."""
 
     def replay(self, seed: int) -> str:
         """Return the command that runs one seed locally."""

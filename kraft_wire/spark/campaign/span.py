@@ -29,7 +29,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a task did."""
+    """The result of a task."""
 
     hashes: tuple[tuple[int, str], ...]
     """The trace hash of each seed."""

@@ -1,8 +1,9 @@
 """The table of a campaign: one row a seed, in a directory from which a later run continues.
 
 `seeds/` holds the Parquet files. A task writes its rows under a hidden name and renames the file,
-so that a row is there once and whole, however often the task was tried. `campaign.json` says what
-was run; a directory of something else is refused and not changed. Driver and workers must share it.
+so that each row exists once and whole, even if the task was repeated. `campaign.json` has the
+parameters of the campaign; a directory of something else is refused and not changed. Driver and
+workers must share it.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ class Row(NamedTuple):
 
     @classmethod
     def of_json(cls, row: dict[str, Any]) -> Row:
-        """Return what `to_json` was given."""
+        """Return the row of a result of `to_json`."""
         result = Result(**{name: row[name] for name in _SAME_NAME})
         for name in _COUNTED:
             setattr(result, name, Counter(dict(row[name])))
@@ -100,7 +101,7 @@ class CampaignTable:
     """The directory."""
 
     def __init__(self, folder: str, about: dict[str, object]) -> None:
-        """Open or begin it; PipelineError where it holds another campaign or anything else."""
+        """Open or begin it. Errors: PipelineError if it holds another campaign or anything else."""
         self._folder = Path(folder.removeprefix("file://")).absolute()
         about_file = self._folder / _ABOUT
         wanted = json.dumps(about)
@@ -123,7 +124,7 @@ class CampaignTable:
         return self._folder
 
     def write(self, rows: Iterable[Row], attempt: str) -> None:
-        """Keep rows, all of them or none; `attempt` is what no other writer is called."""
+        """Store rows, all of them or none; `attempt` is a name that no other writer has."""
         found = [row.to_json() for row in rows]
         name = f"seeds-{found[0]['seed']}-{found[-1]['seed']}.parquet"
         parts = self._folder / _PARTS

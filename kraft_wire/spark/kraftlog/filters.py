@@ -1,8 +1,8 @@
-"""The reader that takes filters, used only where the option `pushdown` asks for it.
+"""The reader that takes filters, used only with the option `pushdown`.
 
 Spark refuses a reader that takes filters while `spark.sql.python.filterPushdown.enabled` is false,
-which is its default. What a filter says about topic, partition, node or offset narrows down the
-plan; every filter goes back to Spark all the same, so none is ever half applied.
+which is its default. A filter on topic, partition, node or offset narrows down the plan; every
+filter is returned to Spark too, so none is ever half applied.
 """
 
 from collections.abc import Iterable
@@ -33,10 +33,10 @@ _WITH_OFFSETS: Final = ("records", "metadata")
 
 
 class PushdownReader(LogReader):
-    """A reader whose plan leaves out what filters exclude."""
+    """A reader whose plan leaves out the parts that filters exclude."""
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Take from the filters what narrows the plan, and give all of them back."""
+        """Narrow the plan by the filters, and return all of them."""
         view, pushed = self.options.view, self.options.pushed
         for each in filters:
             name = ".".join(getattr(each, "attribute", ()))

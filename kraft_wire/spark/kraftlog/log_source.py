@@ -38,7 +38,7 @@ class KraftLogSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Return what is in `format(...)`."""
+        """Return the name in `format(...)`."""
         return "kraftlog"
 
     def schema(self) -> str:

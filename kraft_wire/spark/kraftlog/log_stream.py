@@ -1,13 +1,13 @@
-"""Streams over growing log directories: how far each log goes, and what is between two offsets.
+"""Streams over growing log directories: the end of each log, and the rows between two offsets.
 
 Offsets are those of Spark's own connector, `{"orders": {"0": 23}}`, exclusive. A log ends at its
 last whole batch with a right checksum; read_committed, where its oldest open transaction begins.
-What was learnt about a log is kept between two calls only to be quicker: every offset can be
-planned and read again by a process that knows nothing.
+State of a log is kept between two calls only for speed: a new process can plan and read every
+offset again.
 
-Partitions that appear later begin at their earliest offset. One that is gone, whose beginning was
-deleted before it was read, or whose end went back (a topic that was made again, a new leader
-without the end of the old one's log), is data loss, which `failOnDataLoss` judges.
+Partitions that appear later begin at their earliest offset. A partition that is gone, whose
+beginning was deleted before it was read, or whose end went back (a topic that was created again, a
+new leader without the end of the old one's log), is data loss, which `failOnDataLoss` judges.
 
 The first micro-batch of a query that begins at an end is empty, for the reasons of `wire_stream`.
 """
@@ -52,7 +52,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.schema = schema
         self.parallelism = parallelism
         self._target: Offsets | None = None
-        """Where a query ends that reads what is available now."""
+        """The end of a query with the trigger availableNow."""
         self._initial: Nested | None = None
         self._is_first = True
         """Whether no micro-batch was asked for yet."""
@@ -66,12 +66,12 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._initial
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """Return what `maxOffsetsPerTrigger` allows."""
+        """Return the limit of `maxOffsetsPerTrigger`."""
         most = self.options.offsets_per_trigger_max
         return ReadAllAvailable() if most is None else ReadMaxRows(most)
 
     def latestOffset(self, start: Nested, limit: ReadLimit) -> Nested:
-        """Return where the next micro-batch ends; `start` where there is nothing new."""
+        """Return where the next micro-batch ends; `start` without new offsets."""
         is_first, self._is_first = self._is_first, False
         if is_first and self._begins_at_an_end(start):
             return start
@@ -92,7 +92,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return to_nested(self._ends(self._logs()))
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Fix the end of a query that reads what is available now."""
+        """Fix the end of a query with the trigger availableNow."""
         self._target = self._ends(self._logs())
 
     def partitions(self, start: Nested, end: Nested) -> list[InputPartition]:
@@ -171,7 +171,7 @@ def _earliest(files: PartitionFiles, options: LogOptions) -> int:
 def limited(
     began: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int], most: int
 ) -> Offsets:
-    """Return ends that are at most `most` offsets away, shared out by what each partition has."""
+    """Return ends that are at most `most` offsets away, shared by each partition's backlog."""
     behind = {key: max(ends[key] - began[key], 0) for key in sorted(ends)}
     total = sum(behind.values())
     if total <= most:

@@ -1,9 +1,9 @@
 """The batches of one part of a log, window by window, and the selection of a read.
 
-Damage is judged here for all views: `fail` raises with file and position, `skip` passes over it,
-`report` passes over it and says so on standard error, which Spark keeps among a worker's logs.
-Bytes after the last whole batch of a log are no damage: a crash left them, or an append is in
-progress. Damage before the first or after the last requested offset is ignored.
+Damage is judged here for all views: `fail` raises with file and position, `skip` skips it, `report`
+skips it and reports it on standard error, which Spark keeps among a worker's logs. Bytes after the
+last whole batch of a log are no damage: a crash left them, or an append is in progress. Damage
+before the first or after the last requested offset is ignored.
 """
 
 import sys
@@ -54,9 +54,9 @@ def walk(
 ) -> Iterator[LogWindow]:
     """Yield the batches of a part, in order.
 
-    Where the range ends is known by the stretches: an offset in a header is under no checksum, and
-    one that is damaged must not end a read. A file that is gone since it was planned raises
-    PipelineError, or is passed over.
+    The stretches decide where the range ends: no checksum covers the offset in a header, and a
+    damaged one must not end a read. A file that is gone since the planning raises PipelineError, or
+    is skipped.
     """
     for stretch in part.stretches:
         path = f"{part.directory}/{stretch.segment}"
@@ -120,7 +120,7 @@ def _in_range(columns: BatchColumns, offsets: OffsetRange, reached: int | None) 
 
 
 def judge_damage(found: LogWindow, on_corrupt: OnCorrupt) -> None:
-    """Do what `onCorrupt` says about the damaged rows that are asked for."""
+    """Apply `onCorrupt` to the damaged rows in the range."""
     damaged = found.in_range & ~found.columns.is_valid
     if not damaged.any():
         return
@@ -149,7 +149,7 @@ def complain(found: LogWindow, position: int, what: str, on_corrupt: OnCorrupt) 
 
 
 def _offsets_at(found: LogWindow, position: int) -> str:
-    """Return which offsets are damaged, as the batches around say; empty where they say nothing.
+    """Return the damaged offsets, by the batches around; empty if they do not show them.
 
     The header of a damaged batch may hold wrong offsets.
     """

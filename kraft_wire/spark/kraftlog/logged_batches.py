@@ -1,7 +1,7 @@
 """The batches of a metadata log with the bytes of their records, cut out a window at a time.
 
-Going over a batch's records one by one costs more than to decode one of them; `columnar` finds all
-records of a window at once, for batches of any size. No Spark here.
+Finding a batch's records one by one costs more than decoding them; `columnar` finds all records of
+a window at once, for batches of any size. No Spark here.
 """
 
 from collections.abc import Iterator, Sequence

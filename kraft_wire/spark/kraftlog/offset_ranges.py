@@ -16,7 +16,7 @@ __all__ = ["offset_range"]
 
 
 def offset_range(fs: FileSystem, files: PartitionFiles, options: LogOptions) -> OffsetRange:
-    """Return what the options say about one log; a start that was deleted moves to the earliest."""
+    """Return the range of the options for one log; a deleted start moves to the earliest offset."""
     key = TopicPartition(files.topic, files.partition)
     earliest = files.earliest_offset
     start = (options.starting_offsets or {}).get(key, EARLIEST)

@@ -68,7 +68,7 @@ class Pushed:
 
 @dataclass(frozen=True, slots=True)
 class LogOptions:
-    """What a user asked for; defaults are those of the format."""
+    """The options of a user; defaults are those of the format."""
 
     paths: tuple[str, ...]
     """Entries of `log.dirs`, of one or several nodes."""

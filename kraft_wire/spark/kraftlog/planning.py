@@ -85,9 +85,9 @@ class LogPart:
     holds_log_end: bool
     """Whether the last stretch is the end of the log, where a torn batch is no damage."""
     history: tuple[Stretch, ...] = ()
-    """The whole log, for who must know which transactions came to nothing."""
+    """The whole log, for readers that need its aborted transactions."""
     aborted: tuple[AbortedRange, ...] | None = None
-    """The same, where it is known already."""
+    """The aborted transactions, if they are known already."""
 
     @property
     def size_bytes(self) -> int:
@@ -111,8 +111,8 @@ def plan_log_parts(
 ) -> list[tuple[LogPart, ...]]:
     """Return the parts of each task, those of one log in the order of its offsets.
 
-    A log that is read for what is committed is divided only where a producer snapshot says which
-    transactions were open; elsewhere a task would have to go over all that is before.
+    A log that is read for committed records is divided only where a producer snapshot has the open
+    transactions; elsewhere a task would have to read everything before.
     """
     chosen = [(files, offsets, _segments_in(files, offsets)) for files, offsets in logs]
     sizes = [segment.size_bytes for _, _, segments in chosen for segment in segments]
@@ -245,7 +245,7 @@ def _stretches(
     for _ in range(1, count):
         cut = cuts.near_position(start + step)
         if not start < cut < end:
-            break  # asked again, it would say the same
+            break  # a second call would give the same
         yield Stretch(segment.file, start, cut, False)
         start = cut
     if start < end:
@@ -262,7 +262,7 @@ class _Cuts:
         relative_offsets, self._positions = index_entries(fs, self._path, segment.size_bytes)
         self._offsets = relative_offsets + segment.base_offset
         grows = np.all(np.diff(self._positions) > 0) and np.all(np.diff(self._offsets) > 0)
-        if not grows:  # the file is damaged: nothing that it says is used
+        if not grows:  # the file is damaged: none of its entries is used
             self._positions = self._offsets = np.zeros(0, np.int64)
 
     def before_offset(self, offset: int) -> int:

@@ -1,7 +1,7 @@
 """The views `records` and `batches`: Arrow batches of one task's parts of logs. No Spark here.
 
-For read_committed a task goes over headers first, those of its own segments and of as many others
-as decide about its transactions; the second pass reads the records up to the last stable offset.
+For read_committed a task reads headers first, those of its own segments and of the others that
+decide about its transactions; the second pass reads the records up to the last stable offset.
 """
 
 from collections.abc import Iterator
@@ -86,7 +86,7 @@ def kept_rows(
     selected: Bools,
     offsets: OffsetRange,
 ) -> Bools | None:
-    """Return which records are in the range, None for all: it may begin inside a batch."""
+    """Return the records in the range, None for all: it may begin inside a batch."""
     rows = selected & columns.is_valid
     if not rows.any():
         return None

@@ -36,7 +36,7 @@ class ReplicaDirectory:
 
     files: PartitionFiles
     cluster_id: str
-    """Of `meta.properties`; empty where the directory does not say."""
+    """Of `meta.properties`; empty if the directory does not have it."""
 
     @property
     def key(self) -> TopicPartition:
@@ -45,10 +45,10 @@ class ReplicaDirectory:
 
 
 def list_replicas(fs: FileSystem, options: LogOptions) -> list[ReplicaDirectory]:
-    """Return what the options choose, by topic, partition and node.
+    """Return the replicas that the options choose, by topic, partition and node.
 
-    PipelineError for a directory that cannot be read, and for a topic or partition that is named
-    but nowhere there.
+    Errors: PipelineError for a directory that cannot be read, and for a named topic or partition
+    that does not exist.
     """
     found: list[ReplicaDirectory] = []
     for path in options.paths:
@@ -106,7 +106,7 @@ def _replicas_of(fs: FileSystem, path: str) -> list[ReplicaDirectory]:
 
 
 def _of_the_only_cluster(found: list[ReplicaDirectory]) -> list[ReplicaDirectory]:
-    """Take directories that do not say so for those of the one cluster that the others name."""
+    """Assign directories without a cluster id to the only cluster of the others."""
     known = {each.cluster_id for each in found if each.cluster_id}
     if len(known) != 1:
         return found
@@ -144,7 +144,7 @@ def _refuse_missing(
 
 
 def _length(fs: FileSystem, replica: ReplicaDirectory) -> tuple[int, int]:
-    """Return what two logs are compared by in an election."""
+    """Return the key by which an election compares two logs."""
     epochs = LeaderEpochs(fs, replica.files.directory)
     with suppress(StorageError):  # a damaged one counts as a log without an epoch
         epochs.load()

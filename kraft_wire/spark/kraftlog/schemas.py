@@ -1,8 +1,8 @@
-"""What each view of `kraftlog` shows: one Arrow schema a view, and the same in Spark's words.
+"""The columns of each view of `kraftlog`: one Arrow schema a view, and the same in Spark's DDL.
 
-Spark compares a yielded batch with its own idea of the Arrow schema to the letter, and that idea is
-private to it; so the types here are few, and each has its name in Spark's DDL in one table. A
-schema that a user gives chooses columns and their order; types are not converted.
+Spark compares a yielded batch exactly with its own Arrow schema, which is private; so the types
+here are few, and one table has the name of each in Spark's DDL. A schema that a user gives chooses
+columns and their order; types are not converted.
 """
 
 from typing import Final
@@ -54,7 +54,7 @@ SNAPSHOTS: Final = pa.schema(
         ("status", pa.string()),
     ]
 )
-"""`records` are those between header and footer; `status` is `ok` or what is wrong."""
+"""`records` are those between header and footer; `status` is `ok` or the error."""
 
 PARTITIONS: Final = pa.schema(
     [

@@ -34,7 +34,7 @@ __all__ = ["CommittedLogs", "Decided", "scan_around"]
 
 
 class Decided(NamedTuple):
-    """What the records of a part are to a reader of what is committed."""
+    """The aborted ranges and the last stable offset for a part's read_committed reader."""
 
     aborted: list[AbortedRange]
     last_stable_offset: int | None
@@ -42,10 +42,10 @@ class Decided(NamedTuple):
 
 
 def scan_around(fs: FileSystem, part: LogPart, options: LogOptions) -> Decided:
-    """Return what became of the transactions of a part; `part.history` is the whole log.
+    """Return the results of the transactions of a part; `part.history` is the whole log.
 
-    A marker that is damaged says nothing: where damage is skipped, the records of its transaction
-    are not shown.
+    A damaged marker does not count: if damage is skipped, the records of its transaction are not
+    returned.
     """
     segments = [stretch.segment for stretch in part.history]
     first = segments.index(part.stretches[0].segment)
@@ -76,7 +76,7 @@ def scan_around(fs: FileSystem, part: LogPart, options: LogOptions) -> Decided:
 
 
 def _still_open(pending: Mapping[int, int], opened: Mapping[int, int]) -> dict[int, int]:
-    """Return those of some transactions that are open later too; a producer has one at a time."""
+    """Return the transactions that are still open later; a producer has one at a time."""
     return {
         producer: first
         for producer, first in pending.items()
@@ -85,7 +85,7 @@ def _still_open(pending: Mapping[int, int], opened: Mapping[int, int]) -> dict[i
 
 
 def _opened_before(fs: FileSystem, directory: str, segment: str) -> dict[int, int] | None:
-    """Return the transactions open where a segment begins; None where no good snapshot says so."""
+    """Return the open transactions at the start of a segment; None without a good snapshot."""
     states = ProducerStates()
     try:
         states.load_snapshot(fs.read(producers_before(directory, segment)), Offset(0))
@@ -120,7 +120,7 @@ class _Scanned:
     """Behind the last whole batch of that segment that was scanned."""
     last_position: int = 0
     last_header: bytes = b""
-    """Of that batch, none where the segment had no whole one yet."""
+    """Of that batch; none if the segment had no whole one yet."""
 
 
 class CommittedLogs:
@@ -135,7 +135,7 @@ class CommittedLogs:
         return self._scanned(files).scan.last_stable_offset
 
     def told(self, part: LogPart) -> LogPart:
-        """Return a part of a scanned log that knows which of its transactions were aborted."""
+        """Return a part of a scanned log with its aborted transactions."""
         known = self._known[part.directory].scan.aborted
         end = part.offsets.end
         within = [

@@ -42,14 +42,14 @@ _LOGS_PER_TASK: Final = 512
 
 @dataclass(frozen=True, slots=True)
 class ViewTask:
-    """What one task reads: parts of logs, or the facts about some logs."""
+    """The input of one task: parts of logs, or the facts about some logs."""
 
     parts: tuple[LogPart, ...] = ()
     logs: tuple[PartitionFiles, ...] = ()
 
 
 def plan_view(fs: FileSystem, options: LogOptions, parallelism: int) -> list[ViewTask]:
-    """Return the tasks that together read a view; none where there is nothing to read."""
+    """Return the tasks that together read a view; none if it is empty."""
     assert parallelism > 0, parallelism
     if options.view in ("metadata", "snapshots", "partitions"):
         return _plan_metadata(fs, options, parallelism)
@@ -127,9 +127,9 @@ def _by_cluster(
 def read_task(
     fs: FileSystem, task: ViewTask, options: LogOptions, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    """Yield what a task reads, with exactly the columns of `schema`.
+    """Yield the rows of a task, with exactly the columns of `schema`.
 
-    PipelineError for what is damaged (`onCorrupt`), gone or unreadable.
+    Errors: PipelineError for a file that is damaged (`onCorrupt`), gone or unreadable.
     """
     if options.view == "segments":
         yield from _segments(fs, task, options, schema)

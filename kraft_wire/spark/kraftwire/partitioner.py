@@ -1,7 +1,6 @@
-"""Where Kafka's default partitioner puts a record: murmur2 of its key, for a whole column at once.
+"""Kafka's default partitioner for a whole column at once: murmur2 of each record's key.
 
-Records without a key stay with one partition until a batch of it is full, then continue to the
-next.
+Records without a key go to one partition until its batch is full, then to the next.
 """
 
 from typing import Final
@@ -22,7 +21,7 @@ _Uint32s = NDArray[np.uint32]
 
 
 def key_hashes(keys: pa.Array) -> Int64s:
-    """Return the hash of each key of a binary array, from 0 on; those of nulls mean nothing."""
+    """Return the hash of each key of a binary array, from 0 on; those of nulls are undefined."""
     if not len(keys):
         return np.zeros(0, np.int64)
     offsets = np.frombuffer(keys.buffers()[1], np.int32, len(keys) + 1, keys.offset * 4)

@@ -1,9 +1,9 @@
 """The keys `kafka.…` of the format `kraftwire`: which mean something, which are refused, and why.
 
-Three kinds are refused: what Spark's own connector refuses because it would break a query, what
-cannot be honoured without saying so (encryption, authentication), and keys that Kafka's clients do
-not have. All other keys of Kafka's clients are accepted; those that tune what is not here (polls,
-groups, metrics) have no effect.
+Three kinds are refused: keys that Spark's own connector refuses because they would break a query,
+keys that must not be ignored silently (encryption, authentication), and keys that Kafka's clients
+do not have. All other keys of Kafka's clients are accepted; those of features that are not here
+(polls, groups, metrics) have no effect.
 """
 
 import re
@@ -174,7 +174,7 @@ class KafkaKeys:
 
 
 def _is_address(text: str) -> bool:
-    """Tell whether a broker may be there; an address of IPv6 is in brackets."""
+    """Return whether an address is valid; an IPv6 address is in brackets."""
     if _HOST_AND_PORT.fullmatch(text) is None:
         return False
     try:

@@ -45,7 +45,7 @@ class PartitionRange(NamedTuple):
 
 @contextmanager
 def asking() -> Iterator[None]:
-    """Raise what a cluster refuses as a PipelineError."""
+    """Raise a cluster's refusal as a PipelineError."""
     try:
         yield
     except (ClusterRefused, BrokerConnectionError) as error:
@@ -107,7 +107,7 @@ def bounded(
 def _check_all_named(
     name: str, named: Collection[TopicPartition], keys: Collection[TopicPartition]
 ) -> None:
-    """The named partitions are those that are read, no more and no fewer."""
+    """Check that exactly the partitions that are read are named."""
     absent = sorted(set(keys) - set(named))
     strange = sorted(set(named) - set(keys))
     if absent:
@@ -198,7 +198,7 @@ def prorated(
     """Return where a micro-batch of about `most` offsets ends, each partition by its backlog.
 
     A small one gets at least one offset, so the sum may be a little more than `most`. `earliest`
-    tells where partitions begin that a query has not seen before.
+    has the beginnings of partitions that are new to the query.
     """
     new = [key for key in ends if key not in began]
     starts = {**began, **(earliest(new) if new else {})}

@@ -1,8 +1,8 @@
 """The options of the format `kraftwire`: names, defaults and refusals of Spark's own connector.
 
-Where a query begins and ends is a `Bound`, of which several spellings exist: the timestamp of all
-partitions goes before timestamps of each, these before offsets. What is wrong for a batch query or
-for a stream is refused with the word that makes it so.
+The begin and the end of a query are a `Bound`, with several spellings: the timestamp of all
+partitions takes precedence over timestamps of each, these over offsets. A value that is wrong for a
+batch query or for a stream is refused with its name.
 """
 
 import re
@@ -64,10 +64,10 @@ _TRIGGER_DELAY_MS: Final = 900_000
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Where a query begins or ends in each partition."""
+    """The begin or the end of a query in each partition."""
 
     name: str
-    """The option that says it."""
+    """The option of this bound."""
     word: Literal["earliest", "latest"] | None = None
     offsets: Mapping[TopicPartition, int] | None = None
     timestamps: Mapping[TopicPartition, int] | None = None
@@ -78,7 +78,7 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class WireOptions:
-    """What a user asked for; a value that can be pickled."""
+    """The options of a user; a value that can be pickled."""
 
     cluster: ClusterSettings
     fetch: FetchSettings
@@ -88,7 +88,7 @@ class WireOptions:
     topics_pattern: str | None = None
     assign: frozenset[TopicPartition] | None = None
     latest_if_no_later_record: bool = False
-    """What `startingOffsetsByTimestampStrategy` says; else it is an error."""
+    """Set by `startingOffsetsByTimestampStrategy`; else it is an error."""
     fail_on_data_loss: bool = True
     partitions_min: int | None = None
     partition_records_max: int | None = None
@@ -101,7 +101,7 @@ class WireOptions:
 
 
 def includes_headers(raw_options: Mapping[str, str]) -> bool:
-    """Return whether the schema has headers; the other options are looked at when it is read."""
+    """Return whether the schema has headers; the read checks the other options."""
     return OptionReader(raw_options, "kraftwire").flag("includeHeaders")
 
 
@@ -165,7 +165,7 @@ def _ending(found: OptionReader, streaming: bool) -> Bound:
 
 
 def _bound(found: OptionReader, end: str, default: Literal["earliest", "latest"]) -> Bound:
-    """Return the spelling that goes before the others."""
+    """Return the spelling that takes precedence."""
     name = f"{end}Timestamp"
     timestamp = found.get(name, parse_not_negative)
     if timestamp is not None:

@@ -1,4 +1,4 @@
-"""Writing frames and streams to topics, at least once, as Spark's own sink writes them.
+"""Writes frames and streams to topics, at least once, as Spark's own sink does.
 
 Every attempt of a task has its own producer: batches that it sends again are stored once, but
 records of an earlier or repeated attempt stay, as with Spark's sink. Columns are those of the
@@ -58,12 +58,12 @@ class Sink:
     cluster: ClusterSettings
     produce: ProduceSettings
     topic: str | None
-    """For all rows; None where a column says it."""
+    """For all rows; None if a column has it."""
 
 
 @dataclass(frozen=True)
 class _Written(WriterCommitMessage):
-    """What a task wrote."""
+    """The output of a task."""
 
     records: int
 
@@ -93,7 +93,7 @@ class WireStreamWriter(DataSourceStreamArrowWriter):
 
 
 def parse_sink(raw_options: Mapping[str, str], schema: StructType) -> Sink:
-    """Return where a frame goes; PipelineError for an option or a column that is wrong."""
+    """Return the target of a frame. Errors: PipelineError for a wrong option or column."""
     found = OptionReader(raw_options, "the sink of kraftwire")
     found.refuse_unknown(_NAMES, but="kafka.")
     keys = KafkaKeys(found.beginning("kafka."))

@@ -30,7 +30,7 @@ class KraftWireSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Return what is in `format(...)`."""
+        """Return the name in `format(...)`."""
         return "kraftwire"
 
     def schema(self) -> str:

@@ -51,13 +51,13 @@ _GO_ON: Final = "set failOnDataLoss to false to continue without the lost record
 
 
 class WireStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Plans micro-batches; what it remembers between two calls only spares questions."""
+    """Plans micro-batches; its state between two calls only saves requests."""
 
     def __init__(self, options: WireOptions, schema: pa.Schema) -> None:
         self.options = options
         self.schema = schema
         self._target: Offsets | None = None
-        """Where a query ends that reads what is available now."""
+        """The end of a query with the trigger availableNow."""
         self._initial: Nested | None = None
         self._is_first = True
         """Whether no micro-batch was asked for yet."""
@@ -72,14 +72,14 @@ class WireStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._initial
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """Return what the options allow; the smaller of two limits is applied by `latestOffset`."""
+        """Return the limit of the options; `latestOffset` applies the smaller of two limits."""
         most, least = self.options.trigger_offsets_max, self.options.trigger_offsets_min
         if most is not None:
             return ReadMaxRows(most)
         return ReadAllAvailable() if least is None else ReadMinRows(least)
 
     def latestOffset(self, start: Nested, limit: ReadLimit) -> Nested:
-        """Return where the next micro-batch ends; `start` where there is nothing to do."""
+        """Return where the next micro-batch ends; `start` without new offsets."""
         began = from_nested(start)
         is_first, self._is_first = self._is_first, False
         if is_first and self._begins_at_the_end(start):
@@ -102,7 +102,7 @@ class WireStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return to_nested(self._ends({}))
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Fix the end of a query that reads what is available now."""
+        """Fix the end of a query with the trigger availableNow."""
         with asking():
             self._target = self._ends({})
 
@@ -162,7 +162,7 @@ class WireStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return bounded(self._cluster, self.options, bound, keys)
 
     def _ends(self, began: Offsets) -> Offsets:
-        """Return where the partitions end; ends that went back are asked for again for a while."""
+        """Return the ends of partitions; ends that went back are requested again for a while."""
         patience = RetryDeadline(_STALE_SECONDS)
         while True:
             ends = self._at(_LATEST)

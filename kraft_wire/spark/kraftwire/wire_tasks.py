@@ -1,7 +1,7 @@
 """Batch queries of `kraftwire`: ranges of offsets as Spark's input partitions, and their records.
 
 The driver asks for offsets, a worker connects to the leader and turns the bytes of each answer into
-Arrow. A worker holds one answer and what was decoded of it, while the next is in flight.
+Arrow. A worker holds one answer and its decoded rows, while the next answer is in flight.
 """
 
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ _PLANNING_SECONDS_MAX = 15.0
 
 
 class WirePartition(InputPartition):
-    """A task on its way to a worker; None where a query reads nothing."""
+    """A task for a worker; None if a query reads nothing."""
 
     def __init__(self, part: PartitionRange | None) -> None:
         super().__init__(part)
@@ -125,7 +125,7 @@ def _decoded(
 
 
 def _refuse_damage(columns: BatchColumns, part: PartitionRange) -> None:
-    """A broker checks what it stores: a wrong checksum is damage on its disk or on the way."""
+    """A broker checks what it stores: a wrong checksum is damage on its disk or in transit."""
     damaged = np.flatnonzero(~columns.is_valid)
     if len(damaged):
         row = int(damaged[0])

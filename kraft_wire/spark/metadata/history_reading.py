@@ -55,7 +55,7 @@ class ReadHistory:
     share: TopicShare
     """The topics that it is about."""
     records: int
-    """Of the log and of the snapshot before it, those of other topics among them."""
+    """Of the log and of the snapshot before it, including those of other topics."""
     end: OffsetAndTimestamp
     """The last record."""
     epoch: int
@@ -64,7 +64,7 @@ class ReadHistory:
 
 
 def parse_as_of(text: str | None) -> AsOf:
-    """Read an offset or a time of ISO 8601, which is UTC where it does not say."""
+    """Read an offset or a time of ISO 8601, by default in UTC."""
     if text is None:
         return AsOf()
     if text.strip().isdecimal():
@@ -81,10 +81,10 @@ def parse_as_of(text: str | None) -> AsOf:
 def read_history(
     fs: FileSystem, part: LogPart, as_of: AsOf, share: TopicShare | None = None
 ) -> ReadHistory:
-    """Replay a whole metadata log up to `as_of`; PipelineError where it does not reach back so far.
+    """Replay a whole metadata log up to `as_of`; PipelineError if the log begins later.
 
-    `share` are the topics whose partitions are replayed, all by default. Damage is never passed
-    over, because every later record builds on the earlier ones.
+    `share` are the topics whose partitions are replayed, all by default. Damage is never skipped,
+    because every later record depends on the earlier ones.
     """
     try:
         return _read(fs, part, as_of, share or TopicShare())
@@ -138,7 +138,7 @@ def _from(first: LoggedBatch | None, rest: Iterator[LoggedBatch]) -> Iterator[Lo
 def _start(
     fs: FileSystem, part: LogPart, first: RecordBatch | None, as_of: AsOf
 ) -> OffsetAndEpoch | None:
-    """Return the snapshot to begin with, None for the log's own begin."""
+    """Return the first snapshot of the replay, None for the log's own begin."""
     if first is not None and first.base_offset == 0:
         return None
     known = [each for each in list_snapshots(fs, part.directory) if each.offset > 0]
@@ -216,7 +216,7 @@ def _last(batch: RecordBatch) -> OffsetAndTimestamp:
 
 
 def _elections(batch: RecordBatch, leader: int) -> tuple[list[QuorumElection], int]:
-    """Return who was elected to lead the quorum in a control batch, and who leads it from there."""
+    """Return the elected leader of the quorum in a control batch, and the leader from there on."""
     found = []
     for record in batch.records():
         if parse_control_key(record.key) is ControlRecordType.LEADER_CHANGE:

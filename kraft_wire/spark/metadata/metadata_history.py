@@ -48,15 +48,15 @@ class MetadataHistory:
     _held_back: list[Message] | None = None
     """The records of an open transaction."""
     _image: MetadataImage | None = None
-    """What was asked for at the end; nothing is taken behind it."""
+    """The image at the end; no record is taken after it."""
 
     def take_snapshot(self, records: Iterable[Message]) -> None:
-        """Begin with a snapshot: there are no transactions, and nothing is known of before."""
+        """Begin with a snapshot: it has no transactions, and the time before is unknown."""
         for record in records:
             self._apply(record, UNKNOWN)
 
     def take(self, record: Message, at: OffsetAndTimestamp) -> None:
-        """Go one record on."""
+        """Take one record."""
         if record.RECORD_TYPE in (_BEGIN, _END, _ABORT):
             self._mark(record.RECORD_TYPE, at)
         elif self._held_back is not None:
@@ -65,7 +65,7 @@ class MetadataHistory:
             self._apply(record, at)
 
     def image(self, at: OffsetAndTimestamp, epoch: int) -> MetadataImage:
-        """Return what is true after the last record."""
+        """Return the image after the last record."""
         assert at.offset >= -1, at
         if self._image is None:
             self._image = self._draft.finish(at.offset, epoch)

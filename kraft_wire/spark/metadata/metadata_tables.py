@@ -1,4 +1,4 @@
-"""What the metadata log says as Arrow tables, and one about transactions. No Spark here.
+"""The metadata log as Arrow tables, and one about transactions. No Spark here.
 
 `brokers`, `controllers`, `topics`, `partitions`, `configs` and `features` are the image at the end;
 `partition_changes` and `elections` are the history; `transactions` is that of transactional ids,
@@ -205,7 +205,7 @@ def tables_of(
 
 
 def _finalized(image: MetadataImage, kraft_version: int) -> dict[str, int]:
-    """Return what ApiVersions tells as finalised: kraft.version among it where it is not 0."""
+    """Return the finalised features of ApiVersions, with kraft.version if it is not 0."""
     levels = dict(image.finalized_features)
     return levels | {KRAFT_VERSION: kraft_version} if kraft_version else levels
 
@@ -276,7 +276,7 @@ def _topics(image: MetadataImage, read: ReadHistory) -> Iterable[Row]:
 
 
 def _time(at: OffsetAndTimestamp) -> int | None:
-    """Return microseconds; None where the time is not known, or no time."""
+    """Return microseconds; None for an unknown or invalid time."""
     return at.timestamp_ms * 1000 if 0 <= at.timestamp_ms <= TIME_MS_MAX else None
 
 

@@ -1,9 +1,9 @@
 """The views of the metadata log: `metadata`, `snapshots`, `partitions`. No Spark here.
 
 Metadata records and control records (KIP-631, KIP-595, KIP-630) become JSON as Apache's own
-converters write it. The partitions at an offset are what `controller` makes of the newest snapshot
-before it and the log behind that: one log, in order, in one task. Damage there is never passed
-over, because every later record builds on the earlier ones.
+converters write it. The partitions at an offset are the result of `controller` from the newest
+snapshot before it and the log after that: one log, in order, in one task. Damage there is never
+skipped, because every later record depends on the earlier ones.
 """
 
 import json
@@ -178,8 +178,9 @@ def image_at(
     """Return the metadata before an offset (exclusive; None is the end of the log).
 
     `part` is the whole metadata log. The newest snapshot at or before the offset is loaded, and
-    unless `only_snapshot`, the log behind it replayed; records of a transaction that is open there
-    are not in the image. PipelineError where log and snapshots do not reach back that far.
+    unless `only_snapshot`, the log after it is replayed; records of a transaction that is open
+    there are not in the image. Errors: PipelineError if log and snapshots do not reach back that
+    far.
     """
     loader = MetadataLoader()
     begin = 0

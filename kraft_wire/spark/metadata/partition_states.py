@@ -1,8 +1,8 @@
-"""What became of the partitions of a metadata log: one row for each state, in the log's order.
+"""The states of the partitions of a metadata log: one row for each state, in the log's order.
 
-A state lasts until the next row of its partition. So a record that is replayed adds one row and
-nothing else; when each state ended, and who was elected by it, is found for all rows at once, by
-their neighbours. No Spark here.
+A state lasts until the next row of its partition. So a replayed record only adds one row; the end
+of each state and its elected leader are computed for all rows at once, from their neighbours. No
+Spark here.
 """
 
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ class OffsetAndTimestamp(NamedTuple):
 
 
 UNKNOWN: Final = OffsetAndTimestamp(-1, -1)
-"""What a snapshot holds became so before the log that is left begins."""
+"""The begin of a snapshot's states, which is before the remaining log."""
 
 
 class TopicLife(NamedTuple):
@@ -72,13 +72,13 @@ class PartitionStates:
         return self.topics[self._places[topic_id]]
 
     def add(self, topic_id: Uuid, state: PartitionImage, at: OffsetAndTimestamp) -> None:
-        """Say what a partition became."""
+        """Add a state of a partition."""
         self.topic_places.append(self._places[topic_id])
         self.states.append(state)
         self.changed_at.append(at)
 
     def end(self, topic_id: Uuid, state: PartitionImage, at: OffsetAndTimestamp) -> None:
-        """Say that a partition is no more."""
+        """Add the end of a partition."""
         self.ends.append(len(self.states))
         self.add(topic_id, state, at)
 

@@ -86,7 +86,7 @@ def _directory_texts(distinct: Sequence[tuple[Uuid, ...]]) -> pa.Array:
 
 
 def _intervals(since: OffsetsAndTimestamps, until: OffsetsAndTimestamps) -> dict[str, pa.Array]:
-    """Return from when until when a state lasts; null for no end, and for what is not known."""
+    """Return the begin and the end of each state; null for no end, and for unknown times."""
     from_offset, from_timestamp = _offset_and_timestamp_columns(since)
     until_offset, until_timestamp = _offset_and_timestamp_columns(until)
     return {
@@ -117,7 +117,7 @@ def _elections(
 
 
 def _unclean(states_read: PartitionStates, rows: Rows, before: Rows) -> list[bool]:
-    """Return for each election whether it took one who was not in sync."""
+    """Return for each election whether it elected a replica that was not in sync."""
     states = ([states_read.states[row] for row in each.tolist()] for each in (rows, before))
     return [
         now.leader_recovery_state == _RECOVERING and now.leader >= 0 and now.leader not in last.isr
@@ -147,7 +147,7 @@ def _flat(changed_at: Sequence[OffsetAndTimestamp]) -> OffsetsAndTimestamps:
 
 
 def _offset_and_timestamp_columns(changed_at: OffsetsAndTimestamps) -> tuple[pa.Array, pa.Array]:
-    """Return columns of offsets and times; null where they are not known."""
+    """Return columns of offsets and times; null if unknown."""
     offsets, stamps = np.ascontiguousarray(changed_at.T)
     unknown = (stamps < 0) | (stamps > TIME_MS_MAX)
     times = pa.array(np.where(unknown, 0, stamps) * 1000, mask=unknown).cast(TIME)

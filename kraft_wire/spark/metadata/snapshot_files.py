@@ -1,6 +1,6 @@
 """The snapshots of a metadata log as rows, and their records for a replay (KIP-630). No Spark here.
 
-A snapshot is read to its end before a row of it is shown, so `records` counts what is there. The
+A snapshot is read to its end before its row is returned, so `records` is its real count. The
 snapshot of offset 0, which formatting writes, holds no image.
 """
 
@@ -33,7 +33,7 @@ __all__ = ["newest_snapshot", "snapshot_records", "snapshot_rows", "snapshot_val
 
 @dataclass(slots=True)
 class _Contents:
-    """What one snapshot says."""
+    """The content of one snapshot."""
 
     records: int = 0
     controls: dict[ControlRecordType, dict[str, Json]] = field(default_factory=dict)
@@ -74,7 +74,7 @@ def snapshot_values(fs: FileSystem, directory: str, snapshot_id: OffsetAndEpoch)
 def snapshot_rows(
     fs: FileSystem, directory: str, node: str, options: LogOptions
 ) -> Iterator[dict[str, object]]:
-    """Yield a row a snapshot, oldest first; a damaged one as `onCorrupt` says."""
+    """Yield one row for each snapshot, oldest first; a damaged one by `onCorrupt`."""
     for snapshot_id in list_snapshots(fs, directory):
         path = f"{directory}/{snapshot_name(snapshot_id)}"
         contents, status, size_bytes = _Contents(), "ok", 0

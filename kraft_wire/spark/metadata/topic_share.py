@@ -21,7 +21,7 @@ _OF_PARTITIONS = (PartitionRecord, PartitionChangeRecord)
 
 
 class TopicShare:
-    """The topics of task `number` of `tasks`; what belongs to no topic is the first one's."""
+    """The topics of task `number` of `tasks`; the first task has records without a topic."""
 
     __slots__ = ("_owners", "number", "tasks")
 
@@ -33,11 +33,11 @@ class TopicShare:
 
     @property
     def is_first(self) -> bool:
-        """Whether brokers, configs and all else without a topic are in it."""
+        """Whether brokers, configs and other records without a topic are in it."""
         return self.number == 0
 
     def has(self, topic_id: Uuid) -> bool:
-        """Whether a topic is in it; one that the log never created is in all, for all to refuse."""
+        """Whether a topic is in it; a topic that was never created is in all, and all refuse it."""
         return self._owners.get(topic_id, self.number) == self.number
 
     def messages(self, entries: Iterable[Entry]) -> Iterator[tuple[int, int, Message]]:
@@ -49,7 +49,7 @@ class TopicShare:
         for offset, timestamp_ms, value in entries:
             is_plain = value[:3] in PARTITION_HEADS
             if is_plain and owners.get(value[TOPIC_ID], number) != number:
-                continue  # bytes at known places tell it, and it is left undecoded
+                continue  # bytes at known positions decide, without decoding
             record = decode_message(value)
             if not is_plain:
                 if isinstance(record, TopicRecord):

@@ -1,8 +1,8 @@
 """`kraft-wire spark audit`: the audit of `kraft_wire.audit`, read and judged by Spark's workers.
 
-The same plan, the same pure checks and so the same findings; only who reads differs. A task is some
-partitions with all their replicas, so every worker must see all directories. A partition that is
-larger than a task is read by segments, whose batch headers are judged here.
+It has the same plan, the same pure checks and so the same findings; only the readers differ. A task
+is some partitions with all their replicas, so every worker must see all directories. A partition
+that is larger than a task is read by segments, whose batch headers are judged here.
 """
 
 from collections.abc import Collection, Sequence
@@ -44,7 +44,7 @@ _TASKS_PER_CORE: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class PreparedAudit:
-    """What is to be audited, and for what."""
+    """The input and the checks of an audit."""
 
     plan: AuditPlan
     checks: tuple[str, ...]
@@ -52,7 +52,7 @@ class PreparedAudit:
 
 @dataclass(frozen=True, slots=True)
 class _Share:
-    """What one task does: partitions, a segment of a large one, or all snapshots."""
+    """The work of one task: partitions, a segment of a large one, or all snapshots."""
 
     partitions: tuple[PartitionTask, ...] = ()
     segment: ReadSegment | None = None
@@ -77,7 +77,7 @@ def prepare_audit(
     high_watermark: Path | None = None,
     output: str | None = None,
 ) -> PreparedAudit:
-    """List the directories and read what the files of --acks and --high-watermark say."""
+    """List the directories and read the files of --acks and --high-watermark."""
     try:
         if output is not None:
             refuse_place(Path(output), node_dirs)
@@ -101,7 +101,7 @@ def audit_directories(
 ) -> AuditResult:
     """Audit directories; findings.parquet and report.html go to `output`.
 
-    PipelineError where it cannot be done; what is found is in the result.
+    Errors: PipelineError if the audit cannot run; findings are in the result.
     """
     prepared = prepare_audit(
         node_dirs, checks=checks, acks=acks, high_watermark=high_watermark, output=output
@@ -112,7 +112,7 @@ def audit_directories(
 def run_prepared(
     spark: SparkSession, prepared: PreparedAudit, output: str | None = None, *, tell: Tell = silent
 ) -> AuditResult:
-    """Do what is prepared."""
+    """Run the prepared audit."""
     plan = prepared.plan
     cores = parallelism_of(spark)
     size = plan.size_bytes // (cores * _TASKS_PER_CORE)
@@ -145,7 +145,7 @@ def _is_large(task: PartitionTask, task_bytes: int) -> bool:
 
 
 def _shares(prepared: PreparedAudit, large: Sequence[_Gathering], task_bytes: int) -> list[_Share]:
-    """Return what each task does, the largest first."""
+    """Return the work of each task, the largest first."""
     shares: list[_Share] = []
     for number, gathering in enumerate(large):
         for replica, files in enumerate(gathering.task.source.replicas):

@@ -1,7 +1,7 @@
 """`kraft-wire spark export`: the records of log directories as Parquet.
 
-Two writers, the same rows. `arrow` writes inside the tasks what the reader yields there, so nothing
-goes through the JVM: two to three times as fast. `spark` is Spark's own writer, with its settings
+Two writers, the same rows. `arrow` writes the reader's rows inside the tasks, so nothing goes
+through the JVM: two to three times as fast. `spark` is Spark's own writer, with its settings
 (`spark.sql.parquet.*`). Either way the directory becomes visible when all of it is written.
 """
 
@@ -43,7 +43,7 @@ _GROUP_BYTES: Final = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What was written."""
+    """The totals of the output."""
 
     files: int
     records: int
@@ -52,7 +52,7 @@ class Exported:
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """What one task wrote; no name where there was nothing to write."""
+    """The output of one task; no name if it had no rows."""
 
     name: str
     records: int
@@ -71,7 +71,7 @@ def without_internal(options: Mapping[str, str]) -> dict[str, str]:
 
 
 def planned_bytes(node_dirs: Sequence[str], options: Mapping[str, str] | None = None) -> int:
-    """Return how many bytes of logs are going to be read."""
+    """Return the number of bytes of logs to read."""
     tasks = plan_view(OsFileSystem(), _options(node_dirs, options), 1)
     return sum(part.size_bytes for task in tasks for part in task.parts)
 
@@ -170,12 +170,12 @@ def _groups(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 
 def _reason(error: OSError) -> str:
-    """Return what the system said; Arrow hides it at the end of a longer line."""
+    """Return the system's error text, which Arrow puts at the end of a longer line."""
     return str(error).rsplit("Detail: ", 1)[-1]
 
 
 def _counted(staging: Path) -> Exported:
-    """Return what the files say that they hold."""
+    """Return the contents by the files' metadata."""
     files = sorted(staging.rglob("*.parquet"))
     records = sum(parquet.read_metadata(path).num_rows for path in files)
     return Exported(len(files), records, sum(path.stat().st_size for path in files))

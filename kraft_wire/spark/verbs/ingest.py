@@ -1,9 +1,9 @@
 """`kraft-wire spark ingest`: topics of a live cluster into Parquet or Delta, every record once.
 
-Exactly once is the product of three things: offsets that can be read again, a checkpoint that says
-which of them a batch has, and a sink that takes a batch by its number only once. The checkpoint and
-the output therefore belong together; with one of them gone the query is refused, because Spark
-would leave out or repeat rows without a word.
+Exactly once needs three things: offsets that can be read again, a checkpoint with the offsets of
+each batch, and a sink that takes a batch by its number only once. The checkpoint and the output
+therefore belong together; if one of them is missing the query is refused, because Spark would
+silently skip or repeat rows.
 """
 
 import json
@@ -44,7 +44,7 @@ DELTA_SETTINGS: Final[Mapping[str, str]] = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
 }
-"""What a session needs that is to write Delta, beside its jars."""
+"""The settings of a session that writes Delta, besides its jars."""
 
 _DELTA_JAR: Final = "delta-spark"
 _JAR_SETTINGS: Final = ("spark.jars", "spark.jars.packages", "spark.driver.extraClassPath")
@@ -58,7 +58,7 @@ _POLL_S: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class Ingest:
-    """What is read, where it goes and when."""
+    """The input, the output and the trigger."""
 
     bootstrap_servers: str
     subscribe: str
@@ -70,12 +70,12 @@ class Ingest:
     sink: Sink = "parquet"
     connector: Connector = "kraftwire"
     options: Mapping[str, str] = field(default_factory=dict)
-    """Further options of the source; where it begins is `earliest` if they do not say."""
+    """Further options of the source, which by default begins at `earliest`."""
 
 
 @dataclass(slots=True)
 class Ingested:
-    """What was taken, by this run alone."""
+    """The totals of this run alone."""
 
     batches: int = 0
     records: int = 0
@@ -124,7 +124,7 @@ def start_ingest(spark: SparkSession, asked: Ingest) -> StreamingQuery:
 
 
 def _without_delta(text: str) -> Exception:
-    """Return what is wrong where a query into Delta does not start."""
+    """Return the error if a query into Delta does not start."""
     if "DATA_SOURCE_NOT_FOUND" in text:
         return PipelineError(_NO_DELTA)
     line = line_of(text)
@@ -219,7 +219,7 @@ def _note_offsets(progress: StreamingQueryProgress, taken: Ingested) -> None:
 
 
 def _offsets(text: str | None) -> Offsets:
-    """Read the offsets of a source; nothing is known of what is no such JSON."""
+    """Read the offsets of a source; empty for another JSON."""
     try:
         topics = json.loads(text or "{}") or {}
         return {

@@ -36,7 +36,7 @@ class Bar:
         self._task = shown.add_task(what, total=None, counted="")
 
     def plan(self, size_bytes: int) -> None:
-        """Say how many bytes there are to read."""
+        """Set the number of bytes to read."""
         self._shown.update(self._task, total=max(size_bytes, 1))
 
     def tell(self, gained: Amount) -> None:

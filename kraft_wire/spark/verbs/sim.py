@@ -40,7 +40,7 @@ class Repeat:
 
 @dataclass(slots=True)
 class CampaignOutcome:
-    """What a campaign came to."""
+    """The result of a campaign."""
 
     totals: Totals = field(default_factory=Totals)
     rows: list[Row] = field(default_factory=list)

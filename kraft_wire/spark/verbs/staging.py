@@ -22,7 +22,7 @@ __all__ = ["keep_only", "refuse_log_directories", "refuse_output", "staged"]
 
 @contextmanager
 def staged(output: str, *, overwrite: bool = False, reading: Sequence[str] = ()) -> Iterator[Path]:
-    """Give a new directory that becomes `output` when the body ends, and vanishes when it fails.
+    """Yield a new directory that becomes `output` when the body ends, and is removed if it fails.
 
     Errors: those of `refuse_output`, at once.
     """
@@ -42,10 +42,10 @@ def staged(output: str, *, overwrite: bool = False, reading: Sequence[str] = ())
 
 
 def refuse_output(output: str, *, overwrite: bool = False, reading: Sequence[str] = ()) -> Path:
-    """Return the directory to write; PipelineError where it cannot be.
+    """Return the directory to write. Errors: PipelineError if it is refused.
 
-    It cannot where it holds anything already, but for `overwrite`, where it is in a log directory,
-    and where it holds what is read, which would be gone. A verb asks before it starts a session.
+    It is refused if it is not empty (unless `overwrite`), if it is in a log directory, and if it
+    holds the input, which would be removed. A verb calls this before it starts a session.
     """
     target = _target(output)
     refuse_log_directories(str(target), reading)
@@ -58,14 +58,14 @@ def refuse_output(output: str, *, overwrite: bool = False, reading: Sequence[str
 
 
 def refuse_log_directories(output: str, known: Sequence[str] = ()) -> None:
-    """Raise PipelineError where `output` is in a log directory; `known` are some of those."""
+    """Raise PipelineError if `output` is in a log directory; `known` are some of those."""
     around = log_directory_around(output, known)
     if around is not None:
         raise PipelineError(f"{output} is inside the log directory {around}: give another one")
 
 
 def keep_only(staging: Path, files: Iterable[str]) -> None:
-    """Remove what attempts have left that came to nothing; `files` are relative paths."""
+    """Remove the files of failed attempts; `files` are relative paths."""
     wanted = {staging / name for name in files}
     for path in sorted(staging.rglob("*")):
         if path.is_file() and path not in wanted:
@@ -113,7 +113,7 @@ def _sync(path: Path) -> None:
 
 
 def _mask() -> int:
-    """Return what the process takes from the rights of new files; it can only be set to be read."""
+    """Return the process's umask, which can only be read by setting it."""
     mask = os.umask(0o022)
     os.umask(mask)
     return mask

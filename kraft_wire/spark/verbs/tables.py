@@ -1,10 +1,10 @@
 """`kraft-wire spark tables`: metadata logs, snapshots and transactional ids as Parquet tables.
 
-A log is one order of records, but what becomes of a topic does not depend on the others: a long log
-is replayed by several tasks, each for a share of the topics (`topic_share`), many clusters by many.
-The tables are written by the workers and become visible together. A log that one task refuses is
-read by none: the next best replica takes its place. A log that grew between two tasks is read up to
-where both came.
+A log is one order of records, but the states of a topic do not depend on other topics: several
+tasks replay a long log, each for a share of the topics (`topic_share`), and many tasks replay many
+clusters. The workers write the tables, which become visible together. If one task refuses a log,
+the next best replica replaces it for all tasks. A log that grew between two tasks is read up to the
+smaller of their ends.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,9 +36,9 @@ from kraft_wire.storage.os_files import OsFileSystem
 __all__ = ["ClusterLogs", "WrittenTables", "plan_tables", "write_tables"]
 
 _SHARE_BYTES: Final = 4 << 20
-"""Of a log for each of its tasks: with less, going over all of it costs what sharing saves."""
+"""Bytes of a log for each of its tasks: with fewer, reading all of it costs what sharing saves."""
 _SHARES_MAX: Final = 8
-"""Of one log: each of its tasks goes over all of it, which is a tenth of the work."""
+"""Of one log: each of its tasks reads all of it, which is a tenth of the work."""
 _MOSTLY_DISTINCT: Final = (
     *("offset", "fromOffset", "untilOffset"),
     *("timestamp", "fromTimestamp", "untilTimestamp"),
@@ -65,7 +65,7 @@ class ClusterLogs:
 
 @dataclass(frozen=True, slots=True)
 class WrittenTables:
-    """What came of one cluster."""
+    """The result of one cluster."""
 
     cluster_id: str
     directory: str
@@ -98,7 +98,7 @@ class _Task:
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """What a task wrote; or why it refused the log, and then nothing else."""
+    """The output of a task; or only the reason why it refused the log."""
 
     refused: str = ""
     records: int = 0
@@ -133,8 +133,8 @@ def write_tables(
 ) -> list[WrittenTables]:
     """Write `output`/TABLE/*.parquet for the nine tables, all of them or nothing.
 
-    `as_of` is an offset, exclusive, or a time. PipelineError for what is damaged or does not reach
-    back so far, and where nothing can be written.
+    `as_of` is an offset, exclusive, or a time. Errors: PipelineError for a log that is damaged or
+    begins later, and if the output cannot be written.
     """
     until = parse_as_of(as_of)
     clusters = plan_tables(node_dirs)
@@ -159,7 +159,7 @@ def _shares(cluster: ClusterLogs, tasks_max: int) -> int:
 def _replayed(
     spark: SparkSession, readings: Sequence[_Reading], staging: str, tell: Tell
 ) -> list[list[_Written]]:
-    """Return what the tasks of each cluster did."""
+    """Return the results of the tasks of each cluster."""
     tasks = [_Task(each, number) for each in readings for number in range(each.shares)]
     results = run_on_workers(
         spark, tasks, lambda task: _run(task, staging), amount_of=_amount_of, tell=tell
@@ -170,7 +170,7 @@ def _replayed(
 
 
 def _judged(reading: _Reading, written: Sequence[_Written]) -> WrittenTables | _Reading:
-    """Put together what the tasks of one cluster wrote, or say how it is to be read again."""
+    """Combine the results of one cluster's tasks, or return how to read its log again."""
     cluster = reading.cluster
     refused = next((each.refused for each in written if each.refused), "")
     if refused:
@@ -194,7 +194,7 @@ def _judged(reading: _Reading, written: Sequence[_Written]) -> WrittenTables | _
 
 
 def _amount_of(task: _Task, written: _Written) -> Amount:
-    """A share's part of the log, although it went over all of it."""
+    """A share's part of the log, although the task reads all of it."""
     cluster, shares = task.reading.cluster, task.reading.shares
     if task.number:
         return Amount(0, cluster.size_bytes // shares, 0)
