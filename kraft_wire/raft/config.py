@@ -1,4 +1,4 @@
-"""What one replica is told about itself and its quorum; the host makes it out of properties."""
+"""The configuration of one replica and its quorum; the host makes it from properties."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -13,17 +13,17 @@ __all__ = ["RaftConfig"]
 
 @frozen
 class RaftConfig:
-    """Identity, addresses and habits of a replica."""
+    """Identity, addresses and settings of a replica."""
 
     key: ReplicaKey
     """`node.id` and the id of the metadata log's directory."""
     cluster_id: str
     listener: str = "CONTROLLER"
-    """The first of `controller.listener.names`, in upper case: where peers talk to each other."""
+    """The first of `controller.listener.names`, in upper case: the listener between replicas."""
     endpoints: Mapping[str, Address] = field(default_factory=dict)
-    """Our own listeners; empty on a broker, which no replica needs to reach."""
+    """This replica's listeners; empty on a broker, to which no replica connects."""
     bootstrap_servers: tuple[Address, ...] = ()
-    """`controller.quorum.bootstrap.servers`; empty: the static voters are asked."""
+    """`controller.quorum.bootstrap.servers`; empty: the static voters are used."""
     kraft_versions: VersionRange = field(default_factory=VersionRange)
     is_controller: bool = True
     """Whether `process.roles` has it: it may vote, and flushes what it appends (KIP-853)."""
@@ -32,6 +32,6 @@ class RaftConfig:
     timing: RaftTiming = field(default_factory=RaftTiming)
 
     def as_voter(self) -> VoterNode:
-        """Return what a KRaftVoters record says of this replica."""
+        """Return this replica's entry in a KRaftVoters record."""
         assert self.endpoints, "a voter can be reached"
         return VoterNode(self.key, self.endpoints, self.kraft_versions)

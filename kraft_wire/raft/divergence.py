@@ -30,14 +30,14 @@ class Valid:
 
 @frozen
 class Diverging:
-    """The replica must cut its log first; the largest epoch both may share, and its end here."""
+    """The replica must truncate first: the largest epoch that both may share, and its end."""
 
     point: OffsetAndEpoch
 
 
 @frozen
 class SnapshotNeeded:
-    """What the replica asks for is no longer in the log; it has to load this snapshot."""
+    """The requested records are no longer in the log; the replica must load this snapshot."""
 
     snapshot_id: OffsetAndEpoch
 
@@ -48,13 +48,13 @@ Verdict = Valid | Diverging | SnapshotNeeded
 def judge_fetch(
     offset: Offset, last_fetched_epoch: LeaderEpoch, log: LogView, snapshots: SnapshotView
 ) -> Verdict:
-    """Hold a replica's position against the leader's log; first match wins.
+    """Compare a replica's position with the leader's log; first match wins.
 
     1. Offset 0 while any snapshot exists: the snapshot is shorter than the log.
     2. Offset 0 of a log that starts at 0: agreed, there is nothing to compare.
     3. Below the log's start, at it with another epoch than the snapshot there, or of an epoch older
-       than the earliest snapshot's: the log cannot tell, so the snapshot.
-    4. The epoch ends elsewhere here than the replica thinks: diverges.
+       than the earliest snapshot's: the log does not have the answer, so the snapshot.
+    4. The epoch ends elsewhere in the leader's log: diverges.
     """
     assert offset >= 0, offset
     latest = snapshots.latest_id
@@ -77,10 +77,10 @@ def judge_fetch(
 
 
 def truncation_point(diverging: OffsetAndEpoch, log: LogView) -> Offset:
-    """Return the offset to which a follower cuts its log when its leader says where it diverges.
+    """Return the offset at which a follower truncates its log after its leader's DivergingEpoch.
 
-    The result is at most the log's end. Whether it is below the high watermark is the caller's to
-    check: that would throw committed records away and is refused.
+    The result is at most the log's end. The caller must refuse an offset below the high
+    watermark, which would remove committed records.
     """
     assert min(diverging.offset, diverging.epoch) >= 0, diverging
     if diverging.epoch == 0:
@@ -93,7 +93,7 @@ def truncation_point(diverging: OffsetAndEpoch, log: LogView) -> Offset:
 
 
 class SnapshotRefusal(Enum):
-    """Why the state machine may not snapshot at an offset (KIP-630 "When to Snapshot")."""
+    """Why the state machine must not snapshot at an offset (KIP-630 "When to Snapshot")."""
 
     BELOW_LOG_START = "the log starts above it: refused"
     BEYOND_HIGH_WATERMARK = "it is not committed"
@@ -108,7 +108,7 @@ def snapshot_refusal(
     log: LogView,
     snapshots: SnapshotView,
 ) -> SnapshotRefusal | None:
-    """Judge a snapshot that is about to be written; None where nothing speaks against it."""
+    """Return why a snapshot must not be written, None if it may be."""
     assert min(snapshot_id.offset, snapshot_id.epoch) >= 0, snapshot_id
     if snapshot_id.offset < log.log_start_offset:
         return SnapshotRefusal.BELOW_LOG_START
@@ -124,5 +124,5 @@ def snapshot_refusal(
     before = LeaderEpoch(max(0, snapshot_id.epoch - 1))
     begins_later = log.end_offset_for_epoch(before).offset >= snapshot_id.offset
     if before < snapshot_id.epoch and snapshot_id.offset > log.log_start_offset and begins_later:
-        return SnapshotRefusal.UNKNOWN_TO_LOG  # where an epoch begins, another stands before
+        return SnapshotRefusal.UNKNOWN_TO_LOG  # the epoch begins here or later
     return None

@@ -1,16 +1,16 @@
-"""What a replica wants done. The list that `step` returns is a program: the host runs it in order.
+"""Effects of a replica. `step` returns a list, which the host must perform in order.
 
 Durable before the next effect runs: PersistElectionState, TruncateLog, InstallSnapshot.
-AppendRecords, AppendControlRecords, AppendFetched and AppendSnapshotChunk promise nothing until the
-flush or the installation.
+AppendRecords, AppendControlRecords, AppendFetched and AppendSnapshotChunk are durable only after
+the flush or the installation.
 
-FlushLog may run elsewhere while the list and later steps continue, and one flush may serve several:
-whatever acknowledges waits for `LogView.flushed_end_offset`, which must never claim too much: a
-flush that began before a TruncateLog says nothing of what was appended after it.
+FlushLog may run in another thread while the list and later steps continue, and one flush may serve
+several effects: acknowledgements wait for `LogView.flushed_end_offset`, which must never be too
+high. A flush that began before a TruncateLog does not cover records appended after it.
 
-At start, before `Started`, the host brings log and snapshots in line: power may have been lost
-between the two halves of InstallSnapshot. Where the newest snapshot's end is not part of the log,
-the log is dropped and begins again at that end; unfinished snapshots go.
+At start, before `Started`, the host makes log and snapshots consistent: power may have been lost
+between the two halves of InstallSnapshot. If the newest snapshot's end is not part of the log, the
+log is dropped and restarts at that end; unfinished snapshots are removed.
 """
 
 from typing import TypeAlias
@@ -68,7 +68,7 @@ class AppendRecords:
 
 @frozen
 class AppendControlRecords:
-    """Append control records of ours as one batch at `base_offset`, the log's end."""
+    """Append this replica's control records as one batch at `base_offset`, the log's end."""
 
     base_offset: Offset
     leader_epoch: LeaderEpoch
@@ -77,9 +77,9 @@ class AppendControlRecords:
 
 @frozen
 class AppendFetched:
-    """Append what a leader sent: the longest good prefix of its batches, possibly none of it.
+    """Append the longest valid prefix of a leader's batches, possibly none.
 
-    Good is a batch that continues the log without a gap, whose CRC holds and whose epoch is neither
+    A valid batch continues the log without a gap, has a correct CRC, and has an epoch neither
     below the log's last nor above `leader_epoch`. RecordsAppended is due afterwards.
     """
 
@@ -95,7 +95,7 @@ class FlushLog:
 
 @frozen
 class TruncateLog:
-    """Cut the log at `end_offset` and make what is left durable; LogFlushed is due afterwards."""
+    """Truncate the log at `end_offset` and make the rest durable; LogFlushed is due afterwards."""
 
     end_offset: Offset
 
@@ -104,7 +104,7 @@ class TruncateLog:
 class AppendSnapshotChunk:
     """Write a chunk into the partial file of a snapshot; position 0 starts it again.
 
-    SnapshotRefused is due where it cannot be written.
+    SnapshotRefused is due if it cannot be written.
     """
 
     snapshot_id: OffsetAndEpoch
@@ -116,7 +116,7 @@ class AppendSnapshotChunk:
 class InstallSnapshot:
     """Freeze the partial file and make it the whole log, durably; SnapshotInstalled is due.
 
-    SnapshotRefused is due instead, with the log as it was, where the file is no whole snapshot.
+    SnapshotRefused is due instead, with an unchanged log, if the file is not a whole snapshot.
     """
 
     snapshot_id: OffsetAndEpoch
@@ -124,10 +124,10 @@ class InstallSnapshot:
 
 @frozen
 class SendRequest:
-    """Send a request to a peer, in the newest version that both sides have.
+    """Send a request to a peer, in the newest version that both sides support.
 
-    A request that no common version can carry is answered by the host itself, with a response whose
-    top-level error is UNSUPPORTED_VERSION.
+    If no common version has its fields, the host itself answers with a response whose top-level
+    error is UNSUPPORTED_VERSION.
     """
 
     request_id: int
@@ -147,7 +147,7 @@ class Reply:
 
 @frozen
 class ReplyWithRecords:
-    """Answer a fetch; the host fills in whole batches from `offset`, at least one if there is."""
+    """Answer a fetch; the host adds whole batches from `offset`, at least one if available."""
 
     reply_to: object
     response: FetchResponse
@@ -157,7 +157,7 @@ class ReplyWithRecords:
 
 @frozen
 class ReplyWithSnapshotSlice:
-    """Answer a FetchSnapshot; the host fills in bytes of the snapshot from `position`."""
+    """Answer a FetchSnapshot; the host adds bytes of the snapshot from `position`."""
 
     reply_to: object
     response: FetchSnapshotResponse
@@ -175,10 +175,10 @@ class HighWatermarkAdvanced:
 
 @frozen
 class LeaderChanged:
-    """Who leads, as far as this replica knows; for hints to clients, not for the state machine."""
+    """The leader that this replica knows; for hints to clients, not for the state machine."""
 
     leader_id: ReplicaId
-    """-1 where nobody is known."""
+    """-1 if unknown."""
     leader_epoch: LeaderEpoch
 
 

@@ -1,4 +1,4 @@
-"""Who gets a vote, and who has won: pure decisions (KIP-595 "Vote", KIP-996 pre-votes).
+"""Decisions about votes and the result of an election: pure (KIP-595 "Vote", KIP-996 pre-votes).
 
 A vote is a promise for one epoch, kept in quorum-state; a pre-vote promises nothing and is never
 recorded. Both compare logs as (epoch of the last record, end offset), the epoch first.
@@ -30,7 +30,7 @@ __all__ = ["VoteOutcome", "grants_pre_vote", "grants_vote", "is_up_to_date", "ou
 
 
 class VoteOutcome(Enum):
-    """How a round of votes stands."""
+    """The state of a round of votes."""
 
     WON = "a majority granted the vote"
     LOST = "a majority can no longer grant the vote"
@@ -38,7 +38,7 @@ class VoteOutcome(Enum):
 
 
 def is_up_to_date(candidate: OffsetAndEpoch, own: OffsetAndEpoch) -> bool:
-    """Tell whether the asker's log is at least as good: a later last epoch, or as long a log."""
+    """Return whether the candidate's log is up to date: a later last epoch, or at least as long."""
     assert own.epoch >= 0, own
     return (candidate.epoch, candidate.offset) >= (own.epoch, own.offset)
 
@@ -46,10 +46,10 @@ def is_up_to_date(candidate: OffsetAndEpoch, own: OffsetAndEpoch) -> bool:
 def grants_vote(
     role: Role, election: ElectionState, candidate: ReplicaKey, up_to_date: bool
 ) -> bool:
-    """Decide about a vote in the present epoch.
+    """Decide on a vote in the current epoch.
 
-    A vote once given is repeated to the same replica without another look at its log, and to
-    nobody else; where a leader is known the epoch needs no other.
+    A granted vote is repeated only to the same replica, without another comparison of logs. If a
+    leader is known, the epoch needs no other, and the vote is refused.
     """
     assert candidate.id >= 0, candidate
     if not isinstance(role, Unattached | Prospective):
@@ -71,9 +71,9 @@ def grants_pre_vote(role: Role, up_to_date: bool, now_ms: int) -> bool:
 
     A voter leaves the role Follower when its fetch timeout passes; an observer does not. A voter
     whose log does not reach the record that adds it takes itself for an observer. If it refused
-    for as long as it is a follower, a quorum that needs its vote could never elect a leader. To
-    grant is safe: a pre-vote is not recorded, raises no epoch here and elects nobody. Only votes
-    elect, and `grants_vote` does not depend on this decision.
+    for as long as it is a follower, a quorum that needs its vote could never elect a leader. It is
+    safe to grant a pre-vote: it is not recorded, raises no epoch here and elects no leader. Only
+    votes elect, and `grants_vote` does not depend on this decision.
     """
     match role:
         case Leader():
@@ -87,7 +87,7 @@ def grants_pre_vote(role: Role, up_to_date: bool, now_ms: int) -> bool:
 
 
 def outcome(voters: VoterSet, answers: Mapping[ReplicaId, bool]) -> VoteOutcome:
-    """Count the answers of the voters in force; nobody else's count."""
+    """Count the answers of the voters in force; ignore all other answers."""
     counted = [answers[voter] for voter in voters.nodes if voter in answers]
     granted, unanswered = sum(counted), len(voters) - len(counted)
     assert 0 <= granted <= len(counted) <= len(voters), answers

@@ -1,7 +1,7 @@
-"""What may happen to a replica. Frozen values; the time is an argument of `step`, never a field.
+"""Events of a replica. Frozen values; the time is an argument of `step`, never a field.
 
-The host owes four of them: `RecordsAppended` after it performed AppendFetched, `LogFlushed` after
-FlushLog or TruncateLog, `SnapshotInstalled` after InstallSnapshot (or `SnapshotRefused`),
+The host must report four of them: `RecordsAppended` after it performed AppendFetched, `LogFlushed`
+after FlushLog or TruncateLog, `SnapshotInstalled` after InstallSnapshot (or `SnapshotRefused`),
 `TimerFired` at `deadline_ms`.
 """
 
@@ -33,27 +33,27 @@ __all__ = [
 
 @frozen
 class Started:
-    """The first event: what quorum-state held, None where there was no file."""
+    """The first event: the content of quorum-state, None without the file."""
 
     election: ElectionState | None
 
 
 @frozen
 class RequestReceived:
-    """A peer or client asks; `reply_to` is handed back with the answer."""
+    """A request of a peer or client; the answer has its `reply_to`."""
 
     reply_to: object
     request: Message
     version: int
     listener: str
-    """The listener that it came in on: NodeEndpoints in answers name the leader's address there."""
+    """The listener that received it: NodeEndpoints in answers have the leader's address there."""
     wall_ms: int = 0
-    """The time of day, only ever used to state times in answers."""
+    """The time of day, only used for times in answers."""
 
 
 @frozen
 class ResponseReceived:
-    """The answer to a request of ours; ignored where `request_id` is no longer asked."""
+    """The answer to this replica's request; ignored if `request_id` is no longer outstanding."""
 
     request_id: int
     response: Message
@@ -73,10 +73,10 @@ class TimerFired:
 
 @frozen
 class AppendRequested:
-    """The state machine wants records appended, all of them in one batch or none."""
+    """The state machine's request to append records, all of them in one batch or none."""
 
     ticket: object
-    """Handed back in AppendRecords or AppendRefused."""
+    """Returned in AppendRecords or AppendRefused."""
     values: tuple[bytes, ...]
     leader_epoch: int
     """The epoch in which the state machine assumes that this replica leads."""
@@ -92,7 +92,7 @@ class ControlRecord:
 
 @frozen
 class RecordsAppended:
-    """AppendFetched was performed: the good prefix is in the log, flushed or not."""
+    """AppendFetched was performed: the valid prefix is in the log, flushed or not."""
 
     control_records: tuple[ControlRecord, ...] = ()
 
@@ -112,9 +112,9 @@ class SnapshotInstalled:
 
 @frozen
 class SnapshotRefused:
-    """The partial file could not be written, or what was fetched is no whole snapshot; it is gone.
+    """The partial file could not be written, or is not a whole snapshot; it was removed.
 
-    The leader is asked again, from its first byte, after a rest.
+    The snapshot is fetched again from its first byte after a backoff.
     """
 
     snapshot_id: OffsetAndEpoch
@@ -122,7 +122,7 @@ class SnapshotRefused:
 
 @frozen
 class SnapshotTaken:
-    """The state machine has completed a snapshot of its own."""
+    """The state machine has completed its own snapshot."""
 
     snapshot_id: OffsetAndEpoch
 

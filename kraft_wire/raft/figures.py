@@ -1,8 +1,8 @@
-"""What a replica can be measured by, under the names of Kafka's group `raft-metrics`.
+"""Metrics of a replica, under the names of Kafka's group `raft-metrics`.
 
-KIP-595 "Metrics", KIP-853 (voters, observers), as 4.3.1 names them. Averages, maxima and rates are
-of the last half to whole minute, in two halves like Kafka's samples. Left out: poll-idle-ratio-avg,
-which is the host's to know.
+KIP-595 "Metrics", KIP-853 (voters, observers), as 4.3.1 names them. Averages, maxima and rates
+cover the last 30 to 60 seconds, in two halves like Kafka's samples. Left out: poll-idle-ratio-avg,
+which only the host knows.
 """
 
 from kraft_wire.model import Uuid, uuid_to_text
@@ -15,7 +15,7 @@ __all__ = ["numbers", "state_name", "voted_directory"]
 def state_name(quorum: Quorum) -> str:
     """Return `current-state`: the role, whether it has voted, and whether it is a voter.
 
-    Kafka has no name of its own for a resigned leader: it is unattached.
+    Kafka has no separate name for a resigned leader: it is unattached.
     """
     role = quorum.role
     has_voted = quorum.election.voted_id >= 0
@@ -36,7 +36,7 @@ def state_name(quorum: Quorum) -> str:
 
 
 def voted_directory(quorum: Quorum) -> str:
-    """Return `current-vote-directory-id`: 22 characters, the zero id where nobody was voted for."""
+    """Return `current-vote-directory-id`: 22 characters, the zero id without a vote."""
     assert len(quorum.election.voted_directory_id) == 16, quorum.election
     return uuid_to_text(Uuid(quorum.election.voted_directory_id))
 
@@ -44,7 +44,7 @@ def voted_directory(quorum: Quorum) -> str:
 def numbers(quorum: Quorum, now_ms: int) -> dict[str, float]:
     """Return the numbers by name; `number-of-observers` and `uncommitted-voter-change` of a leader.
 
-    -1 stands for what is not known, as in Kafka.
+    -1 means unknown, as in Kafka.
     """
     known, role, metrics = quorum.high_watermark, quorum.role, quorum.metrics
     found: dict[str, float] = {

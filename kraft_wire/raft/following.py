@@ -1,7 +1,8 @@
-"""What a follower does with a leader's answer: cut, append, turn to a snapshot, take it over.
+"""A follower's handling of fetch answers: truncate, append, fetch a snapshot, install it.
 
-KIP-595 (divergence, high watermark), KIP-630 (snapshots), KIP-853 (control records count from their
-append on). What contradicts the high watermark is refused: it would throw committed records away.
+KIP-595 (divergence, high watermark), KIP-630 (snapshots), KIP-853 (control records apply from their
+append on). Answers that contradict the high watermark are refused: they would remove committed
+records.
 """
 
 from collections.abc import Sequence
@@ -33,9 +34,9 @@ __all__ = [
 
 
 def renew_fetch_timeout(quorum: Quorum, role: Follower, now_ms: int) -> None:
-    """Start a follower's fetch timeout again, because its leader has answered.
+    """Restart a follower's fetch timeout, because its leader has answered.
 
-    An answer that the leader sent before EndQuorumEpoch may arrive later. It renews nothing:
+    An answer that the leader sent before EndQuorumEpoch may arrive after it. It renews nothing:
     otherwise the wait that EndQuorumEpoch has set would become a whole fetch timeout.
     """
     assert quorum.role is role, quorum.role
@@ -44,7 +45,7 @@ def renew_fetch_timeout(quorum: Quorum, role: Follower, now_ms: int) -> None:
 
 
 def truncate(quorum: Quorum, sent: SendRequest, epoch: int, end_offset: int, now_ms: int) -> None:
-    """Cut the log where it may agree with the leader's; several rounds may be needed."""
+    """Truncate the log to where it may agree with the leader's; this may take several rounds."""
     assert epoch >= 0, epoch
     if end_offset < 0:
         set_aside(quorum, sent, Ignored.BAD_SHAPE, now_ms)
@@ -85,7 +86,7 @@ def turn_to_snapshot(
 
 
 def _floor(quorum: Quorum) -> Offset:
-    """Return what must not be cut: the committed records, and where the log starts."""
+    """Return the lowest offset for a truncation: the high watermark, or the log's start."""
     floor = max(quorum.high_watermark or Offset(0), quorum.log.log_start_offset)
     assert floor >= 0, floor
     return floor
@@ -94,14 +95,14 @@ def _floor(quorum: Quorum) -> Offset:
 def append_fetched(
     quorum: Quorum, role: Follower, records: Part | None, high_watermark: int
 ) -> None:
-    """Append what came. The logs agree up to the end asked with: so far the watermark holds."""
+    """Append fetched records. The logs agree, and the watermark holds, up to the fetch offset."""
     known = role.leader_high_watermark
     assert quorum.role is role, quorum.role
     if known is not None and 0 <= high_watermark < known:
         quorum.ignored.count(Ignored.HIGH_WATERMARK_FELL)
     elif high_watermark >= 0:
         role.leader_high_watermark = Offset(high_watermark)
-    role.transfer = None  # the log goes on after all: nothing is fetched instead of it
+    role.transfer = None  # the log continues: no snapshot is needed
     raise_to_leaders(quorum, role)
     if records is None or _size_bytes(records) == 0:
         return
@@ -119,7 +120,7 @@ def _size_bytes(records: Part) -> int:
 
 
 def raise_to_leaders(quorum: Quorum, role: Follower) -> None:
-    """Take over the leader's high watermark as far as our own log reaches."""
+    """Raise the high watermark to the leader's, at most to the end of this log."""
     assert not quorum.log_is_changing, "the log's end is not what LogView says"
     if role.leader_high_watermark is not None:
         end = quorum.log.log_end_offset
@@ -127,7 +128,7 @@ def raise_to_leaders(quorum: Quorum, role: Follower) -> None:
 
 
 def apply_control_records(quorum: Quorum, records: Sequence[ControlRecord], now_ms: int) -> None:
-    """Take voter sets and levels into force because they were appended, committed or not."""
+    """Apply appended voter sets and levels, committed or not."""
     assert all(record.offset >= 0 for record in records), records
     count = quorum.log.log_end_offset - quorum.fetched_from
     quorum.metrics.fetched_records.note(max(0, count), now_ms)
@@ -138,7 +139,7 @@ def apply_control_records(quorum: Quorum, records: Sequence[ControlRecord], now_
 
 
 def take_control_record(voters: VoterSetHistory, offset: Offset, message: Message) -> bool:
-    """Enter one control record into a history; False where it cannot be applied."""
+    """Add one control record to the history; False if it cannot be applied."""
     assert offset >= -1, offset
     if isinstance(message, VotersRecord):
         ids = [voter.voter_id for voter in message.voters]
@@ -155,7 +156,7 @@ def take_control_record(voters: VoterSetHistory, offset: Offset, message: Messag
 def install_snapshot(
     quorum: Quorum, snapshot_id: OffsetAndEpoch, messages: Sequence[Message], now_ms: int
 ) -> None:
-    """Go on from an installed snapshot: it is the log now, and all of it is committed."""
+    """Continue after an installed snapshot: it is the whole log now, and it is committed."""
     assert quorum.log.log_end_offset == snapshot_id.offset, (quorum.log, snapshot_id)
     quorum.voters.loaded_from_snapshot(snapshot_id.offset, None, 0)
     before = Offset(snapshot_id.offset - 1)
@@ -167,7 +168,7 @@ def install_snapshot(
 
 
 def refuse_snapshot(quorum: Quorum, now_ms: int) -> None:
-    """Begin again with the leader after a rest: it names a snapshot, perhaps a better one."""
+    """Fetch from the leader again after a backoff: it names a snapshot, perhaps a newer one."""
     quorum.ignored.count(Ignored.SNAPSHOT_REFUSED)
     quorum.left_transfer = None
     role = quorum.role

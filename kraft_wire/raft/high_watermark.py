@@ -1,9 +1,9 @@
-"""Where the high watermark may go (KIP-595 "Fetch", the extra condition on commitment).
+"""The rule for the high watermark (KIP-595 "Fetch", the extra condition on commitment).
 
-A pure function over what the leader knows of its voters. An offset is committed once a majority of
-the voter set in force holds it durably *and* it lies past the record that opened the leader's own
-epoch: without the second half a record of an older epoch could be counted as committed and still
-be overwritten (figure 8 of the Raft paper).
+A pure function of the voters' progress. An offset is committed once a majority of the voter set in
+force has it durably *and* it is after the first record of the leader's own epoch. Without the
+second condition a record of an older epoch could be counted as committed and still be overwritten
+(figure 8 of the Raft paper).
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ UNKNOWN = Offset(-1)
 
 
 def majority_end_offset(durable_ends: Iterable[Offset | None]) -> Offset:
-    """Return the largest end that a majority of the voters has reached, -1 when unknown.
+    """Return the largest end that a majority of the voters has reached, -1 if unknown.
 
     One entry per voter of the set, None where the voter has not fetched in this epoch. The leader
     is one of the entries only while it is a voter itself.

@@ -6,7 +6,7 @@ __all__ = ["Ignored", "IgnoredCounts"]
 
 
 class Ignored(Enum):
-    """A reason; the value is what a log line says."""
+    """A reason; the value is its text in a log line."""
 
     LATE_ANSWER = "the request is no longer pending"
     UNEXPECTED_KIND = "the message type is not expected here"

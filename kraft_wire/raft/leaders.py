@@ -1,8 +1,8 @@
-"""How a replica learns of epochs and leaders, from requests and from answers alike.
+"""How a replica adopts epochs and leaders, from requests and from answers.
 
-KIP-595 gives every message the sender's view of epoch and leader. What a leader says itself is
-first-hand; what an answer says of a third is hearsay, which does not stop a pre-vote about that
-very leader. Contradictions are the peers' mistakes: named, counted, not trusted.
+In KIP-595 every message has the sender's view of epoch and leader. A leader's own message is
+first-hand; an answer about another leader is second-hand, and does not stop a pre-vote about the
+same leader. Contradictions are peers' mistakes: they are named, counted, and not adopted.
 """
 
 from kraft_wire.model import NO_REPLICA, LeaderEpoch, ReplicaId
@@ -26,7 +26,7 @@ def adopt(
     *,
     is_first_hand: bool,
 ) -> Ignored | None:
-    """Move to an epoch that is not below ours and to its leader; a reason where that is refused."""
+    """Adopt an epoch not below the current one, and its leader; return the reason of a refusal."""
     assert epoch >= quorum.epoch, (epoch, quorum.epoch)
     if epoch > EPOCH_MAX:
         return Ignored.EPOCHS_EXHAUSTED
@@ -54,7 +54,7 @@ def adopt(
 
 
 def _named_as_leader(quorum: Quorum, epoch: LeaderEpoch, now_ms: int) -> Ignored | None:
-    """Take the epoch, not the leadership: it was ours before our disk was lost, or never."""
+    """Adopt the epoch, not the leadership: this replica led it before a lost disk, or never."""
     assert epoch >= quorum.epoch, epoch
     if epoch > quorum.epoch:
         quorum.become_unattached(Trigger.HIGHER_EPOCH, epoch, now_ms)
@@ -85,11 +85,11 @@ def learn(
     address: Address | None,
     now_ms: int,
 ) -> bool:
-    """Take epoch and leader out of an answer; tell whether its body still is of interest.
+    """Adopt epoch and leader from an answer; return whether its body is still relevant.
 
     In order: an older epoch or UNKNOWN_LEADER_EPOCH is ignored; a higher epoch,
-    FENCED_LEADER_EPOCH and NOT_LEADER_OR_FOLLOWER say only who leads; a leader that was unknown is
-    followed, and the body is of interest when it carries no error.
+    FENCED_LEADER_EPOCH and NOT_LEADER_OR_FOLLOWER only name the leader; a leader that was unknown
+    is followed, and the body is relevant if it has no error.
     """
     assert sent.request_id > 0, sent
     if leader_epoch < quorum.epoch or error == ErrorCode.UNKNOWN_LEADER_EPOCH:
@@ -113,14 +113,14 @@ def learn(
 
 
 def set_aside(quorum: Quorum, sent: SendRequest, reason: Ignored, now_ms: int) -> None:
-    """Ignore an answer for a named reason, and leave its sender alone for a while."""
+    """Ignore an answer for a named reason, and send its sender nothing during a backoff."""
     assert sent.request_id > 0, sent
     quorum.ignored.count(reason)
     quorum.peers.rest(sent.node_id, now_ms)
 
 
 def leader_address(quorum: Quorum, listener: str) -> Address | None:
-    """Return where the known leader listens under a listener's name."""
+    """Return the known leader's address on a listener."""
     if quorum.leader_id == NO_REPLICA:
         return None
     found = quorum.endpoints_of_leader().get(listener)

@@ -1,4 +1,4 @@
-"""What a leader does besides answering: its epoch's first record, progress, high watermark, end.
+"""A leader's work besides answers: its epoch's first record, progress, high watermark, end.
 
 KIP-595: LeaderChange as the first record of an epoch, commitment by majority, check-quorum;
 KIP-853: KRaftVersion and KRaftVoters in the same batch where they are due.
@@ -42,7 +42,7 @@ _REPLICAS_MAX: Final = 10_000
 
 
 def begin_leader_epoch(quorum: Quorum, now_ms: int) -> None:
-    """Turn a candidate that won into the leader, and append the first record of its epoch."""
+    """Make a candidate that won the leader, and append the first record of its epoch."""
     assert isinstance(quorum.role, Candidate), quorum.role
     voters = quorum.voters.latest
     granted = [voter for voter, yes in quorum.role.answers.items() if yes]
@@ -68,10 +68,10 @@ def begin_leader_epoch(quorum: Quorum, now_ms: int) -> None:
 
 
 def _voters_to_announce(quorum: Quorum) -> VoterSet | None:
-    """Return the set that this epoch's first batch must carry, None where none is due.
+    """Return the voter set that this epoch's first batch must contain, None if none is due.
 
-    Due from kraft.version 1 on, while the set comes from the formatted checkpoint or says something
-    else of the leader than the leader does.
+    It is due from kraft.version 1 on, if the set comes from the formatted checkpoint or differs
+    from the leader's own configuration.
     """
     if quorum.voters.kraft_version == 0:
         return None
@@ -94,7 +94,7 @@ def append_control_records(quorum: Quorum, messages: list[Message], now_ms: int)
 
 
 def append_records(quorum: Quorum, event: AppendRequested, now_ms: int) -> None:
-    """Append the state machine's records, or refuse where this replica does not lead that epoch."""
+    """Append the state machine's records, or refuse if this replica does not lead that epoch."""
     assert not quorum.log_is_changing, "one append in a step"
     leads = isinstance(quorum.role, Leader) and event.leader_epoch == quorum.epoch
     if not leads or not event.values:
@@ -106,10 +106,10 @@ def append_records(quorum: Quorum, event: AppendRequested, now_ms: int) -> None:
 
 
 def _appended(quorum: Quorum, log_end_offset: Offset, now_ms: int) -> None:
-    """Send what was appended to who waits for it, and make it durable meanwhile.
+    """Send appended records to parked fetches, and flush them meanwhile.
 
-    Replication may run ahead of our own disk: the leader counts for the high watermark only what it
-    has flushed.
+    Replication may be ahead of the leader's disk: the leader counts only its flushed records for
+    the high watermark.
     """
     assert log_end_offset > quorum.log.log_end_offset, log_end_offset
     quorum.log_is_changing = True
@@ -122,7 +122,7 @@ def _appended(quorum: Quorum, log_end_offset: Offset, now_ms: int) -> None:
 def count_fetch(
     quorum: Quorum, leader: Leader, key: ReplicaKey, fetch_offset: Offset, now_ms: int
 ) -> None:
-    """Take a valid fetch as the replica's durable end, for commitment and for check-quorum."""
+    """Record a valid fetch as the replica's durable end, for commitment and for check-quorum."""
     assert fetch_offset <= quorum.log.log_end_offset, (key, fetch_offset)
     log_end_offset = quorum.log.log_end_offset
     key = _key_in_force(quorum, key)
@@ -131,7 +131,7 @@ def count_fetch(
         _make_room(quorum, leader)
         progress = leader.progress[key] = ReplicaProgress(key)
     if progress.end_offset is not None and fetch_offset < progress.end_offset:
-        quorum.ignored.count(Ignored.FETCH_OFFSET_FELL)  # a lost disk must be able to come back
+        quorum.ignored.count(Ignored.FETCH_OFFSET_FELL)  # a lost disk must be allowed to return
     if fetch_offset >= log_end_offset:
         progress.last_caught_up_ms = now_ms
     elif fetch_offset >= progress.leader_end_at_last_fetch >= 0:
@@ -146,9 +146,9 @@ def count_fetch(
 
 
 def _make_room(quorum: Quorum, leader: Leader) -> None:
-    """Drop the observer that came first where there are too many: if it lives it comes again.
+    """Drop the oldest observer if there are too many: its next fetch adds it again.
 
-    Whoever can connect may fetch, as any replica and from any directory.
+    Any peer that can connect may fetch, as any replica and from any directory.
     """
     if len(leader.progress) < _REPLICAS_MAX:
         return
@@ -161,7 +161,7 @@ def _make_room(quorum: Quorum, leader: Leader) -> None:
 
 
 def _key_in_force(quorum: Quorum, key: ReplicaKey) -> ReplicaKey:
-    """Return a voter's key as the set has it: without directory where the set is static."""
+    """Return a voter's key as the set has it: a static set has no directories."""
     voters = quorum.voters.latest
     found = voters.nodes[key.id].key if voters.is_voter(key) else key
     assert found.id == key.id, (found, key)
@@ -169,7 +169,7 @@ def _key_in_force(quorum: Quorum, key: ReplicaKey) -> ReplicaKey:
 
 
 def note_contact(quorum: Quorum, leader: Leader, key: ReplicaKey, now_ms: int) -> None:
-    """Extend the leadership once a majority has been heard; observers do not count."""
+    """Extend the leadership once a majority has fetched; observers do not count."""
     if not quorum.voters.latest.is_voter(key) or key.id == quorum.config.key.id:
         return
     leader.heard_since_check[key.id] = True
@@ -183,7 +183,7 @@ def note_contact(quorum: Quorum, leader: Leader, key: ReplicaKey, now_ms: int) -
 
 
 def quorum_check_needs(quorum: Quorum) -> int:
-    """Return how many others must be heard; 0 for the only voter, whose leadership never expires.
+    """Return how many others must fetch; 0 for the only voter, whose leadership never expires.
 
     A leader that is being removed is not a member and needs a whole majority of the others.
     """
@@ -193,7 +193,7 @@ def quorum_check_needs(quorum: Quorum) -> int:
 
 
 def durable_ends(quorum: Quorum, leader: Leader) -> list[Offset | None]:
-    """Return what each voter of the set in force holds durably, None where it has not fetched."""
+    """Return the durable end of each voter of the set in force, None before its first fetch."""
     ends: list[Offset | None] = []
     for node in quorum.voters.latest.nodes.values():
         if node.key.id == quorum.config.key.id and quorum.is_voter:
@@ -206,7 +206,7 @@ def durable_ends(quorum: Quorum, leader: Leader) -> list[Offset | None]:
 
 
 def update_high_watermark(quorum: Quorum, leader: Leader, now_ms: int) -> None:
-    """Advance the high watermark as far as the voters' progress allows, and wake who waits."""
+    """Advance the high watermark by the voters' progress, and wake parked fetches."""
     current = leader.high_watermark
     ends = durable_ends(quorum, leader)
     reached = next_high_watermark(current, ends, leader.epoch_start_offset)
@@ -224,7 +224,7 @@ def update_high_watermark(quorum: Quorum, leader: Leader, now_ms: int) -> None:
 
 
 def resign(quorum: Quorum, leader: Leader, now_ms: int) -> None:
-    """Step down and name the successors, the one with the longest log first."""
+    """Resign and name the successors, the one with the longest log first."""
     own_id = quorum.config.key.id
     others = [node.key for node in quorum.voters.latest.nodes.values() if node.key.id != own_id]
 

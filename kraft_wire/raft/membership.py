@@ -16,7 +16,7 @@ __all__ = ["ChangeKind", "PendingChange"]
 
 
 class ChangeKind(Enum):
-    """What was asked for."""
+    """The kind of change."""
 
     ADD = "AddRaftVoter"
     REMOVE = "RemoveRaftVoter"
@@ -24,16 +24,16 @@ class ChangeKind(Enum):
 
 @slotted
 class PendingChange:
-    """The one change that a leader works on."""
+    """The change in progress at a leader."""
 
     kind: ChangeKind
     origin: RequestReceived
     deadline_ms: int
     node: VoterNode
-    """The voter that comes or goes."""
+    """The voter to add or remove."""
     versions_request_id: int | None = None
-    """The question to the new voter, None once it is answered."""
+    """The request to the new voter, None once it is answered."""
     record_offset: Offset | None = None
     """Offset of the VotersRecord, None before it is appended."""
     is_answered: bool = False
-    """Whether the reply has left already (AckWhenCommitted = false)."""
+    """Whether the reply was sent already (AckWhenCommitted = false)."""

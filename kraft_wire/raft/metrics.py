@@ -1,7 +1,6 @@
-"""Counting over the last half to whole minute: two halves, the older of which is dropped whole.
+"""Measurements over the last 30 to 60 seconds: two halves, of which the older is dropped whole.
 
-Kafka's measures have two samples of 30 s as well. Time is an argument; nothing here knows what is
-counted.
+Kafka's metrics have two samples of 30 s as well. Time is an argument.
 """
 
 from collections import deque
@@ -17,7 +16,7 @@ _APPENDS_MAX = 1_024
 
 
 class SlidingWindow:
-    """Values of the present half and of the one before."""
+    """Values of the current half and of the previous one."""
 
     def __init__(self) -> None:
         self._began_ms = 0
@@ -33,28 +32,28 @@ class SlidingWindow:
         self._max = max(self._max, value)
 
     def average(self, now_ms: int) -> float:
-        """Return the mean of what was noted lately, 0 where nothing was."""
+        """Return the mean of the recent values, 0 without any."""
         self._turn(now_ms)
         count = self._count + self._former[0]
         assert count >= 0, count
         return (self._sum + self._former[1]) / count if count else 0.0
 
     def largest(self, now_ms: int) -> float:
-        """Return the largest value noted lately, 0 where nothing was."""
+        """Return the largest recent value, 0 without any."""
         self._turn(now_ms)
         found = max(self._max, self._former[2])
         assert found >= 0, found
         return found
 
     def per_second(self, now_ms: int) -> float:
-        """Return the sum of what was noted lately over the time that it took."""
+        """Return the sum of the recent values divided by their time."""
         self._turn(now_ms)
         spent_ms = _HALF_MS + (now_ms - self._began_ms)
         assert spent_ms >= _HALF_MS, spent_ms
         return (self._sum + self._former[1]) * 1_000 / spent_ms
 
     def _turn(self, now_ms: int) -> None:
-        """Begin a new half when the present one is over."""
+        """Begin a new half when the current one is over."""
         passed = (now_ms - self._began_ms) // _HALF_MS
         assert passed >= 0, (now_ms, self._began_ms)
         if passed == 0:
@@ -67,7 +66,7 @@ class SlidingWindow:
 
 @slotted
 class RaftMetrics:
-    """What a replica measures of itself."""
+    """The measurements of a replica."""
 
     election_ms: SlidingWindow = field(default_factory=SlidingWindow)
     """From asking for votes until a leader is known."""
@@ -76,12 +75,12 @@ class RaftMetrics:
     fetched_records: SlidingWindow = field(default_factory=SlidingWindow)
     appended_records: SlidingWindow = field(default_factory=SlidingWindow)
     election_began_ms: int | None = None
-    """While no leader is known since this replica began to ask."""
+    """When this replica began to ask for votes; None once a leader is known."""
     appends: deque[tuple[Offset, int, int]] = field(default_factory=deque)
-    """End offset, records and time of what this leader appended and nobody has committed yet."""
+    """End offset, records and time of this leader's uncommitted appends."""
 
     def began_election(self, now_ms: int) -> None:
-        """Note that votes are asked for; only the first time until a leader is known."""
+        """Note the start of an election; only the first one counts until a leader is known."""
         assert now_ms >= 0, now_ms
         if self.election_began_ms is None:
             self.election_began_ms = now_ms

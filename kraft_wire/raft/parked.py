@@ -1,7 +1,7 @@
 """Fetches that wait at the leader for records or a higher watermark (KIP-595 "Fetch").
 
-A parked fetch is run again from the top when it is woken, so it is kept as it came. Nothing here
-answers: whoever takes fetches out owes each of them a reply.
+A woken fetch is handled again from the start, so it is kept unchanged. Nothing here answers: the
+caller that takes fetches must reply to each.
 """
 
 from kraft_wire.frozen import frozen
@@ -21,7 +21,7 @@ class ParkedFetch:
 
 
 class ParkedFetches:
-    """In the order of their arrival."""
+    """In order of arrival."""
 
     def __init__(self) -> None:
         self._waiting: list[ParkedFetch] = []
@@ -30,7 +30,7 @@ class ParkedFetches:
         return len(self._waiting)
 
     def park(self, fetch: ParkedFetch) -> None:
-        """Keep a fetch until it is taken."""
+        """Park a fetch until it is taken."""
         assert fetch.fetch_offset >= 0, fetch
         self._waiting.append(fetch)
         assert fetch.deadline_ms > 0, fetch

@@ -1,8 +1,8 @@
-"""Whom this replica may send to now: one outstanding request per peer, and a wait after errors.
+"""Peers that this replica may send to: one outstanding request per peer, a backoff after errors.
 
-KIP-595 gives no order and no answer for granted: a request that is not answered in time frees its
-connection, one that fails rests it for `controller.quorum.retry.backoff.ms`. An answer counts only
-while its request is the outstanding one of its peer; every change of role drops all of them.
+KIP-595 guarantees neither order nor answers: a request that is not answered in time frees its
+connection, a failed one starts a backoff of `controller.quorum.retry.backoff.ms`. An answer counts
+only while its request is the outstanding one of its peer; a change of role drops all of them.
 """
 
 from enum import Enum
@@ -27,12 +27,12 @@ class ConnectionState(Enum):
 _READY: Final = ConnectionState.READY
 _AWAITING: Final = ConnectionState.AWAITING
 _BACKOFF: Final = ConnectionState.BACKOFF
-"""Looked at for every peer in every step; up to Python 3.11 a member of an enum is dear to get."""
+"""Read for every peer in every step; up to Python 3.11 access to an enum's member is slow."""
 
 
 @slotted
 class PeerConnection:
-    """One peer, by node id; `until_ms` ends the present state unless it is READY."""
+    """One peer, by node id; `until_ms` ends the current state unless it is READY."""
 
     state: ConnectionState = ConnectionState.READY
     until_ms: int = 0
@@ -60,7 +60,7 @@ class PeerConnections:
         return False
 
     def is_trusted(self, node_id: int) -> bool:
-        """Tell whether a peer is worth waiting for: neither resting nor silent last time."""
+        """Return whether to wait for a peer: not in backoff, and it answered the last request."""
         connection = self._connections.get(node_id)
         if connection is None:
             return True
@@ -69,11 +69,11 @@ class PeerConnections:
 
     @property
     def has_any_outstanding(self) -> bool:
-        """Whether some answer is still due."""
+        """Whether any request is outstanding."""
         return any(connection.state is _AWAITING for connection in self._connections.values())
 
     def outstanding(self) -> list[SendRequest]:
-        """Return the requests whose answers are still due."""
+        """Return the outstanding requests."""
         found = [connection.sent for connection in self._connections.values()]
         assert len(found) == len(self._connections)
         return [sent for sent in found if sent is not None]
@@ -89,7 +89,7 @@ class PeerConnections:
         return sent
 
     def take_answered(self, request_id: int) -> SendRequest | None:
-        """Free the connection of an answered request; None where it is not outstanding."""
+        """Free the connection of an answered request; None if it is not outstanding."""
         for node_id, connection in self._connections.items():
             if connection.sent is not None and connection.sent.request_id == request_id:
                 assert connection.state is _AWAITING, connection
@@ -98,16 +98,16 @@ class PeerConnections:
         return None
 
     def rest(self, node_id: int, now_ms: int) -> None:
-        """Leave a peer alone for a while, because its answer was an error or none came."""
+        """Start a peer's backoff, because its answer was an error or did not arrive."""
         known = self._connections.get(node_id)
         if known is not None and known.state is _AWAITING:
-            return  # a newer request went out meanwhile, and its own answer counts
+            return  # a newer request is outstanding, and only its answer counts
         until_ms = now_ms + self._retry_backoff_ms
         assert until_ms > now_ms, until_ms
         self._connections[node_id] = PeerConnection(_BACKOFF, until_ms)
 
     def expire(self, now_ms: int) -> None:
-        """Free the connections whose wait is over."""
+        """Free the connections whose timeout or backoff is over."""
         for connection in self._connections.values():
             state = connection.state
             if state is not _READY and connection.until_ms <= now_ms:
@@ -118,7 +118,7 @@ class PeerConnections:
             assert is_free or connection.until_ms > now_ms, connection
 
     def forget_all(self) -> None:
-        """Start afresh, as every change of role does: answers still in progress are late."""
+        """Drop all outstanding requests, at every change of role: their answers are late then."""
         self._connections = {}
         assert not self.has_any_outstanding
 

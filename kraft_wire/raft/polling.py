@@ -1,8 +1,8 @@
-"""What a replica does by itself: campaign, send what is due, give up in time.
+"""Actions of a replica without a request: campaigns, requests that are due, timeouts.
 
-`act` looks at the state, not at what happened, and is run after every event until nothing changes:
-a timer that fires twice, early or late does no harm. `deadline_ms` is its counterpart: the next
-time at which `act` would find something to do.
+`act` depends on the state, not on the event, and runs after every event until nothing changes: a
+timer that fires twice, early or late does no harm. `deadline_ms` is its counterpart: the next
+time at which `act` has something to do.
 """
 
 from kraft_wire.model import LeaderEpoch, ReplicaId
@@ -39,11 +39,11 @@ from kraft_wire.raft.voters import Address
 __all__ = ["act", "deadline_ms", "is_campaigning"]
 
 ROLES_IN_A_STEP_MAX = 8
-"""More changes of role than one step can need: resigned to leader takes four."""
+"""Bound on the changes of role in one step: resigned to leader takes four."""
 
 
 def act(quorum: Quorum, now_ms: int) -> None:
-    """Do what is due now."""
+    """Perform the actions that are due now."""
     for _ in range(ROLES_IN_A_STEP_MAX):
         role = quorum.role
         match role:
@@ -67,7 +67,7 @@ def act(quorum: Quorum, now_ms: int) -> None:
 
 
 def is_campaigning(quorum: Quorum) -> bool:
-    """Tell whether an election is in progress here, or won."""
+    """Return whether this replica campaigns, or leads."""
     assert quorum.role is not None
     return isinstance(quorum.role, Prospective | Candidate | Leader)
 
@@ -94,7 +94,7 @@ def _act_prospective(quorum: Quorum, role: Prospective, now_ms: int) -> None:
 
 
 def lose_pre_vote(quorum: Quorum, role: Prospective, now_ms: int) -> None:
-    """Go back to the leader that went silent, or wait for another."""
+    """Follow the previous leader again, or wait for another one."""
     assert quorum.role is role, quorum.role
     if quorum.config.listener in role.leader_endpoints:
         quorum.become_follower(
@@ -117,10 +117,10 @@ def _act_candidate(quorum: Quorum, role: Candidate, now_ms: int) -> None:
 
 
 def _is_log_durable(quorum: Quorum) -> bool:
-    """Return whether loss of power would leave the log as it is.
+    """Return whether the whole log would survive power loss.
 
-    A voter repeats its vote without comparing logs again. A candidate whose log was shorter after a
-    restart could collect that vote and lead without a committed record.
+    A voter repeats its vote without another comparison of logs. A candidate whose log was shorter
+    after a restart could collect that vote and lead without a committed record.
     """
     log = quorum.log
     assert log.flushed_end_offset <= log.log_end_offset, log.flushed_end_offset
@@ -139,7 +139,7 @@ def _ask_voters(
 
 
 def _reachable_voters(quorum: Quorum) -> list[tuple[ReplicaId, Address]]:
-    """The other voters whose address is known and to which a request may be sent now."""
+    """Yield other voters with a known address, to which a request may be sent now."""
     voters = quorum.voters.latest
     found: list[tuple[ReplicaId, Address]] = []
     for voter in voters.nodes:
@@ -162,8 +162,8 @@ def _act_follower(quorum: Quorum, role: Follower, now_ms: int) -> None:
     if is_late or not quorum.peers.is_trusted(leader_id):
         _fetch_from_anybody(quorum, now_ms)
         return
-    # An answer still due from another node, which may be cut off, must not keep us from the leader:
-    # a fetch answer counts only for the log's end that was asked with.
+    # An outstanding request to another node, which may be unreachable, must not block the fetch
+    # from the leader: a fetch answer counts only for the log's end in its request.
     if not quorum.peers.is_ready(leader_id):
         return
     request = request_to_leader(quorum, role, now_ms)
@@ -177,7 +177,7 @@ def _act_follower(quorum: Quorum, role: Follower, now_ms: int) -> None:
 
 
 def _may_fetch(quorum: Quorum) -> bool:
-    """A fetch acknowledges everything before its offset, so it waits until that is on the disk."""
+    """Return whether a fetch may be sent: all records that it acknowledges must be durable."""
     if quorum.log_is_changing:
         return False
     log = quorum.log
@@ -186,7 +186,7 @@ def _may_fetch(quorum: Quorum) -> bool:
 
 
 def _fetch_from_anybody(quorum: Quorum, now_ms: int) -> None:
-    """Fetch from a random node that may know the leader, or be it (KIP-853 discovery)."""
+    """Fetch from a random node that may be or know the leader (KIP-853 discovery)."""
     if quorum.peers.has_any_outstanding or not _may_fetch(quorum):
         return
     known = _bootstrap_nodes(quorum)
@@ -200,9 +200,9 @@ def _fetch_from_anybody(quorum: Quorum, now_ms: int) -> None:
 
 
 def _bootstrap_nodes(quorum: Quorum) -> list[tuple[int, Address]]:
-    """Bootstrap servers as nodes -2, -3, …; the known voters where none but ourselves is given.
+    """Bootstrap servers as nodes -2, -3, …; the known voters if no other server is configured.
 
-    A leader that went silent is among them: it may be back, and nobody else might know it.
+    They include a leader that stopped answering: it may be back, and be the only one to know it.
     """
     config = quorum.config
     found = list(quorum.bootstrap_nodes)
@@ -263,7 +263,7 @@ def _act_resigned(quorum: Quorum, role: Resigned, now_ms: int) -> None:
 
 
 def _finish_shutdown(quorum: Quorum, now_ms: int) -> None:
-    """End a graceful stop: at once where nobody depends on this replica, else in time."""
+    """End a graceful stop: at once if no peer depends on this replica, else at its deadline."""
     deadline_ms = quorum.shutdown_deadline_ms
     if deadline_ms is None:
         return
@@ -284,7 +284,7 @@ def _finish_shutdown(quorum: Quorum, now_ms: int) -> None:
 def deadline_ms(quorum: Quorum, now_ms: int) -> int | None:
     """Return when `act`, last done at `now_ms`, has something to do by itself.
 
-    None where only an event can tell.
+    None if it waits for an event.
     """
     soonest_ms: int | None = None
     for deadline in (
@@ -293,7 +293,7 @@ def deadline_ms(quorum: Quorum, now_ms: int) -> int | None:
         quorum.shutdown_deadline_ms,
         *_role_deadlines(quorum, quorum.role),
     ):
-        # What is due but had to wait for a connection is woken by that connection's own deadline.
+        # A due request without a free connection is woken by that connection's own deadline.
         if deadline is None or deadline <= now_ms:
             continue
         if soonest_ms is None or deadline < soonest_ms:
@@ -304,7 +304,7 @@ def deadline_ms(quorum: Quorum, now_ms: int) -> int | None:
 
 def _role_deadlines(quorum: Quorum, role: Role) -> tuple[int | None, ...]:
     match role:
-        case Follower():  # the roles of most of the time first
+        case Follower():  # the most frequent roles first
             return (role.fetch_deadline_ms, role.voter_update_deadline_ms)
         case Leader():
             change = role.pending_change

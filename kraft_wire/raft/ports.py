@@ -1,7 +1,7 @@
-"""What the replica reads of its neighbours: the log and the snapshots. Reads only.
+"""Ports of the replica: the log and the snapshots. Reads only.
 
 The host owns the objects behind these protocols and changes them only by performing effects, so
-between two steps they do not move. Offsets are record offsets; ranges are half-open.
+they do not change during a step. Offsets are record offsets; ranges are half-open.
 """
 
 from typing import Protocol
@@ -12,33 +12,33 @@ __all__ = ["LogView", "SnapshotView"]
 
 
 class LogView(Protocol):
-    """The metadata log, as far as elections and replication need it."""
+    """The metadata log, with the reads that elections and replication need."""
 
     @property
     def log_start_offset(self) -> Offset:
-        """First offset that the log still holds."""
+        """First offset in the log."""
         ...
 
     @property
     def log_end_offset(self) -> Offset:
-        """Offset that the next record gets, flushed or not."""
+        """Offset of the next record, flushed or not."""
         ...
 
     @property
     def flushed_end_offset(self) -> Offset:
-        """End of what survives power loss: what may be acknowledged."""
+        """End of the durable records, which may be acknowledged."""
         ...
 
     @property
     def last_epoch(self) -> LeaderEpoch:
-        """Epoch of the last record; of the newest snapshot when the log is empty; else 0."""
+        """Epoch of the last record; of the newest snapshot if the log is empty; else 0."""
         ...
 
     def end_offset_for_epoch(self, epoch: LeaderEpoch) -> OffsetAndEpoch:
-        """Return the largest known epoch that is not above `epoch`, and where it ends (KIP-101).
+        """Return the largest known epoch that is not above `epoch`, and its end (KIP-101).
 
-        Below all known epochs: the start of the first one, with the asked epoch. No epoch known:
-        the log's end, with the asked epoch.
+        Below all known epochs: the start of the first one, with the given epoch. No epoch known:
+        the log's end, with the given epoch.
         """
         ...
 
@@ -61,5 +61,5 @@ class SnapshotView(Protocol):
         ...
 
     def size_bytes(self, snapshot_id: OffsetAndEpoch) -> int | None:
-        """Return the size of a snapshot, None where there is no such snapshot."""
+        """Return the size of a snapshot, None if it does not exist."""
         ...

@@ -1,8 +1,8 @@
-"""What a replica knows of its quorum, and the one door between roles.
+"""The state of a replica, and the only way to change its role.
 
-All RPCs and timers read and change this object; `replica.RaftReplica` drives it. It holds the
-durable election state, the role with its timers, the voter sets along the log, the connections and
-the fetches that wait. Effects are collected here in the order in which the host must perform them.
+All RPCs and timers read and change this object; `replica.RaftReplica` drives it. It has the durable
+election state, the role with its timers, the voter sets along the log, the connections and the
+parked fetches. It collects effects in the order in which the host must perform them.
 """
 
 from dataclasses import replace
@@ -47,7 +47,7 @@ from kraft_wire.raft.voters import Address, VoterSetHistory
 __all__ = ["EPOCH_MAX", "Quorum"]
 
 EPOCH_MAX = (1 << 31) - 2
-"""The last epoch that leaves room for another election; peers that claim a later one are wrong."""
+"""The last epoch after which another election is possible; a later one of a peer is invalid."""
 
 
 class Quorum:
@@ -72,7 +72,7 @@ class Quorum:
         self.trigger: Trigger | None = None
         """Why this replica entered its role; None for the first one."""
         self.high_watermark: Offset | None = None
-        """Of this replica, over all roles; None until it hears of one."""
+        """This replica's high watermark, kept over all roles; None until it is known."""
         self.peers = PeerConnections(
             config.timing.request_timeout_ms, config.timing.retry_backoff_ms
         )
@@ -81,13 +81,13 @@ class Quorum:
         self.metrics = RaftMetrics()
         self.effects: list[Effect] = []
         self.fetched_from = Offset(0)
-        """Where the last fetched records were to begin."""
+        """Base offset of the last fetched records."""
         self.log_is_changing = False
-        """Whether an effect of this step moves the log: what LogView says is then out of date."""
+        """Whether an effect of this step changes the log: LogView is then out of date."""
         self.woken: list[ParkedFetch] = []
-        """Parked fetches that this step has to answer."""
+        """Parked fetches that this step must answer."""
         self.left_transfer: SnapshotTransfer | None = None
-        """What had come of a snapshot when this replica last ceased to follow: it may continue."""
+        """The snapshot transfer when this replica last stopped following: it may continue."""
         self.ended_epoch = LeaderEpoch(-1)
         """The newest epoch whose leader has sent EndQuorumEpoch."""
         self.abandoned_change: PendingChange | None = None
@@ -102,18 +102,18 @@ class Quorum:
             for position, address in enumerate(config.bootstrap_servers)
             if address not in own
         ]
-        """The bootstrap servers but ourselves, as nodes -2, -3, …"""
+        """The bootstrap servers without this replica, as nodes -2, -3, …"""
 
     # -- reading ---------------------------------------------------------------------------------
 
     @property
     def epoch(self) -> LeaderEpoch:
-        """The leader epoch that this replica is in."""
+        """The current leader epoch."""
         return self.election.leader_epoch
 
     @property
     def leader_id(self) -> ReplicaId:
-        """Who leads it, -1 where that is unknown."""
+        """The leader of the epoch, -1 if unknown."""
         return self.election.leader_id
 
     @property
@@ -123,11 +123,11 @@ class Quorum:
 
     @property
     def is_only_voter(self) -> bool:
-        """Whether it decides alone."""
+        """Whether it is the only voter."""
         return self.is_voter and len(self.voters.latest) == 1
 
     def is_me(self, replica_id: int, directory_id: bytes) -> bool:
-        """Tell whether a voter key in a request is ours; an unset directory matches any."""
+        """Return whether a request's voter key is ours; an unset directory matches any."""
         assert len(directory_id) == 16, directory_id
         is_any_directory = not any(directory_id)
         is_ours = is_any_directory or directory_id == self.config.key.directory_id
@@ -135,12 +135,12 @@ class Quorum:
 
     @property
     def has_leader_resigned(self) -> bool:
-        """Whether the leader of this epoch has sent EndQuorumEpoch: it never leads it again."""
+        """Whether this epoch's leader has sent EndQuorumEpoch: it does not lead the epoch again."""
         assert self.ended_epoch <= self.epoch, self.ended_epoch
         return self.ended_epoch == self.epoch
 
     def endpoints_of_leader(self) -> Endpoints:
-        """Return where the known leader listens, empty where that is unknown."""
+        """Return the known leader's endpoints, empty if unknown."""
         if self.leader_id == self.config.key.id:
             return self.config.endpoints
         if isinstance(self.role, Follower | Prospective) and self.role.leader_endpoints:
@@ -154,7 +154,7 @@ class Quorum:
     def become_unattached(
         self, trigger: Trigger, epoch: LeaderEpoch, now_ms: int, leader_id: ReplicaId = NO_REPLICA
     ) -> None:
-        """Wait in an epoch for its leader to show up, or for the time to campaign."""
+        """Wait in an epoch for its leader, or for the time to campaign."""
         assert epoch <= EPOCH_MAX, epoch
         assert leader_id != self.config.key.id, leader_id
         election = self._election_at(epoch, leader_id)
@@ -163,7 +163,7 @@ class Quorum:
         )
 
     def become_unattached_voted(self, candidate: ReplicaKey, now_ms: int) -> None:
-        """Give the vote of this epoch to another replica; durable before the answer leaves."""
+        """Vote for another replica in this epoch; durable before the answer is sent."""
         assert isinstance(self.role, Unattached | Prospective), self.role
         assert self.election.voted_id == NO_REPLICA, self.election
         election = replace(
@@ -195,7 +195,7 @@ class Quorum:
         self._enter(trigger, role, self._election_at(epoch, leader_id), now_ms)
 
     def become_prospective(self, trigger: Trigger, now_ms: int) -> None:
-        """Ask the voters whether an election would be won."""
+        """Ask the voters for pre-votes."""
         assert self.is_voter, "only members of the latest voter set campaign"
         endpoints = {} if self.leader_id == self.config.key.id else self.endpoints_of_leader()
         role = Prospective(
@@ -204,7 +204,7 @@ class Quorum:
         self._enter(trigger, role, self.election, now_ms)
 
     def become_candidate(self, trigger: Trigger, now_ms: int) -> None:
-        """Raise the epoch and vote for oneself; durable before the vote requests leave."""
+        """Raise the epoch and vote for itself; durable before the vote requests are sent."""
         assert self.is_voter, "only members of the latest voter set campaign"
         key = self.config.key
         election = ElectionState(
@@ -213,7 +213,7 @@ class Quorum:
         self._enter(trigger, self._candidate(now_ms), election, now_ms)
 
     def become_leader(self, now_ms: int) -> None:
-        """Lead the epoch whose election was won; the caller appends the LeaderChange record."""
+        """Lead the epoch after a won election; the caller appends the LeaderChange record."""
         assert isinstance(self.role, Candidate), self.role
         assert len(self.parked) == 0, "only a leader parks"
         role = Leader(
@@ -225,7 +225,7 @@ class Quorum:
         self._enter(Trigger.ELECTION_WON, role, election, now_ms)
 
     def become_resigned(self, preferred: list[ReplicaKey], now_ms: int) -> None:
-        """Give the leadership up; nothing durable changes."""
+        """Give up the leadership; no durable state changes."""
         assert isinstance(self.role, Leader), self.role
         deadline_ms = now_ms + self._draw_election_timeout_ms()
         self._enter(
@@ -233,10 +233,11 @@ class Quorum:
         )
 
     def restore(self, stored: ElectionState | None, now_ms: int) -> None:
-        """Choose the role to start in (KIP-595 "Quorum State"), and write the choice back.
+        """Choose the first role (KIP-595 "Quorum State"), and persist the choice.
 
-        First that applies: nothing stored; an epoch below the log's; itself as leader, which it
-        never is again in that epoch; its own candidacy; a leader that can be reached; nothing.
+        First that applies: no stored state; an epoch below the log's; itself as leader, which it
+        never is again in that epoch; its own candidacy; a leader with a known address; none of
+        these.
         """
         self.election = stored or ElectionState(LeaderEpoch(0))
         if self.log.last_epoch > self.epoch:
@@ -248,14 +249,14 @@ class Quorum:
         assert self.epoch >= self.log.last_epoch, (self.epoch, self.log.last_epoch)
 
     def raise_high_watermark(self, offset: Offset) -> None:
-        """Make it known that everything below `offset` is committed; it never falls."""
+        """Raise the high watermark to `offset`; it never falls."""
         assert offset >= 0, offset
         if self.high_watermark is None or offset > self.high_watermark:
             self.high_watermark = offset
             self.effects.append(HighWatermarkAdvanced(offset))
 
     def apply_latest_voters(self, now_ms: int) -> None:
-        """Make the role fit after the voter set changed: observers do not campaign, voters do."""
+        """Adjust the role to a changed voter set: observers do not campaign, voters do."""
         if not isinstance(self.role, Unattached):
             return
         if not self.is_voter:
@@ -296,7 +297,7 @@ class Quorum:
             self.metrics.found_leader(now_ms)
 
     def _leave(self) -> None:
-        """Throw away what belongs to the present role only."""
+        """Drop the state of the current role."""
         self.peers.forget_all()
         if isinstance(self.role, Follower) and self.role.transfer is not None:
             self.left_transfer = self.role.transfer
@@ -321,7 +322,7 @@ class Quorum:
         return replace(self.election, leader_id=leader_id)
 
     def _deadline_when_unattached(self, trigger: Trigger, now_ms: int) -> int | None:
-        """Return when to campaign; a node that was waiting for an election keeps on waiting."""
+        """Return when to campaign; a replica that waits for an election keeps its deadline."""
         assert trigger is not Trigger.VOTE_GRANTED, "the timeout is drawn again"
         if not self.is_voter:
             return None

@@ -1,12 +1,12 @@
 """`RaftReplica`: one replica of the metadata quorum, without sockets, files or clocks.
 
 KIP-595, KIP-630, KIP-853, KIP-996, KIP-1166 as Apache Kafka 4.3.1 behaves. Events in, an ordered
-program of effects out; time is an argument, chance a seeded port, log and snapshots are read
-through `ports`. Same events, same views, same chance: same effects. Read `roles` and `transitions`
-first, then `rpc/vote` and `rpc/fetch`.
+list of effects out. Time is an argument, randomness comes from a seeded port, log and snapshots are
+read through `ports`. The same inputs give the same effects. Read `roles` and `transitions` first,
+then `rpc/vote` and `rpc/fetch`.
 
-No message of any shape raises: what a peer gets wrong is answered with an error code or ignored for
-a named reason (`ignored`). What the host or this package gets wrong breaks an assert.
+No message of any content raises: a peer's mistake is answered with an error code or ignored for a
+named reason (`ignored`). A mistake of the host or of this package fails an assert.
 """
 
 from typing import assert_never
@@ -95,13 +95,13 @@ class RaftReplica:
     ) -> None:
         assert log.log_start_offset <= log.log_end_offset, config.key
         self.quorum = Quorum(config, log, snapshots, random_source, voters)
-        """What it knows; for readers only."""
+        """The state; read only."""
         self.stepped_ms = 0
-        """When the latest step was made."""
+        """Time of the latest step."""
         self._is_started = False
 
     def step(self, event: Event, now_ms: int) -> list[Effect]:
-        """Take one event and return what the host must do, in this order.
+        """Handle one event and return the effects, which the host must perform in this order.
 
         `now_ms` never falls. The host performs the whole list before the next step.
         """
@@ -118,7 +118,7 @@ class RaftReplica:
         return effects
 
     def deadline_ms(self) -> int | None:
-        """Return when TimerFired is due, None where only a message can change anything."""
+        """Return when TimerFired is due, None if only a message can change anything."""
         assert self._is_started, "Started is the first event"
         return polling.deadline_ms(self.quorum, self.stepped_ms)
 
@@ -167,7 +167,7 @@ class RaftReplica:
         | SnapshotRefused,
         now_ms: int,
     ) -> None:
-        """The host did what it was told, or time has passed."""
+        """Handle the results of effects, and the passing of time."""
         quorum = self.quorum
         assert not quorum.log_is_changing, event
         match event:
@@ -267,7 +267,7 @@ class RaftReplica:
                 quorum.ignored.count(Ignored.UNEXPECTED_KIND)
 
     def _answer_waiting(self) -> None:
-        """Answer the fetches that this step woke, or all of them where the leadership is over."""
+        """Answer the fetches that this step woke, or all of them if the leadership is over."""
         quorum = self.quorum
         if not isinstance(quorum.role, Leader):
             for parked in [*quorum.woken, *quorum.parked.take_all()]:

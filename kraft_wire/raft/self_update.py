@@ -1,8 +1,8 @@
-"""What a follower asks of its leader about itself: to update it, to take it in (KIP-853, KIP-1186).
+"""Requests of a follower about its own voter entry: update, removal, addition (KIP-853, KIP-1186).
 
-Looked at once per fetch timeout. A voter reports listeners and range where the log says otherwise,
-or once to each leader while kraft.version is 0. An observer that joins by itself first has its
-former self removed, whose directory is gone, then asks to be added.
+Checked once per fetch timeout. A voter reports listeners and range if they differ from the log, or
+once to each leader while kraft.version is 0. An observer that joins by itself first asks to remove
+its previous key, whose directory is lost, then to be added.
 """
 
 from kraft_wire.raft.quorum import Quorum
@@ -14,7 +14,7 @@ __all__ = ["request_to_leader"]
 
 
 def request_to_leader(quorum: Quorum, role: Follower, now_ms: int) -> Message | None:
-    """Return what is to be asked now, None where nothing is due."""
+    """Return the request that is due now, None without one."""
     assert quorum.role is role, quorum.role
     if role.voter_update_deadline_ms > now_ms or not quorum.config.is_controller:
         return None

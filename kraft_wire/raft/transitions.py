@@ -1,8 +1,8 @@
-"""Which role may follow which, on what trigger, and what must be durable first.
+"""The permitted changes of role, by trigger, with the state that must be durable first.
 
-The table is the machine: `Quorum` changes role through one door, which asks this table, and a pair
-that is not in it is a broken invariant. The exhaustive test is drawn from it. Sources: KIP-595,
-KIP-996 (Prospective), KIP-853 (observers), as 4.3.1 behaves.
+The table is the state machine: `Quorum` changes its role only by this table, and a pair that is not
+in it is a broken invariant. The exhaustive test is made from it. Sources: KIP-595, KIP-996
+(Prospective), KIP-853 (observers), as 4.3.1 behaves.
 """
 
 from enum import Enum
@@ -38,7 +38,7 @@ class Trigger(Enum):
 
 
 class EpochStep(Enum):
-    """What a transition does to the epoch."""
+    """The effect of a transition on the epoch."""
 
     STAYS = "stays"
     RISES = "rises by one"
@@ -70,7 +70,7 @@ TRANSITIONS: dict[tuple[type[Role], Trigger], Rule] = {
     (Prospective, Trigger.VOTE_GRANTED): Rule((Prospective,), EpochStep.STAYS, True),
     (Prospective, Trigger.PRE_VOTE_WON): _TO_CANDIDATE,
     (Prospective, Trigger.PRE_VOTE_UNSUPPORTED): _TO_CANDIDATE,
-    # Back to the leader that went silent where its address is known.
+    # The previous leader is followed again if its address is known.
     (Prospective, Trigger.PRE_VOTE_LOST): Rule((Unattached, Follower), EpochStep.STAYS, True),
     (Candidate, Trigger.HIGHER_EPOCH): _AT_HIGHER_EPOCH,
     (Candidate, Trigger.LEADER_NAMED): _UNDER_LEADER,
@@ -86,13 +86,13 @@ TRANSITIONS: dict[tuple[type[Role], Trigger], Rule] = {
     (Resigned, Trigger.HIGHER_EPOCH): _AT_HIGHER_EPOCH,
     (Resigned, Trigger.LEADER_NAMED): _UNDER_LEADER,
     (Resigned, Trigger.ONLY_VOTER_STARTED): _TO_PRE_VOTE,
-    # The epoch rises so that nobody leads it twice: (epoch, offset) stays unique.
+    # The epoch rises so that no replica leads it twice: (epoch, offset) stays unique.
     (Resigned, Trigger.ELECTION_TIMEOUT): Rule((Unattached,), EpochStep.RISES, True),
 }
 
 
 def rule_for(role: Role, trigger: Trigger) -> Rule:
-    """Return the row for a role and a trigger; a missing one is our own mistake."""
+    """Return the row for a role and a trigger; a missing row is a bug."""
     rule = TRANSITIONS.get((type(role), trigger))
     assert rule is not None, (type(role).__name__, trigger)
     return rule

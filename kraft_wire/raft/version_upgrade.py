@@ -1,7 +1,7 @@
 """Raising kraft.version from 0 to 1 (KIP-853): a static quorum becomes a dynamic one.
 
-Every voter must have told this leader where it listens, its directory and a range that covers the
-level. One control batch then carries level and voters. There is no way back.
+Every voter must have sent this leader its listeners, its directory and a range that includes the
+level. One control batch then has level and voters. It cannot be undone.
 """
 
 from kraft_wire.model import Offset
@@ -47,7 +47,7 @@ def _error(quorum: Quorum, event: VersionUpgradeRequested) -> ErrorCode:
 
 
 def _reported(quorum: Quorum, level: int) -> VoterSet | None:
-    """Return the set with what the voters said of themselves, None where one is missing."""
+    """Return the set with the voters' own updates, None if one is missing."""
     leader = quorum.role
     assert isinstance(leader, Leader), leader
     own = quorum.config.as_voter()

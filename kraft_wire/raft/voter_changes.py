@@ -1,7 +1,7 @@
 """Changes of the voter set at the leader (KIP-853): one at a time, each a record in the log.
 
 A change starts only when the previous one is committed and the leader has committed a record of its
-own epoch; it counts from its append on and ends when it is committed under the *new* majority.
+own epoch; it applies from its append on and ends when it is committed under the *new* majority.
 """
 
 from kraft_wire.model import ZERO_UUID, Offset
@@ -28,13 +28,13 @@ __all__ = [
 
 
 def is_complete_key(voter_id: int, directory_id: bytes) -> bool:
-    """Tell whether a request names a voter by id and directory."""
+    """Return whether a request names a voter by id and directory."""
     assert len(directory_id) == 16, directory_id
     return voter_id >= 0 and directory_id != ZERO_UUID
 
 
 def start_error(quorum: Quorum, leader: Leader) -> ErrorCode:
-    """Tell why no change may start now: one is pending, or nothing of this epoch is committed."""
+    """Return why no change may start now: one is pending, or this epoch has no committed record."""
     assert quorum.role is leader, quorum.role
     if leader.pending_change is not None or leader.high_watermark is None:
         return ErrorCode.REQUEST_TIMED_OUT
@@ -42,7 +42,7 @@ def start_error(quorum: Quorum, leader: Leader) -> ErrorCode:
 
 
 def uncommitted_error(quorum: Quorum, leader: Leader) -> ErrorCode:
-    """Tell whether the voter set in force still waits for its majority."""
+    """Return whether the voter set in force is still uncommitted."""
     offset = quorum.voters.latest_offset
     assert leader.high_watermark is not None, "start_error comes first"
     is_committed = offset is not None and offset < leader.high_watermark
@@ -50,11 +50,11 @@ def uncommitted_error(quorum: Quorum, leader: Leader) -> ErrorCode:
 
 
 def append_voters(quorum: Quorum, voters: VoterSet, now_ms: int) -> Offset:
-    """Append a voter set and take it into force; return its record's offset."""
+    """Append a voter set and apply it; return its record's offset."""
     assert quorum.voters.latest.overlaps_majorities_of(voters), voters
     assert quorum.voters.kraft_version > 0, "a static set does not change"
     if isinstance(quorum.role, Leader) and quorum_check_needs(quorum) == 0:
-        # Nobody had to be heard so far: the first period begins with the one who joins.
+        # The only voter needed no fetches so far: the first period begins with the second voter.
         timeout_ms = quorum.config.timing.check_quorum_timeout_ms
         quorum.role.check_quorum_deadline_ms = now_ms + timeout_ms
     offset = append_control_records(quorum, [voters.to_record()], now_ms)
@@ -63,9 +63,9 @@ def append_voters(quorum: Quorum, voters: VoterSet, now_ms: int) -> Offset:
 
 
 def settle(quorum: Quorum, leader: Leader, now_ms: int) -> None:
-    """End the pending change once its record is committed, or when it takes too long.
+    """End the pending change once its record is committed, or at its deadline.
 
-    A record that is in the log stays there: only the answer says that it was not seen committed.
+    At the deadline an appended record stays in the log; the answer reports that it is uncommitted.
     """
     change = leader.pending_change
     if change is None:
@@ -79,7 +79,7 @@ def settle(quorum: Quorum, leader: Leader, now_ms: int) -> None:
 
 
 def finish(quorum: Quorum, leader: Leader, error: ErrorCode) -> None:
-    """Drop the pending change and answer who asked for it."""
+    """Drop the pending change and answer its request."""
     change = leader.pending_change
     assert change is not None
     leader.pending_change = None
@@ -107,7 +107,7 @@ def answer(quorum: Quorum, change: PendingChange, error: ErrorCode) -> None:
 
 
 def is_removed(quorum: Quorum, leader: Leader) -> bool:
-    """Tell whether the leader itself was removed, and the record of it is committed."""
+    """Return whether the leader itself was removed, by a committed record."""
     offset = quorum.voters.latest_offset
     assert quorum.role is leader, quorum.role
     if quorum.is_voter or offset is None or leader.high_watermark is None:

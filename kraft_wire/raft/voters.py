@@ -25,11 +25,11 @@ __all__ = ["Address", "VersionRange", "VoterNode", "VoterSet", "VoterSetHistory"
 Entry = TypeVar("Entry")
 
 BEFORE_LOG = Offset(-1)
-"""Where the records of the formatted (0, 0) checkpoint stand: before the first offset."""
+"""Offset of the records of the formatted (0, 0) checkpoint: before the first offset."""
 
 
 class Address(NamedTuple):
-    """Where a listener can be reached."""
+    """The address of a listener."""
 
     host: str
     port: int
@@ -64,7 +64,7 @@ class VoterSet:
 
     @classmethod
     def of(cls, nodes: Iterable[VoterNode]) -> Self:
-        """Build a set; two nodes of one id are a mistake of ours."""
+        """Build a set; two nodes with one id are a bug."""
         by_id: dict[ReplicaId, VoterNode] = {}
         for node in sorted(nodes, key=lambda one: one.key.id):
             assert node.key.id not in by_id, node.key
@@ -73,32 +73,32 @@ class VoterSet:
 
     @classmethod
     def from_record(cls, record: VotersRecord) -> Self:
-        """Read the set that a KRaftVoters control record carries."""
+        """Read the set of a KRaftVoters control record."""
         return cls.of(_node_from_record(voter) for voter in record.voters)
 
     def to_record(self) -> VotersRecord:
-        """Return the control record's value that makes this set the current one."""
+        """Return the value of this set's control record."""
         return VotersRecord(version=0, voters=[_node_to_record(n) for n in self.nodes.values()])
 
     def __len__(self) -> int:
         return len(self.nodes)
 
     def majority(self) -> int:
-        """Return how many voters decide."""
+        """Return the size of a majority."""
         assert self.nodes, "a quorum has voters"
         return len(self.nodes) // 2 + 1
 
     def is_voter(self, key: ReplicaKey) -> bool:
         """Tell whether a replica is one of the voters.
 
-        The id must match; the directory id must match where the set knows one.
+        The id must match; the directory id must match if the set has one.
         """
         node = self.nodes.get(key.id)
         assert node is None or node.key.id == key.id, key
         return node is not None and node.key.directory_id in (ZERO_UUID, key.directory_id)
 
     def address(self, voter_id: ReplicaId, listener: str) -> Address | None:
-        """Return where a voter listens under a listener name, None when that is unknown."""
+        """Return a voter's address on a listener, None if unknown."""
         node = self.nodes.get(voter_id)
         assert listener == listener.upper(), listener
         return node.endpoints.get(listener) if node is not None else None
@@ -160,7 +160,7 @@ class VoterSetHistory:
     """The voter set and the kraft.version at each offset of the log and its newest snapshot."""
 
     def __init__(self, static: VoterSet | None) -> None:
-        """`static` is what holds while neither log nor snapshot names a set."""
+        """`static` applies while neither log nor snapshot has a set."""
         self._static = static if static is not None else VoterSet({})
         self._sets: list[tuple[Offset, VoterSet]] = []
         self._versions: list[tuple[Offset, int]] = []
@@ -205,29 +205,29 @@ class VoterSetHistory:
         return self._versions[position - 1][1] if position else 0
 
     def appended_voters(self, offset: Offset, voters: VoterSet) -> None:
-        """Take a set into force because its record was appended at `offset`."""
+        """Apply a set whose record was appended at `offset`."""
         assert not self._sets or offset > self._sets[-1][0], (offset, self._sets[-1][0])
         assert len(voters) > 0, offset
         assert offset >= BEFORE_LOG, offset
         self._sets.append((offset, voters))
 
     def appended_version(self, offset: Offset, level: int) -> None:
-        """Take a kraft.version into force because its record was appended at `offset`."""
+        """Apply a kraft.version whose record was appended at `offset`."""
         assert not self._versions or offset > self._versions[-1][0], offset
         assert level >= self.kraft_version, (level, self.kraft_version)
         assert offset >= BEFORE_LOG, offset
         self._versions.append((offset, level))
 
     def truncated_to(self, end_offset: Offset) -> None:
-        """Undo what stood at or above `end_offset`."""
-        # Non-obvious 19: a voter set counts from its append, so a cut takes it back.
+        """Remove entries at or above `end_offset`."""
+        # Non-obvious 19: a voter set applies from its append, so a truncation undoes it.
         self._sets = [entry for entry in self._sets if entry[0] < end_offset]
         self._versions = [entry for entry in self._versions if entry[0] < end_offset]
         assert self.latest_offset is None or self.latest_offset < end_offset, end_offset
         assert not self._versions or self._versions[-1][0] < end_offset, end_offset
 
     def loaded_from_snapshot(self, end_offset: Offset, voters: VoterSet | None, level: int) -> None:
-        """Replace everything by what a snapshot that replaced the whole log says."""
+        """Replace everything by the state of a snapshot that replaced the whole log."""
         assert end_offset > 0, "the formatted checkpoint replaces no log"
         before = Offset(end_offset - 1)
         self._sets = [(before, voters)] if voters is not None else []

@@ -1,7 +1,7 @@
 """AddRaftVoter, API key 80, versions 0-1 (KIP-853; KIP-1186 AckWhenCommitted).
 
-Builder, request side, response side, and the question to the new voter in between: the leader adds
-only who answers at its address, knows the level of kraft.version and has caught up.
+Builder, request side, response side, and the request to the new voter in between: the leader adds a
+replica only if it answers at its address, supports the level of kraft.version and has caught up.
 """
 
 from kraft_wire.model import ReplicaId, ReplicaKey
@@ -43,7 +43,7 @@ _SOFTWARE_NAME = "kraft-wire"
 
 
 def build_request(quorum: Quorum) -> AddRaftVoterRequest:
-    """Ask the leader to make this replica a voter, answered as soon as the record is appended."""
+    """Ask the leader to add this replica as a voter, answered once the record is appended."""
     key, config = quorum.config.key, quorum.config
     assert config.is_controller, "only a controller can vote"
     assert config.endpoints, "a voter can be reached"
@@ -63,7 +63,7 @@ def build_request(quorum: Quorum) -> AddRaftVoterRequest:
 def on_request(
     quorum: Quorum, event: RequestReceived, request: AddRaftVoterRequest, now_ms: int
 ) -> None:
-    """Start to add a voter.
+    """Start the addition of a voter.
 
     Errors, first match wins: INCONSISTENT_CLUSTER_ID, NOT_LEADER_OR_FOLLOWER,
     BROKER_NOT_AVAILABLE, INVALID_REQUEST (key, then listeners), REQUEST_TIMED_OUT (another change,
@@ -106,7 +106,7 @@ def _error(quorum: Quorum, request: AddRaftVoterRequest) -> ErrorCode:
 def _start(
     quorum: Quorum, event: RequestReceived, request: AddRaftVoterRequest, now_ms: int
 ) -> ErrorCode:
-    """Ask the new voter for its versions."""
+    """Send ApiVersions to the new voter."""
     leader = quorum.role
     assert isinstance(leader, Leader), leader
     if not quorum.peers.is_ready(request.voter_id):
@@ -132,7 +132,7 @@ def _start(
 def on_versions(
     quorum: Quorum, sent: SendRequest, response: ApiVersionsResponse, now_ms: int
 ) -> None:
-    """Go on with an addition: check the new voter's range and progress, append the new set."""
+    """Continue an addition: check the new voter's range and progress, append the new set."""
     leader = quorum.role
     change = leader.pending_change if isinstance(leader, Leader) else None
     if change is None or change.versions_request_id != sent.request_id:
@@ -163,7 +163,7 @@ def on_versions(
 
 
 def _is_caught_up(quorum: Quorum, leader: Leader, key: ReplicaKey, now_ms: int) -> bool:
-    """Tell whether a replica has reached the log's end once, and fetched lately."""
+    """Return whether a replica has reached the log's end once, and fetched recently."""
     progress = leader.progress.get(key)
     if progress is None or progress.last_caught_up_ms is None:
         return False
@@ -175,7 +175,7 @@ def _is_caught_up(quorum: Quorum, leader: Leader, key: ReplicaKey, now_ms: int) 
 def on_response(
     quorum: Quorum, sent: SendRequest, response: AddRaftVoterResponse, now_ms: int
 ) -> None:
-    """Take the leader's answer; whatever it is, the next period looks again at who votes."""
+    """Handle the leader's answer; in any case the next period checks the voter set again."""
     harmless = (ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT, ErrorCode.DUPLICATE_VOTER)
     assert sent.request_id > 0, sent
     if response.error_code not in harmless:

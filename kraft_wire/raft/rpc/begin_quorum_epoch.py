@@ -36,7 +36,7 @@ __all__ = ["build_request", "on_request", "on_response"]
 
 
 def build_request(quorum: Quorum, voter: ReplicaKey) -> BeginQuorumEpochRequest:
-    """Tell one voter who leads, and where."""
+    """Announce the leader and its endpoints to one voter."""
     assert isinstance(quorum.role, Leader), quorum.role
     partition = PartitionData(
         partition_index=METADATA_PARTITION,
@@ -58,7 +58,7 @@ def build_request(quorum: Quorum, voter: ReplicaKey) -> BeginQuorumEpochRequest:
 def on_request(
     quorum: Quorum, event: RequestReceived, request: BeginQuorumEpochRequest, now_ms: int
 ) -> None:
-    """Follow the leader that presents itself.
+    """Follow the leader that sends this request.
 
     Errors, first match wins: INCONSISTENT_CLUSTER_ID and INVALID_REQUEST at the top; for the
     partition FENCED_LEADER_EPOCH, INVALID_REQUEST (id), UNKNOWN_SERVER_ERROR for a second leader of
@@ -114,7 +114,7 @@ def _answer(quorum: Quorum, event: RequestReceived, error: ErrorCode) -> None:
 def on_response(
     quorum: Quorum, sent: SendRequest, response: BeginQuorumEpochResponse, now_ms: int
 ) -> None:
-    """Record a voter's endorsement, or learn of a newer leader."""
+    """Record a voter's endorsement, or adopt a newer leader."""
     role = quorum.role
     if accept_answer(quorum, sent, response, now_ms) is None:
         return

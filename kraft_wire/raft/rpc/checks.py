@@ -1,8 +1,8 @@
-"""What the RPCs of the quorum check alike, in the order in which 4.3.1 checks it.
+"""Common checks of the quorum's RPCs, in the order of 4.3.1.
 
-1. the cluster id, where one is given; 2. exactly one topic with one partition, the metadata log's;
-3. for RPCs that only a leader serves: epoch, leadership, shutdown. And what their answers say
-alike: who leads, and where.
+1. the cluster id, if given; 2. exactly one topic with one partition, the metadata log's; 3. for
+RPCs that only a leader serves: epoch, leadership, shutdown. And common fields of their answers: the
+leader and its address.
 """
 
 from collections.abc import Sequence
@@ -59,7 +59,7 @@ class NamedTopic(Protocol[PartitionT]):
 
 
 class VoterAnswer(IndexedPartition, Protocol):
-    """What a voter says of the partition in an answer."""
+    """The partition in a voter's answer."""
 
     error_code: int
     leader_id: int
@@ -82,7 +82,7 @@ class VoterResponse(Protocol[AnswerT]):
 
 
 class EndpointLike(Protocol):
-    """Name, host and port of a listener, of whatever message."""
+    """Name, host and port of a listener, of any message."""
 
     name: str
     host: str
@@ -90,7 +90,7 @@ class EndpointLike(Protocol):
 
 
 class NodeLike(Protocol):
-    """Node id, host and port, of whatever message."""
+    """Node id, host and port, of any message."""
 
     node_id: int
     host: str
@@ -101,13 +101,13 @@ NodeT = TypeVar("NodeT", covariant=True)
 
 
 class NodeClass(Protocol[NodeT]):
-    """The class of an answer's node endpoints, of whatever message."""
+    """The class of an answer's node endpoints, of any message."""
 
     def __call__(self, *, node_id: int, host: str, port: int) -> NodeT: ...
 
 
 def is_of_other_cluster(quorum: Quorum, cluster_id: str | None) -> bool:
-    """Tell whether a request names another cluster; no name is accepted."""
+    """Return whether a request names another cluster; a null name is accepted."""
     assert quorum.config.cluster_id, "a replica knows its cluster"
     return cluster_id is not None and cluster_id != quorum.config.cluster_id
 
@@ -132,7 +132,7 @@ def sole_partition(topics: Sequence[NamedTopic[PartitionT]]) -> PartitionT | Non
 
 
 def voter_only_error(quorum: Quorum, epoch: int, sender_id: int) -> ErrorCode:
-    """Check what BeginQuorumEpoch and EndQuorumEpoch say of their sender."""
+    """Check the sender of BeginQuorumEpoch or EndQuorumEpoch."""
     assert quorum.epoch >= 0, quorum.epoch
     if epoch < quorum.epoch:
         return ErrorCode.FENCED_LEADER_EPOCH
@@ -142,7 +142,7 @@ def voter_only_error(quorum: Quorum, epoch: int, sender_id: int) -> ErrorCode:
 
 
 def leader_only_error(quorum: Quorum, epoch: int | None) -> ErrorCode:
-    """Check an epoch (None where the request carries none), leadership and shutdown, in order."""
+    """Check an epoch (None if the request has none), leadership and shutdown, in order."""
     assert quorum.epoch >= 0, quorum.epoch
     error = ErrorCode.NONE
     if epoch is not None and epoch < quorum.epoch:
@@ -161,10 +161,10 @@ def leader_only_error(quorum: Quorum, epoch: int | None) -> ErrorCode:
 def leading_node(
     quorum: Quorum, event: RequestReceived, node: NodeClass[NodeT], *, since: int
 ) -> list[NodeT]:
-    """Return the `node_endpoints` of an answer: the leader, as far as it is known (KIP-853).
+    """Return the `node_endpoints` of an answer: the leader, if it is known (KIP-853).
 
-    Its address is that under the listener which the request came in on. Versions below `since` are
-    not told.
+    Its address is that of the listener which received the request. Versions below `since` have no
+    such field.
     """
     address = leader_address(quorum, event.listener) if event.version >= since else None
     assert address is None or quorum.leader_id != NO_REPLICA
@@ -174,7 +174,7 @@ def leading_node(
 
 
 def point_to_leader(leader_id: int, nodes: Sequence[NodeLike]) -> Address | None:
-    """Return the address that an answer gives for the leader it names."""
+    """Return the leader's address in an answer."""
     for node in nodes:
         if node.node_id == leader_id and node.host and node.port > 0:
             return Address(node.host, node.port)
@@ -184,9 +184,9 @@ def point_to_leader(leader_id: int, nodes: Sequence[NodeLike]) -> Address | None
 def accept_answer(
     quorum: Quorum, sent: SendRequest, response: VoterResponse[AnswerT], now_ms: int
 ) -> AnswerT | None:
-    """Learn epoch and leader from a voter's answer, and return what it says of the partition.
+    """Adopt epoch and leader from a voter's answer, and return its partition.
 
-    None where nothing more is to be taken from it: it was set aside for a named reason.
+    None if the answer has no further effect: it was ignored for a named reason.
     """
     assert sent.node_id != quorum.config.key.id, sent
     if response.error_code != ErrorCode.NONE:
@@ -198,7 +198,7 @@ def accept_answer(
         return None
     leader_id = answer.leader_id
     if _is_mistaken_for_leader(quorum, leader_id, answer.leader_epoch):
-        # What the voter grants counts all the same: without its vote there may be no leader ever.
+        # A granted vote counts anyway: without it the quorum may never elect a leader.
         quorum.ignored.count(Ignored.NAMED_AS_LEADER)
         leader_id = NO_REPLICA
     address = point_to_leader(leader_id, response.node_endpoints)
@@ -212,9 +212,9 @@ def accept_answer(
 
 
 def _is_mistaken_for_leader(quorum: Quorum, leader_id: int, leader_epoch: int) -> bool:
-    """Tell whether a peer takes this replica for the leader of an epoch that it does not lead.
+    """Return whether a peer names this replica as leader of an epoch that it does not lead.
 
-    It led before its disk was lost, or never, and a bit was turned on the way.
+    It led before it lost its disk, or never: then the message was corrupted.
     """
     own = quorum.config.key.id
     assert own != NO_REPLICA, "observers ask for no votes"
@@ -222,7 +222,7 @@ def _is_mistaken_for_leader(quorum: Quorum, leader_id: int, leader_epoch: int) -
 
 
 def named_endpoints(endpoints: Sequence[EndpointLike]) -> Endpoints:
-    """Return listeners by upper-case name; nameless and unreachable ones are passed over."""
+    """Return listeners by upper-case name; skip those without name, host or port."""
     found = {
         one.name.upper(): Address(one.host, one.port)
         for one in endpoints

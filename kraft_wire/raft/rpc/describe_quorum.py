@@ -1,7 +1,7 @@
 """DescribeQuorum, API key 55, versions 0-2 (KIP-595, KIP-836 times, KIP-853 directories).
 
-Request side only: replicas do not ask each other. Times are stated as times of day, computed back
-from the request's own; -1 where nothing is known.
+Request side only: replicas do not send it. Times are times of day, computed from that of the
+request; -1 if unknown.
 """
 
 from kraft_wire.model import ZERO_UUID, Offset

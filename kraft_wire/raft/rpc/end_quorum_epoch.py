@@ -1,6 +1,6 @@
 """EndQuorumEpoch, API key 54, versions 0-1 (KIP-595 "EndQuorumEpoch", KIP-853 candidates).
 
-Builder, request side, response side. A leader that gave up names its successors; each waits
+Builder, request side, response side. A leader that resigned names its successors; each waits
 according to its place in the list, so that the most advanced one is elected without a timeout.
 """
 
@@ -38,9 +38,9 @@ __all__ = ["build_request", "on_request", "on_response"]
 
 
 def build_request(quorum: Quorum, role: Resigned) -> EndQuorumEpochRequest:
-    """Tell a voter that this epoch's leader is gone, and who should come next.
+    """Tell a voter that this epoch's leader has resigned, with the preferred successors.
 
-    Successors stand there by id for version 0 and by key for version 1.
+    Successors are named by id for version 0 and by key for version 1.
     """
     assert quorum.leader_id == quorum.config.key.id, "only the former leader can end the epoch"
     partition = PartitionData(
@@ -62,7 +62,7 @@ def build_request(quorum: Quorum, role: Resigned) -> EndQuorumEpochRequest:
 def on_request(
     quorum: Quorum, event: RequestReceived, request: EndQuorumEpochRequest, now_ms: int
 ) -> None:
-    """Take note that the leader gave up; its follower campaigns after its place's wait.
+    """Note that the leader resigned; a follower campaigns after the wait of its place.
 
     Errors, first match wins: INCONSISTENT_CLUSTER_ID and INVALID_REQUEST at the top; for the
     partition FENCED_LEADER_EPOCH, INVALID_REQUEST (id), UNKNOWN_SERVER_ERROR for a second leader of
@@ -106,7 +106,7 @@ def _prepare(
 
 
 def _successor_wait_ms(quorum: Quorum, ended: PartitionData) -> int:
-    """Return the wait of this replica; who is not in the list waits like its last."""
+    """Return the wait of this replica; one that is not in the list waits like the last one."""
     candidates = ended.preferred_candidates
     if candidates:
         places = [quorum.is_me(c.candidate_id, c.candidate_directory_id) for c in candidates]
@@ -135,7 +135,7 @@ def _answer(quorum: Quorum, event: RequestReceived, error: ErrorCode) -> None:
 def on_response(
     quorum: Quorum, sent: SendRequest, response: EndQuorumEpochResponse, now_ms: int
 ) -> None:
-    """Stop telling a voter that knows; follow a newer leader, also while stopping."""
+    """Note a voter's answer; follow a newer leader, also during a stop."""
     role = quorum.role
     if accept_answer(quorum, sent, response, now_ms) is None:
         return

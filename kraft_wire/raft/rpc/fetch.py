@@ -54,9 +54,9 @@ _UNKNOWN = Offset(-1)
 
 
 def build_request(quorum: Quorum) -> FetchRequest:
-    """Ask for what follows the log's end, which this replica has on its disk if it flushes.
+    """Fetch from the log's end; a replica that flushes has all records before it on its disk.
 
-    Its id stands where version 15 and later have it: that is every release since 3.5.
+    The replica id is in the field of version 15 and later, that is of every release since 3.5.
     """
     log, timing, key = quorum.log, quorum.config.timing, quorum.config.key
     assert not quorum.log_is_changing, "the log's end is not what LogView says"
@@ -80,7 +80,7 @@ def build_request(quorum: Quorum) -> FetchRequest:
 
 
 def on_request(quorum: Quorum, event: RequestReceived, request: FetchRequest, now_ms: int) -> None:
-    """Answer a replica's fetch, or park it until there is something to say.
+    """Answer a replica's fetch, or park it until there is news.
 
     Errors, first match wins: INCONSISTENT_CLUSTER_ID and INVALID_REQUEST at the top; for the
     partition INVALID_REQUEST, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, NOT_LEADER_OR_FOLLOWER,
@@ -133,7 +133,7 @@ def _request_error(quorum: Quorum, request: FetchRequest, asked: FetchPartition)
 
 
 def _requester(request: FetchRequest, asked: FetchPartition) -> ReplicaKey:
-    """Return who fetches; before version 15 the id stood beside the replica state."""
+    """Return the fetching replica; before version 15 its id was a top-level field."""
     state = request.replica_state
     replica_id = state.replica_id if state is not None else request.replica_id
     assert len(asked.replica_directory_id) == 16, asked
@@ -141,7 +141,7 @@ def _requester(request: FetchRequest, asked: FetchPartition) -> ReplicaKey:
 
 
 def _may_park(quorum: Quorum, request: FetchRequest, asked: FetchPartition) -> bool:
-    """Tell whether there is nothing to say yet: no records, no higher watermark (version 18)."""
+    """Return whether a fetch must wait: no records, no higher watermark (version 18)."""
     assert isinstance(quorum.role, Leader), quorum.role
     high_watermark = quorum.role.high_watermark
     knows_less = high_watermark is not None and high_watermark > asked.high_watermark
@@ -150,7 +150,7 @@ def _may_park(quorum: Quorum, request: FetchRequest, asked: FetchPartition) -> b
 
 
 def answer_parked(quorum: Quorum, parked: ParkedFetch) -> None:
-    """Run a woken fetch again and answer it, whatever there is; it is not counted twice."""
+    """Handle a woken fetch again and answer it, even if empty; it is not counted twice."""
     request = parked.origin.request
     assert isinstance(request, FetchRequest), request
     asked = _sole_partition(request)
@@ -210,7 +210,7 @@ def _answer_error(quorum: Quorum, event: RequestReceived, error: ErrorCode) -> N
 def _response(
     quorum: Quorum, event: RequestReceived, error: ErrorCode
 ) -> tuple[FetchResponse, PartitionData]:
-    """Build an answer without records: leader, log start and high watermark always stand there."""
+    """Build an answer without records: with leader, log start and high watermark."""
     role = quorum.role
     known = role.high_watermark if isinstance(role, Leader) else quorum.high_watermark
     partition = PartitionData(
@@ -229,10 +229,10 @@ def _response(
 
 
 def on_response(quorum: Quorum, sent: SendRequest, response: FetchResponse, now_ms: int) -> None:
-    """Apply a leader's answer: learn who leads, truncate, turn to a snapshot, or append.
+    """Apply a leader's answer: adopt the leader, truncate, fetch a snapshot, or append.
 
-    An answer counts only for the log's end that was asked with, which the one outstanding request
-    per peer and the comparison here ensure. What contradicts the high watermark is refused.
+    An answer counts only for the log's end in its request, which the one outstanding request per
+    peer and the comparison here ensure. An answer that contradicts the high watermark is refused.
     Effects: TruncateLog, or AppendFetched and FlushLog, or HighWatermarkAdvanced, or none.
     """
     if response.error_code != ErrorCode.NONE:
@@ -255,7 +255,7 @@ def on_response(quorum: Quorum, sent: SendRequest, response: FetchResponse, now_
         set_aside(quorum, sent, Ignored.ROLE_CHANGED, now_ms)
         return
     assert isinstance(sent.request, FetchRequest), sent
-    # Non-obvious 18: after a truncation it speaks of another log.
+    # Non-obvious 18: after a truncation it is about another log.
     if not _asks_for_end(quorum, sent.request):
         set_aside(quorum, sent, Ignored.LATE_ANSWER, now_ms)
         return
@@ -271,7 +271,7 @@ def on_response(quorum: Quorum, sent: SendRequest, response: FetchResponse, now_
 
 
 def _asks_for_end(quorum: Quorum, request: FetchRequest) -> bool:
-    """Tell whether a request of ours was made at the end that the log still has."""
+    """Return whether the log's end is still the fetch offset of this request."""
     asked = request.topics[0].partitions[0]
     position = (quorum.log.log_end_offset, quorum.log.last_epoch)
     assert asked.partition == METADATA_PARTITION

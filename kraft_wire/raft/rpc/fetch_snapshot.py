@@ -1,8 +1,7 @@
 """FetchSnapshot, API key 59, versions 0-1 (KIP-630 "FetchSnapshot").
 
-Builder, request side, response side. Chunks need not end at a batch; the leader fills them in from
-the file, the follower writes them at the position it asked for and freezes the file when it is
-whole.
+Builder, request side, response side. Chunks need not end at a batch. The leader reads them from the
+file; the follower writes them at the requested position and freezes the file when it is whole.
 """
 
 from kraft_wire.model import FileSlice, LeaderEpoch, Offset, OffsetAndEpoch, ReplicaId, ReplicaKey
@@ -48,7 +47,7 @@ _POSITION_MAX = (1 << 31) - 1
 
 
 def build_request(quorum: Quorum, transfer: SnapshotTransfer) -> FetchSnapshotRequest:
-    """Ask for the next chunk."""
+    """Request the next chunk."""
     key, wanted = quorum.config.key, transfer.snapshot_id
     assert transfer.received_bytes >= 0, transfer
     partition = PartitionSnapshot(
@@ -69,12 +68,12 @@ def build_request(quorum: Quorum, transfer: SnapshotTransfer) -> FetchSnapshotRe
 def on_request(
     quorum: Quorum, event: RequestReceived, request: FetchSnapshotRequest, now_ms: int
 ) -> None:
-    """Answer with a chunk, which counts as a sign of life, not as an acknowledgement.
+    """Answer with a chunk; the request counts as contact, not as an acknowledgement.
 
     Errors, first match wins: INCONSISTENT_CLUSTER_ID and INVALID_REQUEST at the top; for the
     partition UNKNOWN_TOPIC_OR_PARTITION, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH,
     NOT_LEADER_OR_FOLLOWER, BROKER_NOT_AVAILABLE, SNAPSHOT_NOT_FOUND, POSITION_OUT_OF_RANGE;
-    UNKNOWN_SERVER_ERROR at the top for a position that no offset in memory reaches.
+    UNKNOWN_SERVER_ERROR at the top for a position beyond any possible file.
     Effects: exactly one reply.
     """
     if is_of_other_cluster(quorum, request.cluster_id):
@@ -108,7 +107,7 @@ def on_request(
 
 
 def _wanted(asked: PartitionSnapshot) -> OffsetAndEpoch | None:
-    """Return the id asked for; None for impossible ones and the formatted (0, 0) checkpoint."""
+    """Return the requested id; None for invalid ones and the formatted (0, 0) checkpoint."""
     offset, epoch = asked.snapshot_id.end_offset, asked.snapshot_id.epoch
     assert asked.partition == METADATA_PARTITION
     if min(offset, epoch) < 0 or (offset, epoch) == (0, 0):
@@ -178,8 +177,8 @@ def on_response(
 ) -> None:
     """Write a chunk, and install the snapshot when it is whole.
 
-    What is not the chunk that was asked for ends the transfer: back to Fetch, which learns the
-    snapshot or the leader again. SNAPSHOT_NOT_FOUND does too; other errors keep what has come.
+    Any other chunk than the requested one ends the transfer; then Fetch finds the snapshot or
+    the leader again. So does SNAPSHOT_NOT_FOUND; after other errors the received part is kept.
     Effects: AppendSnapshotChunk, and InstallSnapshot behind the last one; or none.
     """
     if response.error_code != ErrorCode.NONE:

@@ -1,7 +1,7 @@
 """RemoveRaftVoter, API key 81, version 0 (KIP-853).
 
-Builder, request side, response side. A leader may remove itself: it counts no longer from the
-append on, and steps down once the record is committed without it.
+Builder, request side, response side. A leader may remove itself: it does not count from the append
+on, and resigns once the record is committed without it.
 """
 
 from kraft_wire.model import ReplicaId, ReplicaKey
@@ -29,7 +29,7 @@ __all__ = ["build_request", "on_request", "on_response"]
 
 
 def build_request(quorum: Quorum, voter: ReplicaKey) -> RemoveRaftVoterRequest:
-    """Ask the leader to remove a voter: our own former self, whose directory is gone."""
+    """Ask the leader to remove a voter: this replica's previous key, whose directory is lost."""
     assert voter.id == quorum.config.key.id, voter
     return RemoveRaftVoterRequest(
         cluster_id=quorum.config.cluster_id,
@@ -93,7 +93,7 @@ def _error(quorum: Quorum, request: RemoveRaftVoterRequest) -> ErrorCode:
 def on_response(
     quorum: Quorum, sent: SendRequest, response: RemoveRaftVoterResponse, now_ms: int
 ) -> None:
-    """Take the leader's answer; whatever it is, the next period looks again at who votes."""
+    """Handle the leader's answer; in any case the next period checks the voter set again."""
     harmless = (ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT, ErrorCode.VOTER_NOT_FOUND)
     assert sent.request_id > 0, sent
     if response.error_code not in harmless:

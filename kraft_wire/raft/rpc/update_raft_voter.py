@@ -1,8 +1,8 @@
 """UpdateRaftVoter, API key 82, version 0 (KIP-853).
 
-Builder, request side, response side. A voter tells the leader its listeners and the levels of
-kraft.version that it knows. With level 0 the leader keeps that in memory: raising the level needs
-it from every voter.
+Builder, request side, response side. A voter sends the leader its listeners and the levels of
+kraft.version that it supports. At level 0 the leader keeps them in memory: it needs those of every
+voter to raise the level.
 """
 
 from kraft_wire.model import ReplicaId, ReplicaKey
@@ -39,7 +39,7 @@ __all__ = ["build_request", "on_request", "on_response"]
 
 
 def build_request(quorum: Quorum) -> UpdateRaftVoterRequest:
-    """Tell the leader where this voter listens and what it knows."""
+    """Send the leader this voter's listeners and supported levels."""
     own = quorum.config.as_voter()
     assert quorum.is_voter, own
     return UpdateRaftVoterRequest(
@@ -61,7 +61,7 @@ def build_request(quorum: Quorum) -> UpdateRaftVoterRequest:
 def on_request(
     quorum: Quorum, event: RequestReceived, request: UpdateRaftVoterRequest, now_ms: int
 ) -> None:
-    """Take over what a voter says of itself; answered at once.
+    """Apply a voter's update; answered at once.
 
     Errors, first match wins: INCONSISTENT_CLUSTER_ID, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH,
     NOT_LEADER_OR_FOLLOWER, BROKER_NOT_AVAILABLE, INVALID_REQUEST (key, listeners, range),
@@ -134,7 +134,7 @@ def _update(quorum: Quorum, leader: Leader, node: VoterNode, now_ms: int) -> Err
 def on_response(
     quorum: Quorum, sent: SendRequest, response: UpdateRaftVoterResponse, now_ms: int
 ) -> None:
-    """Note that the leader knows, or does not want to; either way it is alive."""
+    """Note that the leader has applied or refused the update; either way it is alive."""
     current_leader = response.current_leader or CurrentLeader()
     error = response.error_code
     if error == ErrorCode.UNSUPPORTED_VERSION and response.current_leader is None:
@@ -155,5 +155,5 @@ def on_response(
     elif error in (ErrorCode.NONE, ErrorCode.UNSUPPORTED_VERSION):
         role.has_updated = True
         renew_fetch_timeout(quorum, role, now_ms)
-    else:  # the next period tries again; meanwhile fetching goes on
+    else:  # the next period tries again; fetching continues
         quorum.ignored.count(Ignored.PARTITION_ERROR)

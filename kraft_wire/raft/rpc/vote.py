@@ -1,7 +1,7 @@
 """Vote, API key 52, versions 0-2 (KIP-595 "Vote", KIP-853 voter keys, KIP-996 pre-votes).
 
-Builder, request side, response side. An answer does not say whether it is to a vote or to a
-pre-vote: the sender's role does, and a change of role drops what is in flight.
+Builder, request side, response side. An answer does not show whether it is for a vote or a
+pre-vote: the sender's role does, and a change of role drops outstanding requests.
 """
 
 from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch, ReplicaId, ReplicaKey
@@ -35,7 +35,7 @@ __all__ = ["build_request", "on_request", "on_response"]
 
 
 def build_request(quorum: Quorum, voter: ReplicaId, *, pre_vote: bool) -> VoteRequest:
-    """Ask one voter; a pre-vote names the present epoch, a vote the one raised for it."""
+    """Ask one voter; a pre-vote has the current epoch, a vote the epoch raised for it."""
     assert isinstance(quorum.role, Prospective if pre_vote else Candidate), quorum.role
     partition = PartitionData(
         partition_index=METADATA_PARTITION,
@@ -96,7 +96,7 @@ def _number_error(quorum: Quorum, asked: PartitionData) -> ErrorCode:
 
 
 def _decide(quorum: Quorum, asked: PartitionData, now_ms: int) -> bool:
-    """Grant or refuse in an epoch that is the asker's by now; a vote is recorded, once."""
+    """Grant or refuse, now in the sender's epoch; a vote is recorded, once."""
     assert asked.replica_epoch == quorum.epoch, (asked, quorum.epoch)
     theirs = OffsetAndEpoch(Offset(asked.last_offset), LeaderEpoch(asked.last_offset_epoch))
     ours = OffsetAndEpoch(quorum.log.log_end_offset, quorum.log.last_epoch)
@@ -117,11 +117,11 @@ def _decide(quorum: Quorum, asked: PartitionData, now_ms: int) -> bool:
 def _heed_rival(
     quorum: Quorum, role: Prospective, rival: ReplicaId, now_ms: int, *, granted: bool
 ) -> None:
-    """Make use of what a pre-vote says of its sender, a voter: it misses the leader as well.
+    """Use the fact that the sender of a pre-vote, a voter, misses the leader as well.
 
-    Who was told to go ahead goes first for a moment: two that stand at the same time take the votes
-    from each other, and wait for an election timeout. Who may not go ahead may have refused us only
-    because it still had the leader, and is asked again.
+    A rival that got a pre-vote may campaign first for a moment: two candidates at the same time
+    split the votes, and wait for an election timeout. A refused rival may have refused this replica
+    only because it still had the leader, and is asked again.
     """
     assert quorum.role is role, quorum.role
     if granted and role.stands_from_ms is None:
@@ -154,7 +154,7 @@ def _answer(quorum: Quorum, event: RequestReceived, error: ErrorCode, *, granted
 
 
 def on_response(quorum: Quorum, sent: SendRequest, response: VoteResponse, now_ms: int) -> None:
-    """Count a voter's answer; a voter without pre-votes makes this replica stand at once."""
+    """Count a voter's answer; if the voter has no pre-votes, become a candidate at once."""
     asked_role = quorum.role
     assert sent.node_id != quorum.config.key.id, sent
     if (
