@@ -1,4 +1,4 @@
-"""The process's clocks: the only place of the program that reads one."""
+"""The process's clocks: the only module of the program that reads one."""
 
 from time import monotonic_ns, time_ns
 from time import perf_counter as seconds
@@ -12,5 +12,5 @@ def now_ms() -> int:
 
 
 def wall_ms() -> int:
-    """Return milliseconds since 1970: only ever stamps records and answers."""
+    """Return milliseconds since 1970: only for timestamps of records and answers."""
     return time_ns() // 1_000_000

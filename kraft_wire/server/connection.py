@@ -1,8 +1,9 @@
 """One client connection: receives into frames, writes answers back in order.
 
-At most one request is with the node; while it is, and while answers are unsent, nothing more is
-framed, and the kernel's buffers push back on the client. Not here: where a frame ends (`framing`),
-how bytes reach the socket (`transport`), which connections exist, time limits, the node (`host`).
+The node handles at most one request at a time. Meanwhile, and while answers are unsent, no more
+frames are read, and the kernel's buffers push back on the client. Not here: where a frame ends
+(`framing`), how bytes reach the socket (`transport`), the set of connections, time limits, the node
+(`host`).
 """
 
 from typing import Final, Protocol
@@ -19,15 +20,15 @@ from kraft_wire.tls.refused import TransportRefused
 __all__ = ["RECEIVE_BYTES", "Connection", "ConnectionHost"]
 
 RECEIVE_BYTES: Final = 256 * 1024
-"""The shared receive buffer: one wake-up takes this much at most, so that none starves others."""
+"""The shared receive buffer: one wake-up takes at most this much, so that no client starves."""
 _SLICE_MS: Final = 5
-"""Time after which a connection with more requests lets others be served first."""
+"""Time after which a connection with more requests yields to others."""
 _PAUSE_BYTES: Final = 1024 * 1024
-"""Unsent answers after which they are written first: small requests may have large answers."""
+"""Limit for unsent bytes before further requests: small requests may have large answers."""
 
 
 class ConnectionHost(Protocol):
-    """What a connection asks of the server around it."""
+    """The server, as a connection uses it."""
 
     receive_view: memoryview
     limits: ServerLimits
@@ -43,11 +44,11 @@ class ConnectionHost(Protocol):
         """Let other connections be served, then clear `is_deferred` and call `resume`."""
 
     def drop(self, connection: "Connection", rejection: Rejection | None = None) -> None:
-        """Close a connection whose peer is gone, or whose peer is refused."""
+        """Close a connection whose peer has left or is refused."""
 
 
 class Connection:
-    """The bytes of one client, both ways."""
+    """The bytes of one client, in both directions."""
 
     def __init__(
         self,
@@ -65,21 +66,21 @@ class Connection:
         self._queue = SendQueue()
         self.awaits_answer = False
         self.is_dirty = False
-        """Listed by the host for `settle`."""
+        """Whether the host has it in its list for `settle`."""
         self.is_deferred = False
-        """Has requests that wait for other connections' turns."""
+        """Whether it has requests that wait until other connections were served."""
         self.is_last_answer = False
         self.is_closed = False
         self.opened_ms = self.last_active_ms = at_ms
         self.frame_began_ms = -1
-        """When the first byte of the frame that is being received came, -1 between frames."""
+        """Arrival of the first byte of the current frame, -1 between frames."""
         self._reads_watched = True
         self._writes_watched = False
 
     # -- bytes in --------------------------------------------------------------------------------
 
     def on_readable(self, at_ms: int) -> None:
-        """Receive once, and deliver what became whole."""
+        """Receive once, and deliver whole frames."""
         framing, transport = self.framing, self.transport
         room = framing.room()
         try:
@@ -111,7 +112,7 @@ class Connection:
             self._defer()  # the loop does not see them
 
     def resume(self) -> None:
-        """Go on with what was received while a request was with the node."""
+        """Continue with bytes that were received while the node handled a request."""
         if self.awaits_answer or self.is_deferred or self.unsent_bytes:
             return
         if self.framing.has_begun:
@@ -124,7 +125,7 @@ class Connection:
             self.on_readable(self._host.now_ms())
 
     def _deliver_frames(self) -> None:
-        """Deliver whole frames until one is with the node; hold back the rest."""
+        """Deliver whole frames until one waits for its answer; hold back the rest."""
         framing = self.framing
         until_ms = self.last_active_ms + _SLICE_MS
         while not self.awaits_answer:
@@ -152,7 +153,7 @@ class Connection:
             self.frame_began_ms = -1
 
     def _hold_rest_back(self) -> None:
-        """Leave alone what waits for its turn; count and limit a frame that is not whole yet."""
+        """Stop reading if whole frames wait; count and limit the memory of a partial frame."""
         if self.awaits_answer or self.is_deferred:
             self.frame_began_ms = -1
             self._watch_reads(False)
@@ -167,7 +168,7 @@ class Connection:
         self._host.defer(self)
 
     def waiting(self) -> Waiting:
-        """Return what the time limits are judged by."""
+        """Return the values that the time limits are checked against."""
         times = (self.opened_ms, self.last_active_ms, self.frame_began_ms)
         held, unsent = self.framing.held_bytes, self.unsent_bytes
         login = self.peer.login
@@ -175,12 +176,12 @@ class Connection:
         return Waiting(*times, held, unsent, self.peer.requests_count if has_begun else 0)
 
     def stop_reading(self) -> None:
-        """Leave alone whatever a client sends that is about to be refused."""
+        """Stop reading from a client that is about to be refused."""
         self.framing.clear()
         self._watch_reads(False)
 
     def memory_is_free(self) -> None:
-        """Go on receiving a frame that was held up by the bound on all requests' bytes."""
+        """Continue to receive a frame that waited for memory."""
         if not self.awaits_answer and not self.is_closed:
             self._watch_reads(True)
             if self.transport.has_pending:
@@ -194,12 +195,12 @@ class Connection:
         return self._queue.size_bytes + self.transport.unsent_bytes
 
     def answered(self, buffers: Buffers, size_bytes: int) -> None:
-        """Queue an answer; `settle` writes it together with its neighbours."""
+        """Queue an answer; `settle` writes it together with others."""
         self.awaits_answer = False
         self._queue.add(buffers, size_bytes)
 
     def settle(self) -> None:
-        """Write what is queued, then continue reading; or wait until the socket takes more."""
+        """Write queued answers, then continue to read; or wait until the socket takes more."""
         if self.is_closed:
             return
         queue, transport = self._queue, self.transport
@@ -224,7 +225,7 @@ class Connection:
             self.resume()
 
     def _holds_too_much(self) -> bool:
-        """Close a peer that does not take its answers, when they fill the memory it may have."""
+        """Close a connection whose unread answers reach the limit."""
         bytes_max = self._host.limits.unsent_bytes_max
         held = self._queue.held_bytes() + self.transport.unsent_bytes
         if held <= bytes_max:
@@ -243,7 +244,8 @@ class Connection:
             if isinstance(part, FileSlice):
                 sent = transport.sendfile(part)
                 if not sent:
-                    # The segment was cut below the slice: the frame cannot be completed any more.
+                    # The segment was truncated below the slice: the frame can no longer be
+                    # completed.
                     raise ConnectionAbortedError("a log segment ended inside a response")
             else:
                 sent = transport.send(part, not queue.ends_with(part))

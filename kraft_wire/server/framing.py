@@ -1,9 +1,9 @@
 """Cuts the bytes of one connection into frames, copying each byte at most once.
 
-Small frames are copied out of the buffer that the host receives into, so that every frame owns its
-memory. A frame that is not whole yet is received in place, into memory that grows with what has
-arrived: a declared length alone takes nothing. Lengths are judged before anything is taken from
-them; only Produce may use the largest (all others: `request.metadata.max.bytes`).
+Small frames are copied out of the host's receive buffer, so that every frame owns its memory. A
+partial frame is received in place, into memory that grows with its received bytes: a declared
+length alone allocates nothing. Lengths are checked before they are used; only Produce may use the
+largest (all others: `request.metadata.max.bytes`).
 
 `wire.frame.FrameReader` does the same for clients.
 """
@@ -20,19 +20,19 @@ __all__ = ["Framing"]
 _LENGTH: Final = Struct(">i")
 _API_KEY: Final = Struct(">h")
 _HEADER_BYTES_MIN: Final = 8
-"""Api key, version and correlation id: nothing shorter is a request."""
+"""Api key, version and correlation id: the shortest possible request."""
 _PRODUCE: Final = key_of("Produce")
 _TLS_HANDSHAKES: Final = frozenset({0x160300, 0x160301, 0x160302, 0x160303})
-"""How the first record of TLS begins, where the first length is due."""
+"""First bytes of a TLS record, in the place of the first length."""
 _FIRST_ROOM_BYTES: Final = 64 * 1024
-"""A bytearray is backed as soon as it is made, so a thousand frames that only begin cost this."""
+"""First size of a partial frame: a bytearray is allocated at once, for each of many clients."""
 _GROWTH: Final = 4
-"""Room becomes so many times what has arrived: a batch of the default size takes two steps."""
+"""Growth factor by received bytes: a batch of the default size takes two steps."""
 _EMPTY: Final = memoryview(b"")
 
 
 class Framing:
-    """The bytes of one connection that no request was made of yet."""
+    """The bytes of one connection that are not part of a request yet."""
 
     __slots__ = (
         "_data",
@@ -62,35 +62,35 @@ class Framing:
         self._filled = 0
 
     def logged_in(self) -> None:
-        """Take frames of any allowed length from now on."""
+        """Accept frames of any allowed length from now on."""
         self._login_max = None
         self._usual_max, self._usual_min = self._limits.metadata_frame_bytes_max, _HEADER_BYTES_MIN
         self._first_room = _FIRST_ROOM_BYTES
 
     @property
     def has_begun(self) -> bool:
-        """Whether bytes are here that no frame was made of."""
+        """Whether there are bytes of a frame that was not returned yet."""
         return self._frame is not None or self._position < len(self._data)
 
     @property
     def held_bytes(self) -> int:
-        """Bytes that have arrived of what is not a frame yet."""
+        """Received bytes of a partial frame."""
         return self._filled if self._frame is not None else len(self._data) - self._position
 
     @property
     def room_bytes(self) -> int:
-        """Memory taken for a frame that is received in place."""
+        """Memory allocated for a frame that is received in place."""
         return 0 if self._frame is None else len(self._frame)
 
     def room(self) -> memoryview | None:
-        """Return where to receive next; None where the host's own buffer will do.
+        """Return the memory to receive into; None for the host's own buffer.
 
         The view must be released before any other call.
         """
         return None if self._frame is None else memoryview(self._frame)[self._filled :]
 
     def filled(self, count: int) -> None:
-        """Take note of bytes received into `room`."""
+        """Note bytes received into `room`."""
         assert self._frame is not None, count
         self._filled += count
         assert self._filled <= len(self._frame), (self._filled, len(self._frame))
@@ -99,14 +99,14 @@ class Framing:
             self._frame.extend(bytes(min(growth, self._frame_bytes - len(self._frame))))
 
     def feed(self, data: memoryview) -> None:
-        """Take received bytes; what is left of them after `next_frame` must be `hold`."""
+        """Take received bytes; after `next_frame` the caller must `hold` the rest."""
         assert self._frame is None, "bytes of a frame that is received in place"
         if self._position < len(self._data):
             data = memoryview(bytes(self._data[self._position :]) + data)
         self._data, self._position = data, 0
 
     def next_frame(self) -> bytearray | Rejection | None:
-        """Return the next whole frame without its length, or why there can be none."""
+        """Return the next whole frame without its length, or the reason of a refusal."""
         if self._frame is not None:
             if self._filled < self._frame_bytes:
                 return None
@@ -129,14 +129,14 @@ class Framing:
         return bytearray(data[begin : self._position])
 
     def hold(self) -> bool:
-        """Copy what is left out of the host's buffer, which is used again; tell `has_begun`."""
+        """Copy the rest out of the host's buffer, which is reused; return `has_begun`."""
         is_left = self._position < len(self._data)
         self._data = memoryview(bytes(self._data[self._position :])) if is_left else _EMPTY
         self._position = 0
         return is_left or self._frame is not None
 
     def clear(self) -> None:
-        """Drop everything: the connection is gone."""
+        """Drop everything: the connection is closed."""
         self._frame = None
         self._data, self._position = _EMPTY, 0
 

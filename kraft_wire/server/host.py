@@ -2,10 +2,10 @@
 
 Every wake-up ends the same way: drain the node's outputs, write the answers of all connections that
 got one, arm the timer. Wake-ups of readable connections end together, before the loop waits again,
-or after `_ANSWERS_TOGETHER`: a write to a sleeping client wakes it, which costs more than the
-write, and the clients of the writes behind it find it awake. The node runs on the loop's thread
-alone; the only other thread runs flushes (effects, never logic). Not here: listening sockets and
-signals (`serve`).
+or after `_ANSWERS_TOGETHER`: the first write wakes a sleeping client, which costs more than the
+write, and the writes after it find their clients awake. The node runs only on the loop's thread;
+the only other thread runs flushes (effects, never logic). Not here: listening sockets and signals
+(`serve`).
 """
 
 import asyncio
@@ -55,7 +55,7 @@ class Host:
         log: EventLog,
         stop_at_once: Callable[[str], None],
     ) -> None:
-        """`stop_at_once` ends the process: a failed flush leaves nothing else to do."""
+        """`stop_at_once` ends the process, as after a failed flush."""
         self.node = node
         self.now_ms, self.wall_ms = now_ms, wall_ms
         self.limits = limits = node.config.limits
@@ -129,7 +129,7 @@ class Host:
         self._finish_wake_up()
 
     def defer(self, connection: Connection) -> None:
-        """Go on with a connection's requests after what else is ready now."""
+        """Continue with a connection's requests after other connections that are ready now."""
         self._loop.call_soon(self._deferred, connection)
 
     def _deferred(self, connection: Connection) -> None:
@@ -169,14 +169,14 @@ class Host:
     # -- the node --------------------------------------------------------------------------------
 
     def deliver(self, connection: Connection, frame: bytearray) -> None:
-        """Hand a frame to the node and carry out what it asks for."""
+        """Pass a frame to the node and carry out its outputs."""
         self.events.received(connection.peer, frame, began := seconds())
         self.node.receive(connection.peer, frame, connection.last_active_ms, self.wall_ms())
         self._drain()
         self.events.worked("request", began, seconds())
 
     def tick(self) -> None:
-        """Let the node act on time."""
+        """Call the node's `tick`."""
         self._timer, self._timer_ms = None, -1
         began = seconds()
         self.node.tick(self.now_ms(), self.wall_ms())
@@ -184,7 +184,7 @@ class Host:
         self.events.worked("tick", began, seconds())
 
     def settle_all(self) -> None:
-        """Carry out what the node asked for outside of a connection's wake-up."""
+        """Carry out outputs of the node outside of a connection's wake-up."""
         self._drain()
         self._finish_wake_up()
 
@@ -218,7 +218,7 @@ class Host:
             self._dirty.append(connection)
 
     def _act(self, output: Order) -> None:
-        """Do what concerns no client's connection in particular."""
+        """Carry out an output that is not about one client's connection."""
         match output:
             case FlushLogs():
                 self._flush(output)
@@ -249,7 +249,7 @@ class Host:
         self._loop.call_later(seconds, self._end_refused, order.connection_id, order.reply)
 
     def _end_refused(self, connection_id: int, reply: Reply | None) -> None:
-        """Say why a login failed, if the client is still there, and close."""
+        """Send the reason of a failed login, if the client is still connected, and close."""
         connection = self.connections.get(connection_id)
         if connection is None:
             return
@@ -269,7 +269,7 @@ class Host:
         self._arm_timer()
 
     def _arm_timer(self) -> None:
-        """Wake up when the node asks for it; an earlier wake-up that is no longer needed stays."""
+        """Arm the timer for the node's deadline; an earlier wake-up is kept even if unneeded."""
         deadline = self.node.deadline_ms()
         if self._timer is None or deadline < self._timer_ms:
             if self._timer is not None:
@@ -299,7 +299,7 @@ class Host:
     # -- time limits -----------------------------------------------------------------------------
 
     def _sweep(self) -> None:
-        """Close the idle, the silent and the slow."""
+        """Close connections that are idle, do not log in in time, or are too slow."""
         now = self.now_ms()
         self.log.tick(now)
         for connection_id, connection in list(self.connections.items()):
@@ -319,7 +319,7 @@ class Host:
         self._flusher.shutdown(wait=True)
 
     def close_idle(self) -> int:
-        """Close connections that owe and are owed nothing; return how many are left."""
+        """Close connections without requests or unsent answers; return the number of others."""
         for connection in list(self.connections.values()):
             if not connection.awaits_answer and not connection.unsent_bytes:
                 self.drop(connection)
@@ -329,9 +329,9 @@ class Host:
 
 
 def _encryption(security: Mapping[str, ListenerSecurity]) -> Mapping[str, Encrypt]:
-    """Return what makes transports of the listeners that speak TLS. Errors: StartError."""
+    """Return the transport factories of TLS listeners. Errors: StartError."""
     if all(each.tls is None for each in security.values()):
         return {}
-    from kraft_wire.tls.encryption import encryption_of  # most nodes need none of it
+    from kraft_wire.tls.encryption import encryption_of  # most nodes do not use TLS
 
     return encryption_of(security)

@@ -1,4 +1,4 @@
-"""Binds the sockets of a server before anything else: a taken port is the commonest mistake."""
+"""Binds the sockets of a server first: a port in use is the most frequent mistake."""
 
 import socket
 from collections.abc import Iterator
@@ -14,9 +14,9 @@ __all__ = ["bound_sockets"]
 def bound_sockets(
     listeners: tuple[Listener, ...],
 ) -> Iterator[list[tuple[Listener, socket.socket]]]:
-    """Bind every listener, and close the sockets in the end; they do not listen yet.
+    """Bind every listener, and close the sockets at the end; they do not listen yet.
 
-    Errors: StartError for a port in use or an address that is not ours.
+    Errors: StartError for a port in use or an address of another host.
     """
     bound: list[tuple[Listener, socket.socket]] = []
     try:

@@ -1,7 +1,8 @@
-"""Resolves the names of peers beside the loop: a name server that is silent holds up nothing.
+"""Resolves the names of peers outside the loop: a slow name server does not block it.
 
-A few names without an answer occupy a loop's own threads for many seconds: no peer is reached, and
-the process waits for them. Here each name has one thread at most, which ends with the process.
+A few unanswered names would occupy the loop's own threads for many seconds: no peer could be
+reached, and the process would wait for them. Here each name has at most one thread, which ends with
+the process.
 """
 
 import asyncio
@@ -19,7 +20,7 @@ class Names:
         self._asked: dict[tuple[str, int], asyncio.Future[list[str]]] = {}
 
     async def addresses(self, loop: asyncio.AbstractEventLoop, host: str, port: int) -> list[str]:
-        """Return the addresses of a host, as text; none of one that is unknown."""
+        """Return the addresses of a host, as text; empty for an unknown one."""
         if literal := _resolved(host, port, socket.AI_NUMERICHOST):
             return literal
         if (host, port) not in self._asked:

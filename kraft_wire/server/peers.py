@@ -1,8 +1,8 @@
-"""The node's own connections: opened, written and read without ever holding up the loop.
+"""The node's own connections: opened, written and read without blocking the loop.
 
-Carries out `Connect`, `SendBytes` and `Disconnect`, and reports frames and ends to the node. A
-length is judged before memory is taken for it, and what a peer does not take is bounded. Time
-limits are the node's (`node.peer_channels`), which disconnects what is late.
+Carries out `Connect`, `SendBytes` and `Disconnect`, and reports frames and closed links to the
+node. A length is checked before memory is allocated for it, and unsent bytes are bounded. The node
+applies time limits (`node.peer_channels`) and disconnects late links.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ __all__ = ["Links"]
 
 _PLAINTEXT: Final[Mapping[str, LinkSecurity]] = {}
 _LINE_EVERY_MS: Final = 1_000
-"""A peer that lets nobody in fills no log."""
+"""Limits the log lines about one peer that refuses logins."""
 
 
 class Links:
@@ -40,10 +40,10 @@ class Links:
         report: ReportEvent,
         security: Mapping[str, LinkSecurity] = _PLAINTEXT,
     ) -> None:
-        """`settle` carries out what the node asks for when it has heard of something.
+        """`settle` carries out the node's outputs after an event of a link.
 
-        `security` says by listener how to dial; without an entry it is in plain text. Errors:
-        StartError.
+        `security` has the security of links by listener; without an entry they are plain text.
+        Errors: StartError.
         """
         self.node = node
         self.limits = limits
@@ -58,13 +58,13 @@ class Links:
     def carry_out(
         self, output: Connect | SendBytes | Disconnect, loop: asyncio.AbstractEventLoop
     ) -> None:
-        """Do what the node asked for; nothing is reported before this returns."""
+        """Carry out an output; nothing is reported before this returns."""
         if isinstance(output, Connect):
             assert output.link_id not in self.by_id, output
             link = self.by_id[output.link_id] = _Link(self, output, self._login(output.listener))
             link.opening = loop.create_task(link.open(loop, self._contexts.get(output.listener)))
         elif output.link_id not in self.by_id:
-            return  # it went down while the node worked
+            return  # the link closed while the node worked
         elif isinstance(output, Disconnect):
             self.by_id.pop(output.link_id).abort()
         else:
@@ -74,13 +74,13 @@ class Links:
         security = self._security.get(listener)
         if security is None or security.mechanism is None:
             return None
-        from kraft_wire.login.client_config import Credentials  # most nodes need none of it
+        from kraft_wire.login.client_config import Credentials  # most nodes do not use SASL
         from kraft_wire.login.link import LinkLogin
 
         return LinkLogin(Credentials(security.mechanism, security.username, security.password))
 
     def report_refusal(self, order: Connect, reason: object) -> None:
-        """Log that a peer and this node do not trust each other; once a second for each peer."""
+        """Log a failed TLS handshake or login; at most once a second for each peer."""
         peer, now_ms = (order.host, order.port), self.now_ms()
         if now_ms >= self._next_line_ms.get(peer, 0):
             self._next_line_ms[peer] = now_ms + _LINE_EVERY_MS
@@ -94,9 +94,9 @@ class Links:
 
 
 class _Link(asyncio.Protocol):
-    """One connection; without a transport until it is open, of no interest once not in `by_id`.
+    """One connection; without a transport until it is open, ignored once it is not in `by_id`.
 
-    The node hears of it when it has been let in.
+    The node gets `link_up` when the login is complete.
     """
 
     def __init__(self, links: Links, order: Connect, login: "LinkLogin | None") -> None:
@@ -104,7 +104,7 @@ class _Link(asyncio.Protocol):
         self.order = order
         self.link_id = order.link_id
         self.login = login
-        """None once it is over."""
+        """None once it is complete."""
         self.reader = FrameReader(links.limits.frame_bytes_max)
         self.transport: asyncio.Transport | None = None
         self.opening: asyncio.Task[None] | None = None
@@ -119,10 +119,10 @@ class _Link(asyncio.Protocol):
                     lambda: self, address, port, ssl=context, server_hostname=name
                 )
                 return
-            except ssl.SSLError as error:  # a ValueError too where a certificate is refused
+            except ssl.SSLError as error:  # also a ValueError, if a certificate is refused
                 self.links.report_refusal(self.order, _words(error))
                 break
-            except (OSError, ValueError, OverflowError):  # a peer may name what is no address
+            except (OSError, ValueError, OverflowError):  # a peer may name an invalid address
                 continue
         loop.call_soon(self.connection_lost, None)
 
@@ -142,13 +142,13 @@ class _Link(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         try:
             for frame in self.reader.feed(data):
-                if self.link_id in self.links.by_id:  # or the frame before made the node leave
+                if self.link_id in self.links.by_id:  # the previous frame may have closed it
                     self._take(frame)
-            self.reader.feed(b"")  # a length behind the frames that is refused
+            self.reader.feed(b"")  # raises for an invalid length after the frames
         except MalformedFrame as problem:
             self.links.report("peer_frame_refused", link=self.link_id, reason=problem)
             self.connection_lost(problem)
-        except OSError as problem:  # of a login: nothing else here talks to the system
+        except OSError as problem:  # of a login: no other call here can fail so
             self.links.report_refusal(self.order, problem)
             self.connection_lost(problem)
 
@@ -194,11 +194,11 @@ def _words(error: ssl.SSLError) -> str:
 
 
 def _contexts(security: Mapping[str, LinkSecurity]) -> dict[str, ssl.SSLContext]:
-    """Return the TLS of each listener that is dialled so. Errors: StartError."""
+    """Return the context of each listener that links reach by TLS. Errors: StartError."""
     found = {}
     for name, each in security.items():
         if each.tls is not None:
-            from kraft_wire.tls.contexts import client_context  # most nodes need none of it
+            from kraft_wire.tls.contexts import client_context  # most nodes do not use TLS
 
             found[name] = client_context(each.tls, name or "of the controllers")
     return found

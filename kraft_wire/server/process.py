@@ -1,8 +1,8 @@
 """The process that a server runs in: its log, event loop, signals and exits.
 
-The first SIGTERM or SIGINT stops gracefully, which is the server's matter; the second at once. What
-ends the process at once leaves the data as it is: after a failed assert the state is unknown, and
-after a failed flush nothing may be written any more.
+The first SIGTERM or SIGINT makes the server stop gracefully; the second exits at once. An immediate
+exit writes no data: after a failed assert the state is unknown, and after a failed flush nothing
+may be written any more.
 """
 
 import asyncio
@@ -29,20 +29,20 @@ _BROKEN = 70
 
 
 class ServerProcess:
-    """This process, as `serve` and the command need it."""
+    """This process, as `serve` and the command use it."""
 
     def __init__(self) -> None:
         self.log = EventLog(_write_line, wall_ms)
         self._signals: list[str] = []
-        # Collect garbage seldom: neither requests nor the records that a start loads make cycles.
+        # Collect garbage rarely: neither requests nor the records that a start loads make cycles.
         gc.set_threshold(50_000, 20, 100)
 
     def settled(self) -> None:
-        """Look for garbage only among what was made since: what is alive now stays."""
+        """Exclude all present objects from garbage collection."""
         gc.freeze()
 
     def new_loop(self, stop: Callable[[], None]) -> asyncio.AbstractEventLoop:
-        """Return the fastest loop; the first signal calls `stop`, a stray exception ends it."""
+        """Return the fastest loop; the first signal calls `stop`, an unexpected exception exits."""
         try:
             import uvloop
         except ImportError:
@@ -59,9 +59,9 @@ class ServerProcess:
         return loop
 
     def _signalled(self, number: int, begin: Callable[[], object]) -> None:
-        """Take a signal, between any two instructions, whether the loop runs already or not.
+        """Handle a signal at any time, whether or not the loop runs already.
 
-        The loops' own handlers are not used: uvloop's drops a signal that comes before it runs.
+        The loops' own handlers are not used: uvloop's drops a signal that arrives before it runs.
         """
         self._signals.append(signal.Signals(number).name)
         if len(self._signals) == 1:
@@ -77,7 +77,7 @@ class ServerProcess:
         stop()
 
     def break_off(self, reason: str) -> NoReturn:
-        """End after an error that leaves nothing else to do."""
+        """Exit after a fatal error."""
         self.log.event_at("FATAL", "stopped", clean=False, reason=Line(reason))
         os._exit(_BROKEN)
 
@@ -92,6 +92,6 @@ class ServerProcess:
 
 
 def _write_line(line: str) -> None:
-    with suppress(OSError, ValueError):  # nobody reads the log any more: serving goes on
+    with suppress(OSError, ValueError):  # the log has no reader any more: continue to serve
         sys.stderr.write(line)
         sys.stderr.flush()

@@ -1,6 +1,6 @@
-"""Answers on their way out: buffers and file slices in order, and how far they are written.
+"""Unsent answers: buffers and file slices in order, and their written part.
 
-Small neighbours are joined into one buffer, small file slices are read, and large ones are left to
+Small neighbours are joined into one buffer, small file slices are read, and large ones are sent by
 the host's sendfile. The part that `next_part` returned stays first until `wrote` reports that it
 was sent.
 """
@@ -15,13 +15,13 @@ from kraft_wire.wire.structs import Buffer
 __all__ = ["SendQueue"]
 
 _SENDFILE_BYTES_MIN: Final = 64 * 1024
-"""Below this, reading and joining is cheaper than a system call of its own."""
+"""Below this size, reading and joining is cheaper than another system call."""
 _JOIN_BYTES_MAX: Final = 64 * 1024
 _BUFFERS_PER_PART: Final = 64
 
 
 class SendQueue:
-    """What one peer has not been sent yet."""
+    """The unsent bytes of one peer."""
 
     __slots__ = ("_parts", "size_bytes")
 
@@ -30,12 +30,12 @@ class SendQueue:
         self.size_bytes = 0
 
     def add(self, buffers: Buffers, size_bytes: int) -> None:
-        """Put an answer at the end."""
+        """Append an answer."""
         self._parts.extend(buffers)
         self.size_bytes += size_bytes
 
     def next_part(self) -> list[Buffer] | FileSlice:
-        """Return what to write next: some buffers in order, or a slice worth a sendfile."""
+        """Return the next part to write: some buffers in order, or a slice for sendfile."""
         parts = self._parts
         if len(parts) == 1 and parts[0].__class__ is bytes:
             return [parts[0]]
@@ -56,11 +56,11 @@ class SendQueue:
         return buffers
 
     def ends_with(self, buffers: list[Buffer]) -> bool:
-        """Tell whether nothing is queued behind what `next_part` returned."""
+        """Return whether nothing is queued after the part that `next_part` returned."""
         return len(self._parts) == len(buffers)
 
     def wrote(self, count: int) -> None:
-        """Take `count` bytes off the front, which may end inside of a part."""
+        """Remove `count` bytes from the front, which may end inside of a part."""
         self.size_bytes -= count
         assert self.size_bytes >= 0, self.size_bytes
         parts = self._parts
@@ -74,11 +74,11 @@ class SendQueue:
             parts.popleft()
 
     def held_bytes(self) -> int:
-        """Return the memory that the unsent takes: file slices take none."""
+        """Return the memory of unsent bytes: file slices take none."""
         return sum(len(part) for part in self._parts if not isinstance(part, FileSlice))
 
     def clear(self) -> None:
-        """Drop everything: the peer is gone."""
+        """Drop everything: the connection is closed."""
         self._parts.clear()
         self.size_bytes = 0
 

@@ -1,8 +1,8 @@
 """Serves one node until a signal: accepting connections, and the order of a stop.
 
-Sockets are bound before there is a node, and listen only now, those for clients once the broker
-runs: the backlog would take them before requests are answered. Not here: what binds them
-(`listening`), chooses the loop and ends the process (`process`), or makes a node (`cli`).
+Sockets are bound before the node is made, and listen only here, those for clients once the broker
+runs: otherwise the backlog would accept clients before their requests are answered. Not here: how
+sockets are bound (`listening`), the loop and exits (`process`), how a node is made (`cli`).
 """
 
 import socket
@@ -36,9 +36,7 @@ class Serving:
         self.host = host(node, self.loop, process.log, process.break_off)
 
     def listen(self, ready: Callable[[], None]) -> None:
-        """Accept the quorum's peers, and clients when the node returns ServeClients; then call
-        `ready`.
-        """
+        """Accept peers of the quorum, and clients after ServeClients; then call `ready`."""
         early = self._node.config.controller_listeners
 
         def serve_clients() -> None:
@@ -85,7 +83,7 @@ class Serving:
         self._leave()
 
     def _leave(self) -> None:
-        """Serve on until others lead what the broker led, for which the node has a time limit."""
+        """Serve until other brokers lead this broker's partitions; the node limits the time."""
         self.host.settle_all()
         if self._node.serves_clients:
             self.loop.call_later(_STOP_STEP_SECONDS, self._leave)
@@ -97,7 +95,7 @@ class Serving:
         self._drain_connections(self.loop.time() + _STOP_GRACE_SECONDS)
 
     def _drain_connections(self, until: float) -> None:
-        """Close connections as they are answered while the node leaves; in the end, all of them."""
+        """Close each answered connection while the node leaves; at the end close all."""
         is_busy = self.host.close_idle() or not self.host.node_has_left
         if is_busy and self.loop.time() < until:
             self.loop.call_later(_STOP_STEP_SECONDS, self._drain_connections, until)
@@ -107,4 +105,4 @@ class Serving:
         self.host.stop()
         self._node.stop(self.host.now_ms(), self.host.wall_ms())
         self._process.log.event("stopped", clean=True)
-        self.loop.call_later(0, self.loop.stop)  # once connections being opened are given up
+        self.loop.call_later(0, self.loop.stop)  # after the connection attempts were cancelled

@@ -1,6 +1,6 @@
 """Logs and side files in Kafka's formats: `LogDirectory` holds `Log`s, `OsFileSystem` is the disk.
 
-Read `files` (the only door to the operating system), `log`, `recovery`, then what each needs.
+Read `files` (the only access to the operating system), `log`, `recovery`, then their imports.
 """
 
 from kraft_wire.storage.directory.log_directory import LogDirectory

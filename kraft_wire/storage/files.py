@@ -1,15 +1,16 @@
-"""The only door to files: what storage may ask of a disk, and the two rules of asking.
+"""The file system as storage uses it, and two rules for its use.
 
-Production is `os_files`, the simulator's twin `sim/disk/files.py`. A failed fsync is never retried
-(the kernel marks the pages clean, so the second call would report success over lost data; the next
-start reads what is on the disk, `File.forget_clean_pages`), and a file is replaced only by write,
-fsync, rename, fsync of the directory. Errors leave as three kinds: `DiskFull`, which heals; any
-other `StorageError`, which takes the log directory offline; `FsyncFailed`, which must stop the
-process and for that reason is not a `StorageError`. What gives room back never ends in `DiskFull`,
-whatever the system says: who continues beside a file that could not be removed or cut would have
-the next start find it.
+`os_files` implements it for production, `sim/disk/files.py` for the simulator. First rule: a failed
+fsync is never retried. The kernel marks the pages clean, so a second call would report success over
+lost data; the next start reads the disk's own bytes (`File.forget_clean_pages`). Second rule: a
+file is replaced only by write, fsync, rename, fsync of the directory.
 
-Left out: asynchronous I/O. A host that wants to flush elsewhere calls `File.fsync` in a thread.
+Three kinds of errors: `DiskFull`, which ends when space is free; any other `StorageError`, which
+takes the log directory offline; `FsyncFailed`, which must stop the process and so is not a
+`StorageError`. Operations that free space never raise `DiskFull`, whatever the system reports: a
+log that continued beside a file that could not be removed or cut would meet it at the next start.
+
+Left out: asynchronous I/O. A host that flushes in another thread calls `File.fsync` there.
 """
 
 from typing import Protocol, TypeAlias
@@ -57,7 +58,7 @@ class File(Protocol):
         ...
 
     def pwrite(self, data: Buffer, position: int) -> None:
-        """Write all of `data` at `position`, or raise; a raise may leave a part written."""
+        """Write all of `data` at `position`, or raise; part of it may be written then."""
         ...
 
     def truncate(self, size_bytes: int) -> None:
@@ -65,31 +66,31 @@ class File(Protocol):
         ...
 
     def reserve(self, size_bytes: int) -> None:
-        """Take disk blocks so that the first `size_bytes` cannot run out of space."""
+        """Allocate disk blocks for the first `size_bytes`."""
         ...
 
     def fsync(self) -> None:
-        """Make content and length durable; raises FsyncFailed, also when asked again."""
+        """Make content and length durable; raises FsyncFailed, also at every later call."""
         ...
 
     def forget_clean_pages(self) -> None:
-        """Have the next reads come from the disk, except what still waits to be written there.
+        """Make the next reads come from the disk, except for unwritten bytes.
 
-        After a failed fsync the system may show bytes that are not on the disk and call them clean.
-        A hint: where the system keeps its pages, reads continue as before.
+        After a failed fsync the system may return bytes that are not on the disk, from clean pages.
+        A hint: if the system keeps its pages, reads continue as before.
         """
         ...
 
     def fileno(self) -> int:
-        """Return the descriptor for sendfile, or -1 where there is none."""
+        """Return the descriptor for sendfile, or -1 without one."""
         ...
 
     def modified_ms(self) -> int:
-        """Return when the file was last written, in milliseconds since 1970."""
+        """Return the time of the last write, in milliseconds since 1970."""
         ...
 
     def set_modified_ms(self, modified_ms: int) -> None:
-        """Have the file look as if it was last written then."""
+        """Set the time of the last write."""
         ...
 
     def close(self) -> None:
@@ -101,12 +102,12 @@ class DirectoryLock(Protocol):
     """A held lock; the process's end releases it too."""
 
     def release(self) -> None:
-        """Give the lock up; harmless when repeated."""
+        """Release the lock; harmless when repeated."""
         ...
 
 
 class FileSystem(Protocol):
-    """What storage may ask of the disk. Paths use `/`; errors are those of this module."""
+    """The disk, as storage uses it. Paths use `/`; errors are those of this module."""
 
     def open(self, path: str, *, create: bool = False) -> File:
         """Open for reading and writing; MissingFile unless `create`."""
@@ -117,11 +118,11 @@ class FileSystem(Protocol):
         ...
 
     def read(self, path: str) -> bytes:
-        """Return a whole (small) file; MissingFile when there is none."""
+        """Return a whole (small) file; MissingFile if it does not exist."""
         ...
 
     def exists(self, path: str) -> bool:
-        """Tell whether a file or directory of that name is there."""
+        """Return whether a file or directory of that name exists."""
         ...
 
     def is_directory(self, path: str) -> bool:
@@ -133,7 +134,7 @@ class FileSystem(Protocol):
         ...
 
     def make_directory(self, path: str) -> None:
-        """Create the directory and its parents; fine when it is there already."""
+        """Create the directory and its parents; succeed if it exists."""
         ...
 
     def rename(self, old: str, new: str) -> None:
@@ -141,7 +142,7 @@ class FileSystem(Protocol):
         ...
 
     def unlink(self, path: str) -> None:
-        """Remove a file; fine when it is gone already."""
+        """Remove a file; succeed if it does not exist."""
         ...
 
     def remove_directory(self, path: str) -> None:
@@ -161,7 +162,7 @@ class FileSystem(Protocol):
         ...
 
     def free_bytes(self, path: str) -> int:
-        """Return the space that an unprivileged process may still use there."""
+        """Return the free space for an unprivileged process."""
         ...
 
     def total_bytes(self, path: str) -> int:
@@ -170,10 +171,10 @@ class FileSystem(Protocol):
 
 
 def replace_file(fs: FileSystem, path: str, content: bytes, *, durable: bool = True) -> None:
-    """Put `content` at `path` so that a crash leaves the old file whole or the new one whole.
+    """Replace the file atomically: a crash leaves either the whole old or the whole new file.
 
-    Raises DiskFull or StorageError with the old file untouched; FsyncFailed as always. Without
-    `durable` the directory is not synced: the old file may come back after power loss.
+    Raises DiskFull or StorageError with the old file unchanged; also FsyncFailed. Without
+    `durable` the directory is not synced: the old file may return after power loss.
     """
     assert path.rpartition("/")[2], path
     assert not path.endswith(_TEMPORARY_SUFFIX), path
@@ -193,7 +194,7 @@ def replace_file(fs: FileSystem, path: str, content: bytes, *, durable: bool = T
 
 
 def remove_tree(fs: FileSystem, path: str) -> None:
-    """Remove a directory with all that is in it; fine when it is gone already."""
+    """Remove a directory with its content; succeed if it does not exist."""
     assert path.strip("/"), path
     if not fs.exists(path):
         return

@@ -4,10 +4,10 @@
 `.timeindex`: 12-byte entries (timestamp, relative offset of the batch's last record), both growing.
 `.txnindex`: 34-byte entries, one per aborted transaction (KIP-98).
 
-Entries live in arrays; `save` puts them into the file. All three are derived from the log, carry no
-checksum, and are rebuilt when a sanity check fails: a hit must be verified against the batch found.
-Kafka maps these files at full size while a segment is active and trims them when it is not; here
-they always have their trimmed size, which is what Kafka leaves after a clean stop.
+Entries are in arrays; `save` writes them to the file. All three are derived from the log, have no
+checksum, and are rebuilt when a sanity check fails: an entry must be verified against its batch.
+Kafka maps these files at full size while a segment is active and trims them later; here they always
+have their trimmed size, as Kafka's after a clean stop.
 """
 
 import struct
@@ -34,7 +34,7 @@ _turn_big_endian: Callable[["array[int]"], object] = (
 
 
 class CorruptIndex(Exception):
-    """An index file cannot be right; rebuild it from the log."""
+    """An index file is invalid; rebuild it from the log."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"{path}: {reason}")
@@ -43,13 +43,13 @@ class CorruptIndex(Exception):
 
 
 def _is_growing(values: "array[int]") -> bool:
-    """Tell whether each value is larger than the one before it."""
+    """Return whether each value is larger than the previous one."""
     assert values.typecode in "Iq", values.typecode
     return all(map(int.__lt__, values, values[1:]))
 
 
 def _save(fs: FileSystem, path: str, content: bytes, from_bytes: int, sync: bool) -> None:
-    """Write the part of `content` after `from_bytes`, cut the file to it, and maybe fsync."""
+    """Write `content` after `from_bytes`, truncate the file to its size, and optionally fsync."""
     assert 0 <= from_bytes <= len(content), (from_bytes, len(content))
     file = fs.open(path, create=True)
     try:
@@ -74,14 +74,14 @@ class OffsetIndex:
         self.base_offset = base_offset
         self._offsets: array[int] = array("I")
         self.positions: array[int] = array("I")
-        """Where the batches of the entries begin, for readers."""
+        """Positions of the entries' batches, for readers."""
         self._saved = 0
 
     def __len__(self) -> int:
         return len(self._offsets)
 
     def append(self, last_offset: Offset, position: int) -> None:
-        """Remember that the batch ending at `last_offset` starts at `position`."""
+        """Add an entry: the batch that ends at `last_offset` starts at `position`."""
         relative = last_offset - self.base_offset
         assert 0 <= relative <= _INT32_MAX, (self.base_offset, last_offset)
         assert not self._offsets or relative > self._offsets[-1], (relative, self._offsets[-1])
@@ -98,7 +98,7 @@ class OffsetIndex:
         return Offset(self.base_offset + self._offsets[found]), self.positions[found]
 
     def entry_from(self, position: int) -> tuple[Offset, int] | None:
-        """Return the first entry (batch's last offset, its position) at or behind `position`."""
+        """Return the first entry (batch's last offset, its position) at or after `position`."""
         assert len(self._offsets) == len(self.positions), self.path
         found = bisect_left(self.positions, position)
         if found == len(self):
@@ -113,9 +113,9 @@ class OffsetIndex:
         assert len(self._offsets) == len(self.positions)
 
     def load(self, fs: FileSystem, log_size_bytes: int) -> None:
-        """Read the file; CorruptIndex when it cannot belong to a log of this size.
+        """Read the file; CorruptIndex if it cannot belong to a log of this size.
 
-        Zeros at the end are what Kafka leaves behind when it is killed, and are dropped.
+        Zeros at the end, which a killed Kafka leaves, are dropped.
         """
         assert log_size_bytes >= 0, log_size_bytes
         data = fs.read(self.path)
@@ -169,7 +169,7 @@ class TimeIndex:
         return len(self.timestamps)
 
     def maybe_append(self, timestamp: int, offset: Offset) -> bool:
-        """Add an entry if the timestamp is larger than all before; tell whether it was."""
+        """Add an entry if the timestamp is larger than all before; return whether it was added."""
         if timestamp < 0 or (self.timestamps and timestamp <= self.timestamps[-1]):
             return False
         relative = offset - self.base_offset
@@ -189,8 +189,8 @@ class TimeIndex:
     def entry_before(self, timestamp: int) -> tuple[int, Offset] | None:
         """Return the last entry older than `timestamp`.
 
-        An entry says: up to this offset nothing is newer than its timestamp. So a search for the
-        first record that is at least that new may begin at the entry's batch.
+        No record up to an entry's offset is newer than its timestamp. So a search for the first
+        record that is at least that new may begin at the entry's batch.
         """
         assert len(self._offsets) == len(self.timestamps), self.path
         found = bisect_left(self.timestamps, timestamp) - 1
@@ -206,7 +206,7 @@ class TimeIndex:
         assert len(self._offsets) == len(self.timestamps)
 
     def load(self, fs: FileSystem) -> None:
-        """Read the file; CorruptIndex when its entries do not grow."""
+        """Read the file; CorruptIndex if its entries do not grow."""
         assert not self.timestamps, "loaded once, before anything is appended"
         data = fs.read(self.path)
         if len(data) % _TIME_ENTRY.size:
@@ -239,7 +239,7 @@ class TimeIndex:
 
 
 class AbortedTransaction(NamedTuple):
-    """A transaction that a read_committed consumer has to filter out."""
+    """An aborted transaction, whose records a read_committed consumer drops."""
 
     producer_id: int
     first_offset: Offset
@@ -248,7 +248,7 @@ class AbortedTransaction(NamedTuple):
 
 
 class TransactionIndex:
-    """Aborted transactions whose marker is in the segment; the file exists once there is one."""
+    """Aborted transactions whose marker is in the segment; the file exists with the first one."""
 
     __slots__ = ("_saved", "entries", "path")
 
@@ -259,7 +259,7 @@ class TransactionIndex:
         self._saved = 0
 
     def append(self, aborted: AbortedTransaction) -> None:
-        """Add one; markers come in log order."""
+        """Add an entry; markers must come in log order."""
         assert 0 <= aborted.first_offset <= aborted.last_offset, aborted
         assert not self.entries or aborted.last_offset > self.entries[-1].last_offset, aborted
         self.entries.append(aborted)
@@ -277,7 +277,7 @@ class TransactionIndex:
         self._saved = 0
 
     def load(self, fs: FileSystem) -> None:
-        """Read the file if there is one; CorruptIndex if its entries do not increase."""
+        """Read the file if it exists; CorruptIndex if its entries do not increase."""
         assert self.path, "a path is needed"
         self.clear()
         if not fs.exists(self.path):
@@ -296,9 +296,9 @@ class TransactionIndex:
         self._saved = len(self.entries)
 
     def save(self, fs: FileSystem, *, sync: bool = False) -> None:
-        """Write what the file does not hold yet; without entries an old file is emptied, none made.
+        """Write new entries; without entries an existing file is emptied, and none is created.
 
-        What is in the file is not written again: a crash could tear it, and nothing else has it.
+        Saved entries are not written again: a crash could tear them, and there is no other copy.
         """
         if not self.entries and not fs.exists(self.path):
             return

@@ -1,8 +1,9 @@
-"""The leader epoch cache of a log: where each leadership began (KIP-101, KIP-279, KIP-595).
+"""The leader epoch cache of a log: the start of each epoch (KIP-101, KIP-279, KIP-595).
 
-`leader-epoch-checkpoint` holds one line per epoch with its start offset. It is the sole source of
-`end_offset_for_epoch`, and thereby of where a diverging replica truncates. Epochs and offsets grow
-strictly. Left out: snapshots; the metadata log's case "below the earliest snapshot" is raft's.
+`leader-epoch-checkpoint` has one line per epoch with its start offset. It is the only source of
+`end_offset_for_epoch`, and so of the offset at which a diverging replica truncates. Epochs and
+offsets grow strictly. Left out: snapshots; raft handles "below the earliest snapshot" of the
+metadata log.
 """
 
 from bisect import bisect_right
@@ -22,7 +23,7 @@ FILE_NAME = "leader-epoch-checkpoint"
 
 
 class LeaderEpochs:
-    """Epochs in growing order with the offset at which each began."""
+    """Epochs in growing order with their start offsets."""
 
     __slots__ = ("_epochs", "_fs", "_offsets", "is_unsaved", "path")
 
@@ -32,10 +33,10 @@ class LeaderEpochs:
         self._epochs: list[LeaderEpoch] = []
         self._offsets: list[Offset] = []
         self.is_unsaved = False
-        """Whether an epoch was announced that the checkpoint does not know yet."""
+        """Whether an announced epoch is not in the checkpoint yet."""
 
     def load(self) -> None:
-        """Read the checkpoint; CorruptCheckpoint when it is damaged, no epochs when missing."""
+        """Read the checkpoint; CorruptCheckpoint if it is damaged, no epochs if it is missing."""
         epochs: list[LeaderEpoch] = []
         offsets: list[Offset] = []
         for words in read_entries(self._fs, self.path, 2) or []:
@@ -57,17 +58,17 @@ class LeaderEpochs:
 
     @property
     def latest(self) -> LeaderEpoch | None:
-        """Return the newest epoch, or None when the log has none."""
+        """Return the newest epoch, or None without epochs."""
         return self._epochs[-1] if self._epochs else None
 
     @property
     def latest_start_offset(self) -> Offset | None:
-        """Return where the newest epoch began, or None."""
+        """Return the start of the newest epoch, or None."""
         assert len(self._epochs) == len(self._offsets), self.path
         return self._offsets[-1] if self._offsets else None
 
     def assign(self, epoch: LeaderEpoch, start_offset: Offset, *, durable: bool = True) -> bool:
-        """Note that `epoch` begins at `start_offset`; tell whether anything changed.
+        """Note that `epoch` begins at `start_offset`; return whether anything changed.
 
         An entry that the new one contradicts (a later start, or a higher epoch) was never
         committed and is dropped, as Kafka does.
@@ -85,9 +86,9 @@ class LeaderEpochs:
         return True
 
     def announce(self, epoch: LeaderEpoch, start_offset: Offset) -> None:
-        """Note an epoch that has no record yet; it is saved before its first record is appended.
+        """Note an epoch without records; it is saved before its first record is appended.
 
-        Lost in a crash, it is as if its leader had never been: the next one begins where it did.
+        A crash may lose it without harm: the next epoch begins at the same offset.
         """
         assert epoch > (-1 if self.latest is None else self.latest), (epoch, self.path)
         self._begin(epoch, start_offset)
@@ -102,7 +103,7 @@ class LeaderEpochs:
         self._offsets.append(start_offset)
 
     def restore(self, entries: list[tuple[LeaderEpoch, Offset]]) -> None:
-        """Go back to former entries, because no record followed; the next append saves them."""
+        """Restore previous entries, because no record followed; the next append saves them."""
         assert entries == sorted(entries), entries
         self._epochs = [epoch for epoch, _ in entries]
         self._offsets = [offset for _, offset in entries]
@@ -118,9 +119,9 @@ class LeaderEpochs:
         """Return the largest known epoch that is at most `epoch`, with its end (exclusive).
 
         KIP-101 and KRaft's variant (KIP-595). Newest: the log's end. Above newest: (end, newest).
-        Below all known: the start of the first one, with the asked epoch. None known: the log's end
-        with the asked epoch. OffsetForLeaderEpoch on a data log answers
-        "unknown" above the newest; that is for its handler to see.
+        Below all known: the start of the first one, with the given epoch. None known: the log's end
+        with the given epoch. OffsetForLeaderEpoch on a data log answers "unknown" above the newest;
+        its handler does so.
         """
         assert not self._offsets or self._offsets[-1] <= log_end_offset, log_end_offset
         assert log_end_offset >= 0, log_end_offset
@@ -140,11 +141,11 @@ class LeaderEpochs:
             while self._offsets and self._offsets[-1] >= end_offset:
                 self._offsets.pop()
                 self._epochs.pop()
-            self.is_unsaved = True  # the next append saves what finds no room now
+            self.is_unsaved = True  # on a full disk the next append saves them
             self.save()
 
     def truncate_from_start(self, start_offset: Offset) -> None:
-        """Drop epochs that ended at or before `start_offset`; the one in force moves up to it."""
+        """Drop epochs that ended at or before `start_offset`; the epoch at it then begins there."""
         assert start_offset >= 0, start_offset
         keep = bisect_right(self._offsets, start_offset) - 1
         if keep > 0 or (keep == 0 and self._offsets[0] < start_offset):

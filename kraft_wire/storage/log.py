@@ -4,12 +4,12 @@ Reading order: `Log.append`, `Log.read`, then `flush`, `truncate_to` and the res
 recovery are `recovery.open_log`; look-ups by time are `timestamps`, retention is `retention`,
 compaction is `cleaner`. Offsets are record offsets, ranges half-open.
 
-Durability: an append promises nothing until `flush`; truncation is
-durable when it returns. A flush can run elsewhere: `begin_flush` names the files,
-`PendingFlush.run` touches nothing else, `complete_flush` moves the recovery point.
+Durability: an append is durable only after `flush`; a truncation is durable when it returns. A
+flush can run in another thread: `begin_flush` names the files, `PendingFlush.run` uses only them,
+`complete_flush` moves the recovery point.
 
 KIP-98 (producers, last stable offset), KIP-101 (epochs), KIP-107 (log start). Left out: tiered
-storage, and validation of what clients send, which is the broker's.
+storage, and validation of clients' batches, which the broker does.
 """
 
 from bisect import bisect_left, bisect_right
@@ -44,7 +44,7 @@ __all__ = ["Log", "PendingFlush"]
 
 
 class PendingFlush(NamedTuple):
-    """A flush that can be done by another thread: plain files, no part of the log."""
+    """A flush that another thread can run: it has files, but no part of the log."""
 
     end_offset: Offset
     cuts_count: int
@@ -120,7 +120,7 @@ class Log:
         self.topic_partition = topic_partition
         self.topic_id = topic_id
         self.topic_id_is_saved = True
-        """Whether `partition.metadata` holds it, as it must before the first record is written."""
+        """Whether `partition.metadata` has it, as it must before the first record is written."""
         self.config = config
         self.segments = segments
         self.epochs = epochs
@@ -150,8 +150,8 @@ class Log:
     ) -> None:
         """Append validated batches with their offsets and epoch already in `data`.
 
-        `data` is exactly `batches`, whose fields say what the bytes say. Rolls first when due.
-        Errors: DiskFull and StorageError, with the log as it was before.
+        `data` is exactly `batches`, whose fields equal the bytes. Rolls first when due. Errors:
+        DiskFull and StorageError, with an unchanged log.
         """
         if self._space.is_full:
             raise DiskFull("append", self.directory, "too little space is left")
@@ -181,10 +181,10 @@ class Log:
             self.first_unflushed_ms = now_ms
 
     def _append_in_new_epochs(self, data: Buffer, batches: Sequence[RecordBatch]) -> None:
-        """Note where new leader epochs begin, then write; an epoch without its record is none.
+        """Note the starts of new leader epochs, then write; undo both if the write fails.
 
-        Who knows an epoch that its log does not reach would win an election against the records
-        that it lacks.
+        A replica with an epoch beyond its log could win an election although it lacks that
+        epoch's records.
         """
         assert batches, self.directory
         before = self.epochs.entries
@@ -205,7 +205,7 @@ class Log:
         self.topic_id_is_saved = True
 
     def _is_time_to_roll(self, timestamp: int, wall_ms: int) -> bool:
-        """Tell whether the active segment is `segment.ms` old, by its first batch's time."""
+        """Return whether the active segment is `segment.ms` old, by its first batch's time."""
         active, config = self._active, self.config
         if active.size_bytes == 0:
             return False
@@ -219,26 +219,26 @@ class Log:
         return wall_ms - active.created_ms > due_ms
 
     def _jitter_ms(self, base_offset: Offset) -> int:
-        """Return by how much a segment rolls early, so that not all partitions do it at once.
+        """Return how much earlier a segment rolls, so that not all partitions roll at once.
 
-        Drawn from the segment's name, which spreads as well as chance and stays the same.
+        Derived from the segment's name, which spreads like a random number but is constant.
         """
         jitter_ms = min(self.config.segment_jitter_ms, self.config.segment_ms)
         assert jitter_ms > 0, jitter_ms
         return crc32c(f"{self.topic_partition}:{base_offset}".encode()) % jitter_ms
 
     def roll(self, wall_ms: int, base_offset: Offset | None = None) -> None:
-        """Seal the active segment and begin a new one; nothing happens to an empty one in place."""
+        """Seal the active segment and create a new one; an empty active segment is kept."""
         assert base_offset is None or base_offset >= 0, base_offset
         base = max(self.log_end_offset, base_offset or self.log_end_offset)
         if self._active.size_bytes == 0 and self._active.base_offset == base:
             return
         if self.config.flushes_every_append:
-            # The next segment must not become durable before this one: a hole is no torn tail.
+            # The next segment must not become durable before this one: a gap is not a torn tail.
             self.flush()
         self._active.seal()
         if not self._active.is_unflushed:
-            self._active.indexes.save(sync=True)  # no flush, and no recovery, looks at it again
+            self._active.indexes.save(sync=True)  # no later flush or recovery reads it
         self.producer_states.map_end_offset = base
         take_snapshot(self._fs, self.directory, self.producer_states)
         segment = Segment.create(self._fs, self.directory, base, self.config, wall_ms)
@@ -249,7 +249,7 @@ class Log:
         self.rolled(self)
 
     def segments_changed(self) -> None:
-        """Bring the look-up table in line with `segments`."""
+        """Update the look-up table from `segments`."""
         self._active = self.segments[-1]
         self._bases = [segment.base_offset for segment in self.segments]
         assert self._bases == sorted(set(self._bases)), self._bases
@@ -305,7 +305,7 @@ class Log:
         return _new_read(_NOTHING, 0, offset)
 
     def _position_of(self, upper_bound: Offset, segment: Segment) -> int:
-        """Return where in the segment the batches below `upper_bound` end."""
+        """Return the position in the segment at which the batches below `upper_bound` end."""
         assert upper_bound >= 0, upper_bound
         frame = segment.locate(upper_bound)
         position = segment.size_bytes if frame is None else frame.position
@@ -318,9 +318,10 @@ class Log:
         yield from self.segments[max(0, bisect_right(self._bases, offset) - 1) :]
 
     def aborted_transactions(self, first: Offset, end: Offset) -> list[AbortedTransaction]:
-        """Return the aborted transactions that a reader of [first, end) has to know.
+        """Return the aborted transactions that a reader of [first, end) must know.
 
-        Those behind a marker at which none was open that begins below `end` begin behind it, too.
+        The search stops at a marker when all transactions open at it begin at or after `end`: so
+        do all later ones.
         """
         assert first <= end, (first, end)
         found: list[AbortedTransaction] = []
@@ -352,7 +353,7 @@ class Log:
 
     @property
     def last_stable_offset(self) -> Offset:
-        """Where a read_committed reader stops (KIP-98): at most the high watermark."""
+        """End of a read_committed reader (KIP-98): at most the high watermark."""
         high_watermark = self.high_watermark
         assert self.log_start_offset <= high_watermark, self.directory
         unstable = self.producer_states.first_unstable_offset(high_watermark)
@@ -361,7 +362,7 @@ class Log:
         return max(unstable, self.log_start_offset)  # its first records may be removed already
 
     def update_high_watermark(self, offset: Offset) -> bool:
-        """Set the high watermark, kept inside the log; tell whether it changed."""
+        """Set the high watermark, limited to the log; return whether it changed."""
         assert offset >= 0, offset
         bounded = max(self.log_start_offset, min(offset, self.log_end_offset))
         is_changed, self.high_watermark = bounded != self.high_watermark, bounded
@@ -392,12 +393,12 @@ class Log:
 
     @property
     def unflushed_records(self) -> int:
-        """Records that a power loss would take, to be compared with `flush.messages`."""
+        """Number of records that are not durable, to be compared with `flush.messages`."""
         assert self.recovery_point <= self.log_end_offset, self.recovery_point
         return self.log_end_offset - self.recovery_point
 
     def begin_flush(self) -> PendingFlush:
-        """Name what has to be synced for everything appended so far to be durable."""
+        """Return the flush that makes everything appended so far durable."""
         segments = [segment for segment in self.segments if segment.is_unflushed]
         for segment in segments:
             if segment is not self._active:
@@ -418,10 +419,10 @@ class Log:
         )
 
     def complete_flush(self, flushed: PendingFlush) -> None:
-        """Take note that `flushed.run()` returned; later appends stay unflushed."""
+        """Note that `flushed.run()` returned; later appends stay unflushed."""
         assert flushed.cuts_count <= self._cuts_count, flushed
         if flushed.cuts_count != self._cuts_count:
-            return  # truncated in between: what was synced is not what the log holds
+            return  # truncated in between: other bytes were synced
         for segment, size_bytes in flushed.segments:
             segment.is_unflushed = segment.size_bytes > size_bytes
         self._directory_synced = max(self._directory_synced, flushed.directory_changes)
@@ -445,27 +446,27 @@ class Log:
         self._fs.sync_directory(self.directory)
 
     def _lower_recovery_point(self, offset: Offset) -> None:
-        """Make sure that a crash from now on re-verifies everything from `offset` on."""
+        """Ensure that recovery after a crash verifies everything from `offset` on."""
         assert offset >= 0, offset
         if offset < self.recovery_point:
             before, self.recovery_point = self.recovery_point, offset
             try:
                 self._persist_recovery_point()
             except StorageError:
-                self.recovery_point = before  # nothing is cut: who tries again makes sure first
+                self.recovery_point = before  # nothing is truncated: the next attempt repeats this
                 raise
 
     # -- cutting ---------------------------------------------------------------------------------
 
     def truncate_to(self, offset: Offset) -> bool:
-        """Remove everything from the batch that holds `offset` on, durably; tell whether any was.
+        """Remove everything from the batch that has `offset` on, durably; return whether any was.
 
         Never below the high watermark in the metadata log; that is asserted by its caller, as a
         data replica may (KIP-101).
         """
         assert offset >= 0, offset
         if offset >= self.log_end_offset:
-            # An epoch that was announced here and got no record is one that others may not know.
+            # Other replicas may not know an announced epoch without records.
             self.epochs.truncate_from_end(self.log_end_offset)
             return False
         if offset <= self.log_start_offset:
@@ -482,7 +483,7 @@ class Log:
             segment.cut(first_cut.position, first_cut.base_offset)
             segment.file.fsync()
             assert segment.size_bytes == first_cut.position, (segment.size_bytes, first_cut)
-        # DeleteRecords may have put the start into the batch that was cut, or behind the last one.
+        # DeleteRecords may have set the start inside the truncated batch, or after the last one.
         self.log_start_offset = min(self.log_start_offset, end)
         self._end_changed(end)
         segment.indexes.save()  # last, as it needs room: a restart or the next save makes up for it
@@ -490,17 +491,17 @@ class Log:
         return True
 
     def _remove_last_segment(self) -> None:
-        """Remove the newest segment; back to front, each durably, so that no hole can be left."""
+        """Remove the newest segment; back to front, each durably, so that no gap can remain."""
         assert len(self.segments) > 1, self.directory
         self.segments.pop().remove()
         self._sync_directory()
         self.segments_changed()
 
     def _end_changed(self, end: Offset) -> None:
-        """Bring producers, offsets and epochs in line with a new, lower end.
+        """Adjust producers, offsets and epochs to a new, lower end.
 
-        What the epochs' file has no room for comes last: a log that continues when there is some
-        must not take what was cut for a producer's last batch.
+        The epochs' file is last, because it needs space on the disk: a log that continues after a
+        full disk must not take truncated batches for a producer's last batch.
         """
         assert end <= self.log_end_offset or end == self.log_start_offset, end
         self._cuts_count += 1
@@ -525,7 +526,7 @@ class Log:
         self._sync_directory()
         try:
             first = Segment.create(self._fs, self.directory, offset, self.config, created_ms)
-        except DiskFull as full:  # nobody can go on with a log without a segment but the next start
+        except DiskFull as full:  # only the next start can repair a log without a segment
             raise StorageError(full.operation, full.path, full.reason) from full
         self.segments.append(first)
         self._sync_directory()
@@ -534,14 +535,14 @@ class Log:
         self.log_start_offset = self.high_watermark = self.recovery_point = offset
         try:
             self.epochs.clear()
-        finally:  # of the old log nothing is left, whether or not there is room to say so
+        finally:  # the old log is gone, even if this cannot be written
             self._end_changed(offset)
 
     def advance_log_start_offset(self, offset: Offset) -> bool:
-        """Hide records below `offset` (DeleteRecords, KIP-107); tell whether that changed anything.
+        """Hide records below `offset` (DeleteRecords, KIP-107); return whether anything changed.
 
-        Segments that lie wholly below are removed by the next `apply_retention`; epochs are dropped
-        with them, as a crash may bring records back whose segment is still there.
+        The next `apply_retention` removes segments wholly below it, and their epochs with them: a
+        crash may restore records while their segment exists.
         """
         assert offset >= 0, offset
         if offset <= self.log_start_offset:
@@ -560,7 +561,7 @@ class Log:
         self.advance_log_start_offset(self.segments[count].base_offset)
         for _ in range(count):
             removed = self.segments.pop(0)
-            self.segments_changed()  # before the disk may refuse: readers find what is left by it
+            self.segments_changed()  # before a disk error is possible: reads depend on it
             removed.remove()
             self._sync_directory()
         first = self.segments[0].base_offset

@@ -1,8 +1,8 @@
 """The topic settings that a log applies, as numbers with units; defaults are Kafka 4.3.1's.
 
-`from_mapping` takes the texts of topic configs (already validated by `settings`) and fills the rest
-with defaults, so that storage never sees an unparsed value. What a setting means is Kafka's
-documentation of the key; -1 stands for "no limit" where Kafka says so.
+`from_mapping` takes the texts of topic configs (already validated by `settings`) and adds defaults
+for the rest, so that storage never gets an unparsed value. Kafka's documentation of each key has
+its meaning; -1 means "no limit" for the same keys as in Kafka.
 """
 
 from collections.abc import Mapping
@@ -44,7 +44,7 @@ class LogConfig:
     min_insync_replicas: int = 1
     unclean_leader_election_enable: bool = False
     texts: Mapping[str, str] = field(default_factory=dict, compare=False)
-    """The topic's own settings as they were given, those of other concerns included."""
+    """The topic's own settings as texts, including those that storage does not use."""
 
     @property
     def is_compacted(self) -> bool:
@@ -59,15 +59,15 @@ class LogConfig:
 
     @property
     def flushes_every_append(self) -> bool:
-        """Whether acknowledgements promise to survive power loss (`flush.messages=1`)."""
+        """Whether acknowledged records survive power loss (`flush.messages=1`)."""
         assert self.flush_messages >= 1, self.flush_messages
         return self.flush_messages <= 1
 
     @classmethod
     def from_mapping(cls, texts: Mapping[str, str]) -> "LogConfig":
-        """Build from topic config texts; keys of other concerns are left alone.
+        """Build from topic config texts; other keys are ignored.
 
-        ValueError names the key when a text is no value of the key's type.
+        ValueError names the key if a text is not a value of the key's type.
         """
         assert all(isinstance(key, str) for key in texts), texts
         values: dict[str, int | float | bool | str | tuple[str, ...]] = {}

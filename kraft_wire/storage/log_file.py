@@ -1,7 +1,7 @@
-"""Walks over the `.log` file of a segment in use, where bytes that are no batch are damage.
+"""Walks over the `.log` file of a segment in use, where bytes outside of valid batches are damage.
 
-`scan` walks any file and leaves the judgement to its caller, which may be recovery; here the log
-was recovered before, and `CorruptLog` takes it out of use.
+`scan` walks any file and leaves the decision to its caller, which may be recovery; here the log was
+recovered before, and `CorruptLog` sets it aside.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ __all__ = ["CorruptLog", "LogFile", "batches_of", "frame_of", "frames_of"]
 
 
 class CorruptLog(StorageError):
-    """A log file holds bytes that are no valid batch at a place where one must be."""
+    """A log file has invalid bytes where a batch must be."""
 
     def __init__(self, path: str, position: int, reason: str) -> None:
         super().__init__("verify", path, f"position {position}: {reason}")
@@ -24,7 +24,7 @@ class CorruptLog(StorageError):
 
 
 class LogFile(Protocol):
-    """An open `.log` file with its size, of which only the log itself knows how much is used."""
+    """An open `.log` file with its used size, which only the log knows."""
 
     path: str
     size_bytes: int

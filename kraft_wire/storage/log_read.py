@@ -1,4 +1,4 @@
-"""What a read of a log returns: a stretch of one segment, or that the offset lies outside."""
+"""The result of a read of a log: a range of one segment, or an offset outside of the log."""
 
 from kraft_wire.frozen import slotted
 from kraft_wire.model import FileSlice, Offset
@@ -9,7 +9,7 @@ __all__ = ["LogRead", "OffsetOutOfRange"]
 
 
 class OffsetOutOfRange(Exception):
-    """The offset lies outside [log start, log end]."""
+    """The offset is outside of [log start, log end]."""
 
     def __init__(self, offset: int, log_start_offset: int, log_end_offset: int) -> None:
         super().__init__(f"offset {offset} is not in [{log_start_offset}, {log_end_offset}]")
@@ -20,20 +20,20 @@ class OffsetOutOfRange(Exception):
 
 @slotted  # never changed; frozen or a tuple it would cost as much as the look-up
 class LogRead:
-    """A stretch of one segment that begins with the batch holding the offset asked for."""
+    """A range of one segment that begins with the batch that has the requested offset."""
 
     records: FileSlice | bytes
     size_bytes: int
-    first_offset: Offset  # of the first batch; may be below the offset that was asked for
+    first_offset: Offset  # of the first batch; may be below the requested offset
     first_batch_is_larger: bool = False  # nothing is returned, as the first batch is beyond the max
     is_older: bool = False  # a later segment has more below the upper bound
-    segment: Segment | None = None  # the one that was read
-    end_position: int = 0  # where in it what was read ends
-    segment_end: Offset = Offset(-1)  # behind the segment
+    segment: Segment | None = None  # the segment that was read
+    end_position: int = 0  # the end of the read in it
+    segment_end: Offset = Offset(-1)  # after the segment
 
     @property
     def offset_behind(self) -> Offset:
-        """An offset behind all that was read.
+        """An offset after all read batches.
 
         As in Kafka not the nearest: that of the next batch in the index, else the segment's end.
         """

@@ -1,7 +1,7 @@
-"""The operating system's files: the production side of the door that `files` describes.
+"""The operating system's files: implements the protocols of `files` for production.
 
-The only module below the hosts that asks the operating system for anything. Errors are turned into
-ours at the call that met them; their kind decides what the node does next.
+The only module below the hosts that calls the operating system. Each call converts its errors to
+those of `files`; their kind decides what the node does next.
 """
 
 import errno
@@ -26,7 +26,7 @@ _NANOSECONDS_PER_MS = 1_000_000
 
 
 def _mapped(error: OSError, operation: str, path: str, *, gives_back: bool = False) -> StorageError:
-    """Turn an operating system error into ours; the kind decides what the node does next."""
+    """Return an operating system error as one of `files`, by its kind."""
     assert operation, path
     reason = error.strerror or str(error)
     if error.errno in _FULL and not gives_back:
@@ -109,7 +109,7 @@ class _OsFile:
         try:
             os.fdatasync(self._descriptor)
         except OSError as error:
-            # Non-obvious 17: a second fsync proves nothing.
+            # Non-obvious 17: the success of a second fsync proves nothing.
             self._poisoned = error.strerror or str(error)
             raise FsyncFailed(self.path, self._poisoned) from error
 
@@ -216,7 +216,7 @@ class OsFileSystem:
         except FileNotFoundError:
             return
         except OSError as error:
-            # Non-obvious 30: what gives room back never ends in DiskFull.
+            # Non-obvious 30: operations that free space never raise DiskFull.
             raise _mapped(error, "unlink", path, gives_back=True) from error
 
     def remove_directory(self, path: str) -> None:

@@ -1,9 +1,9 @@
-"""Walking over the batches of a segment file, by headers alone or with their content.
+"""Walks over the batches of a segment file, by headers only or with their content.
 
-`frames` reads what locating needs (27 bytes a batch); `batches` reads whole batches, checks their
-lengths, magic and CRC, and is what recovery, compaction and look-ups by time use. A walk that meets
-bytes that are no batch raises `BadBatch` with the position: the caller decides whether that is a
-torn tail or damage (`find_batch_after` tells). Magic 0 and 1 are stepped over, never interpreted.
+`frames` reads the 27 bytes of each batch that a search needs. `batches` reads whole batches and
+checks their lengths, magic and CRC; recovery, compaction and look-ups by time use it. At invalid
+bytes a walk raises `BadBatch` with the position: the caller decides by `find_batch_after` whether
+that is a torn tail or damage. Magic 0 and 1 are skipped, never interpreted.
 """
 
 import struct
@@ -40,7 +40,7 @@ _ATTRIBUTES_MAX = 0x7F
 
 
 class BadBatch(Exception):
-    """What is at `position` is no whole batch; `is_damage` if no torn write can make that."""
+    """There is no whole batch at `position`; `is_damage` if no torn write can cause that."""
 
     def __init__(self, position: int, reason: str, *, is_damage: bool = False) -> None:
         assert reason, position
@@ -51,7 +51,7 @@ class BadBatch(Exception):
 
 
 class Frame(NamedTuple):
-    """Where a batch lies and which offsets it spans."""
+    """Position, size and offsets of a batch."""
 
     position: int
     size_bytes: int
@@ -63,7 +63,7 @@ class Frame(NamedTuple):
 def frame_at(data: bytes | memoryview, at: int, position: int, end_position: int) -> Frame:
     """Read one frame from `data[at:]`, which is at `position` in a log of `end_position` bytes.
 
-    BadBatch when the length or the magic byte is impossible.
+    BadBatch if the length or the magic byte is invalid.
     """
     assert at + _FRAME.size <= len(data), (at, len(data))
     base, length, epoch, magic, _, _, delta = _FRAME.unpack_from(data, at)
@@ -80,7 +80,7 @@ def frame_at(data: bytes | memoryview, at: int, position: int, end_position: int
 
 
 def frame_here(file: File, position: int, end_position: int) -> Frame:
-    """Return the frame of the batch at `position`, of which nothing else is read; BadBatch."""
+    """Return the frame of the batch at `position`, without reading the rest; BadBatch."""
     assert 0 <= position <= end_position, (position, end_position)
     data = file.pread(_FRAME.size, position)
     if len(data) < _FRAME.size:
@@ -89,7 +89,7 @@ def frame_here(file: File, position: int, end_position: int) -> Frame:
 
 
 def frames(file: File, position: int, end_position: int) -> Iterator[Frame]:
-    """Yield the frame of each batch in [position, end_position); BadBatch where there is none."""
+    """Yield the frame of each batch in [position, end_position); BadBatch for invalid bytes."""
     assert 0 <= position <= end_position, (position, end_position)
     data, start = b"", position
     while position < end_position:
@@ -107,7 +107,7 @@ def frames(file: File, position: int, end_position: int) -> Iterator[Frame]:
 def find_frame(file: File, position: int, end_position: int, offset: Offset) -> Frame | None:
     """Return the first batch from `position` on that ends at or after `offset`, or None.
 
-    The loop of every fetch: it looks at length and last offset, and at the rest on a hit only.
+    The loop of every fetch: it reads length and last offset, and the rest only of the result.
     """
     assert 0 <= position <= end_position, (position, end_position)
     data, start = b"", position
@@ -129,7 +129,7 @@ def find_frame(file: File, position: int, end_position: int, offset: Offset) -> 
 
 
 def batches(file: File, position: int, end_position: int) -> Iterator[tuple[int, RecordBatch]]:
-    """Yield (position, batch) with a valid CRC; BadBatch at the first that is not right."""
+    """Yield (position, batch) with a valid CRC; BadBatch at the first invalid one."""
     assert 0 <= position <= end_position, (position, end_position)
     view, start = memoryview(b""), position
     while position < end_position:
@@ -144,7 +144,7 @@ def batches(file: File, position: int, end_position: int) -> Iterator[tuple[int,
 
 
 def checked_batch_at(file: File, position: int, end_position: int) -> RecordBatch:
-    """Return the batch that is at `position`; BadBatch says why there is none."""
+    """Return the batch at `position`; BadBatch has the reason if it is invalid."""
     assert 0 <= position < end_position, (position, end_position)
     head = memoryview(file.pread(min(_FIND_CHUNK_BYTES, end_position - position), position))
     if len(head) < HEADER_BYTES:
@@ -156,7 +156,7 @@ def checked_batch_at(file: File, position: int, end_position: int) -> RecordBatc
 
 
 def _whole_batch(view: memoryview, at: int) -> RecordBatch | None:
-    """Return the batch at `at` when it is whole and right; None asks for the slow look."""
+    """Return the batch at `at` if it is whole and valid; None requests the slow check."""
     assert at >= 0, at
     left = len(view) - at
     if left < HEADER_BYTES:
@@ -174,8 +174,8 @@ def _whole_batch(view: memoryview, at: int) -> RecordBatch | None:
 def find_batch_after(file: File, position: int, end_position: int, base_offset_min: int) -> int:
     """Return the position of the first valid batch at or after `position`, or -1.
 
-    Whole batches only, with a right CRC and a base offset of at least `base_offset_min`: that is
-    the proof that a bad batch before it is damage and not the torn end of the log.
+    Only whole batches, with a valid CRC and a base offset of at least `base_offset_min`: one
+    proves that a bad batch before it is damage and not the torn tail of the log.
     """
     assert base_offset_min >= 0, base_offset_min
     assert position >= 0, position
@@ -196,7 +196,7 @@ def find_batch_after(file: File, position: int, end_position: int, base_offset_m
 def _is_batch(
     file: File, window: bytes, at: int, position: int, end_position: int, base_offset_min: int
 ) -> bool:
-    """Tell whether a whole, valid batch stands there; cheap tests first."""
+    """Return whether a whole, valid batch is there; cheap tests first."""
     base, length, _, magic, _, attributes, delta = _FRAME.unpack_from(window, at)
     assert magic == _MAGIC, magic
     size = length + _LOG_OVERHEAD_BYTES
@@ -212,7 +212,7 @@ def _is_batch(
 
 
 def _checked_batch(view: memoryview, position: int) -> RecordBatch:
-    """Parse exactly one batch and check its CRC; format 0 and 1 are no batches here."""
+    """Parse exactly one batch and check its CRC; formats 0 and 1 are refused."""
     assert len(view) > 0, position
     try:
         (batch,) = parse_batches(view)

@@ -1,9 +1,9 @@
 """One segment of a log: the `.log` file, with its indexes (`segment_indexes`) beside it.
 
-A segment knows positions and timestamps, not leadership, producers or retention; those are the
-log's. Appending is one positioned write and a few additions per batch, no work per record.
+A segment has positions and timestamps; leader epochs, producers and retention belong to the log. An
+append is one positioned write and a few additions per batch, no work per record.
 
-Left out: messages of format 0 and 1 are stepped over by their length when reading, never indexed.
+Left out: messages of format 0 and 1 are skipped by their length, never indexed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -60,10 +60,10 @@ class Segment:
         self.is_unflushed = False
         self._file: File | None = None
         self.unread_indexes = SegmentIndexes(fs, stem, suffix, base_offset)
-        """The indexes as far as they are in memory; `indexes` reads them before."""
+        """The indexes, perhaps not read yet; `indexes` reads them first."""
         self._recent: dict[int, tuple[int, int, int, int, int]] = {}  # frames by base offset
         self._located: dict[int, Frame] = {}
-        """What readers found last, by the offset they asked for: they rarely come alone."""
+        """Recent results by offset: several readers often ask for the same offset."""
 
     @classmethod
     def create(
@@ -75,10 +75,10 @@ class Segment:
         created_ms: int,
         suffix: str = "",
     ) -> "Segment":
-        """Make the files of an empty segment; the caller syncs the directory before it counts.
+        """Create the files of an empty segment; the caller then syncs the directory.
 
-        DiskFull leaves none of them behind: an empty segment would hide from a start what is still
-        appended to the one before it, and a `.cleaned` one the swaps that come later.
+        DiskFull leaves no file: at the next start an empty segment would hide later appends to the
+        previous one, and a `.cleaned` one would hide later swaps.
         """
         segment = cls(fs, directory, base_offset, created_ms, suffix)
         segment.unread_indexes.interval_bytes = config.index_interval_bytes
@@ -116,7 +116,7 @@ class Segment:
 
     @property
     def indexes(self) -> SegmentIndexes:
-        """The indexes, read when first asked for; CorruptLog when that shows a damaged log."""
+        """The indexes, read at the first access; CorruptLog if that shows a damaged log."""
         indexes = self.unread_indexes
         if not indexes.is_loaded:
             indexes.load(self)
@@ -128,9 +128,9 @@ class Segment:
     def append(self, data: Buffer, appended: Sequence[RecordBatch]) -> None:
         """Write `data`, which is exactly the batches `appended`, at the end.
 
-        When the write fails the file is cut back, so that nothing stays half-written; where that
-        fails too, the error is the cut's: a whole batch that is left behind a shorter one, which
-        would come next, is damage.
+        If the write fails, the file is truncated, so that no partial batch stays. If that fails
+        too, its error is raised: a whole batch left behind by it could follow a shorter next one,
+        and would be damage.
         """
         position = self.size_bytes
         size_bytes = len(data)
@@ -158,7 +158,7 @@ class Segment:
         assert position == self.size_bytes, (position, self.size_bytes)
 
     def has_room_for(self, size_bytes: int, last_offset: int, config: LogConfig) -> bool:
-        """Tell whether a batch of that size and end still belongs here (size, index, offset)."""
+        """Return whether a batch of that size and end fits here (size, index, offset)."""
         assert size_bytes > 0, size_bytes
         return (
             (self.size_bytes == 0 or self.size_bytes + size_bytes <= config.segment_bytes)
@@ -167,9 +167,9 @@ class Segment:
         )
 
     def cut(self, position: int, offset: Offset) -> None:
-        """Shorten the file to `position`, where the batch at `offset` stood.
+        """Truncate the file to `position`, the start of the batch at `offset`.
 
-        The files of the indexes stay too long until the next save, for which there may be no room.
+        The index files stay too long until the next save, which may need space on the disk.
         """
         assert position <= self.size_bytes, (position, self.size_bytes)
         assert position >= 0, position
@@ -190,7 +190,7 @@ class Segment:
         assert indexes.is_loaded, self.path
 
     def _trim(self) -> None:
-        """Give back what was preallocated."""
+        """Free preallocated blocks."""
         assert self.size_bytes >= 0, self.size_bytes
         if self.file.size_bytes() != self.size_bytes:
             self.file.truncate(self.size_bytes)
@@ -243,7 +243,7 @@ class Segment:
         return last
 
     def end_below(self, offset: Offset) -> Offset:
-        """Return where the batches that end below `offset` end: what a cut at `offset` leaves."""
+        """Return the position of a truncation at `offset`: where batches below it end."""
         assert offset > self.base_offset, (offset, self.path)
         end = self.base_offset
         for frame in frames_of(self, self.indexes.start_position(self, Offset(offset - 1))):

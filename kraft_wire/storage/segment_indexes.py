@@ -57,7 +57,7 @@ class SegmentIndexes:
         self._offset_of_max_timestamp = base_offset
         self._bytes_since_entry = 0
         self.offsets = OffsetIndex(f"{stem}.index{suffix}", base_offset)
-        """Whoever reads it must ask `ends_at` whether it says what is so."""
+        """Readers must verify an entry by `ends_at`."""
         self._times = TimeIndex(f"{stem}.timeindex{suffix}", base_offset)
         self._transactions = TransactionIndex(f"{stem}.txnindex{suffix}")
 
@@ -83,16 +83,16 @@ class SegmentIndexes:
         self._transactions.append(aborted)
 
     def has_room(self, index_bytes_max: int) -> bool:
-        """Tell whether one more entry fits into files of that size."""
+        """Return whether one more entry fits into files of that size."""
         assert index_bytes_max > 0, index_bytes_max
-        # Not len(self.offsets): a method of ours behind it would double the cost of each append.
+        # Not len(self.offsets): a call of its method would double the cost of each append.
         return (
             len(self.offsets.positions) < index_bytes_max // _OFFSET_ENTRY_BYTES
             and len(self._times.timestamps) < index_bytes_max // _TIME_ENTRY_BYTES - 1
         )
 
     def cut(self, log: LogFile, offset: Offset) -> None:
-        """Drop what stood at `offset` and above in the log, which is already cut."""
+        """Drop entries at `offset` and above; the log is truncated already."""
         assert offset >= self.base_offset, (offset, self.base_offset)
         self.offsets.truncate_to(offset)
         self._times.truncate_to(offset)
@@ -106,7 +106,7 @@ class SegmentIndexes:
         assert not self.offsets.has_unsaved, self.offsets.path
 
     def save(self, *, sync: bool = False) -> None:
-        """Bring the files up to the entries in memory."""
+        """Write new entries to the files."""
         assert self.is_loaded, self.offsets.path
         self.offsets.save(self._fs, sync=sync)
         self._times.save(self._fs, sync=sync)
@@ -121,7 +121,7 @@ class SegmentIndexes:
     # -- reading ---------------------------------------------------------------------------------
 
     def start_position(self, log: LogFile, offset: Offset) -> int:
-        """Return where a walk towards `offset` may begin, proven by the batch that is there."""
+        """Return the start of a walk towards `offset`, verified by the batch there."""
         assert self.is_loaded, log.path
         entry = self.offsets.entry_before(offset)
         if entry is None:
@@ -148,7 +148,7 @@ class SegmentIndexes:
     def aborted_transactions(
         self, first: Offset, end: Offset
     ) -> tuple[list[AbortedTransaction], bool]:
-        """Return aborted transactions that touch [first, end), and whether later ones do not.
+        """Return aborted transactions in [first, end), and whether no later entry can have one.
 
         Markers come in log order, and the last stable offset at a marker bounds all later entries.
         """
@@ -165,7 +165,7 @@ class SegmentIndexes:
     # -- loading ---------------------------------------------------------------------------------
 
     def load(self, log: LogFile) -> None:
-        """Read the files; rebuild them when they cannot be right."""
+        """Read the files; rebuild them if they are invalid."""
         assert not self.is_loaded, log.path
         self.is_loaded = True
         try:
@@ -182,7 +182,7 @@ class SegmentIndexes:
             self.rebuild(log)
 
     def _is_time_right(self, log: LogFile, timestamp: int, offset: Offset) -> bool:
-        """Tell whether a time entry names a batch that has this time and ends there."""
+        """Return whether a time entry names a batch that has this time and ends there."""
         frame = frame_of(log, self.start_position(log, offset), offset)
         if frame is None or frame.last_offset != offset:
             return False
@@ -191,7 +191,7 @@ class SegmentIndexes:
         return batch.max_timestamp == timestamp
 
     def _load_tail(self, log: LogFile) -> None:
-        """Find the time bounds and the distance to the last entry after a load or a cut."""
+        """Compute time bounds and the distance to the last entry, after a load or a truncation."""
         last_time = self._times.last_entry()
         self.max_timestamp, self._offset_of_max_timestamp = last_time or (
             _NO_TIMESTAMP,
@@ -212,7 +212,7 @@ class SegmentIndexes:
         assert self.max_timestamp >= _NO_TIMESTAMP, log.path
 
     def clear(self, *, keeps_transactions: bool = False) -> None:
-        """Drop all entries; who calls this notes every batch again."""
+        """Drop all entries; the caller must note every batch again."""
         self.is_loaded = True
         self.offsets.truncate_to(self.base_offset)
         self._times.truncate_to(self.base_offset)
@@ -224,7 +224,7 @@ class SegmentIndexes:
         assert len(self.offsets) == len(self._times) == 0, self.offsets.path
 
     def rebuild(self, log: LogFile) -> None:
-        """Derive offsets and times from the log; CorruptLog when that is damaged."""
+        """Derive offsets and times from the log; CorruptLog if it is damaged."""
         assert log.size_bytes >= 0, log.path
         self.clear(keeps_transactions=True)
         for position, batch in batches_of(log, 0):
@@ -232,7 +232,7 @@ class SegmentIndexes:
         try:
             self._transactions.load(self._fs)
         except CorruptIndex as error:
-            # Markers alone do not tell where their transactions began: only recovery can rebuild.
+            # Markers do not have the starts of their transactions: only recovery can rebuild.
             raise CorruptLog(error.path, 0, error.reason) from error
         self.save()
         assert self.is_loaded
@@ -243,7 +243,7 @@ def _last_offset(entry: AbortedTransaction) -> Offset:
 
 
 def ends_at(log: LogFile, last_offset: Offset, position: int) -> bool:
-    """Tell whether the batch at `position` ends at `last_offset`."""
+    """Return whether the batch at `position` ends at `last_offset`."""
     assert position >= 0, position
     if position >= log.size_bytes:
         return False

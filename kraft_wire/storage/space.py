@@ -1,9 +1,9 @@
-"""Running out of disk space without breaking.
+"""Safe handling of a full disk.
 
-Appends of records are refused *before* anything is written while less than a reserve is free. A
-ballast file holds blocks that nothing uses; when a write meets a full disk all the same, the
-ballast is given up, so that the metadata log and the checkpoints can still be written. When space
-returns, the ballast is taken again and appends continue, without a restart.
+While less than a reserve is free, appends of records are refused *before* anything is written. A
+ballast file holds unused blocks. If a write finds the disk full anyway, the ballast is released, so
+that the metadata log and the checkpoints can still be written. When space is free again, the
+ballast is allocated again and appends continue, without a restart.
 """
 
 from kraft_wire.model import DiskFull
@@ -15,7 +15,7 @@ _BALLAST = ".kraft-wire-ballast"
 
 
 class DiskSpace:
-    """The space of one log directory; `is_full` is what an append looks at."""
+    """The space of one log directory; appends check `is_full`."""
 
     __slots__ = ("_ballast_bytes", "_directory", "_fs", "_reserve_bytes", "is_full")
 
@@ -36,15 +36,15 @@ class DiskSpace:
 
     @property
     def needed_bytes(self) -> int:
-        """Free bytes that a full disk needs before appends go on."""
+        """Free bytes that a full disk needs before appends continue."""
         return self._reserve_bytes + self._ballast_bytes
 
     def free_bytes(self) -> int:
-        """Return what the disk has free, besides the ballast."""
+        """Return the free bytes of the disk, without the ballast."""
         return self._fs.free_bytes(self._directory)
 
     def refresh(self) -> None:
-        """Look at the free space, and become full or healed by it; the host calls this by timer."""
+        """Check the free space, and update `is_full`; the host calls this by timer."""
         free = self._fs.free_bytes(self._directory)
         assert free >= 0, free
         if free < self._reserve_bytes:
@@ -55,14 +55,14 @@ class DiskSpace:
             self._take_ballast()
 
     def note_full(self) -> None:
-        """A write met a full disk: refuse appends from now on and give the ballast up."""
+        """Handle a write to a full disk: refuse appends from now on and release the ballast."""
         self.is_full = True
         if self._ballast_bytes:
             self._fs.unlink(self._path)
         assert self.is_full
 
     def _take_ballast(self) -> None:
-        """Reserve the blocks, or become full when they are not to be had."""
+        """Reserve the blocks, or set `is_full` if they are not available."""
         assert not self.is_full, self._path
         if not self._ballast_bytes or self._fs.exists(self._path):
             return

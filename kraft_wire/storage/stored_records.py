@@ -1,8 +1,8 @@
-"""Reading the records of batches that are on the disk, where a right CRC promises only the bytes.
+"""Reads the records of batches on the disk, where a valid CRC only guarantees the bytes.
 
-A batch may be whole and still hold records that nobody can read: written by a defective client
-under an older release, or by a program of another kind. Such a log is served as it is, as fetching
-needs no record; what does need one fails with `UnreadableRecords`.
+A whole batch may have unreadable records: written by a defective client under an older release, or
+by another program. Such a log is served unchanged, because a fetch does not decode records; an
+operation that does raises `UnreadableRecords`.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ __all__ = ["UnreadableRecords", "stored_records"]
 
 
 class UnreadableRecords(StorageError):
-    """A batch whose CRC is right holds records that cannot be read."""
+    """A batch with a valid CRC has records that cannot be read."""
 
     def __init__(self, path: str, batch: RecordBatch, cause: CorruptRecordBatch) -> None:
         reason = f"records of the batch at offset {batch.base_offset}: {cause.reason}"

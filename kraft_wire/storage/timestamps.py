@@ -1,7 +1,7 @@
-"""Offsets by timestamp, as ListOffsets asks for them (KIP-79, KIP-734).
+"""Offsets by timestamp, for ListOffsets (KIP-79, KIP-734).
 
-The earliest offset is `Log.log_start_offset`, the latest a bound of the caller's choice; what needs
-a search is here. Compressed batches are decoded with the caps of `wire.compression`.
+The earliest offset is `Log.log_start_offset`, the latest a bound that the caller chooses; searches
+are here. Compressed batches are decoded with the caps of `wire.compression`.
 """
 
 from typing import NamedTuple
@@ -27,8 +27,8 @@ def offset_for_timestamp(
 ) -> TimestampAndOffset | None:
     """Return the first record at or after the log start whose time is at least `timestamp`.
 
-    None when there is none below `upper_bound`. Errors: CorruptLog for a batch that is none,
-    UnreadableRecords for one that cannot be looked into.
+    None without one below `upper_bound`. Errors: CorruptLog for invalid bytes, UnreadableRecords
+    for a batch that cannot be decoded.
     """
     assert upper_bound <= log.log_end_offset, (upper_bound, log.log_end_offset)
     for segment in log.segments_from(log.log_start_offset):
@@ -57,7 +57,7 @@ def offset_of_max_timestamp(log: Log, *, upper_bound: Offset) -> TimestampAndOff
             continue
         position = segment.indexes.position_before_timestamp(segment, segment.indexes.max_timestamp)
         if segment.locate(upper_bound) is not None:
-            position = 0  # the largest time may lie beyond the bound
+            position = 0  # the largest time may be after the bound
         for _, batch in segment.batches_from(position):
             if batch.base_offset >= upper_bound:
                 break

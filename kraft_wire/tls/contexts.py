@@ -1,7 +1,7 @@
-"""TLS for listeners and for the node's own links: contexts out of settings, by OpenSSL.
+"""TLS for listeners and for the node's own links: OpenSSL contexts from settings.
 
-Stores are read once, when the node starts. Python hands a key to OpenSSL by a file's name only, so
-a key written in the properties goes through a file in memory, and never to a disk.
+Stores are read once, when the node starts. Python passes a key to OpenSSL only by a file's name, so
+a key in the properties is written to a file in memory, and never to a disk.
 """
 
 import os
@@ -54,7 +54,7 @@ def server_context(settings: TlsSettings, listener: str) -> ssl.SSLContext:
 
 
 def client_context(settings: TlsSettings, listener: str) -> ssl.SSLContext:
-    """Return the context by which this node dials a listener. Errors: StartError."""
+    """Return the context of this node's connections to a listener. Errors: StartError."""
     context = _context(ssl.PROTOCOL_TLS_CLIENT, settings, listener)
     context.check_hostname = settings.checks_host_name
     context.verify_mode = ssl.CERT_REQUIRED
@@ -139,7 +139,7 @@ def _read(store: PemStore) -> bytes:
 
 @contextmanager
 def _named(pem: bytes) -> Iterator[str]:
-    """Give bytes the name of a file that no disk has, where the system can do that."""
+    """Yield the name of a file with these bytes, in memory if the system supports it."""
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("key")
         try:

@@ -1,4 +1,4 @@
-"""Which listeners speak TLS, and who their clients are by their certificates."""
+"""TLS listeners: their transports, and their clients' principals from certificates."""
 
 import socket
 import ssl
@@ -20,7 +20,7 @@ __all__ = ["encryption_of"]
 def encryption_of(
     security: Mapping[str, ListenerSecurity],
 ) -> dict[str, Callable[[socket.socket, Peer], TlsTransport]]:
-    """Return what makes the transports of each listener that speaks TLS. Errors: StartError."""
+    """Return the transport factory of each TLS listener. Errors: StartError."""
     found: dict[str, Callable[[socket.socket, Peer], TlsTransport]] = {}
     for name, each in security.items():
         if each.tls is not None:
@@ -36,7 +36,7 @@ def _transport(
 
 
 def _name_peer(peer: Peer, rules: PrincipalRules | None, certificate: bytes | None) -> None:
-    """Take a client's name from its certificate, where the listener has no other login.
+    """Set a client's principal from its certificate, if the listener has no other login.
 
     Errors: TransportRefused.
     """

@@ -1,7 +1,7 @@
-"""Why a connection ends before anything of it is a request."""
+"""The refusal of a connection before its first request."""
 
 __all__ = ["TransportRefused"]
 
 
 class TransportRefused(OSError):
-    """The peer does not speak as it should; the text is for the log."""
+    """The peer violates the protocol; the text is for the log."""

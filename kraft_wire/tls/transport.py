@@ -1,8 +1,8 @@
-"""The transport of a listener that speaks TLS: OpenSSL over memory, between a socket and records.
+"""The transport of a TLS listener: OpenSSL over memory, between a socket and TLS records.
 
-One call receives once from the socket and encrypts a bounded piece, so that neither a handshake nor
-a large answer keeps others waiting, and nothing is taken that the socket does not take soon. Parts
-of files are read: a kernel that does not know the key cannot send them.
+One call receives once from the socket, or encrypts a bounded piece. So neither a handshake nor a
+large answer delays other connections, and only bytes that the socket accepts soon are encrypted.
+File slices are read: sendfile cannot encrypt them.
 """
 
 import socket
@@ -19,13 +19,13 @@ __all__ = ["TlsTransport"]
 
 _RECEIVE_BYTES: Final = 64 * 1024
 _SEND_BYTES: Final = 64 * 1024
-"""Of plaintext in one call: four records."""
+"""Plaintext bytes of one call: four records."""
 _ALERT: Final = bytes.fromhex("15030300020250")
-"""A fatal internal error, for whoever is refused without OpenSSL's having said anything."""
+"""The alert internal_error, for a refused peer if OpenSSL wrote none."""
 
 
 class TlsTransport:
-    """One connection of a listener that speaks TLS."""
+    """One connection of a TLS listener."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class TlsTransport:
         context: ssl.SSLContext,
         handshaken: Callable[[bytes | None], None],
     ) -> None:
-        """`handshaken` is told the client's certificate, and may raise TransportRefused."""
+        """`handshaken` gets the client's certificate, and may raise TransportRefused."""
         self.has_pending = False
         self.unsent_bytes = 0
         self.fileno, self._close = sock.fileno, sock.close
@@ -46,7 +46,7 @@ class TlsTransport:
     # -- bytes in --------------------------------------------------------------------------------
 
     def recv_into(self, room: memoryview, /) -> int:
-        """Receive once, and decrypt what became whole of it."""
+        """Receive once, and decrypt whole records."""
         if not self.has_pending:
             data = self._recv(_RECEIVE_BYTES)
             if not data:
@@ -72,7 +72,7 @@ class TlsTransport:
         self._handshaken = None
 
     def _decrypt(self, room: memoryview) -> int:
-        """Fill the room with the records that are whole."""
+        """Fill the room with decrypted bytes of whole records."""
         filled = 0
         while filled < len(room):
             try:
@@ -93,7 +93,7 @@ class TlsTransport:
         return filled
 
     def _refused(self, error: ssl.SSLError) -> TransportRefused:
-        """Tell the peer, as far as its socket takes it, and return what the log is told."""
+        """Send the peer an alert, if its socket accepts it, and return the error for the log."""
         if not self._outgoing.pending and not self.unsent_bytes:
             self._outgoing.write(_ALERT)
         with suppress(OSError):
@@ -105,7 +105,7 @@ class TlsTransport:
     # -- bytes out -------------------------------------------------------------------------------
 
     def send(self, buffers: list[Buffer], more_follows: bool) -> int:
-        """Encrypt the beginning of some buffers; what the socket does not take is kept."""
+        """Encrypt the beginning of some buffers; keep ciphertext that the socket refuses."""
         self.flush()
         taken = 0
         for buffer in buffers:
@@ -122,13 +122,13 @@ class TlsTransport:
         return self.send([data], False) if data else 0
 
     def flush(self) -> None:
-        """Send what the socket did not take before."""
+        """Send the kept ciphertext."""
         self._push()
         if self.unsent_bytes:
             raise BlockingIOError
 
     def _push(self) -> None:
-        """Give the socket as much ciphertext as it takes."""
+        """Send as much ciphertext as the socket accepts."""
         with suppress(BlockingIOError, InterruptedError):
             while self._ciphertext or self._outgoing.pending:
                 if not self._ciphertext:
@@ -137,7 +137,7 @@ class TlsTransport:
         self.unsent_bytes = len(self._ciphertext) + self._outgoing.pending
 
     def close(self) -> None:
-        """Tell the peer that this is the end, as far as its socket takes it, and close."""
+        """Send close_notify, if the socket accepts it, and close."""
         with suppress(OSError):  # ssl's errors, too
             self._tls.unwrap()
         with suppress(OSError):

@@ -1,9 +1,9 @@
-"""What compaction can clean in a log, and whether it is due (KIP-58, KIP-354).
+"""The cleanable part of a log, and whether compaction is due (KIP-58, KIP-354).
 
-A log has three parts. The clean part ends at the first dirty offset, which the cleaner checkpoint
-keeps. The cleanable part follows and ends at the first uncleanable offset. A pass cleans whole
-segments only, so a segment that reaches the last stable offset is uncleanable and counts for
-nothing: a pass over it would make no progress.
+A log has three parts. The clean part ends at the first dirty offset, which is in the cleaner
+checkpoint. The cleanable part follows and ends at the first uncleanable offset. A pass cleans only
+whole segments, so a segment that reaches the last stable offset is uncleanable and does not count:
+a pass over it would make no progress.
 """
 
 from itertools import pairwise
@@ -23,7 +23,7 @@ class Cleanable:
 
     first_dirty_offset: Offset
     first_uncleanable_offset: Offset
-    """Base of the first segment that a pass cannot take; equals the first dirty offset if none."""
+    """Base of the first segment that a pass cannot clean; the first dirty offset if none is."""
     clean_bytes: int
     cleanable_bytes: int
     is_overdue: bool
@@ -31,12 +31,12 @@ class Cleanable:
 
     @property
     def dirty_ratio(self) -> float:
-        """Share of the cleanable bytes in what a pass would read; 0 in an empty log."""
+        """Share of the cleanable bytes in the bytes that a pass would read; 0 in an empty log."""
         total = self.clean_bytes + self.cleanable_bytes
         return self.cleanable_bytes / total if total else 0.0
 
     def is_due(self, min_dirty_ratio: float) -> bool:
-        """Tell whether a pass is due; it then advances the first dirty offset."""
+        """Return whether a pass is due, which would advance the first dirty offset."""
         assert self.first_dirty_offset <= self.first_uncleanable_offset, self
         if self.cleanable_bytes == 0:
             return False
@@ -44,15 +44,15 @@ class Cleanable:
 
 
 def sealed_segments(log: Log) -> list[tuple[Segment, Offset]]:
-    """Return each segment but the active one with its end: the base of the next segment."""
+    """Return each segment except the active one with its end: the base of the next segment."""
     return [(segment, following.base_offset) for segment, following in pairwise(log.segments)]
 
 
 def cleanable_part(log: Log, checkpoint: Offset, wall_ms: int) -> Cleanable:
-    """Return what a pass over the log can clean; `checkpoint` is the log's cleaner offset.
+    """Return the cleanable part of the log; `checkpoint` is the log's cleaner offset.
 
-    A checkpoint outside the log counts as the log start. Errors: CorruptLog and StorageError, when
-    the indexes of a segment have to be read for its times.
+    A checkpoint outside the log counts as the log start. Errors: CorruptLog and StorageError, if
+    the indexes of a segment must be read for its times.
     """
     is_inside = log.log_start_offset <= checkpoint <= log.log_end_offset
     dirty = checkpoint if is_inside else log.log_start_offset
@@ -71,12 +71,12 @@ def cleanable_part(log: Log, checkpoint: Offset, wall_ms: int) -> Cleanable:
 
 
 def _limit(log: Log, dirty: list[Segment], wall_ms: int) -> Offset:
-    """Return the offset that no cleanable segment reaches beyond.
+    """Return the largest possible end of the cleanable part.
 
     That is the last stable offset, or the first dirty segment with a record younger than
     `min.compaction.lag.ms`. The active segment is not in `dirty`.
     """
-    # Non-obvious 33: a segment that reaches beyond is neither clean nor cleanable.
+    # Non-obvious 33: a segment that ends after it is neither clean nor cleanable.
     limit = log.last_stable_offset
     lag_ms = log.config.min_compaction_lag_ms
     if lag_ms > 0:
@@ -89,7 +89,7 @@ def _limit(log: Log, dirty: list[Segment], wall_ms: int) -> Offset:
 
 
 def _is_overdue(log: Log, segment: Segment, wall_ms: int) -> bool:
-    """Tell whether the first record of a dirty segment is older than `max.compaction.lag.ms`."""
+    """Return whether the first record of a dirty segment is older than `max.compaction.lag.ms`."""
     oldest_ms = wall_ms - log.config.max_compaction_lag_ms
     if oldest_ms <= 0:  # the default lag: saves the reading of indexes
         return False

@@ -1,16 +1,16 @@
-"""Log compaction (`cleanup.policy=compact`): of each key the newest record stays (KIP-58, KIP-534).
+"""Log compaction (`cleanup.policy=compact`): keeps the newest record of each key (KIP-58, KIP-534).
 
-One pass: `build_offset_map` reads the part that was never compacted, `compact` rewrites the
-segments up to there in groups, each to one new segment that replaces them atomically. Offsets,
-producers, epochs and sequences of batches are kept; the last batch of a producer stays even without
-records, so that its sequence is remembered. A tombstone or a transaction marker stays until the
-delete horizon, which the first pass that meets it stamps into its batch.
+One pass: `build_offset_map` reads the part that was never compacted. `compact` rewrites the
+segments up to its end in groups, each to one new segment that replaces them atomically. Offsets,
+producers, epochs and sequences of batches are kept. The last batch of a producer stays even without
+records, because it has the producer's last sequence. A tombstone or a transaction marker stays
+until the delete horizon, which the first pass over it writes into its batch.
 
-Crash safety: new files are written under `.cleaned`, synced, renamed to `.swap` (from then on they
-count), the old ones are renamed to `.deleted`, the new ones take their names; the directory is
-synced between the steps. `recovery.finish_swaps` is the other half.
+Crash safety: new files are written under `.cleaned`, synced, renamed to `.swap` (valid from then
+on), the old ones are renamed to `.deleted`, the new ones get their names; the directory is synced
+between the steps. `recovery.finish_swaps` completes this after a crash.
 
-Left out: throttling. A pass stops when its map is full and goes on in the next one.
+Left out: throttling. A pass stops when its map is full, and the next one continues.
 """
 
 from collections.abc import Iterator, Sequence
@@ -42,7 +42,7 @@ _INT32_MAX = (1 << 31) - 1
 
 @frozen
 class CompactionResult:
-    """What a pass did; `next_dirty_offset` belongs into the cleaner checkpoint."""
+    """The result of a pass; the caller writes `next_dirty_offset` into the cleaner checkpoint."""
 
     next_dirty_offset: Offset
     bytes_before: int
@@ -59,10 +59,10 @@ def compact(
 ) -> CompactionResult:
     """Compact the cleanable part of a log (`cleanable`); durable when it returns.
 
-    A first dirty offset outside the log counts as its start. The part of the log that a pass reads
-    advances by one segment at least, unless nothing is cleanable. Errors: CorruptLog for a damaged
-    segment, UnreadableRecords, DiskFull and StorageError, with the segments that it was at as they
-    were (leftovers are removed at start).
+    A first dirty offset outside the log counts as its start. A pass advances by one segment at
+    least, unless nothing is cleanable. Errors: CorruptLog for a damaged segment, UnreadableRecords,
+    DiskFull and StorageError, with unchanged segments of the current group (leftovers are removed
+    at start).
     """
     part = cleanable_part(log, first_dirty_offset, wall_ms)
     dirty, limit = part.first_dirty_offset, part.first_uncleanable_offset
@@ -86,10 +86,10 @@ def compact(
 def build_offset_map(
     log: Log, start: Offset, limit: Offset, entries_max: int
 ) -> tuple[dict[bytes, Offset], Offset]:
-    """Return key -> newest offset over whole segments of [start, limit), and where it ends.
+    """Return key -> newest offset over whole segments of [start, limit), and the map's end.
 
-    Control records and records of aborted transactions have no say. When the map is full it ends
-    before the segment that did not fit, but it takes one segment at least. Errors: CorruptLog,
+    Control records and records of aborted transactions are ignored. When the map is full it ends
+    before the segment that did not fit, but it has one segment at least. Errors: CorruptLog,
     UnreadableRecords.
     """
     assert entries_max > 0, entries_max
@@ -114,7 +114,7 @@ def build_offset_map(
 
 
 def _note_keys(newest: dict[bytes, Offset], batch: RecordBatch) -> None:
-    """Take the keys of a batch of data into the map."""
+    """Add the keys of a data batch to the map."""
     assert not batch.is_control, batch
     for record in batch.iter_records(STORED_LIMITS):
         if record.key is not None:
@@ -165,7 +165,7 @@ def _last_offsets(states: ProducerStates) -> dict[int, tuple[Offset, int]]:
 
 @dataclass(slots=True)
 class _Transactions:
-    """Which batches belong to aborted transactions, and which markers nobody needs any more."""
+    """Batches of aborted transactions, and markers that are no longer needed."""
 
     aborted: list[AbortedTransaction]
     _open_aborted: dict[int, AbortedTransaction] = field(default_factory=dict)
@@ -179,7 +179,7 @@ class _Transactions:
         assert self._next == 0
 
     def is_discardable(self, batch: RecordBatch) -> bool:
-        """Tell whether records of the batch never count; called once per batch, in log order."""
+        """Return whether a batch is removed by its transaction; call for each, in log order."""
         while self._next < len(self.aborted) and (
             self.aborted[self._next].first_offset <= batch.last_offset
         ):
@@ -199,7 +199,7 @@ class _Transactions:
         return False
 
     def _ends_unneeded(self, batch: RecordBatch) -> bool:
-        """Tell whether no data of the marker's transaction is left; other control batches stay."""
+        """Return whether the marker's transaction has no data left; other control batches stay."""
         marker = read_marker(batch)
         if marker is None:
             return False
@@ -218,7 +218,7 @@ class _Transactions:
 
 @dataclass(slots=True)
 class _Rewrite:
-    """The decision about each batch and record of one pass."""
+    """Decides on each batch and record of one pass."""
 
     newest: dict[bytes, Offset]
     transactions: _Transactions
@@ -227,7 +227,7 @@ class _Rewrite:
     new_horizon_ms: int
 
     def rewritten(self, batch: RecordBatch) -> bytes | memoryview | None:
-        """Return the batch as it is to be kept, or None when it goes."""
+        """Return the batch to keep, or None to remove it."""
         discardable = self.transactions.is_discardable(batch)
         horizon = batch.delete_horizon_ms
         is_due = horizon is not None and horizon < self.wall_ms
@@ -261,7 +261,7 @@ class _Rewrite:
         return None
 
     def _stays(self, record: Record, is_due: bool) -> bool:
-        """Tell whether a record is the newest of its key and no tombstone past its time."""
+        """Return whether a record is the newest of its key and not an expired tombstone."""
         if record.key is None:
             return False
         assert record.offset >= 0, record
@@ -270,7 +270,7 @@ class _Rewrite:
         return record.value is not None or not is_due
 
     def _is_last_of_producer(self, batch: RecordBatch) -> bool:
-        """Tell whether the producer's sequence (or epoch, by a marker) is known by this batch."""
+        """Return whether the batch has its producer's last sequence (of a marker: last epoch)."""
         last_offset, epoch = self.last_of_producer.get(batch.producer_id, (Offset(-1), -1))
         assert batch.last_offset >= 0, batch
         if last_offset >= 0:
@@ -279,7 +279,7 @@ class _Rewrite:
 
 
 def _rebuilt(batch: RecordBatch, kept: Sequence[Record], horizon: int | None) -> bytes:
-    """Return the batch with fewer records (or a delete horizon), all else as it was."""
+    """Return the batch with fewer records (or a delete horizon), otherwise unchanged."""
     assert len(kept) <= batch.records_count, batch
     builder = BatchBuilder(
         base_offset=batch.base_offset,
@@ -311,11 +311,11 @@ def _clean_group(
     rewrite.transactions.kept.clear()
     try:
         _fill(cleaned, group, rewrite)
-        cleaned.file.set_modified_ms(group[-1].file.modified_ms())  # retention may go by it
+        cleaned.file.set_modified_ms(group[-1].file.modified_ms())  # retention may use it
         cleaned.indexes.save(sync=True)
         cleaned.file.fsync()
     except StorageError:
-        cleaned.remove()  # what cannot go is for a start: it must not see a later swap beside it
+        cleaned.remove()  # a start removes the rest: it must not meet a later swap
         raise
     fs.sync_directory(log.directory)
     assert cleaned.base_offset == base, cleaned.path
@@ -323,7 +323,7 @@ def _clean_group(
 
 
 def _fill(cleaned: Segment, group: Sequence[Segment], rewrite: _Rewrite) -> None:
-    """Append what stays of the group."""
+    """Append the kept batches of the group."""
     for segment in group:
         for _, batch in segment.batches_from(0):
             try:
@@ -339,9 +339,9 @@ def _fill(cleaned: Segment, group: Sequence[Segment], rewrite: _Rewrite) -> None
 
 
 def _swap(fs: FileSystem, log: Log, group: Sequence[Segment], cleaned: Segment) -> None:
-    """Put the cleaned segment in the group's place; atomic under any crash.
+    """Replace the group by the cleaned segment; atomic under any crash.
 
-    DiskFull with the log as it was; StorageError where only a start can continue.
+    DiskFull with an unchanged log; StorageError if only a restart can continue.
     """
     assert group, log.directory
     directory, base = log.directory, cleaned.base_offset
@@ -370,7 +370,7 @@ def _swap(fs: FileSystem, log: Log, group: Sequence[Segment], cleaned: Segment) 
 
 
 def _rename_all(fs: FileSystem, directory: str, base: Offset, old: str, new: str) -> None:
-    """Change the suffix of a segment's files, indexes first: the log file is what counts."""
+    """Change the suffix of a segment's files, indexes first: the log file decides."""
     assert old != new, (old, new)
     for suffix in (*INDEX_SUFFIXES, LOG_SUFFIX):
         path = f"{directory}/{file_name(base, suffix)}"
@@ -381,7 +381,7 @@ def _rename_all(fs: FileSystem, directory: str, base: Offset, old: str, new: str
 
 
 def _drop(fs: FileSystem, directory: str, base: Offset, *suffixes: str) -> None:
-    """Remove files that do not count any more; StorageError for the first that cannot go."""
+    """Remove obsolete files; StorageError for the first that cannot be removed."""
     assert all(suffixes), directory
     for suffix in suffixes:
         for kind in (LOG_SUFFIX, *INDEX_SUFFIXES):

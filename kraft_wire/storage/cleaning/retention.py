@@ -1,8 +1,8 @@
 """Removing old segments: by time, by size, and below the log's start (KIP-107).
 
-Only whole segments go, oldest first, and never one that reaches the high watermark. `-1` means no
-limit. A segment whose records have no timestamps is as old as its file, by the time of its last
-write: a copy of a directory should keep those times, as it should for Kafka.
+Only whole segments are removed, oldest first, and never one that reaches the high watermark. `-1`
+means no limit. A segment whose records have no timestamps has the age of its file's last write: a
+copy of a directory should keep those times, as it should for Kafka.
 """
 
 from collections.abc import Callable
@@ -14,10 +14,10 @@ __all__ = ["apply_retention", "newest_ms"]
 
 
 def apply_retention(log: Log, wall_ms: int) -> int:
-    """Remove what the topic's settings let go; return the number of segments removed.
+    """Remove segments by the topic's settings; return the number of removed segments.
 
-    Time and size count when `cleanup.policy` includes delete; the log start always does. When the
-    active segment is itself due, a new one is begun first. Errors: those of the file door.
+    Time and size apply if `cleanup.policy` includes delete; the log start always applies. If the
+    active segment is due itself, a new one is created first. Errors: those of `files`.
     """
     assert wall_ms >= 0, wall_ms
     removed = 0
@@ -33,7 +33,7 @@ def apply_retention(log: Log, wall_ms: int) -> int:
 
 
 def _is_expired(log: Log, segment: Segment, wall_ms: int) -> bool:
-    """Tell whether the newest record of the segment is older than `retention.ms`."""
+    """Return whether the newest record of the segment is older than `retention.ms`."""
     retention_ms = log.config.retention_ms
     if retention_ms < 0 or segment.size_bytes == 0:
         return False
@@ -41,7 +41,7 @@ def _is_expired(log: Log, segment: Segment, wall_ms: int) -> bool:
 
 
 def newest_ms(segment: Segment) -> int:
-    """Return the largest time of a segment's records; without any, when its file was written."""
+    """Return the largest time of a segment's records; without any, its file's last write."""
     newest = segment.indexes.max_timestamp
     assert newest >= -1, newest
     return newest if newest >= 0 else segment.file.modified_ms()
@@ -63,7 +63,7 @@ def _remove_while(log: Log, is_due: Callable[[Segment], bool], wall_ms: int) -> 
 
 
 def _remove_beyond_size(log: Log) -> int:
-    """Remove leading segments while what is left stays at or above `retention.bytes`."""
+    """Remove leading segments while the rest has at least `retention.bytes`."""
     if log.config.retention_bytes < 0:
         return 0
     excess = log.size_bytes - log.config.retention_bytes

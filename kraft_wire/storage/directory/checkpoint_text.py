@@ -1,8 +1,8 @@
 """Kafka's small text files of numbered lines: version, count, then one entry per line.
 
 The offset checkpoints of a log directory (`recovery-point-offset-checkpoint` and its siblings) and
-a partition's `leader-epoch-checkpoint` share the form. No checksum protects it, so parsing is
-strict: whatever is not exactly the form is `CorruptCheckpoint`, never a guess.
+a partition's `leader-epoch-checkpoint` have this format. It has no checksum, so parsing is strict:
+any deviation is `CorruptCheckpoint`.
 """
 
 from collections.abc import Iterable
@@ -16,14 +16,14 @@ _NUMBER_DIGITS_MAX = 19
 
 
 class CorruptCheckpoint(StorageError):
-    """A checkpoint file is not in its form; names the line."""
+    """A checkpoint file has an invalid format; names the line."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__("parse", path, reason)
 
 
 def read_entries(fs: FileSystem, path: str, fields: int) -> list[list[str]] | None:
-    """Return the entries, each split into `fields` words; None when there is no file."""
+    """Return the entries, each split into `fields` words; None without the file."""
     assert path, "a path is needed"
     assert fields > 0, fields
     try:
@@ -31,7 +31,7 @@ def read_entries(fs: FileSystem, path: str, fields: int) -> list[list[str]] | No
     except MissingFile:
         return None
     if not data:
-        return []  # Kafka makes its checkpoints empty and fills them later
+        return []  # Kafka creates its checkpoints empty and writes them later
     lines = _lines(path, data)
     if lines[0] != _VERSION:
         raise CorruptCheckpoint(path, f"line 1 is not version {_VERSION}")

@@ -32,7 +32,7 @@ CLEANER_OFFSETS = "cleaner-offset-checkpoint"
 
 
 def read_offsets(fs: FileSystem, path: str) -> dict[TopicPartition, Offset]:
-    """Return the offsets, none when there is no file; CorruptCheckpoint when it is damaged."""
+    """Return the offsets, empty without the file; CorruptCheckpoint if it is damaged."""
     offsets: dict[TopicPartition, Offset] = {}
     for topic, partition_text, offset_text in read_entries(fs, path, 3) or []:
         partition, offset = number(path, partition_text), number(path, offset_text)

@@ -1,9 +1,10 @@
 """One entry of `log.dirs`: its lock and identity, its logs, and the checkpoints that they share.
 
-Life: `LogDirectory.open` locks and reads the identity; the node then knows the topics' settings
-(they are in the metadata log, which `open_metadata_log` opens) and calls `load_logs`; `checkpoint`
-runs by timer; `close` leaves the clean-shutdown marker. A damaged log is set aside under its name
-in `damaged`, the others are served; an error of the disk takes the whole directory `offline`.
+Order of calls: `LogDirectory.open` locks the directory and reads the identity. The node then gets
+the topics' settings (from the metadata log, which `open_metadata_log` opens) and calls `load_logs`.
+`checkpoint` runs by timer; `close` writes the clean-shutdown marker. A damaged log is set aside
+under its name in `damaged`, the others are served; a disk error takes the whole directory
+`offline`.
 
 Left out: moving replicas between directories (`-future` directories are ignored).
 """
@@ -61,7 +62,7 @@ class LogDirectory:
         self.logs: dict[TopicPartition, Log] = {}
         self.damaged: dict[TopicPartition, StorageError] = {}
         self.unreadable: dict[TopicPartition, UnreadableRecords] = {}
-        """Logs that are served, but not compacted: a batch in them cannot be looked into."""
+        """Logs that are served, but not compacted: they have a batch that cannot be decoded."""
         self.offline: StorageError | None = None
         self.meta: MetaProperties | None = None
         self.was_clean = False
@@ -69,7 +70,7 @@ class LogDirectory:
         self.cleaner_offsets: dict[TopicPartition, Offset] = {}
         self.space = space
         self.rolled: Callable[[Log], None] = lambda _: None
-        """Called after each roll of one of its logs, but for the metadata log."""
+        """Called after each roll of one of its logs, except the metadata log."""
         self._has_forgotten = False
         self._is_loaded = False
         self._fs = fs
@@ -82,10 +83,10 @@ class LogDirectory:
     def open(
         cls, fs: FileSystem, path: str, *, ballast_bytes: int = 0, reserve_bytes: int = 0
     ) -> "LogDirectory":
-        """Lock the directory, which is made when missing, and read what it says of itself.
+        """Lock the directory, create it if missing, and read its identity.
 
         Errors: LockHeld; CorruptCheckpoint for a damaged identity or log-start checkpoint, which
-        nothing else can restore; StorageError.
+        cannot be restored; StorageError.
         """
         fs.make_directory(path)
         space = DiskSpace(fs, path, ballast_bytes=ballast_bytes, reserve_bytes=reserve_bytes)
@@ -105,7 +106,7 @@ class LogDirectory:
         return directory
 
     def _derived(self, name: str) -> dict[TopicPartition, Offset]:
-        """Read a checkpoint without which nothing is lost: a damaged one counts as empty.
+        """Read a checkpoint that can be rebuilt: a damaged one counts as empty.
 
         Recovery then verifies from the first segment on, and compaction starts over.
         """
@@ -133,9 +134,9 @@ class LogDirectory:
         assert not self._fs.exists(path), path
 
     def _keep_names(self) -> None:
-        """Sync the directory: a process that was killed may have made logs in it just before.
+        """Sync the directory: a killed process may have created logs in it just before.
 
-        They are seen now, and records in them would be promised before their names are durable.
+        They are visible, and records in them would be acknowledged before their names are durable.
         """
         self._fs.sync_directory(self.path)
         assert not self.was_clean, self.path
@@ -143,7 +144,7 @@ class LogDirectory:
     # -- logs ------------------------------------------------------------------------------------
 
     def load_logs(self, config_for: Callable[[str], LogConfig], wall_ms: int) -> None:
-        """Open every partition's log; set damaged ones aside, which `repair` can cut.
+        """Open every partition's log; set damaged ones aside, which `repair` can truncate.
 
         Leftovers of deleted topics are removed. Errors: StorageError other than damage,
         FsyncFailed.
@@ -168,9 +169,9 @@ class LogDirectory:
         self._is_loaded = True
 
     def _forget_unknown(self) -> None:
-        """Drop the offsets of partitions that are gone, before one of that name is made again.
+        """Drop the offsets of deleted partitions, before one of that name is created again.
 
-        A deletion that crashed before its checkpoint leaves them; a new log would apply them.
+        A crash of a deletion before its checkpoint leaves them; a new log would apply them.
         """
         known = self.logs.keys() | self.damaged.keys()
         has_unknown = False
@@ -209,7 +210,7 @@ class LogDirectory:
             space=self.space,
             was_compacted=partition in self.cleaner_offsets,
         )
-        # Recovery or `repair` may have cut the log below what a pass had come to.
+        # Recovery or `repair` may have truncated the log below the end of the last pass.
         self._lower_cleaner_offset(partition, log.active_segment.base_offset)
         log.update_high_watermark(self._high_watermarks.get(partition, Offset(0)))
         log.rolled = self._log_rolled
@@ -225,7 +226,7 @@ class LogDirectory:
         *,
         durable: bool = True,
     ) -> Log:
-        """Make the directory and the empty log of a new partition.
+        """Create the directory and the empty log of a new partition.
 
         Without `durable`, `settle` must follow before a record of it is acknowledged, and the topic
         id is saved with the first record: a thousand partitions would be a thousand fsyncs.
@@ -281,10 +282,10 @@ class LogDirectory:
         return log
 
     def delete_log(self, partition: TopicPartition, *, durable: bool = True) -> str:
-        """Take the partition's log away; return the directory to remove later.
+        """Delete the partition's log; return the directory to remove later.
 
         Its files are removed by `remove_deleted`, or by the next start. Without `durable`, `settle`
-        is due. StorageError, with the log as it was, in an offline directory.
+        is due. StorageError, with an unchanged log, in an offline directory.
         """
         if self.offline is not None:
             raise self.offline
@@ -300,7 +301,7 @@ class LogDirectory:
         return doomed
 
     def forget_log(self, partition: TopicPartition) -> None:
-        """Know nothing of a log any more; what is on the disk stays."""
+        """Drop a log from memory; its files stay."""
         self.logs.pop(partition, None)
         self.damaged.pop(partition, None)
         self.unreadable.pop(partition, None)
@@ -310,7 +311,7 @@ class LogDirectory:
         assert partition not in self.logs, partition
 
     def settle(self) -> None:
-        """Make logs that were created or deleted so durably; drop the gone."""
+        """Make creations and deletions of logs durable; drop the entries of deleted logs."""
         self._fs.sync_directory(self.path)
         if self._has_forgotten:
             self.checkpoint()
@@ -322,7 +323,7 @@ class LogDirectory:
         remove_tree(self._fs, doomed)
 
     def note_error(self, partition: TopicPartition | None, error: StorageError) -> None:
-        """Draw the consequence: wait for space, spare or set aside one log, or go offline."""
+        """Apply an error: wait for space, exclude or set aside one log, or go offline."""
         if isinstance(error, DiskFull):
             try:
                 self.space.note_full()
@@ -341,9 +342,9 @@ class LogDirectory:
     # -- checkpoints -----------------------------------------------------------------------------
 
     def checkpoint(self, *, high_watermarks_only: bool = False) -> None:
-        """Write the four checkpoints; damaged logs keep the offsets that they had.
+        """Write the four checkpoints; damaged logs keep their previous offsets.
 
-        The high watermarks alone are written where one has moved, and a crash may take them back.
+        High watermarks are only written if one has moved, and a crash may undo them.
         """
         assert self.offline is None, self.offline
         if high_watermarks_only:
@@ -375,10 +376,11 @@ class LogDirectory:
         assert len(self._recovery_points) >= len(self.logs), self.path
 
     def _lower_cleaner_offset(self, partition: TopicPartition, offset: Offset) -> None:
-        """Have compaction look at everything from `offset` on, durably, before a log is cut there.
+        """Make `offset` the first dirty one, durably, before a log is truncated there.
 
-        Else a tombstone that is appended below would go without the values that it deletes. What
-        was never compacted gets no entry, as that would excuse gaps. StorageError: nothing changed.
+        Otherwise a tombstone that is appended later would be removed before the values that it
+        deletes. A log that was never compacted gets no entry, which would permit gaps in it.
+        StorageError: nothing changed.
         """
         assert offset >= 0, offset
         before = self.cleaner_offsets.get(partition, Offset(0))
@@ -388,7 +390,7 @@ class LogDirectory:
         try:
             self._write(CLEANER_OFFSETS, self.cleaner_offsets)
         except StorageError:
-            self.cleaner_offsets[partition] = before  # who tries again has to write it again
+            self.cleaner_offsets[partition] = before  # the next attempt must write it
             raise
 
     def _write(self, name: str, offsets: dict[TopicPartition, Offset]) -> None:
@@ -415,15 +417,15 @@ class LogDirectory:
         assert self.path, "closed"
 
     def release(self) -> None:
-        """Give the lock up without any further write, as a crash would."""
+        """Release the lock without any further write, as a crash would."""
         assert self._lock is not None, self.path
         self._lock.release()
 
 
 def set_stray_aside(fs: FileSystem, directory: LogDirectory, partition: TopicPartition) -> str:
-    """Close a log that is not this node's and rename it for keeps; return where it is now.
+    """Close a log that is not this node's and rename it, to keep it; return its new path.
 
-    `settle` is due. StorageError where the disk refuses; the log is closed then.
+    `settle` is due. StorageError if the rename fails; the log is closed then.
     """
     log = directory.logs[partition]
     log.close()
@@ -439,26 +441,26 @@ def set_stray_aside(fs: FileSystem, directory: LogDirectory, partition: TopicPar
 
 
 def _path_aside(parent: str, partition: TopicPartition, unique: str, suffix: str) -> str:
-    """Return a path beside the logs, whose name is no longer than a name may be."""
+    """Return a path beside the logs, with a name of permitted length."""
     end = f"-{partition.partition}.{unique}{suffix}"
     assert len(end) < _NAME_BYTES_MAX, end
     return f"{parent}/{partition.topic[: _NAME_BYTES_MAX - len(end)]}{end}"
 
 
 def note_compaction(directory: LogDirectory, partition: TopicPartition, dirty_from: Offset) -> None:
-    """Have the checkpoint say, durably, that a log has gaps, before it gets the first."""
+    """Record in the checkpoint, durably, that a log may have gaps, before its first compaction."""
     assert partition in directory.logs, partition
     if partition not in directory.cleaner_offsets:
         directory.cleaner_offsets[partition] = dirty_from
         try:
             directory.checkpoint()
         except StorageError:
-            del directory.cleaner_offsets[partition]  # it is asked for again, and not yet true
+            del directory.cleaner_offsets[partition]  # not durable: the next call writes it
             raise
 
 
 def log_bytes(fs: FileSystem, directory: str) -> int:
-    """Return the size of a log that is not open, because it was refused: its bytes are there."""
+    """Return the size of a log that is not open because it is damaged."""
     assert directory, "a log needs a directory"
     total = 0
     for name in fs.names(directory):

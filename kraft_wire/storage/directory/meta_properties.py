@@ -1,8 +1,8 @@
-"""`meta.properties`: to which cluster and node a log directory belongs (KIP-631, KIP-853, KIP-858).
+"""`meta.properties`: the cluster and node of a log directory (KIP-631, KIP-853, KIP-858).
 
-A Java properties file, of which Kafka writes the subset that is read here: comments, and
-`key=value` with `:` and `\\` escaped. Strict: an unknown version, a missing or repeated key or a
-bad id is `CorruptCheckpoint`. Unknown keys are kept, as Kafka keeps them.
+A Java properties file, in the subset that Kafka writes: comments, and `key=value` with `:` and `\\`
+escaped. Strict: an unknown version, a missing or repeated key or a bad id is `CorruptCheckpoint`.
+Unknown keys are kept, as in Kafka.
 """
 
 from dataclasses import field
@@ -30,7 +30,7 @@ class MetaProperties:
 
 
 def read_meta_properties(fs: FileSystem, directory: str) -> MetaProperties | None:
-    """Return the identity, None in an unformatted directory; CorruptCheckpoint when damaged."""
+    """Return the identity, None in an unformatted directory; CorruptCheckpoint if damaged."""
     assert directory, "a directory is needed"
     path = f"{directory}/{META_PROPERTIES}"
     try:
@@ -75,14 +75,14 @@ def _directory_id(path: str, text: str | None) -> Uuid | None:
 
 
 def _escaped(text: str) -> str:
-    """Escape what would end a key or a value early."""
+    """Escape characters that would end a key or a value."""
     assert text.isascii(), text
     assert "\n" not in text, text
     return "".join(f"\\{char}" if char in "\\:=#! " else char for char in text)
 
 
 def _properties(path: str, data: bytes) -> dict[str, str]:
-    """Parse `key=value` lines; each key once, nothing that Kafka would not write."""
+    """Parse `key=value` lines in the form that Kafka writes; each key once."""
     try:
         text = data.decode("ascii")
     except UnicodeDecodeError as error:
@@ -100,7 +100,7 @@ def _properties(path: str, data: bytes) -> dict[str, str]:
 
 
 def _split(line: str) -> tuple[str, str, str]:
-    """Return (key, separator, value) without escapes; the separator is empty when missing."""
+    """Return (key, separator, value) without escapes; the separator is empty if missing."""
     parts, separator = ["", ""], ""
     characters = iter(line)
     for char in characters:

@@ -12,7 +12,7 @@ _TOPIC_ID = "topic_id: "
 
 
 def read_topic_id(fs: FileSystem, directory: str) -> Uuid | None:
-    """Return the topic id, None when there is no file; CorruptCheckpoint when it is damaged."""
+    """Return the topic id, None without the file; CorruptCheckpoint if it is damaged."""
     path = f"{directory}/{_NAME}"
     try:
         text = fs.read(path).decode("ascii")
@@ -32,7 +32,7 @@ def read_topic_id(fs: FileSystem, directory: str) -> Uuid | None:
 
 
 def write_topic_id(fs: FileSystem, directory: str, topic_id: Uuid, *, durable: bool = True) -> None:
-    """Write the file as Kafka does, without an end to the last line."""
+    """Write the file as Kafka does, without a newline at its end."""
     assert any(topic_id), directory
     text = f"{_VERSION_LINE}\n{_TOPIC_ID}{uuid_to_text(topic_id)}"
     replace_file(fs, f"{directory}/{_NAME}", text.encode("ascii"), durable=durable)

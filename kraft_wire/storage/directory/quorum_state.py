@@ -1,9 +1,9 @@
 """`quorum-state`: the vote, the epoch and the known leader (KIP-595, KIP-853), one JSON object.
 
-Data version 0 belongs to kraft.version 0 and carries the static voters; version 1 carries the
-directory id of the candidate that got the vote. It is replaced atomically and durably before any
-message that depends on it leaves the node. It has no checksum, so parsing is strict: an unknown
-version, a missing, unknown or mistyped key is `CorruptCheckpoint`, and the node does not start.
+Data version 0 belongs to kraft.version 0 and has the static voters; version 1 has the directory id
+of the candidate that got the vote. It is replaced atomically and durably before any message that
+depends on it is sent. It has no checksum, so parsing is strict: an unknown version, a missing,
+unknown or mistyped key is `CorruptCheckpoint`, and the node does not start.
 """
 
 import json
@@ -30,7 +30,7 @@ _KEYS = {
 
 
 def read_quorum_state(fs: FileSystem, directory: str) -> ElectionState | None:
-    """Return the state, None when there is no file; CorruptCheckpoint when it is damaged."""
+    """Return the state, None without the file; CorruptCheckpoint if it is damaged."""
     path = f"{directory}/{QUORUM_STATE}"
     try:
         data = fs.read(path)
@@ -55,7 +55,7 @@ def read_quorum_state(fs: FileSystem, directory: str) -> ElectionState | None:
 def write_quorum_state(
     fs: FileSystem, directory: str, state: ElectionState, data_version: int
 ) -> None:
-    """Replace the file, durably, in Kafka's key order and without an end of line."""
+    """Replace the file, durably, in Kafka's key order and without a newline."""
     assert state.leader_epoch >= 0, state
     assert data_version in _KEYS, data_version
     common: dict[str, object] = {
@@ -73,7 +73,7 @@ def write_quorum_state(
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Refuse a key that stands there twice."""
+    """Refuse a repeated key."""
     fields = dict(pairs)
     if len(fields) != len(pairs):
         raise ValueError("a key is repeated")
@@ -82,7 +82,7 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _parsed(path: str, version: int, fields: dict[str, object]) -> ElectionState:
-    """Check each value and put them together."""
+    """Check each value and return the state."""
     assert version in _KEYS, version
     epoch = _int32(path, fields, "leaderEpoch", 0)
     leader, voted = _int32(path, fields, "leaderId", -1), _int32(path, fields, "votedId", -1)

@@ -1,12 +1,12 @@
-"""What a partition knows of its idempotent and transactional producers (KIP-98, KIP-360, KIP-890).
+"""The state of a partition's idempotent and transactional producers (KIP-98, KIP-360, KIP-890).
 
-Per producer id: the epoch and the last five batches, by which a retry is recognised and a gap is
-refused; for transactions, where the open one began. The table follows the log exactly, so that a
-follower and a recovery reach the same one; `<offset>.snapshot` files in Kafka's format shorten
-that. A snapshot keeps the last batch of a producer only, as Kafka's does.
+Per producer id: the epoch and the last five batches, to recognise a retry and refuse a gap; for
+transactions, the start of the open one. The table follows the log exactly, so that a follower and a
+recovery have the same one; `<offset>.snapshot` files in Kafka's format shorten the replay. A
+snapshot has only the last batch of each producer, as in Kafka.
 
-It lives in storage because recovery, rolls and truncation are the log's. The verdict for a client's
-batch is `check`; what is in the log is `update`d without question.
+It is part of storage because the log does recovery, rolls and truncation. `check` decides on a
+client's batch; batches in the log are `update`d without a check.
 """
 
 import struct
@@ -52,7 +52,7 @@ class CorruptSnapshot(Exception):
 
 
 class SequenceVerdict(Enum):
-    """What a batch of a client is, as far as its producer id, epoch and sequence tell."""
+    """The kind of a client's batch, by its producer id, epoch and sequence."""
 
     OK = "ok"
     DUPLICATE = "duplicate"
@@ -62,7 +62,7 @@ class SequenceVerdict(Enum):
 
 
 class SequenceCheck(NamedTuple):
-    """A verdict; for a duplicate with the place that the first copy got."""
+    """A verdict; for a duplicate with the offsets of the first copy."""
 
     verdict: SequenceVerdict
     base_offset: Offset = Offset(-1)
@@ -76,7 +76,7 @@ _INVALID_TXN_STATE = SequenceCheck(SequenceVerdict.INVALID_TXN_STATE)
 
 
 class BatchMetadata(NamedTuple):
-    """A batch that was appended: its last sequence, last offset, count minus one, newest time."""
+    """An appended batch: its last sequence, last offset, count minus one, newest time."""
 
     last_sequence: int
     last_offset: Offset
@@ -110,13 +110,13 @@ class ProducerState:
 
     @property
     def last_sequence(self) -> int:
-        """Sequence of the newest record, -1 when none is known."""
+        """Sequence of the newest record, -1 if unknown."""
         assert len(self.batches) <= BATCHES_KEPT, self
         return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
 
     @property
     def last_offset(self) -> Offset:
-        """Offset of the newest record, -1 when none is known."""
+        """Offset of the newest record, -1 if unknown."""
         assert len(self.batches) <= BATCHES_KEPT, self
         return self.batches[-1].last_offset if self.batches else Offset(-1)
 
@@ -132,7 +132,7 @@ class ProducerStates:
         self._unreplicated: list[tuple[Offset, Offset]] = []  # (first, marker) not below HW yet
         self.map_end_offset = Offset(0)
         self.snapshot_offset = Offset(0)
-        """Of the snapshot that was loaded, which does not name transactions that ended below it."""
+        """Offset of the loaded snapshot, which does not have transactions that ended below it."""
 
     def __len__(self) -> int:
         return len(self._states)
@@ -147,16 +147,16 @@ class ProducerStates:
 
     @property
     def has_markers(self) -> bool:
-        """Whether a producer is known that has ended a transaction here."""
+        """Whether any known producer has ended a transaction here."""
         return any(state.coordinator_epoch >= 0 for state in self._states.values())
 
     # -- the leader's check ----------------------------------------------------------------------
 
     def check(self, batch: RecordBatch) -> SequenceCheck:
-        """Judge a client's batch; first match wins: duplicate, old epoch, gap, not transactional.
+        """Check a client's batch; first match wins: duplicate, old epoch, gap, not transactional.
 
-        An unknown producer may begin anywhere: its state may have expired (KIP-360). A known one
-        begins a new epoch at sequence 0. Effects: none.
+        An unknown producer may begin at any sequence: its state may have expired (KIP-360). A known
+        one begins a new epoch at sequence 0. Effects: none.
         """
         assert batch.producer_id >= 0, batch
         state = self._states.get(batch.producer_id)
@@ -185,9 +185,9 @@ class ProducerStates:
     # -- following the log -----------------------------------------------------------------------
 
     def update(self, batch: RecordBatch) -> AbortedTransaction | None:
-        """Take in a batch that is in the log; return the transaction that it aborts, if any.
+        """Apply a batch of the log; return the transaction that it aborts, if any.
 
-        The last stable offset of an aborted transaction is the one after its marker is applied.
+        The last stable offset in it is the one after its marker is applied.
         """
         assert batch.base_offset >= 0, batch
         self.map_end_offset = Offset(batch.base_offset + batch.last_offset_delta + 1)
@@ -204,7 +204,7 @@ class ProducerStates:
         return None
 
     def _state_for(self, producer_id: int, epoch: int) -> ProducerState:
-        """Return the entry, new or brought to the epoch."""
+        """Return the entry, created or moved to the epoch if needed."""
         state = self._states.get(producer_id)
         if state is None:
             state = self._states[producer_id] = ProducerState(producer_id)
@@ -251,12 +251,12 @@ class ProducerStates:
         return AbortedTransaction(batch.producer_id, first_offset, marker_offset, stable)
 
     def _first_open_offset(self) -> Offset | None:
-        """Return where the oldest transaction without marker began, or None."""
+        """Return the start of the oldest transaction without a marker, or None."""
         assert len(self._opened) <= len(self._states), self._opened
         return next(iter(self._opened.values()), None)
 
     def first_unstable_offset(self, high_watermark: Offset) -> Offset | None:
-        """Return where the oldest transaction began that is open or not replicated, or None."""
+        """Return the start of the oldest transaction that is open or not replicated, or None."""
         assert high_watermark >= 0, high_watermark
         if not self._opened and not self._unreplicated:
             return None
@@ -270,7 +270,7 @@ class ProducerStates:
         return min(candidates, default=None)
 
     def expire(self, wall_ms: int, expiration_ms: int) -> int:
-        """Drop producers idle for that long, open transactions excepted; return how many."""
+        """Drop producers idle for that long, except with open transactions; return their number."""
         assert expiration_ms > 0, expiration_ms
         old = [
             producer_id
@@ -283,7 +283,7 @@ class ProducerStates:
         return len(old)
 
     def clear(self, map_end_offset: Offset) -> None:
-        """Drop everything; the table is then the one of an empty log up to that offset."""
+        """Drop everything, as in a log without records below that offset."""
         assert map_end_offset >= 0, map_end_offset
         self._states.clear()
         self._opened.clear()
@@ -305,7 +305,7 @@ class ProducerStates:
         return _SNAPSHOT_HEAD.pack(_SNAPSHOT_VERSION, crc32c(checked)) + checked
 
     def load_snapshot(self, data: bytes, offset: Offset) -> None:
-        """Become the table of the snapshot taken at `offset`; CorruptSnapshot when damaged."""
+        """Load the snapshot taken at `offset`; CorruptSnapshot if it is damaged."""
         assert offset >= 0, offset
         states = {state.producer_id: state for state in _snapshot_states(data)}
         self.clear(offset)
@@ -321,7 +321,7 @@ class ProducerStates:
 
 
 def _in_transaction(batch: RecordBatch) -> SequenceCheck:
-    """Judge a batch of a producer with an open transaction: it must belong to a transaction."""
+    """Check a batch of a producer with an open transaction: it must be transactional."""
     return _OK if batch.attributes & TRANSACTIONAL_BIT else _INVALID_TXN_STATE
 
 
@@ -343,7 +343,7 @@ def _snapshot_entry(state: ProducerState) -> bytes:
 
 
 def _snapshot_states(data: bytes) -> Iterator[ProducerState]:
-    """Decode all entries; CorruptSnapshot when version, checksum or length do not fit."""
+    """Decode all entries; CorruptSnapshot for a wrong version, checksum or length."""
     if len(data) < _CHECKED_FROM + _SNAPSHOT_COUNT.size:
         raise CorruptSnapshot(f"{len(data)} bytes are no snapshot")
     version, crc = _SNAPSHOT_HEAD.unpack_from(data)

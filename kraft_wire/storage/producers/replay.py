@@ -1,7 +1,7 @@
-"""Following a long log with a producer table, at a fraction of the cost of `update` per batch.
+"""Replay of a long log into a producer table, at a fraction of the cost of `update` per batch.
 
-Only the last five batches of a producer shape its entry, so that plain batches are kept by their
-header and taken into the table when a transaction, its marker or the end of the log needs it.
+Only the last five batches of a producer determine its entry. So headers of plain batches are kept,
+and applied to the table when a transaction, its marker or the end of the log needs it.
 """
 
 from collections import deque
@@ -22,7 +22,7 @@ _ORDER_MATTERS = TRANSACTIONAL_BIT | CONTROL_BIT
 
 
 class ProducerReplay:
-    """Batches on their way into a table."""
+    """Batches that are not applied to a table yet."""
 
     __slots__ = ("_recent", "_states")
 
@@ -45,7 +45,7 @@ class ProducerReplay:
         return None
 
     def settle(self) -> None:
-        """Bring the table up to the last batch that was taken."""
+        """Apply all batches taken so far."""
         for headers in self._recent.values():
             for header in headers:
                 self._states.update(RecordBatch(memoryview(header)))

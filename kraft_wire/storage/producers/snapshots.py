@@ -28,7 +28,7 @@ _SUFFIX = ".snapshot"
 
 
 def snapshot_path(directory: str, offset: Offset) -> str:
-    """Return where the table of all records below an offset stands."""
+    """Return the path of the table of all records below an offset."""
     assert offset >= 0, offset
     return f"{directory}/{file_name(offset, _SUFFIX)}"
 
@@ -42,9 +42,9 @@ def snapshot_offsets(fs: FileSystem, directory: str) -> list[Offset]:
 
 
 def take_snapshot(fs: FileSystem, directory: str, states: ProducerStates) -> bool:
-    """Write the table at its end offset, unless it stands there; tell whether it was written.
+    """Write the table at its end offset, unless the file has it; return whether it was written.
 
-    A node that stops has thousands of logs, most of them as they were at its start.
+    A node that stops may have thousands of logs, most of them unchanged since its start.
     """
     assert states.map_end_offset >= 0, states.map_end_offset
     path = snapshot_path(directory, states.map_end_offset)
@@ -75,8 +75,8 @@ def load_producers(
 ) -> ProducerStates:
     """Return the table at `end_offset`: newest intact snapshot up to there, then the log.
 
-    A snapshot does not name transactions that have ended, but those whose marker is not below the
-    high watermark hold the last stable offset back. Where there are any, an older one is taken.
+    A snapshot does not have ended transactions, but those whose marker is not below the high
+    watermark hold the last stable offset back. If there are any, an older snapshot is used.
     """
     assert segments, directory
     states = ProducerStates()
@@ -92,7 +92,7 @@ def load_producers(
             break
         if not states.has_markers or not _has_marker(segments, high_watermark, taken_at):
             break
-        # Non-obvious 34: this snapshot has dropped what holds the last stable offset back.
+        # Non-obvious 34: this snapshot lacks transactions that hold the last stable offset back.
         states, limit = ProducerStates(), high_watermark
     _replay(states, segments, end_offset)
     states.map_end_offset = end_offset
@@ -100,7 +100,7 @@ def load_producers(
 
 
 def _has_marker(segments: Sequence[Segment], start: Offset, end: Offset) -> bool:
-    """Whether a control batch is in [start, end); CorruptLog where the log cannot be read."""
+    """Whether a control batch is in [start, end); CorruptLog if the log cannot be read."""
     for segment, following in zip(segments, [*segments[1:], None], strict=True):
         if segment.base_offset >= end:
             break
@@ -114,7 +114,7 @@ def _has_marker(segments: Sequence[Segment], start: Offset, end: Offset) -> bool
 
 
 def _replay(states: ProducerStates, segments: Sequence[Segment], end_offset: Offset) -> None:
-    """Follow the log from where the table ends; CorruptLog where it cannot be read."""
+    """Replay the log from the end of the table; CorruptLog if it cannot be read."""
     replay = ProducerReplay(states)
     start = states.map_end_offset
     for segment, following in zip(segments, [*segments[1:], None], strict=True):
@@ -143,5 +143,5 @@ def _replay_segment(
                 replay.take(producer_id, view, at, size)
     except BadBatch as bad:
         raise CorruptLog(segment.path, bad.position, bad.reason) from bad
-    except CorruptRecordBatch as error:  # a marker that says nothing of its transaction
+    except CorruptRecordBatch as error:  # a marker that cannot be read
         raise CorruptLog(segment.path, position, error.reason) from error

@@ -1,9 +1,9 @@
-"""Finding what recovery refuses, and what cutting it away would take; changes nothing.
+"""Finds damage that recovery refuses, and what a truncation would remove; changes nothing.
 
-`inspect` walks every batch of a log and looks at the small files beside it, with the judgement that
-recovery has (`verification`). `repair` acts on what is found here, when an operator says so.
+`inspect` walks every batch of a log and checks the small files beside it, by the rules of recovery
+(`verification`). `repair` acts on its findings, when an operator runs it.
 
-Left out: `meta.properties`, without which no command knows what it is looking at.
+Left out: `meta.properties`, which every command needs.
 """
 
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ _SEGMENT_NAME_DIGITS = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Damage:
-    """Something that is refused, and what cutting it away would take."""
+    """Damage that recovery refuses, and what a truncation would remove."""
 
     partition: TopicPartition | None
     """None for a file that all logs of the directory share."""
@@ -52,15 +52,15 @@ class Damage:
     position: int = 0
     reason: str
     consequence: str
-    """What cutting does, in words."""
+    """The effect of a cut, in words."""
     can_be_cut: bool = True
     first_offset: int | None = None
-    """In a log: the first offset that would be gone."""
+    """In a log: the first offset that a cut would remove."""
     last_offset: int | None = None
-    """The last offset that can still be read behind the damage, None when none can."""
+    """The last readable offset after the damage, None without one."""
     cut_bytes: int = 0
     readable_batches: int = 0
-    """Batches behind the damage that are whole and would go with it."""
+    """Whole batches after the damage, which a cut would remove."""
 
 
 class FoundSegment:
@@ -85,7 +85,7 @@ def partitions_of(fs: FileSystem, path: str) -> list[TopicPartition]:
 
 
 def inspect(fs: FileSystem, path: str, partition: TopicPartition | None) -> list[Damage]:
-    """Return what is damaged in one log, or in the files that the logs of `path` share (None).
+    """Return the damage in one log, or in the files that the logs of `path` share (None).
 
     The caller holds the directory's lock. Errors: StorageError of the disk itself.
     """
@@ -106,7 +106,7 @@ def inspect(fs: FileSystem, path: str, partition: TopicPartition | None) -> list
 
 
 def _has_gaps(fs: FileSystem, path: str, partition: TopicPartition) -> bool:
-    """Tell whether compaction may have taken offsets out of a log; its checkpoint says so first."""
+    """Return whether compaction may have removed offsets of a log, by its checkpoint."""
     assert path, partition
     if partition == METADATA_PARTITION:
         return False
@@ -117,7 +117,7 @@ def _has_gaps(fs: FileSystem, path: str, partition: TopicPartition) -> bool:
 
 
 def _recovery_point(fs: FileSystem, path: str, partition: TopicPartition) -> Offset:
-    """Return up to where a log was known to be durable, 0 when nothing tells."""
+    """Return the offset up to which a log was known to be durable, 0 if unknown."""
     assert path, partition
     with suppress(CorruptCheckpoint):
         return read_offsets(fs, f"{path}/{RECOVERY_POINTS}").get(partition, Offset(0))
@@ -166,7 +166,7 @@ def _log_damage(
 
 
 def _walk(verifier: LogVerifier, segments: list[FoundSegment]) -> "tuple[int, BadBatch] | None":
-    """Verify the segments; return where and why that stopped, None when all are right."""
+    """Verify the segments; return place and reason of the first error, None without one."""
     for index, segment in enumerate(segments):
         assert index == 0 or segments[index - 1].base_offset < segment.base_offset, segment.path
         try:
@@ -180,7 +180,7 @@ def _walk(verifier: LogVerifier, segments: list[FoundSegment]) -> "tuple[int, Ba
 
 
 def _says_what_it_ends(batch: RecordBatch) -> bool:
-    """Tell whether a transaction's marker can be read, without which recovery cannot continue."""
+    """Return whether a transaction's marker can be read, as recovery needs."""
     assert batch.producer_id >= 0, batch
     if batch.is_control:
         try:
@@ -206,7 +206,7 @@ def _damage_at(
     reason: str,
     expected: Offset,
 ) -> Damage:
-    """Count what is at and behind a bad batch in the first of `segments`."""
+    """Count the bytes and batches from a bad batch on, in the first of `segments`."""
     assert segments, "something is damaged"
     position = max(0, bad.position)
     readable, last_offset = 0, None
@@ -227,7 +227,7 @@ def _damage_at(
 
 
 def _readable(segment: FoundSegment, position: int, offset_min: int) -> Iterator[int]:
-    """Yield the last offset of each whole batch from `position` on, over whatever is between."""
+    """Yield the last offset of each whole batch from `position` on; skip bytes between them."""
     assert 0 <= position <= segment.size_bytes, (position, segment.path)
     while True:
         position = find_batch_after(segment.file, position, segment.size_bytes, offset_min)
@@ -251,7 +251,7 @@ def _epoch_damage(epochs: LeaderEpochs, partition: TopicPartition, reason: str) 
 
 
 def _swap_damage(fs: FileSystem, directory: str, partition: TopicPartition) -> Iterator[Damage]:
-    """Look at replacements that compaction had finished when the process was killed."""
+    """Check replacements that compaction had finished when the process was killed."""
     assert directory, partition
     for name in fs.names(directory):
         if not name.endswith(LOG_SUFFIX + SWAP_SUFFIX):
@@ -287,7 +287,7 @@ def _topic_id_damage(fs: FileSystem, directory: str, partition: TopicPartition) 
 
 
 def _snapshot_damage(fs: FileSystem, directory: str) -> Iterator[Damage]:
-    """Look at the newest snapshot, the one that a start loads."""
+    """Check the newest snapshot, which a start loads."""
     known = list_snapshots(fs, directory)
     assert known == sorted(known, key=lambda each: (each.epoch, each.offset)), known
     for snapshot_id in known[-1:]:
@@ -322,7 +322,7 @@ def _vote_damage(fs: FileSystem, directory: str) -> Iterator[Damage]:
 
 
 def _shared_damage(fs: FileSystem, path: str) -> list[Damage]:
-    """Look at what the logs share and nothing else can restore."""
+    """Check shared files of the logs that cannot be restored."""
     assert path, "logs share a directory"
     try:
         read_offsets(fs, f"{path}/{LOG_START_OFFSETS}")

@@ -1,13 +1,13 @@
 """Opening a log: leftovers of interrupted work, then verification, then the tables.
 
-After a clean stop nothing is read but what the end of the log needs. Otherwise every batch from the
-segment of the recovery point on is checked, as the disk has it (`_read_anew`): length, magic, CRC,
-place in the sequence of offsets, leader epoch. Bytes that are no batch are a **torn tail** only if
-no valid batch follows and nothing that was known to be durable is lost; they are cut, and the
-result is flushed. Anything else is damage: `CorruptLog` names file and position, nothing is
-changed, and the log is not served, because cutting there could lose acknowledged records.
+After a clean stop only the end of the log is read. Otherwise every batch from the segment of the
+recovery point on is checked, as it is on the disk (`_read_anew`): length, magic, CRC, place in the
+sequence of offsets, leader epoch. Invalid bytes are a **torn tail** only if no valid batch follows
+and no part of them was known to be durable; they are cut, and the result is flushed. Anything else
+is damage: `CorruptLog` names file and position, nothing is changed, and the log is not served,
+because a cut there could lose acknowledged records.
 
-A transaction index that cannot be right has its segment verified, and is rebuilt with it.
+If a transaction index is invalid, its segment is verified, and the index is rebuilt.
 
 Order: `open_log`, `finish_swaps`, `_Recovery`.
 """
@@ -55,10 +55,10 @@ def open_log(
     space: DiskSpace | None = None,
     was_compacted: bool = False,
 ) -> Log:
-    """Open the log in `directory`, which is made when missing, and bring it into a valid state.
+    """Open the log in `directory`, created if missing, and bring it into a valid state.
 
-    `is_clean`: there is a clean-shutdown marker. `was_compacted`: gaps are right in any case.
-    Errors: CorruptLog and CorruptCheckpoint name what is damaged; StorageError, FsyncFailed.
+    `is_clean`: the directory has a clean-shutdown marker. `was_compacted`: gaps are valid.
+    Errors: CorruptLog and CorruptCheckpoint name the damage; StorageError, FsyncFailed.
     """
     assert recovery_point >= 0, recovery_point
     fs.make_directory(directory)
@@ -102,15 +102,15 @@ def open_log(
 
 
 def _bound(log: Log, start: Offset, end: Offset, recovery_point: Offset) -> None:
-    """Give an opened log its bounds; one whose checkpoint starts it behind its end begins there."""
+    """Set the bounds of an opened log; if its start is after its end, it restarts at the start."""
     log.recovery_point = recovery_point
     log.log_end_offset = end
     if start > end:
         log.truncate_fully_and_start_at(start)
     else:
         log.log_start_offset = max(log.log_start_offset, start)
-        # A power loss may restore entries of segments that are gone. The front is cut first: an
-        # entry that is left at the end of an empty log would only go at the next start.
+        # A power loss may restore entries of removed segments. The front is truncated first:
+        # otherwise an entry at the end of an empty log would stay until the next start.
         log.epochs.truncate_from_start(log.segments[0].base_offset)
         log.epochs.truncate_from_end(end)
     log.high_watermark = log.log_start_offset
@@ -118,10 +118,11 @@ def _bound(log: Log, start: Offset, end: Offset, recovery_point: Offset) -> None
 
 
 def finish_swaps(fs: FileSystem, directory: str) -> None:
-    """Bring an interrupted compaction, deletion or replacement to its end or its beginning.
+    """Complete or undo an interrupted compaction, deletion or replacement.
 
-    `.cleaned` never counted: dropped. `.swap` is a complete replacement, unless the renaming from
-    `.cleaned` had not come to it: the segments that it covers go, then it takes its name.
+    `.cleaned` files were never valid: they are removed. A `.swap` file is a complete replacement,
+    unless its group was still being renamed from `.cleaned`: the segments that it covers are
+    removed, then it gets its final name.
     """
     names = fs.names(directory)
     assert names == sorted(names), directory
@@ -135,7 +136,7 @@ def finish_swaps(fs: FileSystem, directory: str) -> None:
             if name.endswith(LOG_SUFFIX + SWAP_SUFFIX) and all(base < other for other in undone):
                 swaps.append(base)
             else:
-                fs.unlink(f"{directory}/{name}")  # indexes are rebuilt, late swaps are not valid
+                fs.unlink(f"{directory}/{name}")  # indexes are rebuilt, these swaps are not valid
     if names != fs.names(directory):
         fs.sync_directory(directory)
     for base in swaps:
@@ -143,7 +144,7 @@ def finish_swaps(fs: FileSystem, directory: str) -> None:
 
 
 def _finish_swap(fs: FileSystem, directory: str, base: int) -> None:
-    """Put one `.log.swap` in place of the segments that it covers."""
+    """Replace the segments that one `.log.swap` covers by it."""
     assert base >= 0, base
     swap_path = f"{directory}/{file_name(base, LOG_SUFFIX + SWAP_SUFFIX)}"
     file = fs.open(swap_path)
@@ -166,7 +167,7 @@ def _finish_swap(fs: FileSystem, directory: str, base: int) -> None:
 
 
 def _base_offset(name: str) -> int:
-    """Return the offset in a segment file's name, -1 when the name is none of Kafka's."""
+    """Return the offset in a segment file's name, -1 for a name not of Kafka's form."""
     stem = name.partition(".")[0]
     assert stem or name.startswith("."), name
     return int(stem) if stem.isdigit() and len(stem) == 20 else -1
@@ -175,7 +176,7 @@ def _base_offset(name: str) -> int:
 def _existing_segments(
     fs: FileSystem, directory: str, config: LogConfig, wall_ms: int
 ) -> list[Segment]:
-    """Open every segment, in offset order, and remove index files that belong to none."""
+    """Open every segment, in offset order, and remove index files without a segment."""
     names = fs.names(directory)
     bases = [_base_offset(name) for name in names if name.endswith(LOG_SUFFIX)]
     known = [base for base in bases if base >= 0]
@@ -187,10 +188,10 @@ def _existing_segments(
 
 
 def _first_spoilt(fs: FileSystem, directory: str) -> Offset | None:
-    """Return the base of the first segment whose transaction index cannot be right.
+    """Return the base of the first segment with an invalid transaction index.
 
-    It has no checksum, and only the log can rebuild it, with the producers before the segment: the
-    segment is recovered, as in Kafka.
+    The index has no checksum, and only the log can rebuild it, with the producers before the
+    segment: the segment is recovered, as in Kafka.
     """
     for name in fs.names(directory):
         if name.endswith(_TRANSACTION_SUFFIX) and _base_offset(name) >= 0:
@@ -205,16 +206,16 @@ def _first_spoilt(fs: FileSystem, directory: str) -> Offset | None:
 
 
 def _read_anew(segments: Sequence[Segment]) -> None:
-    """Have verification see what is on the disk, where a failed fsync may have left it.
+    """Make verification read the disk's own bytes, which may differ after a failed fsync.
 
-    The process that met the failure is gone, and with it the knowledge which file it was. What is
-    only not written yet is written now, so that nothing but the disk's own bytes is left to read.
+    The process with the failed fsync has ended, and its file is not known. Unwritten bytes are
+    written first, so that all later reads come from the disk.
     """
     assert segments, "a log has a segment"
     for segment in segments:
         if segment.size_bytes:
             segment.file.fsync()
-            # Non-obvious 17: the pages of a failed fsync are clean, and on no disk.
+            # Non-obvious 17: pages of a failed fsync are marked clean, but are not on the disk.
             segment.file.forget_clean_pages()
             segment.size_bytes = segment.file.size_bytes()
 
@@ -245,10 +246,10 @@ class _Recovery:
         self._latest_epoch = LeaderEpoch(-1)
         self.producers = ProducerStates()
         self.cut_bytes = 0
-        """Of a torn tail."""
+        """Bytes of a torn tail."""
 
     def clean_end(self) -> Offset:
-        """Return the end of a log that was closed cleanly; CorruptLog when it does not say so."""
+        """Return the end of a log that was closed cleanly; CorruptLog if it was not."""
         assert self._segments, self._directory
         last = self._segments[-1]
         frame = last.last_frame()
@@ -280,7 +281,7 @@ class _Recovery:
         return end
 
     def _verify(self, index: int) -> bool:
-        """Check one segment and rebuild its indexes; False when the log was cut in it."""
+        """Check one segment and rebuild its indexes; False if the log was cut in it."""
         segment = self._segments[index]
         indexes = segment.unread_indexes
         indexes.clear()
@@ -298,7 +299,7 @@ class _Recovery:
         except BadBatch as bad:
             self._cut_torn_tail(index, bad)
             return False
-        except CorruptRecordBatch as error:  # a marker that says nothing of its transaction
+        except CorruptRecordBatch as error:  # a marker that cannot be read
             raise CorruptLog(segment.path, position, error.reason) from error
         finally:
             replay.settle()
@@ -311,14 +312,14 @@ class _Recovery:
         return True
 
     def _take_epoch(self, epoch: int, base_offset: int) -> None:
-        """Note that a leadership began at a batch, unless the checkpoint has it."""
+        """Note that a leader epoch began at a batch, unless the checkpoint has it."""
         assert epoch > self._latest_epoch, epoch
         self._latest_epoch = LeaderEpoch(epoch)
         if self._epochs.latest is None or epoch > self._epochs.latest:
             self._epochs.assign(self._latest_epoch, Offset(base_offset))
 
     def _cut_torn_tail(self, index: int, bad: BadBatch) -> None:
-        """Cut the log at a bad batch; CorruptLog when that could lose more than a torn write."""
+        """Cut the log at a bad batch; CorruptLog if that could lose more than a torn write."""
         assert bad.position >= BEFORE_FIRST, bad
         segment, end = self._segments[index], self._verifier.expected
         reason = damage_behind(bad, self._segments[index:], end, self._recovery_point)
@@ -336,7 +337,7 @@ class _Recovery:
         assert self._segments, self._directory
 
     def _refuse_short(self, end: Offset) -> None:
-        """Raise CorruptLog when a log ends, without a bad byte, before what was known durable."""
+        """Raise CorruptLog if a log ends, without invalid bytes, below its known durable offset."""
         assert end >= 0, end
         if end < self._recovery_point:
             last = self._segments[-1]

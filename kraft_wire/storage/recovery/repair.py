@@ -1,9 +1,9 @@
-"""Cutting damage away without losing a byte of it: the act behind `kraft-wire repair --cut`.
+"""Removes damage from a log without losing any byte: the work of `kraft-wire repair --cut`.
 
-A log that recovery refuses stays as it is until an operator decides. `cut` makes it end, or a side
-file be missing, where the damage begins. What is cut stays beside the segment under a name that
-neither Kafka nor we load: `<segment>.<position>.cut`. The next start verifies what is left from its
-first batch on and derives indexes, epochs and producers again.
+A log that recovery refuses stays unchanged until an operator decides. `cut` makes it end where the
+damage begins, or removes a damaged side file. The bytes that it removes stay beside the segment
+under a name that neither Kafka nor this program loads: `<segment>.<position>.cut`. The next start
+verifies the rest from its first batch on and rebuilds indexes, epochs and producers.
 """
 
 from contextlib import suppress
@@ -23,12 +23,12 @@ _COPY_BYTES = 1 << 20
 
 
 def cut(fs: FileSystem, path: str, damage: Damage) -> list[str]:
-    """Repair a damaged directory; return the side files that keep what was cut.
+    """Repair a damaged directory; return the side files with the removed bytes.
 
-    Errors: StorageError with the log cut or not, but nothing lost; cutting again completes it.
+    Errors: StorageError with the log cut or not, but nothing lost; another call completes it.
     """
     assert damage.can_be_cut, damage
-    # From now on nobody may take for granted that the logs are as they were left.
+    # From now on the next start must not assume a clean shutdown.
     fs.unlink(f"{path}/{CLEAN_SHUTDOWN}")
     fs.sync_directory(path)
     if damage.partition is not None:
@@ -43,7 +43,7 @@ def cut(fs: FileSystem, path: str, damage: Damage) -> list[str]:
 
 
 def _forget_recovery_point(fs: FileSystem, path: str, partition: TopicPartition) -> None:
-    """Have the log verified whole by the next start, durably, before it becomes shorter."""
+    """Make the next start verify the whole log, durably, before the log becomes shorter."""
     checkpoint = f"{path}/{RECOVERY_POINTS}"
     known: dict[TopicPartition, Offset] = {}
     with suppress(CorruptCheckpoint):
@@ -54,7 +54,7 @@ def _forget_recovery_point(fs: FileSystem, path: str, partition: TopicPartition)
 
 
 def _cut_log(fs: FileSystem, directory: str, damage: Damage) -> list[str]:
-    """Keep and cut everything from the damage on, back to front, so that no hole can be left."""
+    """Save and cut everything from the damage on, back to front, so that no gap can remain."""
     segments = list(segments_of(fs, directory))
     kept: list[str] = []
     for index in range(len(segments) - 1, -1, -1):
@@ -72,7 +72,7 @@ def _cut_log(fs: FileSystem, directory: str, damage: Damage) -> list[str]:
 
 
 def _keep_tail(fs: FileSystem, segment: FoundSegment, position: int) -> str:
-    """Copy what stands from `position` on into a side file, durably, then cut it off."""
+    """Copy the bytes from `position` on into a side file, durably, then truncate the segment."""
     assert 0 <= position < segment.size_bytes, (position, segment.path)
     side_path = _side_path(fs, segment.path, position)
     side = fs.open(side_path, create=True)
@@ -92,14 +92,14 @@ def _keep_tail(fs: FileSystem, segment: FoundSegment, position: int) -> str:
 
 
 def _set_aside(fs: FileSystem, path: str, position: int) -> str:
-    """Give a whole file a name that nobody loads."""
+    """Rename a whole file to a name that is never loaded."""
     side_path = _side_path(fs, path, position)
     fs.rename(path, side_path)
     return side_path
 
 
 def _side_path(fs: FileSystem, path: str, position: int) -> str:
-    """Return a name beside `path` that is free."""
+    """Return an unused name beside `path`."""
     stem = path.removesuffix(LOG_SUFFIX)
     side_path = f"{stem}.{position}{CUT_SUFFIX}"
     number = 1

@@ -1,9 +1,9 @@
-"""Checking every batch of a log, in order and without changing anything: recovery's reading half.
+"""Checks every batch of a log, in order and without changes: the reading part of recovery.
 
-`LogVerifier` walks segments and hands out what indexes are made of; `BadBatch` says where it
-stopped, and `damage_behind` whether that may be cut as a torn tail. Recovery acts on the answer,
-`repair` shows it to an operator. The walk costs one header unpacked and one CRC per batch; objects
-are made only by callers that need one.
+`LogVerifier` walks segments and yields the values that indexes are made from; `BadBatch` has the
+place where it stopped, and `damage_behind` decides whether that is a torn tail. Recovery acts on
+the answer, `repair` shows it to an operator. The walk unpacks one header and checks one CRC per
+batch; callers make objects only if they need them.
 """
 
 import struct
@@ -20,16 +20,16 @@ from kraft_wire.wire.records.record_batch import CHECKED_FROM, LOG_OVERHEAD_BYTE
 __all__ = ["BEFORE_FIRST", "LogVerifier", "VerifiedBatch", "damage_behind", "right_batches"]
 
 BEFORE_FIRST = -1
-"""The position of what is wrong with a segment as a whole."""
+"""The position of an error of a whole segment."""
 _HEAD = struct.Struct(">qiiBIhi8xqq")
 _LENGTH_MIN = HEADER_BYTES - LOG_OVERHEAD_BYTES
 _CHUNK_BYTES = 4 << 20
 _SECTOR_BYTES = 512
-_UNCHECKED_BYTES = 17  # base offset, length, epoch and magic stand before what the CRC covers
+_UNCHECKED_BYTES = 17  # base offset, length, epoch and magic come before the bytes under the CRC
 
 
 class VerifiableSegment(Protocol):
-    """A segment, as far as checking its batches goes."""
+    """A segment, as the checks of its batches use it."""
 
     path: str
     base_offset: Offset
@@ -42,25 +42,25 @@ class VerifiableSegment(Protocol):
 
 
 VerifiedBatch: TypeAlias = tuple[int, int, int, int, int, int, int, memoryview, int]
-"""A batch whose CRC and place are right, as far as derived files need it: position, size, base
-offset, last offset, leader epoch, largest timestamp, producer id, and a buffer with the place in it
-where the batch begins. A plain tuple, because it is made millions of times."""
+"""A verified batch, with the values that derived files need: position, size, base offset, last
+offset, leader epoch, largest timestamp, producer id, and a buffer with the start of the batch in
+it. A plain tuple, because there may be millions."""
 
 
 class LogVerifier:
-    """One walk over the segments of a log: batches right in themselves, and right after another."""
+    """One walk over the segments of a log: checks each batch, and the order of batches."""
 
     def __init__(self, start_offset: Offset, epochs: LeaderEpochs, *, is_contiguous: bool) -> None:
         assert start_offset >= 0, start_offset
         self.expected = start_offset
-        """Where the log continues."""
+        """Offset at which the log continues."""
         self._is_contiguous = is_contiguous
         self._least_epoch = -1
         self._known = list(reversed(epochs.entries))
         self._next_known = self._known[-1][1] if self._known else Offset(1 << 63)
 
     def batches_of(self, segment: VerifiableSegment) -> Iterator[VerifiedBatch]:
-        """Yield the batches of the next segment; BadBatch at the first that is not right."""
+        """Yield the batches of the next segment; BadBatch at the first invalid one."""
         base = segment.base_offset
         if base < self.expected or (self._is_contiguous and base > self.expected):
             reason = f"base offset {base}, but the segment before ends at {self.expected}"
@@ -78,14 +78,14 @@ class LogVerifier:
             yield found
 
     def _pass_known_epochs(self, offset: int) -> None:
-        """Learn which epoch the checkpoint demands from `offset` on."""
+        """Read the epoch that the checkpoint requires from `offset` on."""
         assert self._known, offset
         while self._known and self._known[-1][1] <= offset:
             self._least_epoch = max(self._least_epoch, self._known.pop()[0])
         self._next_known = self._known[-1][1] if self._known else Offset(1 << 63)
 
     def _check_place(self, position: int, base_offset: int, epoch: int) -> None:
-        """Check what the CRC does not cover: base offset and leader epoch."""
+        """Check the fields that the CRC does not cover: base offset and leader epoch."""
         assert position >= 0, position
         expected = self.expected
         if base_offset < expected or (self._is_contiguous and base_offset > expected):
@@ -94,13 +94,13 @@ class LogVerifier:
             reason = f"leader epoch {epoch} after {self._least_epoch}"
         else:
             return
-        # A valid CRC below a wrong head: only a torn write across a sector border makes that.
+        # A valid CRC after a wrong head: only a torn write across a sector border causes that.
         is_torn = position % _SECTOR_BYTES > _SECTOR_BYTES - _UNCHECKED_BYTES
         raise BadBatch(position, reason, is_damage=not is_torn)
 
 
 def right_batches(file: File, position: int, end_position: int) -> Iterator[VerifiedBatch]:
-    """Yield the batches from `position` on, each with a right CRC; the hot loop of recovery."""
+    """Yield the batches from `position` on, each with a valid CRC; the hot loop of recovery."""
     assert 0 <= position <= end_position, (position, end_position)
     unpack, checksum = _HEAD.unpack_from, crc32c
     view, start, filled = memoryview(b""), position, 0
@@ -121,7 +121,7 @@ def right_batches(file: File, position: int, end_position: int) -> Iterator[Veri
                 yield position, size, base, base + delta, epoch, timestamp, producer_id, view, at
                 position += size
                 continue
-        # Cut by the end of what was read, or wrong: the careful look says which, and why.
+        # Cut by the end of the chunk, or invalid: the slow check decides, with the reason.
         slow = checked_batch_at(file, position, end_position)
         size = slow.size_bytes
         data = file.pread(max(size, min(_CHUNK_BYTES, end_position - position)), position)
@@ -147,10 +147,10 @@ def damage_behind(
     expected: Offset,
     recovery_point: Offset,
 ) -> str | None:
-    """Return why the log must not be cut at a bad batch, None when it is a torn tail.
+    """Return why the log must not be cut at a bad batch, None if it is a torn tail.
 
-    A torn tail has no valid batch after it, and nothing in it was known to be durable.
-    `segments[0]` is the one that holds the bad batch.
+    A torn tail has no valid batch after it, and no part of it was known to be durable.
+    `segments[0]` has the bad batch.
     """
     assert segments, bad
     if bad.is_damage:

@@ -1,12 +1,12 @@
-"""Which metadata snapshots may go, and the log below them with them (KIP-630).
+"""Removal of old metadata snapshots, and of the log below them (KIP-630).
 
-`clean` drops old ones: by size first, then by time, from the oldest on, and never the newest. Each
-step moves the log's start to the next snapshot, removes the segments wholly below it, then the
-older snapshots; the first step that is refused ends the walk. Every node does so for itself,
-whatever its leader holds.
+`clean` removes old ones: by size first, then by time, from the oldest on, and never the newest.
+Each step moves the log's start to the next snapshot, removes the segments wholly below it, then the
+older snapshots; it stops at the first step that is refused. Every node does this on its own,
+whatever its leader has.
 
-Left out: when one is due, which counts bytes and time since the last one (the node does), and
-whether it may be taken, which is raft's to say (`agreement.snapshot_refusal`).
+Left out: when a snapshot is due, by bytes and time since the last one (the node), and whether it
+may be taken (raft's `agreement.snapshot_refusal`).
 """
 
 from collections.abc import Callable
@@ -32,9 +32,9 @@ class SnapshotRetention:
 def clean(
     log: Log, snapshots: MetadataSnapshots, retention: SnapshotRetention, wall_ms: int
 ) -> list[str]:
-    """Drop what the limits let go; return the renamed snapshot files, to be unlinked later.
+    """Remove snapshots beyond the limits; return the renamed files, to be unlinked later.
 
-    Errors: those of the file door, between two steps or within one; what is left is consistent.
+    Errors: those of `files`, between two steps or within one; the rest is consistent.
     """
     assert wall_ms >= 0, wall_ms
 
@@ -56,7 +56,7 @@ def clean(
 def _drop_while(
     log: Log, snapshots: MetadataSnapshots, is_due: Callable[[OffsetAndEpoch], bool], wall_ms: int
 ) -> list[str]:
-    """Drop the oldest snapshot while it is due and its successor is committed."""
+    """Remove the oldest snapshot while it is due and its successor is committed."""
     retired: list[str] = []
     known = snapshots.ids
     for oldest, following in pairwise(known):

@@ -1,10 +1,10 @@
-"""What is in a metadata snapshot, as batches (KIP-630, KIP-853).
+"""The content of a metadata snapshot, as batches (KIP-630, KIP-853).
 
-The first batch holds the header, and KRaftVersion and KRaftVoters where a dynamic quorum has them;
-data batches of at most 1,024 records follow; the footer is the last batch. Offsets begin at 0 and
-have no gap, and every batch carries the epoch of the snapshot's id.
+The first batch has the header, and KRaftVersion and KRaftVoters of a dynamic quorum; data batches
+of at most 1,024 records follow; the footer is the last batch. Offsets begin at 0 and have no gap,
+and every batch has the epoch of the snapshot's id.
 
-Nothing is read or written here: `snapshots` has the files.
+Not here: the files (`snapshots`).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -43,12 +43,12 @@ _KINDS: Final = {
 
 @frozen
 class SnapshotHead:
-    """What the first batch says."""
+    """The values of the first batch."""
 
     last_contained_timestamp_ms: int
     """Append time of the newest batch that the snapshot contains."""
     wall_ms: int
-    """The time of writing; all records of the snapshot carry it."""
+    """The time of writing, in all records of the snapshot."""
     control_records: tuple[Message, ...] = ()
     """KRaftVersionRecord and VotersRecord in force at the snapshot's end; none at level 0."""
 
@@ -75,7 +75,7 @@ def snapshot_batches(
 
 
 def _groups(values: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """Yield what goes into a batch each: 1,024 values, or fewer of which one is large."""
+    """Yield the values of each batch: 1,024, or fewer if they are large."""
     group: list[bytes] = []
     size_bytes = HEADER_BYTES
     for value in values:
@@ -104,9 +104,9 @@ def _control_batch(
 
 
 def control_messages(batch: RecordBatch) -> list[tuple[ControlRecordType, Message]]:
-    """Return the quorum's control records of a batch; nothing for a batch of data.
+    """Return the quorum's control records of a batch; empty for a data batch.
 
-    InvalidRecord for one that cannot be read, or of a type that no metadata log holds.
+    InvalidRecord for one that cannot be read, or of a type that a metadata log may not have.
     """
     found: list[tuple[ControlRecordType, Message]] = []
     if not batch.is_control:

@@ -2,11 +2,11 @@
 
 The id is the end offset (exclusive) with the epoch of the record before it; the newest is the
 largest by epoch, then offset. A snapshot is written under a `.part` name and frozen: fsync,
-read-only, rename, fsync of the directory; so it is there whole or not at all. It begins with a
-header record and ends with a footer; a file without them, or with a bad batch, is refused.
+read-only, rename, fsync of the directory; so it exists whole or not at all. It begins with a header
+record and ends with a footer; a file without them, or with a bad batch, is refused.
 
-What is between header and footer is the controller's; `snapshots_store` keeps the snapshots of one
-log, `snapshots_cleaning` says which may go.
+The records between header and footer belong to the controller; `snapshots_store` has the snapshots
+of one log, `snapshots_cleaning` removes old ones.
 """
 
 import struct
@@ -68,7 +68,7 @@ def list_snapshots(fs: FileSystem, directory: str) -> list[OffsetAndEpoch]:
 
 
 class SnapshotWriter:
-    """A snapshot that is being written or fetched; nobody sees it before `freeze`.
+    """A snapshot that is being written or fetched; it is not visible before `freeze`.
 
     `attempt` keeps the files of two attempts at one snapshot apart.
     """
@@ -95,13 +95,13 @@ class SnapshotWriter:
 
     @property
     def read_bytes(self) -> int:
-        """How much of it `arrived` has read."""
+        """Bytes that `arrived` has read."""
         return self._walk.position
 
     def arrived(self) -> Iterator[RecordBatch]:
-        """Read back the batches that are whole by now, each once, as `SnapshotReader.batches` does.
+        """Read the batches that are whole by now, each once, as `SnapshotReader.batches` does.
 
-        One counts as read when the next is asked for. What is no batch is left to `check_end`.
+        A batch counts as read when the next is requested. `check_end` handles invalid bytes.
         """
         assert self._file is not None, "frozen or abandoned"
         end = self._walk.position
@@ -118,7 +118,7 @@ class SnapshotWriter:
         self._walk.check_end()
 
     def freeze(self) -> None:
-        """Make it the snapshot of its id, durably. A snapshot that is there already stays."""
+        """Make it the snapshot of its id, durably. An existing snapshot is kept."""
         assert self._file is not None, "frozen or abandoned"
         final = f"{self._directory}/{snapshot_name(self.snapshot_id)}"
         if self._fs.exists(final):
@@ -132,7 +132,7 @@ class SnapshotWriter:
         self._fs.sync_directory(self._directory)
 
     def abandon(self) -> None:
-        """Drop what was written; harmless after `freeze`."""
+        """Remove the written file; harmless after `freeze`."""
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -157,7 +157,7 @@ class SnapshotReader:
         return FileSlice(self._file, position, min(max_bytes, self.size_bytes - position))
 
     def batches(self) -> Iterator[RecordBatch]:
-        """Yield every batch, verified; CorruptMetadataSnapshot at the first thing that is wrong."""
+        """Yield every batch, verified; CorruptMetadataSnapshot at the first error."""
         assert self.size_bytes >= 0, self.path
         walk = _Walk(self.path, self.snapshot_id)
         yield from walk.batches(self._file, self.size_bytes)
@@ -170,7 +170,7 @@ class SnapshotReader:
 
 
 class _Walk:
-    """How far a snapshot's batches were read, a stretch of the file in memory at a time.
+    """Reads a snapshot's batches up to a position, in chunks of bounded memory.
 
     CorruptMetadataSnapshot, in this order: bad batch, offsets with a gap, another epoch than the
     id's, no header first, no footer last.
@@ -186,7 +186,7 @@ class _Walk:
         self._is_closed = False
 
     def batches(self, file: File, end_position: int) -> Iterator[RecordBatch]:
-        """Go on up to a position; a batch is behind us when the next one is asked for."""
+        """Continue up to a position; a batch counts as read when the next one is requested."""
         assert self.position <= end_position, (self.position, end_position)
         at = self._last_at
         try:
@@ -204,7 +204,7 @@ class _Walk:
             raise CorruptMetadataSnapshot(self._path, at, bad.reason) from bad
 
     def check_end(self) -> None:
-        """Raise CorruptMetadataSnapshot unless the last batch holds the footer."""
+        """Raise CorruptMetadataSnapshot unless the last batch has the footer."""
         if not self._is_closed:
             raise CorruptMetadataSnapshot(self._path, self._last_at, "no footer at the end")
         assert self._next_offset > 0, self._path
@@ -224,7 +224,7 @@ def _what_is_wrong(
 
 
 def _holds(batch: RecordBatch, kind: int) -> bool:
-    """Tell whether the batch is one of control records with one of that type among them."""
+    """Return whether the batch is a control batch with a record of that type."""
     assert kind in (_HEADER_TYPE, _FOOTER_TYPE), kind
     if not batch.is_control:
         return False
@@ -238,7 +238,7 @@ def _holds(batch: RecordBatch, kind: int) -> bool:
 def retire_snapshots(fs: FileSystem, directory: str, below: OffsetAndEpoch) -> list[str]:
     """Rename the snapshots older than `below` to `.deleted`; return their paths for unlinking.
 
-    Nothing is synced: an old snapshot that comes back is removed at the next start.
+    Nothing is synced: an old snapshot that reappears is removed at the next start.
     """
     assert below in list_snapshots(fs, directory), below
     retired: list[str] = []
@@ -256,8 +256,8 @@ def retire_snapshots(fs: FileSystem, directory: str, below: OffsetAndEpoch) -> l
 def remove_leftovers(fs: FileSystem, directory: str, log_start_offset: Offset) -> None:
     """Clean up at start: unfinished and retired files, and snapshots below the log's start.
 
-    StorageError, before anything is removed, when the log starts above 0 and no snapshot reaches
-    its start: the records below are then nowhere (S14).
+    StorageError, before anything is removed, if the log starts above 0 and no snapshot reaches
+    its start: the records below are then lost (S14).
     """
     snapshots = list_snapshots(fs, directory)
     if log_start_offset > 0 and all(known.offset < log_start_offset for known in snapshots):

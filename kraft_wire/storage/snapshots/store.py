@@ -1,11 +1,11 @@
 """`MetadataSnapshots`: the complete snapshots of the metadata log, and the one being fetched.
 
-KIP-630: what is fetched grows under a `.part` name and is verified before it counts; what the state
-machine writes is streamed batch by batch; both are there whole or not at all (`snapshots`). Reading
-for a follower copies nothing. `open_snapshots` is the start: it ends what a crash interrupted.
+KIP-630: a fetched snapshot grows under a `.part` name and is verified before it is valid; the state
+machine's own is written batch by batch; both exist whole or not at all (`snapshots`). Reads for a
+follower copy nothing. `open_snapshots` runs at start: it completes or undoes interrupted work.
 
-The formatted checkpoint (0, 0) of a dynamic quorum is none of the snapshots that are counted,
-served or dropped; it can only be read. When to write one and which may go: `snapshots_cleaning`.
+The formatted checkpoint (0, 0) of a dynamic quorum is not counted, served or removed; it can only
+be read. Removal of old snapshots: `snapshots_cleaning`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -43,8 +43,8 @@ FORMATTED_ID: Final = OffsetAndEpoch(Offset(0), LeaderEpoch(0))
 class MetadataSnapshots:
     """The snapshots of one metadata log; `raft` reads it as its SnapshotView.
 
-    Errors of everything that writes: DiskFull and StorageError, with what was complete untouched
-    and the unfinished file gone; FsyncFailed stops the process.
+    Errors of all writes: DiskFull and StorageError, with unchanged complete snapshots, and with
+    the unfinished file removed; FsyncFailed stops the process.
     """
 
     def __init__(self, fs: FileSystem, directory: str) -> None:
@@ -81,11 +81,11 @@ class MetadataSnapshots:
         return next(iter(self._sizes), None)
 
     def size_bytes(self, snapshot_id: OffsetAndEpoch) -> int | None:
-        """Return the size of a snapshot, None where there is no such snapshot."""
+        """Return the size of a snapshot, None if it does not exist."""
         return self._sizes.get(snapshot_id)
 
     def _note(self, snapshot_id: OffsetAndEpoch) -> None:
-        """Count a snapshot that has become complete."""
+        """Add a snapshot that has become complete."""
         reader = SnapshotReader(self._fs, self._directory, snapshot_id)
         self._sizes[snapshot_id] = reader.size_bytes
         reader.close()
@@ -96,9 +96,9 @@ class MetadataSnapshots:
     # -- reading ---------------------------------------------------------------------------------
 
     def batches(self, snapshot_id: OffsetAndEpoch) -> Iterator[RecordBatch]:
-        """Yield the batches of a snapshot, verified, a stretch of the file in memory at a time.
+        """Yield the batches of a snapshot, verified, in chunks of bounded memory.
 
-        CorruptMetadataSnapshot at the first thing that is wrong, MissingFile where there is none.
+        CorruptMetadataSnapshot at the first error, MissingFile if it does not exist.
         """
         assert snapshot_id.offset >= 0, snapshot_id
         reader = SnapshotReader(self._fs, self._directory, snapshot_id)
@@ -133,10 +133,10 @@ class MetadataSnapshots:
     def writing(
         self, snapshot_id: OffsetAndEpoch, head: SnapshotHead, values: Iterable[bytes]
     ) -> Iterator[int]:
-        """Write a snapshot bit by bit: each step writes one batch and yields the size so far.
+        """Write a snapshot in steps: each step writes one batch and yields the size so far.
 
-        It counts, durably, once the iterator is exhausted; one that is closed before leaves nothing
-        behind, and neither does one whose id there is already.
+        It is valid and durable once the iterator is exhausted. An iterator that is closed before
+        leaves no file, and neither does a snapshot whose id exists already.
         """
         assert snapshot_id != FORMATTED_ID, "formatting writes that one"
         assert snapshot_id.offset > 0, "nothing is contained in it"
@@ -160,7 +160,7 @@ class MetadataSnapshots:
     # -- fetching --------------------------------------------------------------------------------
 
     def append_chunk(self, snapshot_id: OffsetAndEpoch, position: int, data: Part) -> None:
-        """Add a chunk to the snapshot that is fetched; position 0 begins it, again if need be."""
+        """Add a chunk to the fetched snapshot; position 0 starts or restarts it."""
         if position == 0:
             self.abandon_partial()
             self._partial = self._begin(snapshot_id)
@@ -176,16 +176,16 @@ class MetadataSnapshots:
     def arrived(self) -> Iterator[RecordBatch]:
         """Yield the batches of the fetched snapshot that are whole by now, each once, verified.
 
-        Who reads their records here spares `freeze` that: it reads what nobody has read.
-        CorruptMetadataSnapshot where one is wrong; `freeze` will say the same.
+        `freeze` reads only the batches that were not read here. CorruptMetadataSnapshot for an
+        invalid batch; `freeze` raises the same error.
         """
         assert self._partial is not None, "nothing is being fetched"
         return self._partial.arrived()
 
     def freeze(self, snapshot_id: OffsetAndEpoch) -> None:
-        """Verify what was fetched, from the first byte to the last, and count it, durably.
+        """Verify the fetched file, from the first byte to the last, and make it valid, durably.
 
-        CorruptMetadataSnapshot, with the unfinished file gone, where it is no whole snapshot.
+        CorruptMetadataSnapshot, with the unfinished file removed, if it is not a whole snapshot.
         """
         partial = self._partial
         assert partial is not None, snapshot_id
@@ -198,7 +198,7 @@ class MetadataSnapshots:
         self._note(snapshot_id)
 
     def abandon_partial(self) -> None:
-        """Drop what was fetched so far; harmless when there is nothing."""
+        """Remove the partial file; harmless without one."""
         if self._partial is not None:
             _abandon(self._partial)
         self._partial = None
@@ -206,7 +206,7 @@ class MetadataSnapshots:
     # -- dropping --------------------------------------------------------------------------------
 
     def delete_before(self, snapshot_id: OffsetAndEpoch) -> list[str]:
-        """Drop the snapshots older than this one; return the renamed files for unlinking.
+        """Remove the snapshots older than this one; return the renamed files for unlinking.
 
         Kafka erases them a minute later; one that stays is removed at the next start.
         """
@@ -220,10 +220,10 @@ class MetadataSnapshots:
         return retired
 
     def install(self, log: Log, snapshot_id: OffsetAndEpoch) -> list[str]:
-        """Freeze what was fetched and make it the whole log, durably; as `freeze` where it fails.
+        """Freeze the fetched snapshot and make it the whole log, durably; errors are `freeze`'s.
 
-        In this order: power lost in between leaves a snapshot that the log does not reach, which
-        `open_snapshots` completes. Returns the files of older snapshots, as `delete_before`.
+        In this order: a power loss in between leaves a snapshot that the log does not reach, which
+        `open_snapshots` completes. Return the files of older snapshots, as `delete_before`.
         """
         assert log.directory == self._directory, log.directory
         self.freeze(snapshot_id)
@@ -232,14 +232,14 @@ class MetadataSnapshots:
 
 
 def _abandon(writer: SnapshotWriter) -> None:
-    """Drop an unfinished file; one that cannot be removed is removed at the next start."""
+    """Remove an unfinished file; the next start removes it if this fails."""
     assert writer.size_bytes >= 0, writer.snapshot_id
     with suppress(StorageError):
         writer.abandon()
 
 
 def _verify(partial: SnapshotWriter) -> None:
-    """Read a fetched file back; CorruptMetadataSnapshot for anything that a start would refuse."""
+    """Read a fetched file; CorruptMetadataSnapshot for any error that a start would refuse."""
     position = partial.read_bytes
     for batch in partial.arrived():
         try:
@@ -253,13 +253,13 @@ def _verify(partial: SnapshotWriter) -> None:
 
 
 def open_snapshots(fs: FileSystem, log: Log) -> MetadataSnapshots:
-    """Open the snapshots beside an opened metadata log, and bring the two in line.
+    """Open the snapshots beside an opened metadata log, and make both consistent.
 
     1. The newest snapshot is not part of the log: power was lost between its installation and the
-       log's reset. The snapshot is verified, then the log begins again at its end.
+    log's reset. The snapshot is verified, then the log restarts at its end.
     2. The log begins above 0 and no snapshot reaches its start: StorageError, nothing is removed.
-    3. Unfinished and retired files go, and snapshots below the log's start. The log's start, which
-       only its segments' names keep, moves back up to the oldest snapshot.
+    3. Unfinished and retired files are removed, and snapshots below the log's start. The log's
+    start, which only its segments' names have, moves up to the oldest snapshot again.
     """
     found = [known for known in list_snapshots(fs, log.directory) if known != FORMATTED_ID]
     if found and not _contains(log, found[-1]):
@@ -276,7 +276,7 @@ def open_snapshots(fs: FileSystem, log: Log) -> MetadataSnapshots:
 
 
 def _contains(log: Log, snapshot_id: OffsetAndEpoch) -> bool:
-    """Tell whether the log continues from the snapshot's end, or holds the record before it."""
+    """Return whether the log continues from the snapshot's end, or has the record before it."""
     assert snapshot_id.offset > 0, snapshot_id
     if not log.log_start_offset <= snapshot_id.offset <= log.log_end_offset:
         return log.log_start_offset > snapshot_id.offset
