@@ -1,8 +1,8 @@
 """Value types that every layer shares; names are the KIPs' names.
 
-Nothing here computes but `sooner`: the types keep units that must not mix apart, and spell the text
-forms that Kafka prints (22-character ids, `topic-partition`). `RandomSource` is the one port in
-this file: the only source of random numbers below the hosts.
+The types separate units that must not mix, and have the text forms that Kafka prints (22-character
+ids, `topic-partition`). `RandomSource` is the only port in this file: the only source of random
+numbers below the hosts.
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -64,22 +64,22 @@ class OffsetAndEpoch(NamedTuple):
 
 
 class Principal(NamedTuple):
-    """Who asks, as an authorizer knows it (`KafkaPrincipal`)."""
+    """The identity of a client, for authorization (`KafkaPrincipal`)."""
 
     type: str
     name: str
     token_authenticated: bool
-    """Whether a delegation token was its password."""
+    """Whether it authenticated by a delegation token."""
 
 
 ANONYMOUS = Principal("User", "ANONYMOUS", token_authenticated=False)
-"""Everybody on a listener without authentication."""
+"""The principal of all clients on a listener without authentication."""
 
 
 class ReplicaKey(NamedTuple):
     """A voter or observer: node id and the id of its metadata log directory (KIP-853).
 
-    A key of maps that every fetch is counted in, as the one above is: a tuple is quick to look up.
+    A tuple, because it is the key of maps that every fetch reads, like the one above.
     """
 
     id: ReplicaId
@@ -88,9 +88,9 @@ class ReplicaKey(NamedTuple):
 
 @frozen
 class ElectionState:
-    """What a replica must not lose within an epoch: the content of `quorum-state` (KIP-595).
+    """Durable state of a replica in an epoch: the content of `quorum-state` (KIP-595).
 
-    A vote is kept beside a leader of the same epoch, so that no second vote can follow.
+    A vote is kept beside the leader of the same epoch, to prevent a second vote.
     """
 
     leader_epoch: LeaderEpoch
@@ -111,22 +111,22 @@ class TopicPartition(NamedTuple):
 
 
 class ReadableFile(Protocol):
-    """The part of an open file that a reply may outlive: positioned reads, and a descriptor."""
+    """An open file, as a reply uses it: positioned reads, and a descriptor."""
 
     def pread(self, size_bytes: int, position: int) -> bytes:
         """Read up to `size_bytes` at `position`; shorter only at the end of the file."""
         ...
 
     def fileno(self) -> int:
-        """Return the descriptor for sendfile, or -1 where there is none (simulated files)."""
+        """Return the descriptor for sendfile, or -1 without one (simulated files)."""
         ...
 
 
 @slotted  # frozen it would cost as much as the rest of a log's look-up
 class FileSlice:
-    """Bytes of a log segment that a response carries without copying them; never changed.
+    """Bytes of a log segment in a response, without a copy; never changed.
 
-    Holding the slice keeps the file open, also after its segment was deleted.
+    The slice keeps the file open, also after its segment was deleted.
     """
 
     file: ReadableFile
@@ -134,16 +134,16 @@ class FileSlice:
     size_bytes: int
 
     def read(self) -> bytes:
-        """Return the bytes; an assert fires when the file is shorter than the slice says."""
+        """Return the bytes; asserts that the file has all of the slice."""
         data = self.file.pread(self.size_bytes, self.position)
         assert len(data) == self.size_bytes, (self.position, self.size_bytes, len(data))
         return data
 
 
 class StorageError(Exception):
-    """The operating system refused a file operation; the log directory is unusable until healed.
+    """The operating system refused a file operation; the log directory is unusable until repaired.
 
-    Carries what a log line needs: the operation, the path, and the system's own words.
+    It has the values for a log line: the operation, the path, and the system's own message.
     """
 
     def __init__(self, operation: str, path: str, reason: str) -> None:
@@ -154,11 +154,11 @@ class StorageError(Exception):
 
 
 class DiskFull(StorageError):
-    """No space was left before anything was written; the same call may succeed later."""
+    """No space is left, and nothing was written; the same call may succeed later."""
 
 
 class FsyncFailed(Exception):
-    """An fsync failed. The process must stop: repeating it would report success over lost data."""
+    """An fsync failed. The process must stop: another fsync would report success over lost data."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"fsync {path}: {reason}")
@@ -175,7 +175,7 @@ class ReportEvent(Protocol):
 
 
 class RandomSource(Protocol):
-    """The seeded integer source: the only randomness below the hosts."""
+    """The source of random integers: the only one below the hosts, seeded in simulations."""
 
     def below(self, bound: int) -> int:
         """Return an integer in [0, bound)."""
@@ -183,7 +183,7 @@ class RandomSource(Protocol):
 
 
 def sooner(first_ms: int | None, second_ms: int | None) -> int | None:
-    """Return the nearer of two deadlines; None is none."""
+    """Return the earlier of two deadlines; None means no deadline."""
     if first_ms is None or (second_ms is not None and second_ms < first_ms):
         return second_ms
     return first_ms
@@ -207,7 +207,7 @@ def uuid_to_text(uuid: Uuid) -> str:
 
 
 def uuid_from_text(text: str) -> Uuid:
-    """Parse the 22-character form; ValueError where the text is not one."""
+    """Parse the 22-character form; ValueError for any other text."""
     if len(text) > 24:
         raise ValueError(f"{text!r} is too long for a 22-character id")
     try:

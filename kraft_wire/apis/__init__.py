@@ -1,4 +1,4 @@
-"""Every API key of the release: one row each, from which all that serves or shows it is made.
+"""Every API key of the release: one row each, the source of all code and docs that need it.
 
-Read `api.py` (what a row says), `rows.py` (the rows), `registry.py` (look-ups).
+Read `api.py` (the fields of a row), `rows.py` (the rows), `registry.py` (look-ups).
 """

@@ -1,7 +1,7 @@
-"""What is known of one API key: the row of the registry.
+"""One API key: a row of the registry.
 
-Key, name, versions, listeners and module come from the schemas of the release; who owns the API
-here, whether it may be forwarded, whether it sets timers and what rights it needs from `rows`.
+Key, name, versions, listeners and module come from the schemas of the release. `rows` adds the
+owner of the API here, whether it may be forwarded, whether it sets timers, and the rights it needs.
 """
 
 from enum import Enum
@@ -30,9 +30,9 @@ class Owner(Enum):
     CONTROLLER = "controller"
     """A module of `controller`, on the active controller; elsewhere the request is forwarded."""
     RAFT = "raft"
-    """The replica of the quorum; what clients ask of a broker is forwarded to the leader."""
+    """The replica of the quorum; a broker forwards its clients' requests to the leader."""
     NODE = "node"
-    """The node itself: what concerns its controller's listener."""
+    """The node itself: APIs about its controller's listener."""
 
 
 class Api(NamedTuple):
@@ -48,9 +48,9 @@ class Api(NamedTuple):
     listeners: tuple[ListenerType, ...]
     """Where the release serves it."""
     owner: Owner | None
-    """Who answers it here; None: it is not served."""
+    """The part that answers it; None: it is not served."""
     controller_owner: Owner | None
-    """Who answers it on a controller's listener, where that is another one than `owner`."""
+    """The part that answers it on a controller's listener, if other than `owner`."""
     is_forwardable: bool
     """Whether a broker may put it into an Envelope (KIP-590)."""
     advertised_min: int
@@ -58,10 +58,10 @@ class Api(NamedTuple):
     needs: tuple[Need, ...]
     """The rights that Kafka asks for, step by step; `node.authorization` enforces them."""
     controller_needs: tuple[Need, ...] | None
-    """Those on a controller's listener, where they are others than `needs`."""
+    """The rights on a controller's listener, if other than `needs`."""
 
     def owner_on(self, listener: ListenerType) -> Owner | None:
-        """Return who answers it on a kind of listener, None where it is not served."""
+        """Return the part that answers it on a kind of listener, None where it is not served."""
         if listener not in self.listeners:
             return None
         if listener is ListenerType.CONTROLLER and self.controller_owner is not None:

@@ -47,7 +47,7 @@ FORWARDED: Final[Mapping[int, Versions]] = {
     **owned(Owner.CONTROLLER, ListenerType.BROKER),
     **owned(Owner.RAFT, ListenerType.BROKER),
 }
-"""What clients ask of any broker, and the active controller answers."""
+"""APIs that clients send to any broker, and the active controller answers."""
 
 FORWARDABLE: Final = frozenset(each.key for each in ROWS if each.is_forwardable)
 """Keys that may be in an Envelope; a controller refuses the others there."""

@@ -1,4 +1,4 @@
-"""What an authorizer is asked: operations on resources, with Kafka's codes (KIP-11, KIP-290).
+"""Rights that an authorizer checks: operations on resources, with Kafka's codes (KIP-11, KIP-290).
 
 Codes are those of Kafka's `AclOperation` and `ResourceType`. Nothing here decides.
 """
@@ -13,7 +13,7 @@ __all__ = ["AclOperation", "Need", "ResourceType", "Right", "any_of", "left_out"
 
 
 class AclOperation(IntEnum):
-    """What a principal may do; 1 (ANY) and 2 (ALL) only appear in filters and entries."""
+    """An operation of a principal; 1 (ANY) and 2 (ALL) only appear in filters and entries."""
 
     READ = 3
     WRITE = 4
@@ -31,7 +31,7 @@ class AclOperation(IntEnum):
 
 
 class ResourceType(IntEnum):
-    """What it may do it to; 1 (ANY) only appears in filters."""
+    """The type of resource; 1 (ANY) only appears in filters."""
 
     TOPIC = 2
     GROUP = 3
@@ -58,13 +58,13 @@ class Need(NamedTuple):
     rights: tuple[Right, ...]
     """In the order in which Kafka asks for them."""
     refused: ErrorCode | None
-    """What a principal without them gets; None: what they protect is left out of the answer."""
+    """The error without these rights; None: the answer omits what they protect."""
     when: str = ""
     """The circumstances in which this step is taken; empty: always."""
 
     @property
     def error(self) -> ErrorCode:
-        """What a refusal says; only of needs that refuse."""
+        """The message of a refusal; only for needs that refuse."""
         assert self.refused is not None, self
         return self.refused
 
@@ -104,5 +104,5 @@ def any_of(
 
 
 def left_out(which: Need) -> Need:
-    """Return a need without which something is missing from the answer, and nothing refused."""
+    """Return a need that hides part of the answer instead of refusing the request."""
     return which._replace(refused=None)

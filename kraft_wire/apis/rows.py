@@ -1,4 +1,4 @@
-"""One row for each API key of the release: who owns it, and what rights it needs.
+"""One row for each API key of the release: its owner, and the rights it needs.
 
 Versions and listeners come from the schemas: they change with the release alone. A row without an
 owner is an API that is not served. To serve it, set its owner and add a handler that has the
@@ -49,7 +49,7 @@ def _row(
     forwardable: bool = False,
     advertised_min: int | None = None,
 ) -> Api:
-    """Add what the schemas say of a request."""
+    """Add the schemas' facts about a request."""
     entry = MESSAGES[f"{name}Request"]
     assert entry.api_key >= 0, name
     lowest, highest = entry.min_version, entry.max_version - entry.latest_version_unstable

@@ -1,9 +1,9 @@
-"""What a controller writes first when it becomes active.
+"""The first records of a controller that becomes active.
 
-On an empty log the records that the cluster was formatted with, as one change (KIP-631, and as a
-metadata transaction since KIP-868); on any other log nothing, unless a former controller left a
-transaction open: that is aborted, and begun again where it was the first one. As release 4.3.1
-does; what it would refuse, a transaction below the level that knows them, is a fault of the log.
+On an empty log these are the records that the cluster was formatted with, as one change (KIP-631;
+since KIP-868 as a metadata transaction). On any other log there are none, unless the previous
+controller left a transaction open: it is aborted, and started again if it was the first one. As
+release 4.3.1 does. A transaction below the level that knows transactions is a fault of the log.
 """
 
 from collections.abc import Sequence

@@ -1,10 +1,10 @@
-"""What a broker's life does to the partitions that it has: records of fencing, stopping, returning.
+"""Records for a broker's partitions when it is fenced, unfenced, stopped, restarted or removed.
 
-KIP-631 (fenced and unfenced), KIP-841 (controlled shutdown, and who may be in an ISR), KIP-858
-(directories that fail), KIP-966 (restarts that were not clean). In the order of release 4.3.1:
-who leaves gives up its partitions before it is fenced, who comes is unfenced before it leads.
+KIP-631 (fenced and unfenced), KIP-841 (controlled shutdown, and members of an ISR), KIP-858
+(failed directories), KIP-966 (unclean restarts). In the order of release 4.3.1: a broker gives up
+its partitions before it is fenced, and is unfenced before it leads.
 
-Not here: when these things happen (`broker_heartbeat`, `broker_registration`, sessions).
+Not here: when this happens (`broker_heartbeat`, `broker_registration`, `broker_sessions`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,7 +28,7 @@ _Concerns = Callable[[PartitionImage], bool]
 
 
 class BrokerChanges:
-    """Changes of one broker and of its partitions, by one image."""
+    """Changes of one broker and of its partitions, based on one image."""
 
     def __init__(self, image: MetadataImage, settings: NodeSettings, broker_id: int) -> None:
         assert broker_id >= 0, broker_id
@@ -50,7 +50,7 @@ class BrokerChanges:
         )
 
     def fence(self) -> list[VersionedRecord]:
-        """The broker leads nothing and is in no ISR, then it is fenced."""
+        """Remove the broker from leaderships and ISRs, then fence it."""
         records = [*self._leave(self._is_in_sync), self._change(fenced=_FENCE)]
         assert records[-1].version == 0, records[-1]
         return records
@@ -72,7 +72,7 @@ class BrokerChanges:
         return records
 
     def enter_controlled_shutdown(self) -> list[VersionedRecord]:
-        """The broker is about to stop: others lead, and it is in no ISR (KIP-841)."""
+        """Begin a controlled shutdown: other brokers lead, and this one is in no ISR (KIP-841)."""
         assert not self._broker.fenced, "a fenced broker has already stopped"
         records = []
         if not self._broker.in_controlled_shutdown:
@@ -80,7 +80,7 @@ class BrokerChanges:
         return [*records, *self._leave(self._is_in_sync)]
 
     def unregister(self) -> list[VersionedRecord]:
-        """The broker leaves what it has, and is no longer one."""
+        """Remove the broker from its partitions, then from the metadata."""
         records = [*self._leave(self._is_in_sync), *self._leave(self._is_eligible)]
         epoch = self._broker.broker_epoch
         assert epoch >= 0, self._broker
@@ -88,7 +88,7 @@ class BrokerChanges:
         return [*records, VersionedRecord(gone)]
 
     def restart(self, *, is_clean: bool) -> list[VersionedRecord]:
-        """A new incarnation begins outside every ISR; after an unclean stop it is not eligible."""
+        """Remove a new incarnation from every ISR; after an unclean stop also from the ELRs."""
         if is_clean or self._image.finalized_features.get(ELR_VERSION, 0) == 0:
             return list(self._leave(self._is_in_sync))
         return [
@@ -97,7 +97,7 @@ class BrokerChanges:
         ]
 
     def directories_offline(self, directories: Sequence[Uuid]) -> list[VersionedRecord]:
-        """Replicas in directories that failed lead nothing and are in no ISR (KIP-858)."""
+        """Remove replicas in failed directories from leaderships and ISRs (KIP-858)."""
         online = self._broker.log_dirs
         assert self._image.metadata_version >= DIRECTORIES_FROM
         failed = [each for each in online if each in directories]
@@ -109,7 +109,7 @@ class BrokerChanges:
         return [*records, self._change(version=2, log_dirs=left)]
 
     def leave(self, partitions: Iterable[tuple[str, int]]) -> list[VersionedRecord]:
-        """The broker is in the ISR of none of these partitions, by topic and number."""
+        """Remove the broker from the ISRs of some partitions, given by topic and number."""
         records = []
         for topic_name, number in partitions:
             topic = self._image.topics_by_name[topic_name]
@@ -119,7 +119,7 @@ class BrokerChanges:
         return records
 
     def directories_cordoned(self, directories: Sequence[Uuid] | None) -> list[VersionedRecord]:
-        """No new replicas go to these directories (KIP-1066); None says nothing."""
+        """Record directories that get no new replicas (KIP-1066); None changes nothing."""
         known = self._broker.cordoned_log_dirs
         assert self._image.metadata_version >= CORDONED_FROM
         if directories is None or (known is not None and {*known} == {*directories}):
@@ -129,7 +129,7 @@ class BrokerChanges:
     # -- partitions ------------------------------------------------------------------------------
 
     def _leave(self, concerns: _Concerns, *, is_unclean: bool = False) -> Iterator[VersionedRecord]:
-        """Take the broker out of the ISR of partitions, and let others lead them."""
+        """Remove the broker from the ISR of partitions, and elect other leaders."""
         for elections, partition in self._partitions(concerns):
             change = self._without_broker(elections, partition)
             if is_unclean:
@@ -137,7 +137,7 @@ class BrokerChanges:
             yield from _made(change)
 
     def _without_broker(self, elections: Elections, partition: PartitionImage) -> PartitionChange:
-        """Return the change of a partition that the broker may not lead: it leaves the ISR."""
+        """Return a change that removes the broker from a partition's ISR and leadership."""
         broker_id, image = self._broker_id, self._image
         accepts = _accepting(image, broker_id, may_lead=False)
         change = PartitionChange(elections, partition, accepts=accepts)
@@ -146,7 +146,7 @@ class BrokerChanges:
         return change
 
     def _partitions(self, concerns: _Concerns) -> Iterator[tuple[Elections, PartitionImage]]:
-        """Partitions that are concerned, topics in name order."""
+        """Yield the affected partitions, topics in name order."""
         for topic in self._image.topics():
             elections = None
             for partition in topic.partitions.values():
@@ -186,7 +186,7 @@ class BrokerChanges:
 
 
 def _accepting(image: MetadataImage, broker_id: int, *, may_lead: bool) -> Accepts:
-    """Return who may lead: whoever is active, and the broker where `may_lead` says so."""
+    """Return the test for leaders: `may_lead` for the broker, else whether it is active."""
     return lambda each: may_lead if each == broker_id else is_active(image, each)
 
 
@@ -197,7 +197,7 @@ def _made(change: PartitionChange) -> list[VersionedRecord]:
 
 
 def _directory(partition: PartitionImage, broker_id: int) -> Uuid | None:
-    """Return where a broker's replica of a partition lies, None where that is not known."""
+    """Return the directory of a broker's replica of a partition, None if it is unknown."""
     by_replica = dict(zip(partition.replicas, partition.directories, strict=False))
     assert len(by_replica) <= len(partition.replicas), partition
     return by_replica.get(broker_id)

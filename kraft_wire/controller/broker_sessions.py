@@ -1,9 +1,9 @@
-"""What the active controller knows of brokers beside the metadata: contact, progress, stopping.
+"""Broker sessions at the active controller: last contact, progress, controlled shutdown.
 
 Soft state (KIP-631, KIP-841): it is in no record, and a controller that becomes active gives every
-unfenced broker a new session. A session is of one broker epoch; it begins with the first heartbeat
-and ends when none came for `broker.session.timeout.ms`: then the broker is fenced. Only brokers of
-the metadata have an entry, so peers cannot make it grow.
+unfenced broker a new session. A session belongs to one broker epoch. It starts with the first
+heartbeat and ends after `broker.session.timeout.ms` without one: then the broker is fenced. Only
+registered brokers have an entry, so peers cannot add entries.
 """
 
 from collections.abc import Iterable, Mapping
@@ -32,11 +32,11 @@ class BrokerSession:
     registered_at: int
     """Offset of the registration's record: a broker that knows it may be unfenced."""
     contact_ms: int | None = None
-    """When the last heartbeat came, None where there is no session."""
+    """Time of the last heartbeat, None without a session."""
     metadata_offset: int = _NONE
-    """The last offset that the broker said it has applied."""
+    """The last offset that the broker reported as applied."""
     controlled_shutdown_offset: int = _NONE
-    """The offset that every active broker must have before it may stop, -1 while it need not."""
+    """The offset that active brokers must apply before it may stop, -1 if it does not stop."""
 
 
 class BrokerSessions:
@@ -49,9 +49,9 @@ class BrokerSessions:
         self._by_id: dict[int, BrokerSession] = {}
 
     def begin(self, brokers: Mapping[int, BrokerImage], offset: int, now_ms: int) -> None:
-        """Begin to be active: everybody who is unfenced has just been heard of.
+        """Start sessions as the active controller: all unfenced brokers count as just heard from.
 
-        `offset` is the image's: where a registration is below it is not known any more.
+        `offset` is the image's. The offset of an older registration is no longer known.
         """
         assert not self._by_id, "a controller begins once in a leader epoch"
         self._by_id = {
@@ -82,7 +82,7 @@ class BrokerSessions:
                     self._by_id[record.broker_id].controlled_shutdown_offset = _NONE
 
     def _register(self, record: RegisterBrokerRecord, offset: int) -> None:
-        """A new incarnation has no session yet; one that amends its registration keeps its own."""
+        """Follow a registration: a new incarnation has no session, an amendment keeps it."""
         assert record.broker_epoch <= offset, record
         known = self._by_id.get(record.broker_id)
         if known is not None and record.broker_epoch <= known.registered_at:
@@ -93,7 +93,7 @@ class BrokerSessions:
     # -- time ------------------------------------------------------------------------------------
 
     def is_valid(self, broker_id: int, timeout_ms: int, now_ms: int) -> bool:
-        """Tell whether a broker was heard of lately."""
+        """Return whether a broker has a session that has not ended."""
         assert timeout_ms > 0, timeout_ms
         session = self._by_id.get(broker_id)
         if session is None or session.contact_ms is None:
@@ -101,7 +101,7 @@ class BrokerSessions:
         return broker_id == self._own_id or session.contact_ms + timeout_ms >= now_ms
 
     def deadline_ms(self, brokers: Mapping[int, BrokerImage], timeout_ms: int) -> int | None:
-        """Return when the next unfenced broker's session ends, None where none does."""
+        """Return when the next session of an unfenced broker ends, None without one."""
         contacts = [
             session.contact_ms
             for broker_id, session in self._by_id.items()
@@ -127,9 +127,9 @@ class BrokerSessions:
     # -- progress --------------------------------------------------------------------------------
 
     def lowest_active_offset(self, brokers: Mapping[int, BrokerImage]) -> int:
-        """Return what every active broker has applied; the highest number where there is none.
+        """Return the offset that every active broker has applied; `_HIGHEST` without such brokers.
 
-        The broker beside this controller has no delay.
+        The broker beside this controller does not count: it has no delay.
         """
         return min(
             (

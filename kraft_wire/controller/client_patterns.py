@@ -1,8 +1,8 @@
 """Patterns by which a client-metrics subscription selects clients: `name=regular expression`.
 
-KIP-714. Brokers of Apache Kafka read what is recorded here and compile it as Java's, so what that
-refuses must not be recorded. Python's syntax is nearly the same, and is only asked for its opinion:
-nothing is ever matched here. It refuses besides what Java alone has, such as `\\p{L}`.
+KIP-714. Brokers of Apache Kafka compile the recorded expressions as Java's, so expressions that
+Java refuses must not be recorded. Python's syntax is nearly the same and is only used to validate:
+no text is matched here. It also refuses syntax that only Java has, such as `\\p{L}`.
 """
 
 import re
@@ -21,16 +21,16 @@ _NAMES: Final = (
     "client_source_address",
     "client_source_port",
 )
-"""What a subscription may select clients by."""
+"""Names of the properties by which a subscription may select clients."""
 _BEYOND_ASCII: Final = re.compile(r"\\u[0-9a-fA-F]{4}|[^\x00-\x7f]")
 _PYTHONS_ALONE: Final = ("\\U", "\\N", "(?P")
-"""Syntax that Java does not have, or not so."""
+"""Syntax that Java does not have, or that means something else in Java."""
 
 
 def check_client_pattern(pattern: str) -> None:
-    """Refuse with INVALID_CONFIG what is no `name=expression`, in the way of release 4.3.1.
+    """Refuse with INVALID_CONFIG a text other than `name=expression`, as release 4.3.1 does.
 
-    That splits at each `=` and drops what is empty at the end.
+    It splits at each `=` and drops empty parts at the end.
     """
     name, *expressions = (part.strip() for part in pattern.rstrip("=").split("="))
     if len(expressions) != 1 or name not in _NAMES or not _is_expression(expressions[0]):
@@ -38,10 +38,10 @@ def check_client_pattern(pattern: str) -> None:
 
 
 def _is_expression(text: str) -> bool:
-    """Tell whether a text is a regular expression, without the price of some.
+    """Return whether a text is a regular expression, in bounded time.
 
-    A class of characters that reaches far takes milliseconds to compile, and a request may have
-    thousands of them: what is beyond ASCII becomes its last character, which keeps ranges in order.
+    A character class with a wide range takes milliseconds to compile, and a request may have
+    thousands. So characters beyond ASCII are replaced by its last one, which keeps ranges in order.
     """
     if any(each in text for each in _PYTHONS_ALONE):
         return False

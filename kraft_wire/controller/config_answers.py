@@ -1,7 +1,7 @@
-"""Each resource changed or refused on its own: what the two APIs that alter settings answer alike.
+"""Answers of the two APIs that alter settings: each resource is changed or refused on its own.
 
 KIP-133 (AlterConfigs) and KIP-339 (IncrementalAlterConfigs), whose messages have the same fields in
-classes of their own. Not here: what a change means, which is `config_changes`.
+different classes. Not here: what a change means (`config_changes`).
 """
 
 from collections import Counter

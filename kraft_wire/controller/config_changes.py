@@ -1,7 +1,7 @@
-"""A change of one resource's settings: from what was asked to the records that do it.
+"""A change of one resource's settings: from the request to its records.
 
 Shared by IncrementalAlterConfigs (KIP-339), the older AlterConfigs (KIP-133), and CreateTopics.
-Nothing here answers: problems leave as Refusals.
+Problems are raised as Refusals; nothing here answers.
 """
 
 from collections import Counter
@@ -35,11 +35,11 @@ LOGGER_RESOURCE = 8
 """A broker's log levels (KIP-412); they are the broker's own and never in the metadata."""
 
 _STRING_BYTES_MAX: Final = 32_767
-"""What a string of the protocol and of a record can hold; appending may go beyond."""
+"""Longest string of the protocol and of a record; an APPEND may exceed it."""
 
 
 class ConfigOperation(IntEnum):
-    """What IncrementalAlterConfigs may do to one key."""
+    """Operations of IncrementalAlterConfigs on one key."""
 
     SET = 0
     DELETE = 1
@@ -48,7 +48,7 @@ class ConfigOperation(IntEnum):
 
 
 class ConfigChange(NamedTuple):
-    """One asked change of one key."""
+    """One requested change of one key."""
 
     name: str
     operation: int
@@ -58,7 +58,7 @@ class ConfigChange(NamedTuple):
 def check_asked(
     controller: Controller, resource_type: int, name: str, changes: Sequence[ConfigChange]
 ) -> None:
-    """Check what needs no look at the values: keys given twice, nulls, and whose resource it is.
+    """Check all but the values: repeated keys, nulls, and the broker that owns the resource.
 
     Errors, first match wins, all INVALID_REQUEST: duplicate keys, null values, unknown operation,
     foreign or malformed broker id (at a controller alone BROKER_ID_NOT_REGISTERED for one that is
@@ -110,7 +110,7 @@ def incremental_values(
 
 
 def replaced_values(changes: Sequence[ConfigChange]) -> dict[str, str]:
-    """Return a resource's values when they are given as a whole."""
+    """Return a resource's values when a request replaces all of them."""
     assert all(change.value is not None for change in changes), "check_asked comes first"
     return {change.name: change.value for change in changes if change.value is not None}
 
@@ -122,10 +122,10 @@ def changed_records(
     values: Mapping[str, str],
     asked: Sequence[ConfigChange],
 ) -> list[VersionedRecord]:
-    """Check a resource's new values and return the records that bring them about.
+    """Check a resource's new values and return their records.
 
-    What was asked of a broker is recorded also when it stays the same: the broker then reloads what
-    the value points at (KIP-226). Errors, first match wins: INVALID_CONFIG of `elr_settings`, those
+    A broker's value is recorded even if it is unchanged: the broker then reloads the file that the
+    value names (KIP-226). Errors, first match wins: INVALID_CONFIG of `elr_settings`, those
     of `config_rules`, UNKNOWN_TOPIC_OR_PARTITION.
     """
     before = controller.image.config(resource_type, name)
@@ -153,9 +153,9 @@ def changed_records(
 
 
 def _check_sizes(name: str, values: Mapping[str, str]) -> None:
-    """Refuse what no record can hold.
+    """Refuse values that are too long for a record.
 
-    Every string arrived in a request, but appending makes lists longer, and a byte that was no
+    Every string arrived in a request, but an APPEND makes lists longer, and an invalid byte of
     UTF-8 became a character of three bytes.
     """
     for text in values.values():
@@ -194,7 +194,7 @@ def _operated(resource_type: int, change: ConfigChange, present: str | None) -> 
         return ",".join([*members, *new])
     left = known - Counter(asked)
     kept: list[str] = []
-    for each in reversed(members):  # of one that stands there twice the first goes
+    for each in reversed(members):  # the first of two equal members is removed
         if left[each]:
             left[each] -= 1
             kept.append(each)
@@ -212,14 +212,14 @@ def _split(text: str | None) -> list[str]:
 
 
 def _check_is_changeable(change: ConfigChange) -> None:
-    """Refuse what would be recorded and not applied; what Apache's broker recorded may go."""
+    """Refuse keys that would not be applied; those that Apache's broker recorded may be removed."""
     if change.name in FIXED_WHILE_RUNNING and change.operation != ConfigOperation.DELETE:
         words = f"{change.name} cannot be changed while the broker runs: change its file, restart"
         raise Refusal(ErrorCode.INVALID_REQUEST, words)
 
 
 def _check_broker_id(controller: Controller, name: str) -> None:
-    """Refuse what is no node of this cluster: the broker that was asked may be another one."""
+    """Refuse an unknown node id; the receiving broker may have another id."""
     assert name, "the empty name stands for all brokers"
     digits = name.removeprefix("-")
     if not (digits.isascii() and digits.isdecimal() and len(digits) <= 10):

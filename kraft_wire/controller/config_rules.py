@@ -49,7 +49,7 @@ _GROUP_LIMITS: Final = (
 
 
 def check_resource(resource_type: int, name: str, values: Values, settings: NodeSettings) -> None:
-    """Raise the Refusal that a resource's new values deserve; existence is not looked at."""
+    """Raise a Refusal for invalid new values of a resource; its existence is not checked."""
     assert _RULES.keys() == _KEYS.keys(), "each kind of resource has keys and a rule"
     rule = _RULES.get(resource_type)
     if rule is None:
@@ -58,7 +58,7 @@ def check_resource(resource_type: int, name: str, values: Values, settings: Node
 
 
 def keys_of(resource_type: int) -> Mapping[str, ConfigKey]:
-    """Return the keys that a resource type has; none for an unknown type."""
+    """Return the keys of a resource type; empty for an unknown type."""
     return _KEYS.get(resource_type, {})
 
 
@@ -116,7 +116,7 @@ def _check_topic(name: str, values: Values, settings: NodeSettings) -> None:
 
 
 def _check_broker(name: str, values: Values, settings: NodeSettings) -> None:
-    """KIP-226: only dynamic keys; what concerns one broker not for all. Unknown keys pass."""
+    """Refuse non-dynamic keys, and per-broker keys for all brokers (KIP-226); skip unknown ones."""
     fixed = [key for key in values if key in BROKER_KEYS and key not in DYNAMIC_BROKER_KEYS]
     if fixed:
         words = f"Cannot update these configs dynamically: [{', '.join(fixed)}]"

@@ -1,9 +1,9 @@
 """The state of a controller: the image that requests are decided by, sessions, and timers.
 
 Requests are decided against everything that was appended, committed or not (KIP-500 "speculative"
-state), so several may be in flight. After a loss of leadership, `renounce` drops what was not
-committed; images are immutable, so going back costs nothing. Broker sessions are in no record and
-are kept while the controller is active.
+state), so several may be in flight. After a loss of leadership, `renounce` drops uncommitted
+records; images are immutable, so the previous image is still there. Broker sessions are in no
+record and are kept while the controller is active.
 
 Not here: how a request is decided (`requests`), the log, replication, elections of the quorum.
 """
@@ -32,25 +32,25 @@ _SESSION_KEY: Final = "broker.session.timeout.ms"
 
 
 class ControllerContext(Protocol):
-    """What a handler may know about a request (`broker.context.RequestContext` has it)."""
+    """A request's context for a handler (`broker.context.RequestContext` implements it)."""
 
     @property
     def api_version(self) -> int: ...
 
     @property
     def now_ms(self) -> int:
-        """When it is decided, on the monotonic clock."""
+        """Time of the decision on the monotonic clock."""
         ...
 
     @property
     def wall_ms(self) -> int:
-        """The time of day then."""
+        """Time of day of the decision."""
         ...
 
 
 @frozen
 class QuorumUpgrade:
-    """A level of kraft.version that the quorum is to be asked for: it is no record of ours."""
+    """A requested level of kraft.version: the quorum writes its record."""
 
     level: int
     validate_only: bool
@@ -58,24 +58,24 @@ class QuorumUpgrade:
 
 @frozen
 class ControllerResult:
-    """What a request leads to: records, and the answer for when they are committed."""
+    """The result of a request: records, and the answer to send once they are committed."""
 
     response: Message
     records: Sequence[VersionedRecord] = field(default=())
-    """Empty when nothing changes: then the answer is due at once."""
+    """Empty without changes: then the answer is due at once."""
     is_atomic: bool = True
-    """Whether the records are one batch or nothing. What concerns all partitions of a broker may
-    be more than a batch holds; it is safe in parts, from the first on."""
+    """Whether all records must be in one batch. Changes of all partitions of a broker may be more
+    than a batch holds; they are safe to write in parts, in order."""
     appended: Callable[[int], None] | None = None
     """Called with the offset of the last record, once all of them are in the log."""
     values: tuple[bytes, ...] = ()
     """The records as they are appended; `requests.decide` fills them in."""
     quorum_upgrade: QuorumUpgrade | None = None
-    """Where set, the quorum is asked first; its refusal is answered by `update_features`."""
+    """If set, the quorum decides first; `update_features` answers its refusal."""
 
 
 class Controller:
-    """One controller: the state at the end of what was appended, and the node's own settings."""
+    """One controller: the state at the end of the appended records, and the node's own settings."""
 
     def __init__(
         self,
@@ -94,16 +94,16 @@ class Controller:
         self.node_id = node_id
         self.random_source = random_source
         self.leader_epoch: int | None = None
-        """The epoch that this controller is active in, None while another one is, or nobody."""
+        """The epoch in which this controller is active; None while it is not."""
         self.kraft_version: int | None = None
-        """The quorum's level, told by the host; None where the host cannot raise it."""
+        """The quorum's level, set by the host; None where the host cannot raise it."""
         self.voter_ids: Sequence[int] = ()
-        """The quorum's voters, told by the host: those that have not registered block upgrades."""
+        """The quorum's voters, set by the host: unregistered ones block upgrades."""
         self.sessions = BrokerSessions(node_id)
-        """Of all registered brokers, while active."""
+        """Sessions of all registered brokers, while active."""
         self._elections = PeriodicElections(settings)
         self.next_offset = 0
-        """Where the next batch will stand; told by the host, who appends others than ours too."""
+        """Offset of the next batch; set by the host, which also appends batches of its own."""
         self._loader = MetadataLoader(image)
         self._idle_since_ms = 0
         self._file_settings = settings
@@ -114,12 +114,12 @@ class Controller:
 
     @property
     def image(self) -> MetadataImage:
-        """What requests are decided by: all that was appended while active, else the committed."""
+        """The image for decisions: of all appended records while active, else of committed ones."""
         return self._loader.image
 
     @property
     def is_active(self) -> bool:
-        """Whether this controller decides; else its answers are NOT_CONTROLLER."""
+        """Whether this controller is active; otherwise it answers NOT_CONTROLLER."""
         return self.leader_epoch is not None
 
     # -- leadership ------------------------------------------------------------------------------
@@ -133,11 +133,11 @@ class Controller:
         bootstrap: Sequence[VersionedRecord],
         now_ms: int,
     ) -> list[VersionedRecord]:
-        """Begin to decide; returns the batch that has to be appended first, which may be empty.
+        """Become active; return the batch to append first, which may be empty.
 
-        `image` is what is committed below the offset at which the epoch began; `in_transaction`
-        whether a metadata transaction is open there; `bootstrap` the records of
-        `bootstrap.checkpoint`, used when the log has none yet.
+        `image` has the committed records below the start of the epoch; `in_transaction` tells
+        whether a metadata transaction is open there; `bootstrap` has the records of
+        `bootstrap.checkpoint`, used for an empty log.
         """
         assert leader_epoch >= 0, leader_epoch
         self.leader_epoch = leader_epoch
@@ -162,9 +162,9 @@ class Controller:
             self._follow_settings()
 
     def publish(self, image: MetadataImage) -> None:
-        """Take the image that the committed log gives.
+        """Take the image of the committed log.
 
-        While active this is no news: what is committed was appended before.
+        It is ignored while active: committed records were appended before.
         """
         if self.is_active and image.offset <= self._loader.last_offset:
             return
@@ -175,7 +175,7 @@ class Controller:
             self._follow_settings()
 
     def renounce(self, committed: MetadataImage) -> None:
-        """Stop deciding and drop what was appended and is not committed."""
+        """Become inactive and drop uncommitted records."""
         assert committed.offset <= self._loader.last_offset or not self.is_active
         self.leader_epoch = None
         self.sessions.end()
@@ -186,7 +186,7 @@ class Controller:
     # -- time ------------------------------------------------------------------------------------
 
     def idle_deadline_ms(self) -> int | None:
-        """Return when `idle_records` has some, None while inactive or when switched off."""
+        """Return when `idle_records` has records, None while inactive or switched off."""
         interval_ms = self.settings.integer(_IDLE_KEY)
         assert interval_ms >= 0, interval_ms
         if not self.is_active or interval_ms == 0:
@@ -194,7 +194,7 @@ class Controller:
         return self._idle_since_ms + interval_ms
 
     def idle_records(self, now_ms: int) -> list[VersionedRecord]:
-        """Return the record that moves the offset of an idle cluster, when it is time (KIP-835)."""
+        """Return the record that advances an idle cluster's offset, if it is due (KIP-835)."""
         deadline_ms = self.idle_deadline_ms()
         if deadline_ms is None or now_ms < deadline_ms:
             return []
@@ -203,20 +203,21 @@ class Controller:
 
     @property
     def session_timeout_ms(self) -> int:
-        """After how much silence a broker is fenced."""
+        """Time without a heartbeat after which a broker is fenced."""
         return self.settings.integer(_SESSION_KEY)
 
     def session_deadline_ms(self) -> int | None:
-        """Return when `stale_broker_records` has some, None while nobody's session can end."""
+        """Return when `stale_broker_records` has records, None while no session can end."""
         if not self.is_active:
             return None
         assert self.session_timeout_ms > 0
         return self.sessions.deadline_ms(self.image.brokers, self.session_timeout_ms)
 
     def stale_broker_records(self, now_ms: int) -> list[VersionedRecord]:
-        """Return what fences one broker that was not heard of in time, empty where there is none.
+        """Return the records that fence one broker whose session has ended; empty without one.
 
-        One at a time, so that who takes over its partitions is known when the next one is judged.
+        One broker at a time: the new leaders of its partitions are known before the next broker is
+        checked.
         """
         if not self.is_active:
             return []
@@ -233,16 +234,16 @@ class Controller:
         return BrokerChanges(image, self.settings, broker_id).fence()
 
     def election_deadline_ms(self) -> int | None:
-        """Return when `election_records` may have some, None while nobody could lead."""
+        """Return when `election_records` may have records, None while no replica could lead."""
         return self._elections.deadline_ms(self.image)
 
     def election_records(self, now_ms: int) -> list[VersionedRecord]:
-        """Return elections that are due by time; none is no reason not to ask again."""
+        """Return the records of elections that are due; call again also after an empty result."""
         assert self.is_active, "only the active controller elects"
         return self._elections.records(self.image, self.settings, now_ms)
 
     def _follow_settings(self) -> None:
-        """Take over the brokers' dynamic values, where a change of settings concerned them."""
+        """Apply the brokers' dynamic values if they have changed."""
         image = self.image
         values = image.config(BROKER_RESOURCE, ""), image.config(BROKER_RESOURCE, self._own_name)
         followed, self._followed = self._followed, values
@@ -253,7 +254,7 @@ class Controller:
 
 
 def layered(settings: NodeSettings, image: MetadataImage, node_id: int) -> NodeSettings:
-    """Return a node's settings under the dynamic values of an image: the node's own on top."""
+    """Return a node's settings with an image's dynamic values; the node's own override all."""
     assert node_id >= 0, node_id
     return settings.with_dynamic(
         image.config(BROKER_RESOURCE, ""), image.config(BROKER_RESOURCE, str(node_id))

@@ -1,6 +1,6 @@
 """The settings of a new topic as CreateTopics answers them (KIP-525): each key with its source.
 
-The array is never null: clients walk it without asking.
+The array is never null: clients iterate over it without a check.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ def _answer(
 ) -> CreatableTopicConfigs:
     place = topic_sources(key, own, settings)[0]
     assert key.name in own or place.source is not ConfigSource.TOPIC, key.name
-    # The topic's own text goes back as it came, blanks included: so does Kafka's.
+    # The topic's own text is returned unchanged, with blanks, as in Kafka.
     text = own.get(key.name, format_value(place.value))
     assert not key.sensitive, key.name
     return CreatableTopicConfigs(

@@ -1,7 +1,6 @@
 """Ids of log directories in the metadata (KIP-858): the reserved ones, and the first choice.
 
-Not here: who puts a replica elsewhere (`assign_replicas_to_dirs`), and what a failed one costs
-(`broker_changes`).
+Not here: moves of replicas (`assign_replicas_to_dirs`), failures (`broker_changes`).
 """
 
 from typing import Final
@@ -18,19 +17,19 @@ __all__ = [
 ]
 
 MIGRATING_DIRECTORY: Final = ZERO_UUID
-"""Not known: the broker has not said it yet."""
+"""Not known: the broker has not reported it yet."""
 UNASSIGNED_DIRECTORY: Final = ONE_UUID
 """To be chosen by the broker."""
 LOST_DIRECTORY: Final = Uuid(bytes(15) + b"\x02")
-"""One that failed, and nobody knows which."""
+"""A failed directory of unknown id."""
 RESERVED_DIRECTORIES: Final = 100
-"""Ids below, as numbers, are no directory's."""
+"""Ids below this number are reserved."""
 
 
 def default_directory(broker: BrokerImage) -> Uuid:
-    """Return the log directory of a broker's new replica, as far as the controller can say.
+    """Return the log directory of a broker's new replica, as the controller assigns it.
 
-    It is the only one, cordoned or not; of several the broker chooses.
+    A single directory is assigned, cordoned or not; the broker chooses among several.
     """
     if not broker.log_dirs:
         return MIGRATING_DIRECTORY

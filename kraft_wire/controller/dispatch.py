@@ -1,7 +1,7 @@
 """Handlers of the controller: the functions of an API, imported when it is first used.
 
-That keeps the start short. Which APIs there are says `apis`; a handler's module under `controller`
-has the base name of its generated module.
+That keeps the start short. `apis` lists the APIs; a handler's module under `controller` has the
+base name of its generated module.
 """
 
 from collections.abc import Callable

@@ -1,9 +1,9 @@
-"""`min.insync.replicas` while eligible leader replicas are kept: who may change it, what follows.
+"""`min.insync.replicas` while eligible leader replicas are kept: permitted changes, and effects.
 
-The controller decides by this setting who stays eligible (KIP-966), so it must know the value that
-brokers apply: none of its own at a single broker, and always one for the cluster. A change of it
-makes what was eligible worthless, as acknowledgements meant something else before: the eligible
-replicas of the topic, or of all topics, are dropped. As release 4.3.1 does it.
+The controller decides by this setting which replicas stay eligible (KIP-966). So it must know the
+value that brokers apply: a single broker may not have a value of its own, and the cluster always
+has one. A change drops the eligible replicas of the topic, or of all topics, because
+acknowledgements had another meaning before it. As release 4.3.1 does it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -26,7 +26,7 @@ _MIN_ISR: Final = "min.insync.replicas"
 def check_min_isr(
     image: MetadataImage, resource_type: int, name: str, changes: Iterable[tuple[str, str | None]]
 ) -> None:
-    """Refuse with INVALID_CONFIG what would hide the value from the controller.
+    """Refuse with INVALID_CONFIG changes that would hide the value from the controller.
 
     `changes` are keys with their new values, None where one is removed.
     """
@@ -43,7 +43,7 @@ def check_min_isr(
 
 
 def explicit_min_isr_records(image: MetadataImage, settings: NodeSettings) -> list[VersionedRecord]:
-    """Return what makes it safe to begin: one value for the cluster, none of single brokers."""
+    """Return the records due before ELR: one value for the cluster, none of single brokers."""
     changes: list[tuple[str, str | None]] = []
     if _MIN_ISR not in image.config(BROKER_RESOURCE, ""):
         in_file = settings.with_dynamic({}, {}).integer(_MIN_ISR)
@@ -67,7 +67,7 @@ def explicit_min_isr_records(image: MetadataImage, settings: NodeSettings) -> li
 def clear_elr_records(
     image: MetadataImage, records: Sequence[VersionedRecord]
 ) -> list[VersionedRecord]:
-    """Return what has to follow the records of a change of settings: a record for each topic."""
+    """Return the records due after those of a change of settings: one for each affected topic."""
     if not _keeps_elr(image):
         return []
     changed = [

@@ -1,11 +1,11 @@
-"""What becomes of one partition when its replicas, its ISR or the brokers change: one record.
+"""The record of one partition's change: of its replicas, its ISR or the state of brokers.
 
 Leader election (KIP-631, KIP-460), eligible leader replicas (KIP-966), recovery after an unclean
-election (KIP-704), the end of a reassignment (KIP-455), log directories (KIP-858). A change is set
-up with what is wanted, `record` says what follows: a PartitionChangeRecord, or None for nothing.
+election (KIP-704), the end of a reassignment (KIP-455), log directories (KIP-858). The caller sets
+the wanted values; `record` returns the PartitionChangeRecord, or None without a change.
 
-Read `record` first; it names the steps in the order in which release 4.3.1 takes them. Not here:
-which partitions a broker's life concerns (`broker_changes`), and what clients ask for.
+Read `record` first; it names the steps in the order of release 4.3.1. Not here: which partitions a
+change of a broker affects (`broker_changes`), and the requests of clients.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 Accepts = Callable[[int], bool]
-"""Whether a broker may lead, as far as the brokers' states allow."""
+"""Whether a broker's state allows it to lead."""
 
 RECOVERED: Final = 0
 RECOVERING: Final = 1
@@ -58,19 +58,19 @@ _Ids = tuple[int, ...]
 
 
 class Election(Enum):
-    """Who may be elected where the leader cannot stay."""
+    """The replicas that may be elected if the leader cannot stay."""
 
     ONLINE = "online"
     """A member of the ISR, in the order of the replicas."""
     PREFERRED = "preferred"
-    """The first replica, though another one leads."""
+    """The first replica, even if another one leads."""
     UNCLEAN = "unclean"
-    """Any active replica before nobody: what it lacks is lost."""
+    """Any active replica rather than none: records that it lacks are lost."""
 
 
 @frozen
 class Elections:
-    """What the metadata say about elections in one topic."""
+    """The rules of elections in one topic, from the metadata."""
 
     image: MetadataImage
     topic: TopicImage
@@ -93,7 +93,7 @@ class Elections:
 
     @property
     def usual(self) -> Election:
-        """The election that an event in the cluster leads to."""
+        """The election that an event in the cluster causes."""
         return Election.UNCLEAN if self.is_unclean_allowed else Election.ONLINE
 
     @property
@@ -103,13 +103,13 @@ class Elections:
 
 
 def is_active(image: MetadataImage, broker_id: int) -> bool:
-    """Tell whether a broker is there, unfenced, and not about to stop."""
+    """Return whether a broker is registered, unfenced, and not stopping."""
     broker = image.brokers.get(broker_id)
     return broker is not None and broker.active
 
 
 class PartitionChange:
-    """A change of one partition in progress: set what is wanted, then ask for the `record`."""
+    """A change of one partition: set the wanted values, then call `record`."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class PartitionChange:
         self.adding_replicas = before.adding_replicas
         self.leader_recovery_state = before.leader_recovery_state
         self.unclean_shutdown: _Ids = ()
-        """Brokers whose logs may have lost their ends: they are eligible no more."""
+        """Brokers whose logs may have lost their ends: they are no longer eligible."""
         self.directories = dict(zip(before.replicas, before.directories, strict=False))
         self._known_directories = dict(self.directories)
         self._elections = elections
@@ -143,7 +143,7 @@ class PartitionChange:
         )
 
     def record(self) -> VersionedRecord | None:
-        """Return what has to be written, None where nothing changes. To be called once."""
+        """Return the record to write, None without a change. Call it once."""
         made = self._made
         assert made.leader == UNCHANGED_LEADER, made
         self._complete_reassignment()
@@ -167,11 +167,11 @@ class PartitionChange:
     # -- the steps -------------------------------------------------------------------------------
 
     def _complete_reassignment(self) -> None:
-        """End a reassignment once the ISR has everybody who is new (KIP-455).
+        """Complete a reassignment once the ISR has all added replicas (KIP-455).
 
-        Where more go than come it must have everybody who stays. A second reassignment can take
-        away who was to come by the first, and is still named as new: nobody waits for that one,
-        while release 4.3.1 waits forever.
+        If it removes more replicas than it adds, the ISR must have all that remain. A second
+        reassignment can remove a replica that the first one added; it is still named as added.
+        The change does not wait for that replica, while release 4.3.1 waits forever.
         """
         if not self.removing_replicas and not self.adding_replicas:
             return
@@ -187,7 +187,7 @@ class PartitionChange:
         self.removing_replicas = self.adding_replicas = ()
 
     def _find_elr(self) -> None:
-        """Who leaves an ISR that becomes too small stays eligible, unless its log may be cut."""
+        """Keep replicas eligible that leave a too small ISR, unless their logs may be cut."""
         if not self._elections.keeps_elr:
             return
         if len(self.isr) >= self._elections.min_isr:
@@ -198,7 +198,7 @@ class PartitionChange:
         assert not {*self._elr} & {*self.isr}, self._elr
 
     def _elect(self) -> None:
-        """Keep the leader, or find another one; an unclean one is alone in the ISR."""
+        """Keep the leader, or elect another one; an unclean leader is alone in the ISR."""
         leader, is_unclean = self._leader()
         assert leader != NO_LEADER or not is_unclean
         made = self._made
@@ -214,7 +214,7 @@ class PartitionChange:
                 made.leader_recovery_state = RECOVERING
 
     def _leader(self) -> tuple[int, bool]:
-        """Return who is to lead, and whether that may lose records."""
+        """Return the new leader, and whether its election may lose records."""
         in_order = [self.before.leader, *self.replicas]
         if self._election is Election.PREFERRED:
             in_order.insert(0, self.replicas[0])
@@ -232,13 +232,13 @@ class PartitionChange:
         return NO_LEADER, False
 
     def _may_lead(self, replica: int) -> bool:
-        """Tell whether a replica has everything that was committed, and can lead."""
+        """Return whether a replica has all committed records, and may lead."""
         eligible = self.isr or self._elr
         assert NO_LEADER not in eligible, self.before
         return replica in eligible and self._is_acceptable(replica)
 
     def _is_acceptable(self, replica: int) -> bool:
-        """Tell whether the broker may lead and the replica lay in a directory that is online."""
+        """Return whether the broker may lead and the replica's directory is online."""
         broker = self._image.brokers.get(replica)
         if broker is None or replica not in self.before.replicas or not self._accepts(replica):
             return False
@@ -257,7 +257,7 @@ class PartitionChange:
             self._made.eligible_leader_replicas = list(self._elr)
 
     def _set_isr(self) -> None:
-        """Without eligible replicas the last member of an ISR stays in it."""
+        """Keep the last member of an ISR in it if there are no eligible replicas."""
         made, before = self._made, self.before
         assert len(set(self.isr)) == len(self.isr), self.isr
         may_be = bool(self.isr) or self._elections.keeps_elr

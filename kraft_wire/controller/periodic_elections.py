@@ -1,13 +1,12 @@
-"""Elections that nobody asks for: leaders move back to first replicas, and the leaderless get one.
+"""Periodic elections: preferred replicas become leaders again, leaderless partitions get a leader.
 
-While a controller is active it looks through all partitions every
-`leader.imbalance.check.interval.seconds` (unless `auto.leader.rebalance.enable` is off) for those
-that another replica than the first leads, and every `unclean.leader.election.interval.ms` for those
-that nobody leads although their topic allows an unclean election (KIP-460, KIP-966). As in release
-4.3.1 it does not matter how unevenly leadership is spread.
+An active controller checks all partitions. Every `leader.imbalance.check.interval.seconds` (unless
+`auto.leader.rebalance.enable` is off) it looks for those that another replica than the first leads.
+Every `unclean.leader.election.interval.ms` it looks for those without a leader whose topic allows
+an unclean election (KIP-460, KIP-966). As in release 4.3.1 the imbalance of leaders has no effect.
 
-A look is taken in steps, because a hundred thousand partitions must not hold up heartbeats: each is
-decided by the image of its time. Not here: what an election leads to (`partition_changes`).
+A check runs in steps, so that 100,000 partitions do not delay heartbeats; each step uses the image
+of its time. Not here: what an election changes (`partition_changes`).
 """
 
 from collections import deque
@@ -27,7 +26,7 @@ _STEPS_APART_MS: Final = 10
 
 
 class _Look:
-    """One kind of look through all partitions, repeatedly."""
+    """One kind of periodic check of all partitions."""
 
     def __init__(
         self, interval_ms: int, concerns: Callable[[PartitionImage], bool], election: Election
@@ -39,12 +38,12 @@ class _Look:
         self._concerns = concerns
         self._election = election
         self._topics_left: deque[str] = deque()
-        """Names of the topics that this look is not done with."""
+        """Names of the topics that this check has yet to finish."""
         self._partitions_done = 0
-        """Of the first of them."""
+        """Next partition of the first of these topics."""
 
     def begin(self, now_ms: int) -> None:
-        """The first look is a whole interval away: a new leader has brokers to hear of first."""
+        """The first check is a whole interval away: brokers must first contact a new leader."""
         assert now_ms >= 0, now_ms
         self.at_ms = now_ms + self._interval_ms
         self._topics_left.clear()
@@ -67,7 +66,7 @@ class _Look:
             if topic is not None and found:
                 records += self._elected(Elections.of(image, topic, settings), found)
             if topic is None or self._partitions_done >= len(topic.partitions):
-                left.popleft()  # a topic may have been deleted since the look began
+                left.popleft()  # a topic may have been deleted meanwhile
                 self._partitions_done = 0
         assert len(records) <= _PARTITIONS_PER_STEP, len(records)
         self.at_ms = now_ms + (_STEPS_APART_MS if left else self._interval_ms)
@@ -83,7 +82,7 @@ class _Look:
     def _elected(
         self, elections: Elections, partitions: list[PartitionImage]
     ) -> list[VersionedRecord]:
-        """Return what changes in partitions of one topic."""
+        """Return the records of elections in some partitions of one topic."""
         if self._election is Election.UNCLEAN and not elections.is_unclean_allowed:
             return []
         changes = [PartitionChange(elections, each, election=self._election) for each in partitions]
@@ -93,7 +92,7 @@ class _Look:
 
 
 class PeriodicElections:
-    """The looks of one controller; idle but between `begin` and `end`."""
+    """The periodic checks of one controller; idle except between `begin` and `end`."""
 
     def __init__(self, settings: NodeSettings) -> None:
         """`settings` are the file's: none of these keys changes while a node runs."""
@@ -105,18 +104,18 @@ class PeriodicElections:
         self._is_active = False
 
     def begin(self, now_ms: int) -> None:
-        """The controller is active."""
+        """Start the checks of an active controller."""
         assert not self._is_active, "one term at a time"
         self._is_active = True
         for look in self._looks:
             look.begin(now_ms)
 
     def end(self) -> None:
-        """The controller is not active any more."""
+        """Stop the checks: the controller is no longer active."""
         self._is_active = False
 
     def deadline_ms(self, image: MetadataImage) -> int | None:
-        """Return when `records` may have some, None where there is no broker to elect."""
+        """Return when `records` may have records, None without a broker to elect."""
         soonest_ms = None
         if self._is_active and image.brokers:
             for look in self._looks:
@@ -126,7 +125,7 @@ class PeriodicElections:
     def records(
         self, image: MetadataImage, settings: NodeSettings, now_ms: int
     ) -> list[VersionedRecord]:
-        """Return the elections of one look that is due; again until nothing is due any more."""
+        """Return the elections of one check that is due; call again until none is due."""
         assert self._is_active, "only the active controller elects"
         for look in self._looks:
             if look.at_ms <= now_ms:

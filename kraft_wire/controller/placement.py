@@ -1,9 +1,9 @@
-"""Which brokers get a new partition's replicas, and the record of a new partition.
+"""Choice of brokers for a new partition's replicas, and the record of a new partition.
 
 Rack-aware placement as in Kafka's KRaft controller (KIP-36 adapted): racks in name order from a
-random one, each with its brokers in random order; every partition begins one rack further, its
-leader is an unfenced broker, the other replicas go round the racks. After as many partitions as
-there are unfenced brokers everything is shuffled again, so that no two brokers always meet.
+random one, each with its brokers in random order. Every partition starts one rack further, its
+leader is an unfenced broker, the other replicas rotate over the racks. After as many partitions as
+unfenced brokers everything is shuffled again, so that no two brokers always share partitions.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ def place(
 ) -> list[list[int]]:
     """Choose the replicas of each new partition, the leader first.
 
-    Errors: INVALID_REPLICATION_FACTOR for too few brokers, or for none that could lead.
+    Errors: INVALID_REPLICATION_FACTOR for too few brokers, or without one that could lead.
     """
     assert partitions > 0, partitions
     assert replicas > 0, replicas
@@ -106,7 +106,7 @@ def nobody_leads(number: int, replicas: int, *, is_chosen: bool) -> Refusal:
 def new_partition(
     image: MetadataImage, topic_id: Uuid, number: int, replicas: Sequence[int]
 ) -> VersionedRecord | None:
-    """Return the record of a new partition, or None when none of its replicas is active."""
+    """Return the record of a new partition, or None if none of its replicas is active."""
     assert number >= 0, number
     assert replicas, number
     isr = [broker for broker in replicas if image.brokers[broker].active]
@@ -130,7 +130,7 @@ def new_partition(
 
 
 def _takes_replicas(broker: BrokerImage) -> bool:
-    """Tell whether a broker may get replicas: a fenced one, stopped or not, may come back."""
+    """Return whether a broker may get replicas: a fenced one may return."""
     if broker.in_controlled_shutdown and not broker.fenced:
         return False
     cordoned = broker.cordoned_log_dirs or ()
@@ -138,7 +138,7 @@ def _takes_replicas(broker: BrokerImage) -> bool:
 
 
 class _Rack:
-    """One rack's brokers, dealt out round and round: unfenced ones, then fenced ones."""
+    """One rack's brokers, assigned in rotation: unfenced ones, then fenced ones."""
 
     def __init__(self, brokers: Sequence[BrokerImage], random_source: RandomSource) -> None:
         self.unfenced = _shuffled(
@@ -147,7 +147,7 @@ class _Rack:
         self.fenced = _shuffled([each.broker_id for each in brokers if each.fenced], random_source)
 
     def deal(self, turn: int, taken: Sequence[int], *, may_be_fenced: bool) -> int | None:
-        """Return the next broker that is not taken yet, None when there is none."""
+        """Return the next broker that is not taken yet, None without one."""
         assert turn >= 0, turn
         rotated = _rotated(self.unfenced, turn)
         if may_be_fenced:

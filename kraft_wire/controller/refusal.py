@@ -1,7 +1,7 @@
-"""A request's mistake: an error code with the words that the answer carries.
+"""The refusal of a request or a part of it: an error code with its message for the answer.
 
 Raised inside a handler's checks and caught by the same handler, per topic or resource: a refusal
-never leaves the module that answers, so a peer's mistake stays data.
+never leaves the module that answers.
 """
 
 from typing import Final
@@ -18,19 +18,19 @@ __all__ = [
 ]
 
 BATCH_RECORDS_MAX: Final = 10_000
-"""Records of one atomic change, as in Kafka: what is larger is refused."""
+"""Most records of one atomic change, as in Kafka."""
 
 BATCH_BYTES_MAX: Final = 8_000_000
 """Bytes of the records of one change: a batch of the metadata log holds 8 MiB, framing included."""
 
 TOO_LARGE: Final = "Unable to perform excessively large batch operation."
-"""What 4.3.1 says of a request that it refuses as a whole, POLICY_VIOLATION, for its records."""
+"""The message of 4.3.1 for POLICY_VIOLATION: a request with too many records."""
 
 _MESSAGE_CHARACTERS_MAX: Final = 4_000
 
 
 class Refusal(Exception):
-    """Why one part of a request is not done."""
+    """The reason why one part of a request is refused."""
 
     def __init__(self, error: ErrorCode, message: str | None) -> None:
         super().__init__(message)
@@ -40,7 +40,7 @@ class Refusal(Exception):
 
 
 def _shortened(message: str) -> str:
-    """Return words that fit into an answer: what they quote may be as long as a string can be."""
+    """Return a message cut to the length of a string: it may quote a string of any length."""
     shown = message
     if len(message) > _MESSAGE_CHARACTERS_MAX:
         shown = f"{message[:_MESSAGE_CHARACTERS_MAX]}…"
@@ -49,13 +49,13 @@ def _shortened(message: str) -> str:
 
 
 def is_too_large(records_count: int) -> bool:
-    """Tell whether a change has more records than 4.3.1 takes of one request."""
+    """Return whether a change has more records than 4.3.1 allows in one request."""
     assert records_count >= 0, records_count
     return records_count > BATCH_RECORDS_MAX
 
 
 def check_room(records_count: int, what: str = "changes") -> None:
-    """Refuse what would make a batch larger than one atomic change may be: POLICY_VIOLATION."""
+    """Refuse a change that does not fit into one batch: POLICY_VIOLATION."""
     if is_too_large(records_count):
         words = f"Excessively large number of {what} per request."
         raise Refusal(ErrorCode.POLICY_VIOLATION, words)

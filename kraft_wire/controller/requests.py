@@ -19,7 +19,7 @@ __all__ = ["decide", "refuse"]
 def decide(
     controller: Controller, context: ControllerContext, request: Message
 ) -> ControllerResult:
-    """Return what a request leads to; its API must be one of the controller's.
+    """Return the result of a request; its API must be one of the controller's.
 
     Errors in order: NOT_CONTROLLER while the controller is not active, the handler's own,
     INVALID_REQUEST where a record cannot be encoded, RECORD_LIST_TOO_LARGE. No API reads the wall
@@ -36,13 +36,13 @@ def decide(
 
 
 def refuse(request: Message, error: ErrorCode, message: str | None) -> Message:
-    """Return the response that refuses a request as a whole, in its own shape."""
+    """Return the response of the request's API that refuses it as a whole."""
     assert error is not ErrorCode.NONE
     return refuser(request.API_KEY)(request, error, message)
 
 
 def _encoded(request: Message, result: ControllerResult) -> ControllerResult:
-    """Add the records as bytes, or refuse what no record or no batch can hold.
+    """Add the records as bytes, or refuse values too long for a record, or records for a batch.
 
     A byte of a request that is not UTF-8 becomes three bytes in a record, so a name may not fit.
     """

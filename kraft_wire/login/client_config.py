@@ -1,4 +1,4 @@
-"""How a client reaches a secured broker: the keys of Kafka's client configuration.
+"""A client's security settings: the keys of Kafka's client configuration.
 
 TLS by PEM files or PEM texts, and SASL by PLAIN and SCRAM (`sasl`). Other kinds of key stores
 and mechanisms are refused; keys that are not about security are ignored, and named.
@@ -38,7 +38,7 @@ _OPTION: Final = re.compile(r'(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\
 
 
 class UnusableConfig(Exception):
-    """A client configuration asks for something that is not served; the text is one line."""
+    """A client configuration that is invalid or not supported; the text is one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """What a new connection does before its first request."""
+    """The security of a new connection, applied before its first request."""
 
     tls: ssl.SSLContext | None = None
     credentials: Credentials | None = None
@@ -123,7 +123,7 @@ def _is_inline(config: Mapping[str, str], store: str) -> bool:
 
 
 def _load_own(context: ssl.SSLContext, config: Mapping[str, str]) -> None:
-    """Load the client's own certificate, if there is one; `ssl` reads it from files alone."""
+    """Load the client's own certificate, if any; `ssl` reads it only from files."""
     password = config.get("ssl.key.password", "")
     if location := config.get("ssl.keystore.location"):
         context.load_cert_chain(location, password=password)

@@ -1,7 +1,7 @@
 """The login of a link to another node: SaslHandshake and SaslAuthenticate, before anything else.
 
-Bytes in, bytes out; the link is up for the node when this is over. A session that its peer limits
-is not renewed: the peer closes the link when it is over, and the node opens another (KIP-368).
+Bytes in, bytes out; the link is up for the node when the login is complete. A session of limited
+lifetime is not renewed: the peer closes the link at its end, and the node opens another (KIP-368).
 """
 
 from typing import Final
@@ -37,7 +37,7 @@ class LinkLogin:
         return _framed(SaslHandshakeRequest(mechanism=self._mechanism))
 
     def take(self, frame: bytes) -> bytes | None:
-        """Return the next frame to send, None when the peer has let this node in.
+        """Return the next frame to send, None when the login is complete.
 
         Errors: LoginFailed.
         """

@@ -1,4 +1,4 @@
-"""Logging in on a connection by SASL: PLAIN (RFC 4616) and SCRAM (RFC 5802, KIP-84, KIP-152)."""
+"""SASL login on a connection: PLAIN (RFC 4616) and SCRAM (RFC 5802, KIP-84, KIP-152)."""
 
 import hashlib
 import hmac
@@ -24,7 +24,7 @@ _ITERATIONS_MAX: Final = 1_000_000
 
 
 class LoginFailed(OSError):
-    """The broker does not take the credentials, or is not who it says; the text is one line."""
+    """The broker refuses the credentials, or fails to prove its identity; the text is one line."""
 
 
 def log_in(credentials: Credentials, send: Send, nonce: str = "") -> None:

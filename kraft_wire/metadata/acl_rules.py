@@ -1,8 +1,8 @@
-"""Access-control entries: the codes of their parts, and which entries a filter means (KIP-11, 290).
+"""Access-control entries: the codes of their parts, and the matches of a filter (KIP-11, 290).
 
 Numbers are those of Kafka's `ResourceType`, `PatternType`, `AclOperation` and `AclPermissionType`;
-0 is what no one knows, 1 matches anything in a filter. Shared by the controller, which records
-entries, and the broker, which describes them. Whether an operation is allowed is not decided here.
+0 is unknown, 1 matches anything in a filter. Shared by the controller, which records entries, and
+the broker, which describes them. Not here: whether an operation is allowed.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ __all__ = [
 
 AUTHORIZER_KEY: Final = "authorizer.class.name"
 STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
-"""The authorizer whose entries live in the metadata log; no other one is known."""
+"""The authorizer with entries in the metadata log; no other one is supported."""
 
 UNKNOWN, ANY = 0, 1
 MATCH: Final = 2
@@ -53,7 +53,7 @@ PERMISSION_TYPES: Final[Mapping[int, str]] = {1: "ANY", 2: "DENY", 3: "ALLOW"}
 
 @frozen
 class AclFilter:
-    """Which entries a request means; null names and `ANY` mean all."""
+    """A filter for entries; null names and `ANY` match all."""
 
     resource_type: int
     resource_name: str | None
@@ -65,22 +65,22 @@ class AclFilter:
 
     @property
     def resource_is_unknown(self) -> bool:
-        """Whether the resource's type or pattern is one that does not exist."""
+        """Whether the code of the resource's type or pattern is unknown."""
         return self.resource_type not in RESOURCE_TYPES or self.pattern_type not in PATTERN_TYPES
 
     @property
     def entry_is_unknown(self) -> bool:
-        """Whether the operation or permission is one that does not exist."""
+        """Whether the code of the operation or permission is unknown."""
         return self.operation not in OPERATIONS or self.permission_type not in PERMISSION_TYPES
 
     @property
     def has_zero(self) -> bool:
-        """Whether a code is 0, which no request may carry."""
+        """Whether a code is 0, which is invalid in a request."""
         codes = (self.resource_type, self.pattern_type, self.operation, self.permission_type)
         return UNKNOWN in codes
 
     def matches(self, acl: AclImage) -> bool:
-        """Tell whether an entry is meant."""
+        """Return whether the filter matches an entry."""
         return (
             self.resource_type in (ANY, acl.resource_type)
             and self.principal in (None, acl.principal)

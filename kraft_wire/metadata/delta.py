@@ -1,9 +1,9 @@
-"""What differs between two images: what a reader has to look at, instead of at everything.
+"""The difference between two images, so that a reader need not compare everything.
 
 A cluster may have a million partitions, and each committed batch makes an image. The replay of a
-batch knows which keys its records named; `Touched` collects them from draft to draft, and a delta
-holds those keys whose values have changed. After a snapshot no keys were collected: then both
-images are compared as a whole (`MetadataDelta.between`), with the same outcome.
+batch knows the keys of its records. `Touched` collects them from draft to draft, and a delta holds
+the keys whose values have changed. After a snapshot no keys were collected: then both images are
+compared as a whole (`MetadataDelta.between`), with the same result.
 
 Not here: what a reader does with it (`broker.broker`).
 """
@@ -23,23 +23,23 @@ ConfigKey = tuple[int, str]
 
 @frozen
 class MetadataDelta:
-    """The way from one image to a later one, as far as brokers follow it."""
+    """The changes between two images that brokers apply."""
 
     before: MetadataImage
     after: MetadataImage
     topics: Mapping[str, Sequence[int]]
-    """Topics that are new or have changed, in name order, and which of their partitions are.
+    """New and changed topics in name order, with their new and changed partitions.
 
-    A topic that was deleted and made again is new.
+    A topic that was deleted and created again is new.
     """
     deleted: Mapping[Uuid, str]
-    """Ids of the topics that are gone, in the order of the names that they had."""
+    """Ids of deleted topics, in the order of their names."""
     configs: frozenset[ConfigKey]
-    """Resources whose explicit settings have changed. To be asked, never to be iterated."""
+    """Resources whose explicit settings have changed. Only test membership, never iterate."""
     configured_topics: Sequence[str]
-    """Names of those that are topics of `after`, in order."""
+    """Names of those that are topics in `after`, in order."""
     acls: Sequence[Uuid] = ()
-    """Ids of the access-control entries that came, went or changed."""
+    """Ids of added, removed and changed access-control entries."""
 
     @classmethod
     def between(cls, before: MetadataImage, after: MetadataImage) -> "MetadataDelta":
@@ -61,27 +61,27 @@ class MetadataDelta:
 
     @property
     def changes_brokers(self) -> bool:
-        """Whether a registration came, changed or went."""
+        """Whether a registration was added, changed or removed."""
         return self.after.brokers is not self.before.brokers
 
     def changes_settings_of(self, node_id: int) -> bool:
-        """Tell whether a node has other dynamic settings than before, its own or all nodes'."""
+        """Return whether a node's dynamic settings have changed, its own or those of all nodes."""
         assert node_id >= 0, node_id
         own = BROKER_RESOURCE, str(node_id)
         return own in self.configs or (BROKER_RESOURCE, "") in self.configs
 
 
 class Touched:
-    """The keys that records named, whether or not what is under them is another thing now."""
+    """Keys of replayed records, whether or not their values have changed."""
 
     def __init__(self) -> None:
         self.topics: dict[Uuid, dict[int, None]] = {}
-        """By id, gone ones too: the numbers of partitions; of a new topic none need to be here."""
+        """Partition numbers by topic id, also of deleted topics; a new topic may have none here."""
         self.configs: dict[ConfigKey, None] = {}
         self.acls: dict[Uuid, None] = {}
 
     def add(self, draft: ImageDraft) -> None:
-        """Take note of what a draft changes, once it is finished."""
+        """Add the keys that a finished draft has changed."""
         for topic_id, partitions in draft.touched_topics():
             self.topics.setdefault(topic_id, {}).update(dict.fromkeys(partitions))
         self.configs.update(dict.fromkeys(draft.configs.touched_keys))
@@ -89,7 +89,7 @@ class Touched:
         assert len(self.configs) >= len(draft.configs.touched_keys)
 
     def delta(self, before: MetadataImage, after: MetadataImage) -> MetadataDelta:
-        """Return what has changed; nothing else may have, from the one image to the other."""
+        """Return the delta between two images, which may differ only in the collected keys."""
         assert before.offset <= after.offset, (before.offset, after.offset)
         changed: dict[str, list[int]] = {}
         deleted: dict[Uuid, str] = {}
@@ -115,7 +115,7 @@ class Touched:
 def _changed_partitions(
     old: TopicImage | None, new: TopicImage, touched: Iterable[int]
 ) -> list[int]:
-    """Return the numbers of partitions that are not what they were."""
+    """Return the numbers of changed partitions."""
     if old is None:
         return list(new.partitions)
     assert old.topic_id == new.topic_id, (old.topic_id, new.topic_id)

@@ -1,6 +1,6 @@
 """Feature levels: which this node supports, and which a release means (KIP-584, KIP-1022).
 
-A level is offered only when the node does what it stands for. All nodes:
+A level is offered only when the node implements it. All nodes:
 
 - `metadata.version` 7 to 30: every record of these levels is replayed and written in the version
   that the level allows.
@@ -8,17 +8,16 @@ A level is offered only when the node does what it stands for. All nodes:
 - `transaction.version` 0 to 2: brokers coordinate and write transactions by the rules of each level
   (KIP-890).
 
-A node that is a controller alone, and so leads brokers that are not of ours:
+A node that is only a controller, and so may serve brokers of another implementation:
 
 - `eligible.leader.replicas.version` 0 to 1: elections and settings apply it (`partition_changes`,
   `elr_settings`).
-- `group.version`, `share.version`, `streams.version`: all that a controller does for them is to
-  record their level; what they stand for is done by brokers. Brokers of ours support none, and so
-  cannot register where one is finalised: consumer groups of KIP-848, share and streams groups are
-  not served yet.
+- `group.version`, `share.version`, `streams.version`: a controller only records their level;
+  brokers implement them. Our brokers support none, and so cannot register where one is finalised:
+  consumer groups of KIP-848, share groups and streams groups are not served yet.
 
-A log that Apache Kafka began may have more finalised than this node supports. Such levels stay in
-the image and in the log, but clients are not shown them: they would ask for what nobody serves.
+A log that Apache Kafka created may have higher levels finalised than this node supports. They stay
+in the image and in the log, but are hidden from clients, which would use features that are missing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -78,7 +77,7 @@ SUPPORTED_FEATURES: Final[Mapping[str, FeatureRange]] = {
     METADATA_VERSION: FeatureRange(7, LATEST_METADATA_VERSION),
     TRANSACTION_VERSION: FeatureRange(0, 2),
 }
-"""What a broker of ours supports, and a node that is one besides being a controller."""
+"""Levels that our brokers support, also on nodes that are controllers as well."""
 
 RELEASE_FEATURES: Final[Mapping[str, FeatureRange]] = {
     "group.version": FeatureRange(0, 1),
@@ -89,9 +88,9 @@ RELEASE_FEATURES: Final[Mapping[str, FeatureRange]] = {
     TRANSACTION_VERSION: SUPPORTED_FEATURES[TRANSACTION_VERSION],
     ELR_VERSION: FeatureRange(0, 1),
 }
-"""The features of release 4.3.1, and what a node supports that is a controller alone: a log may
-have them, and lose them again. In the order in which 4.3.1 registers them and, whoever registered
-them, writes them into snapshots; so those of both makes have the same bytes."""
+"""The features of release 4.3.1, and their levels on a node that is only a controller. The order
+is that in which 4.3.1 registers them and writes them into every snapshot, so that snapshots of
+both implementations have the same bytes."""
 
 _DEPENDENCIES: Final = {(ELR_VERSION, 1): (METADATA_VERSION, 23)}
 """The level that another feature must have for a level above 0 (KIP-1022)."""
@@ -126,15 +125,15 @@ RELEASE_LEVELS: Final[Mapping[str, int]] = {
 
 
 def supported_features(*, is_broker: bool) -> Mapping[str, FeatureRange]:
-    """Return what a node supports, by its roles."""
+    """Return the levels that a node supports, by its roles."""
     assert SUPPORTED_FEATURES.keys() <= RELEASE_FEATURES.keys()
     return SUPPORTED_FEATURES if is_broker else RELEASE_FEATURES
 
 
 def default_levels(metadata_version: int = LATEST_METADATA_VERSION) -> dict[str, int]:
-    """Return the levels that a new cluster is formatted with, of what brokers of ours support.
+    """Return the levels that a new cluster is formatted with, of features that our brokers support.
 
-    4.3.1 formats the other features as well, each since a metadata.version of its own.
+    4.3.1 also formats the other features, each from a different metadata.version on.
     """
     levels = {METADATA_VERSION: metadata_version}
     if metadata_version >= _TRANSACTION_VERSION_FROM:
@@ -143,7 +142,7 @@ def default_levels(metadata_version: int = LATEST_METADATA_VERSION) -> dict[str,
 
 
 def missing_dependency(feature: str, level: int, levels: Mapping[str, int]) -> str | None:
-    """Say why a level cannot be finalised beside those of the other features, None if it can."""
+    """Return why other features' levels do not allow a level to be finalised, None if they do."""
     assert level >= 0, (feature, level)
     other, needed = _DEPENDENCIES.get((feature, level), (METADATA_VERSION, 0))
     if levels.get(other, 0) >= needed:
@@ -152,9 +151,9 @@ def missing_dependency(feature: str, level: int, levels: Mapping[str, int]) -> s
 
 
 def metadata_version_of_release(release: str) -> int | None:
-    """Return the level that `4.3-IV0`, `4.3` or `4.3.1` stands for, None for an unknown release.
+    """Return the metadata.version of `4.3-IV0`, `4.3` or `4.3.1`, None for an unknown release.
 
-    Of more than two numbers the first two count.
+    Only the first two numbers count.
     """
     parts = release.split(".")
     name = ".".join(parts[:2]) if any(parts[2:]) else release
@@ -188,7 +187,7 @@ def activation_records(
     """Return the first data records of a cluster: those of `bootstrap.checkpoint`, as one change.
 
     With ELR finalised the cluster's `min.insync.replicas` becomes explicit (KIP-966), so that no
-    broker's file can move it behind the controller's back.
+    broker's file can override the controller's value.
     """
     levels = {
         each.record.name: each.record.feature_level

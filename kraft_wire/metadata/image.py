@@ -1,11 +1,11 @@
-"""The cluster's metadata as one immutable value: what the metadata log says at one offset.
+"""The cluster's metadata as one immutable value: the state of the metadata log at one offset.
 
-An image is never changed: `replay.py` makes the next one out of it and a batch of records, sharing
-every map that the batch did not touch. It is what the broker reads and what the controller checks
-requests against.
+An image is never changed: `replay.py` makes the next one from it and a batch of records, and both
+share every map that the batch did not change. The broker reads images, and the controller checks
+requests against them.
 
 Sources: KIP-500, KIP-631 (records), KIP-584 (features), KIP-966 (eligible leader replicas).
-Does not decode records and knows no file.
+Not here: decoding of records, files.
 """
 
 from collections.abc import Iterator, Mapping
@@ -55,9 +55,9 @@ class FeatureRange(NamedTuple):
 
 
 class PartitionImage(NamedTuple):
-    """One partition: who has it, who leads it, and the two epochs that fence changes.
+    """One partition: its replicas, its leader, and the two epochs that fence changes.
 
-    A tuple, because a snapshot may hold a million of them, and tuples are made in half the time.
+    A tuple, because a snapshot may have a million of them, and tuples take half the time to make.
     """
 
     partition: int
@@ -112,7 +112,7 @@ class BrokerImage:
     in_controlled_shutdown: bool = False
     is_migrating_zk_broker: bool = False
     log_dirs: tuple[Uuid, ...] = ()
-    """Ids of the directories that are online, sorted: their order says nothing."""
+    """Ids of the online directories, sorted: their order has no meaning."""
     cordoned_log_dirs: tuple[Uuid, ...] | None = None
 
     @property
@@ -172,7 +172,7 @@ _NO_CONFIG: Final[Mapping[str, str]] = {}
 
 @frozen
 class MetadataImage:
-    """Everything that the metadata log says up to and including one offset."""
+    """The state of the metadata log up to and including one offset."""
 
     offset: int = -1
     """Offset of the last record contained, -1 before the first."""
@@ -193,7 +193,7 @@ class MetadataImage:
     acls: Mapping[Uuid, AclImage] = field(default_factory=dict)
     delegation_tokens: Mapping[str, DelegationTokenImage] = field(default_factory=dict)
     next_producer_id: int = 0
-    """First producer id that no broker was given yet."""
+    """First producer id that is not allocated yet."""
     zk_migration_state: int = 0
 
     def topic(self, name: str) -> TopicImage | None:
@@ -217,7 +217,7 @@ class MetadataImage:
         return (self.topics_by_name[name] for name in sorted(self.topics_by_name))
 
     def config(self, resource_type: int, name: str) -> Mapping[str, str]:
-        """Explicitly set values of one resource, as text; empty where nothing is set."""
+        """Explicitly set values of one resource, as text; empty without any."""
         return self.configs.get((resource_type, name), _NO_CONFIG)
 
     @property

@@ -1,7 +1,7 @@
-"""The next image while records are applied to it: only what a record touches is copied.
+"""The next image while records are applied to it: only changed maps are copied.
 
-A draft belongs to one batch, or to one metadata transaction; `finish` gives the image. A draft that
-is thrown away leaves nothing behind, which is what an aborted transaction needs.
+A draft belongs to one batch, or to one metadata transaction; `finish` returns the image. A
+discarded draft has no effect, as an aborted transaction needs.
 """
 
 from collections.abc import Collection, Iterator, Mapping, MutableMapping
@@ -18,7 +18,7 @@ V = TypeVar("V")
 
 
 class MetadataFault(Exception):
-    """A record that contradicts the log before it; the node must not continue with a guess."""
+    """A record that contradicts the log before it; the node must stop."""
 
 
 class TouchedMap(Generic[K, V]):
@@ -30,10 +30,10 @@ class TouchedMap(Generic[K, V]):
         self._base = base
         self._copy: MutableMapping[K, V] | None = None
         self._keys: dict[K, None] | None = {} if base else None
-        """What was changed, in that order; None over nothing, where it is all that is there."""
+        """The changes, in order; None over an empty base, where the copy has all entries."""
 
     def get(self, key: K) -> V | None:
-        """Return the value as changed so far."""
+        """Return the current value."""
         return self.now.get(key)
 
     def put(self, key: K, value: V) -> None:
@@ -44,7 +44,7 @@ class TouchedMap(Generic[K, V]):
         assert self.now[key] is value
 
     def drop(self, key: K) -> bool:
-        """Remove a key; whether it was there."""
+        """Remove a key; return whether it existed."""
         if key not in self.now:
             return False
         del self._own()[key]
@@ -55,7 +55,7 @@ class TouchedMap(Generic[K, V]):
 
     @property
     def now(self) -> Mapping[K, V]:
-        """The map as changed so far: the base itself while nothing was touched."""
+        """The map with its changes: the base itself without any."""
         return self._base if self._copy is None else self._copy
 
     @property
@@ -65,7 +65,7 @@ class TouchedMap(Generic[K, V]):
 
     @property
     def touched_keys(self) -> Collection[K]:
-        """The keys under which anything was changed that outlived it, or was there before."""
+        """Changed keys that are in the map now, or were in the base."""
         keys = self.now if self._keys is None else self._keys
         assert self.touched or not keys, "an untouched map has no touched keys"
         return keys
@@ -97,7 +97,7 @@ class ImageDraft:
         self._names = TouchedMap(base.topic_names)
         self._partitions: dict[Uuid, TouchedMap[int, PartitionImage]] = {}
         self.is_finished = False
-        """Whether an image shares its maps, which must not change any more."""
+        """Whether an image shares its maps, which must not change then."""
 
     def add_topic(self, name: str, topic_id: Uuid) -> None:
         """Add a topic without partitions."""
@@ -109,7 +109,7 @@ class ImageDraft:
         assert len(self._topics.now) == len(self._names.now)
 
     def remove_topic(self, topic_id: Uuid) -> str:
-        """Remove a topic with its partitions and return the name that it had."""
+        """Remove a topic with its partitions and return its name."""
         assert not self.is_finished, "an image is never changed"
         name = self.topic_name(topic_id)
         self._topics.drop(name)
@@ -119,7 +119,7 @@ class ImageDraft:
         return name
 
     def topic_name(self, topic_id: Uuid) -> str:
-        """Return the name of a topic that must be there."""
+        """Return the name of a topic that must exist."""
         name = self._names.get(topic_id)
         if name is None:
             raise MetadataFault(f"unknown topic id {topic_id.hex()}")
@@ -132,7 +132,7 @@ class ImageDraft:
         return iter(list(self._names.now))
 
     def topic_id(self, name: str) -> Uuid:
-        """Return the id of a topic that must be there."""
+        """Return the id of a topic that must exist."""
         topic = self._topics.get(name)
         if topic is None:
             raise MetadataFault(f"unknown topic {name}")
@@ -151,7 +151,7 @@ class ImageDraft:
         return changed
 
     def touched_topics(self) -> Iterator[tuple[Uuid, Collection[int]]]:
-        """Every topic that came, went or changed, with the partitions that did if it is there."""
+        """Yield added, removed and changed topics; existing ones with their changed partitions."""
         for topic_id in self._names.touched_keys:
             yield topic_id, ()
         for topic_id, partitions in self._partitions.items():

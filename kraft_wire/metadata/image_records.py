@@ -1,13 +1,13 @@
-"""An image as the records of a snapshot: what replays to the same image again.
+"""An image as the records of a snapshot, whose replay gives the same image.
 
 KIP-630; sections in the order of release 4.3.1: features with metadata.version first, brokers,
 controllers, topics each with its partitions, configurations, quotas, the next producer id,
 access-control entries, SCRAM credentials, delegation tokens. Inside a section everything is in the
 order of its keys, so that equal images give equal snapshots (Apache's order is a hash table's).
-Each record has the version that the finalised metadata.version allows; a value that no allowed
-version carries is refused by name, never left out.
+Each record has the version that the finalised metadata.version allows; a value without an allowed
+version is refused by name, never left out.
 
-Not here: header, footer and voters of the file, which are the quorum's (`storage.snapshots`).
+Not here: header, footer and voters of the file, written by the quorum (`storage.snapshots`).
 """
 
 from collections.abc import Iterator
@@ -61,7 +61,7 @@ _ELR_RECORD_VERSION: Final = 2
 
 
 class UnwritableImage(Exception):
-    """The image holds what the finalised metadata.version has no record for."""
+    """The image has a value without a record in the finalised metadata.version."""
 
     def __init__(self, what: str, metadata_version: int) -> None:
         super().__init__(f"metadata.version {metadata_version} cannot carry {what}")
@@ -69,7 +69,7 @@ class UnwritableImage(Exception):
 
 
 class ImageOrder:
-    """The order of an image's records, found in steps that are short however large it is."""
+    """The order of an image's records, computed in short steps for any size of image."""
 
     def __init__(self, image: MetadataImage) -> None:
         self.topics = SlicedOrder(image.topics_by_name)
@@ -80,7 +80,7 @@ class ImageOrder:
         self.tokens = SlicedOrder(image.delegation_tokens)
 
     def steps(self) -> Iterator[None]:
-        """Do a step of the work whenever the next item is asked for."""
+        """Do one step of the work for each item."""
         sections = (self.topics, self.configs, self.quotas, self.acls, self.scram, self.tokens)
         for section in sections:
             while section.step():
@@ -88,26 +88,26 @@ class ImageOrder:
 
 
 def _quota_rank(entity: QuotaEntity) -> list[tuple[str, bool, str]]:
-    """A default entity, whose name is None, stands before the named ones."""
+    """Sort default entities, whose name is None, before the named ones."""
     assert entity, "it has an entity name"
     return [(kind, name is not None, name or "") for kind, name in entity]
 
 
 def snapshot_values(image: MetadataImage, order: ImageOrder | None = None) -> Iterator[bytes]:
-    """Yield the records whose replay gives this image again, as bytes; offset and epoch aside.
+    """Yield the records, as bytes, whose replay gives this image except its offset and epoch.
 
-    Without an `order` of the image the first records take as long as sorting does.
-    Errors: UnwritableImage for what the finalised metadata.version cannot carry.
+    Without an `order` of the image the first record waits for the sort.
+    Errors: UnwritableImage for a value that the finalised metadata.version has no record for.
     """
     assert image.metadata_version >= 0, image.metadata_version
     return map(encode_record, _records(image, order))
 
 
 def _records(image: MetadataImage, order: ImageOrder | None) -> Iterator[VersionedRecord]:
-    """Yield the records, each good until the next one is asked for.
+    """Yield the records; each is valid until the next one.
 
-    There may be a million quotas and configurations; making an object for each would take longer
-    than encoding it does.
+    There may be a million quotas and configurations, and a new object for each would cost more
+    than its encoding.
     """
     level = image.metadata_version
     assert level >= 0, level
@@ -137,7 +137,7 @@ def _features(image: MetadataImage) -> Iterator[VersionedRecord]:
     for name in sorted(levels, key=lambda each: (each != METADATA_VERSION, each)):
         assert levels[name] > 0, name
         yield VersionedRecord(FeatureLevelRecord(name=name, feature_level=levels[name]))
-    if image.zk_migration_state:  # of a log that 3.x began; 4.x reads it and takes no notice
+    if image.zk_migration_state:  # of a log that 3.x created; 4.x reads and ignores it
         state = ZkMigrationStateRecord(zk_migration_state=image.zk_migration_state)
         yield VersionedRecord(state)
 
@@ -170,8 +170,8 @@ def _topic(topic: TopicImage, level: int) -> Iterator[VersionedRecord]:
 def _partition(topic_id: Uuid, partition: PartitionImage, version: int) -> PartitionRecord:
     """Return the record of one partition.
 
-    Eligible leader replicas are left out below version 2, as by Apache: no election of such a
-    metadata.version looks at them.
+    Eligible leader replicas are left out below version 2, as by Apache: elections of such a
+    metadata.version do not use them.
     """
     assert 0 <= version <= PartitionRecord.MAX_VERSION, version
     has_elr = version >= _ELR_RECORD_VERSION

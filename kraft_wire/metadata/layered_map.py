@@ -1,9 +1,9 @@
-"""A large map and the few changes since: what makes the next image cheap when the last is large.
+"""A large map under a small map of changes, so that the next image of a large one is cheap.
 
-An image shares every map that a batch did not touch, and copies the others. A copy of a million
-entries takes tenths of a second, and every committed batch needs one. So a large map is shared as
-it is, under a small map of changes, and only that one is copied. Both are merged once copying the
-changes has cost as much as that does: a batch costs about the root of the map, not all of it.
+An image shares every map that a batch did not change, and copies the others. A copy of a million
+entries takes tenths of a second, and every committed batch needs one. So a large map is shared
+under a small map of changes, and only the small one is copied. Both are merged once the copies have
+cost as much as a merge: the cost of a batch is about the square root of the map's size.
 """
 
 from collections.abc import Iterator, Mapping, MutableMapping
@@ -15,17 +15,17 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 LARGE_ENTRIES: Final = 4096
-"""Below, a plain copy is cheaper than a second look at every read."""
+"""Below this size a plain copy is cheaper than a second look-up at every read."""
 
 _GONE: Final = object()
-"""In the changes, marks a key that was removed."""
+"""Marks a removed key in the changes."""
 
 
 class LayeredMap(MutableMapping[K, V]):
     """A dict that is never changed, and a dict of changes over it.
 
-    Reads like one dict; a key that was changed keeps its place, a new one comes at the end. Changed
-    only by the draft that made it, and never once it is in an image.
+    Reads like one dict: a changed key keeps its place, a new one is last. Only the draft that made
+    it may change it, and only before it is in an image.
     """
 
     __slots__ = ("_base", "_changes", "_copied", "_count")
@@ -39,7 +39,7 @@ class LayeredMap(MutableMapping[K, V]):
         """Entries that were copied from fork to fork since the last merge."""
 
     def fork(self) -> "LayeredMap[K, V]":
-        """Return an equal map that is changed by itself; this one must not be changed any more."""
+        """Return an equal map that may be changed; this one must not be changed any more."""
         copied = self._copied + len(self._changes)
         if copied > len(self._base):
             return LayeredMap(self._merged())
@@ -104,7 +104,7 @@ class LayeredMap(MutableMapping[K, V]):
 
 
 def own_copy(base: Mapping[K, V]) -> MutableMapping[K, V]:
-    """Return a map equal to the given one that may be changed, which that one must not be."""
+    """Return an equal map that may be changed; the given one must not be changed any more."""
     copy: MutableMapping[K, V]
     if isinstance(base, LayeredMap):
         copy = base.fork()

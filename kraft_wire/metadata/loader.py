@@ -1,8 +1,8 @@
 """Turns the metadata log into images: batch by batch, with metadata transactions.
 
 KIP-868: records between BeginTransaction and EndTransaction become visible together; an
-AbortTransaction throws them away. Records that stand before the Begin in the same batch count at
-once. Transactions are not nested and never in a snapshot.
+AbortTransaction discards them. Records before the Begin in the same batch apply at once.
+Transactions are not nested and never in a snapshot.
 
 Not here: reading the log (node), deciding what is committed (the quorum).
 """
@@ -24,13 +24,13 @@ _ABORT: Final = 25
 
 
 class SnapshotReplay:
-    """A snapshot that is replayed bit by bit; nobody sees anything of it before `finish`."""
+    """A snapshot that is replayed in steps; its image is available only after `finish`."""
 
     def __init__(self) -> None:
         self._draft = ImageDraft(EMPTY_IMAGE)
 
     def take(self, records: Iterable[Message]) -> None:
-        """Apply the next records; after a MetadataFault it is good for nothing."""
+        """Apply the next records; after a MetadataFault this object must not be used."""
         assert not self._draft.is_finished, "an image is never changed"
         for record in records:
             replay(self._draft, record)
@@ -44,27 +44,27 @@ class SnapshotReplay:
 class MetadataLoader:
     """Holds the image of all finished batches, and the draft of an open transaction.
 
-    A MetadataFault is final: what was half applied is not undone, the node has to stop.
+    A MetadataFault is final: a partly applied batch is not undone, and the node must stop.
     """
 
     def __init__(self, image: MetadataImage = EMPTY_IMAGE, *, in_transaction: bool = False) -> None:
-        """Begin with an image; in an open transaction only its end can follow, as an abort."""
+        """Begin with an image; an open transaction can only end with an abort."""
         assert image.offset >= -1, image.offset
         self._image = image
         self._draft: ImageDraft | None = None
-        """Whole batches that are in no image yet: one is made when somebody looks."""
+        """Whole batches that are in no image yet; reading `image` makes one."""
         self._epoch = image.epoch
         self.last_offset = image.offset
         """Offset of the last record seen, those of an open transaction included."""
         self._transaction = ImageDraft(image) if in_transaction else None
         self._taken = EMPTY_IMAGE
-        """The image up to which somebody took what had changed."""
+        """The image up to which changes were taken."""
         self._touched: Touched | None = None
-        """What may have changed since; None for everything."""
+        """Keys that may have changed since; None for everything."""
 
     @property
     def image(self) -> MetadataImage:
-        """What readers may see: no record of an open transaction is in it."""
+        """The visible image: it has no record of an open transaction."""
         if self._draft is not None:
             self._image = self._finished(self._draft, self._epoch)
             self._draft = None
@@ -73,13 +73,14 @@ class MetadataLoader:
 
     @property
     def in_transaction(self) -> bool:
-        """Whether a transaction was begun and neither ended nor aborted."""
+        """Whether a transaction is open."""
         return self._transaction is not None
 
     def take_delta(self) -> MetadataDelta:
-        """Return what has changed since this was last called, from an empty image on.
+        """Return the changes since the previous call; the first call compares with an empty image.
 
-        One reader calls it, whenever it takes the image. Until it has begun nothing is counted.
+        Only one reader may call it, whenever it takes the image. Before its first call no keys are
+        collected.
         """
         before, image = self._taken, self.image
         touched = self._touched
@@ -89,7 +90,7 @@ class MetadataLoader:
         return touched.delta(before, image)
 
     def replay_snapshot(self, records: Iterable[Message], offset: int, epoch: int) -> MetadataImage:
-        """Begin again with a snapshot's records; `offset` is that of the last record it covers.
+        """Load a snapshot's records; `offset` is that of the last record it covers.
 
         The records are taken one by one, so that a large snapshot need not be in memory as a whole.
         """
@@ -100,7 +101,7 @@ class MetadataLoader:
         return self.image
 
     def begin_with(self, image: MetadataImage) -> None:
-        """Begin again with the image of a snapshot."""
+        """Load the image of a snapshot."""
         self._transaction = self._draft = self._touched = None
         self.last_offset, self._image = image.offset, image
         assert self.image is image
@@ -114,9 +115,9 @@ class MetadataLoader:
         return self.image
 
     def take_batch(self, records: Sequence[Message], base_offset: int, epoch: int) -> None:
-        """Apply one batch of the log; batches that nobody looks at in between share one image.
+        """Apply one batch of the log; batches without a read of `image` in between share one image.
 
-        Offsets only grow: a batch that is not behind the last one is the caller's mistake.
+        Offsets only grow: the caller must pass a batch that follows the last one.
         """
         assert base_offset > self.last_offset, (base_offset, self.last_offset)
         draft = self._transaction or self._draft or ImageDraft(self._image)
@@ -135,14 +136,14 @@ class MetadataLoader:
             self._draft, self._epoch = draft, epoch
 
     def _finished(self, draft: ImageDraft, epoch: int) -> MetadataImage:
-        """Return the image of a draft, and take note of what it changes."""
+        """Return the image of a draft, and collect the keys that it changed."""
         assert draft.base is self._image, "a draft is of the newest image"
         if self._touched is not None:
             self._touched.add(draft)
         return draft.finish(self.last_offset, epoch)
 
     def _mark(self, marker: int, draft: ImageDraft, epoch: int) -> ImageDraft:
-        """Follow a transaction's marker and return the draft that the next records change."""
+        """Apply a transaction's marker and return the draft for the next records."""
         if (marker == _BEGIN) == self.in_transaction:
             what = "begins inside another" if self.in_transaction else "ends that did not begin"
             raise MetadataFault(f"at offset {self.last_offset} a metadata transaction {what}")

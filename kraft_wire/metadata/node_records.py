@@ -1,7 +1,7 @@
-"""Registrations of brokers and controllers as records; `replay_nodes` is the way back.
+"""Registrations of brokers and controllers as records; `replay_nodes` does the reverse.
 
-KIP-631 (brokers), KIP-858 and KIP-1066 (log directories), KIP-919 (controllers). One way for a node
-that registers, for a controller that registers elsewhere, and for snapshots.
+KIP-631 (brokers), KIP-858 and KIP-1066 (log directories), KIP-919 (controllers). Used for a broker
+that registers, for a controller that registers at another one, and for snapshots.
 """
 
 from typing import Protocol, TypeVar

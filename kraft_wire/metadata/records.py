@@ -1,8 +1,8 @@
 """Metadata records as bytes: the frame around them, and the version that may be written.
 
 Frame (KIP-631): unsigned varints frame version 1, record type, record version, then the record in
-its flexible form. A record is written in the lowest version that carries what it has to, and never
-in one that the finalised metadata.version does not know, because brokers stop on such records.
+its flexible form. A record is written in the lowest version that has all its fields, and never in
+one that the finalised metadata.version does not know, because brokers stop on such records.
 """
 
 from functools import lru_cache
@@ -30,22 +30,22 @@ FRAME_VERSION: Final = 1
 _VARINT_BYTES_MAX: Final = 5
 _HEAD_BYTES: Final = 3
 _ONE_BYTE_END: Final = 0x80
-"""The head is three varints, each of which has one byte as long as it is below this."""
+"""Below this, each of the head's three varints has one byte."""
 _HEADS_MAX: Final = 256
-"""Heads of which the class is remembered: far more than there are, and no more than that."""
+"""Size of the cache of classes by head: far more than the number of valid heads."""
 
 PARTITION_HEADS: Final = frozenset(
     bytes((FRAME_VERSION, kind.RECORD_TYPE, version))
     for kind in (PartitionRecord, PartitionChangeRecord)
     for version in range(kind.MIN_VERSION, kind.MAX_VERSION + 1)
 )
-"""What the values of records about one partition begin with, unless somebody wastes bytes."""
+"""First bytes of the values of records about one partition, if their varints are minimal."""
 TOPIC_ID: Final = slice(_HEAD_BYTES + 4, _HEAD_BYTES + 20)
-"""Where the topic's id is in a value with such a head: behind the partition's number."""
+"""Position of the topic's id in a value with such a head: after the partition's number."""
 
 
 class VersionedRecord(NamedTuple):
-    """A record with the version that it is to be written in."""
+    """A record with the version to write."""
 
     record: Message
     version: int = 0
@@ -71,14 +71,14 @@ def _head_of(record_type: int, version: int) -> bytes:
 
 
 def decode_record(value: bytes | memoryview) -> VersionedRecord:
-    """Read the value of a metadata record; MetadataFault for anything that is not exactly one."""
+    """Decode the value of a metadata record; MetadataFault unless it is exactly one."""
     message = decode_message(value)
     is_short = _class_by_head(bytes(value[:_HEAD_BYTES])) is not None
     return VersionedRecord(message, value[_HEAD_BYTES - 1] if is_short else _long_head(value)[2])
 
 
 def decode_message(value: bytes | memoryview) -> Message:
-    """Read the same where nobody asks for the version that it was written in."""
+    """Return only the record of a value, with the errors of `decode_record`."""
     kind, position = _class_by_head(bytes(value[:_HEAD_BYTES])), _HEAD_BYTES
     if kind is None:
         frame_version, record_type, version, position = _long_head(value)
@@ -97,7 +97,7 @@ def decode_message(value: bytes | memoryview) -> Message:
 
 @lru_cache(_HEADS_MAX)
 def _class_by_head(head: bytes) -> type[Message] | None:
-    """Return the class of a record that begins so; None for a head of another length."""
+    """Return the class of a record by its head; None for a head of another length."""
     assert len(head) <= _HEAD_BYTES, head
     if len(head) < _HEAD_BYTES or max(head) >= _ONE_BYTE_END:
         return None
@@ -105,7 +105,7 @@ def _class_by_head(head: bytes) -> type[Message] | None:
 
 
 def _class_of(frame_version: int, record_type: int, version: int) -> type[Message]:
-    """Return the class that a head names; MetadataFault where there is none."""
+    """Return the class that a head names; MetadataFault if it is unknown."""
     if frame_version != FRAME_VERSION:
         raise MetadataFault(f"frame version {frame_version} of a metadata record is unknown")
     if record_type not in METADATA_RECORDS:
@@ -135,7 +135,7 @@ def partition_record_version(metadata_version: int) -> int:
 
 
 def _long_head(value: bytes | memoryview) -> tuple[int, int, int, int]:
-    """Return frame version, type, version and where the record begins, whatever their sizes."""
+    """Return frame version, type, version and the start of the record, for a head of any size."""
     frame_version, position = _unsigned_varint(value, 0)
     if frame_version != FRAME_VERSION:
         return frame_version, 0, 0, position

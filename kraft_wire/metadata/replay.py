@@ -1,4 +1,4 @@
-"""What each metadata record changes: one table, record type -> change of the draft image.
+"""Replay of metadata records: one table, record type -> change of the draft image.
 
 KIP-631 and its successors define the records; the numbers are the schemas' `apiKey`. Replaying is
 strict: a record that contradicts the log before it is a MetadataFault, never a guess, because every
@@ -80,4 +80,4 @@ REPLAYERS: Final[Mapping[int, Callable[[ImageDraft, Never], object]]] = {
     27: register_controller,
     28: clear_elr,
 }
-"""Every record but the three of transactions; a type that is missing here is a fault."""
+"""Every record except the three of transactions; other types are a fault."""

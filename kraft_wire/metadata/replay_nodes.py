@@ -1,7 +1,7 @@
-"""Replays registrations: brokers and controllers come, change and go.
+"""Replays registrations of brokers and controllers, their changes and their ends.
 
 KIP-631 (brokers), KIP-841 (controlled shutdown), KIP-858 and KIP-1066 (log directories), KIP-919
-(controllers). Called through the table in `replay.py`; sessions are no metadata and not here.
+(controllers). Called through the table in `replay.py`; sessions are not metadata.
 """
 
 from collections.abc import Sequence
@@ -58,7 +58,7 @@ class FeatureFields(Protocol):
 
 
 def register_broker(draft: ImageDraft, record: "RegisterBrokerRecord") -> None:
-    """A broker, or a new incarnation of it, in the place of the old one."""
+    """A broker, or its new incarnation, which replaces the old one."""
     assert record.RECORD_TYPE == 0, record
     draft.brokers.put(
         record.broker_id,

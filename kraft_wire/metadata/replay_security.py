@@ -1,4 +1,4 @@
-"""Replays who may do what: access-control entries, SCRAM credentials, delegation tokens.
+"""Replays records of security: access-control entries, SCRAM credentials, delegation tokens.
 
 KIP-11, KIP-554, KIP-48 and KIP-900. Called through the table in `replay.py`. The image carries them
 for snapshots and for describing; nothing is enforced here.
@@ -49,7 +49,7 @@ def add_acl(draft: ImageDraft, record: "AccessControlEntryRecord") -> None:
 
 
 def remove_acl(draft: ImageDraft, record: "RemoveAccessControlEntryRecord") -> None:
-    """The end of an access-control entry that is there."""
+    """The removal of an existing access-control entry."""
     assert record.RECORD_TYPE == 19, record
     if not draft.acls.drop(record.id):
         raise MetadataFault(f"unknown access-control entry {record.id.hex()}")
@@ -70,7 +70,7 @@ def set_scram_credential(draft: ImageDraft, record: "UserScramCredentialRecord")
 
 
 def remove_scram_credential(draft: ImageDraft, record: "RemoveUserScramCredentialRecord") -> None:
-    """The end of a credential that is there."""
+    """The removal of an existing credential."""
     assert record.RECORD_TYPE == 22, record
     if not draft.scram.drop((record.name, record.mechanism)):
         raise MetadataFault(f"user {record.name} has no credential {record.mechanism}")
@@ -93,6 +93,6 @@ def set_delegation_token(draft: ImageDraft, record: "DelegationTokenRecord") -> 
 
 
 def remove_delegation_token(draft: ImageDraft, record: "RemoveDelegationTokenRecord") -> None:
-    """The end of a delegation token, whether or not it is there."""
+    """The removal of a delegation token, whether or not it exists."""
     assert record.RECORD_TYPE == 26, record
     draft.delegation_tokens.drop(record.token_id)

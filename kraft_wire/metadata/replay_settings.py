@@ -1,4 +1,4 @@
-"""Replays what is set for the cluster: configurations, features, quotas, producer ids.
+"""Replays settings of the cluster: configurations, features, quotas, producer ids.
 
 KIP-226, KIP-584, KIP-546, KIP-730, KIP-835. Called through the table in `replay.py`; whether a
 value may be set is checked before it is written, not here.
@@ -44,7 +44,7 @@ def set_config(draft: ImageDraft, record: "ConfigRecord") -> None:
 
 
 def set_feature_level(draft: ImageDraft, record: "FeatureLevelRecord") -> None:
-    """The finalised level of a feature; 0 takes it away (KIP-584, KIP-1022)."""
+    """The finalised level of a feature; 0 removes it (KIP-584, KIP-1022)."""
     assert record.RECORD_TYPE == 12, record
     if record.feature_level == 0:
         draft.features.drop(record.name)
@@ -53,7 +53,7 @@ def set_feature_level(draft: ImageDraft, record: "FeatureLevelRecord") -> None:
 
 
 def set_client_quota(draft: ImageDraft, record: "ClientQuotaRecord") -> None:
-    """One quota of one entity (KIP-546); of a type that it has twice the last name counts."""
+    """One quota of one entity (KIP-546); for a repeated entity type the last name counts."""
     assert record.RECORD_TYPE == 14, record
     names = {part.entity_type: part.entity_name for part in record.entity}
     entity: QuotaEntity = tuple(sorted(names.items()))  # no type twice: names are never compared
@@ -69,7 +69,7 @@ def set_client_quota(draft: ImageDraft, record: "ClientQuotaRecord") -> None:
 
 
 def set_producer_ids(draft: ImageDraft, record: "ProducerIdsRecord") -> None:
-    """The start of the next block of producer ids; it never goes back (KIP-730)."""
+    """The start of the next block of producer ids; it never decreases (KIP-730)."""
     assert record.RECORD_TYPE == 15, record
     if record.next_producer_id < draft.next_producer_id:
         raise MetadataFault(
@@ -86,5 +86,5 @@ def set_zk_migration_state(draft: ImageDraft, record: "ZkMigrationStateRecord") 
 
 
 def no_op(draft: ImageDraft, record: "NoOpRecord") -> None:
-    """Nothing: the record moves the offset on an idle cluster (KIP-835)."""
+    """Nothing: the record advances the offset of an idle cluster (KIP-835)."""
     assert record.RECORD_TYPE == 20, record

@@ -1,4 +1,4 @@
-"""Replays topics and partitions: who has them, who leads them, which replicas are in sync.
+"""Replays topics and partitions: their replicas, leaders and ISRs.
 
 KIP-631, KIP-704 (recovery), KIP-858 (directories), KIP-966 (eligible leader replicas). Called
 through the table in `replay.py`; which change is due is not decided here.
@@ -34,14 +34,14 @@ UNCHANGED_LEADER: Final = -2
 
 
 def add_topic(draft: ImageDraft, record: "TopicRecord") -> None:
-    """A topic; its partitions follow as records of their own."""
+    """A topic; its partitions follow as separate records."""
     assert record.RECORD_TYPE == 2, record
     draft.add_topic(record.name, record.topic_id)
     assert draft.topic_name(record.topic_id) == record.name
 
 
 def remove_topic(draft: ImageDraft, record: "RemoveTopicRecord") -> None:
-    """The end of a topic, of its partitions and of its configuration."""
+    """The deletion of a topic, its partitions and its configuration."""
     assert record.RECORD_TYPE == 9, record
     name = draft.remove_topic(record.topic_id)
     assert name, record
@@ -49,7 +49,7 @@ def remove_topic(draft: ImageDraft, record: "RemoveTopicRecord") -> None:
 
 
 def add_partition(draft: ImageDraft, record: "PartitionRecord") -> PartitionImage:
-    """One partition of a topic that is there; return it."""
+    """One partition of an existing topic; return it."""
     assert record.RECORD_TYPE == 3, record
     partitions = draft.partitions(record.topic_id)
     if record.partition_id in partitions.now:
@@ -75,7 +75,7 @@ def add_partition(draft: ImageDraft, record: "PartitionRecord") -> PartitionImag
 
 
 def change_partition(draft: ImageDraft, record: "PartitionChangeRecord") -> PartitionImage:
-    """New ISR, leader, replicas or directories of one partition; return it as it is then."""
+    """New ISR, leader, replicas or directories of one partition; return the changed partition."""
     assert record.RECORD_TYPE == 5, record
     partitions = draft.partitions(record.topic_id)
     before = partitions.get(record.partition_id)
@@ -90,7 +90,7 @@ def change_partition(draft: ImageDraft, record: "PartitionChangeRecord") -> Part
 def merge_partition(before: PartitionImage, record: "PartitionChangeRecord") -> PartitionImage:
     """Return a partition after a change: null members stay, each change raises partition_epoch.
 
-    The leader epoch rises exactly when the record names a leader, also when it is the same one.
+    The leader epoch rises exactly when the record names a leader, even the same one.
     """
     elects = record.leader != UNCHANGED_LEADER
     after = PartitionImage(

@@ -1,9 +1,9 @@
 """The keys of a large map in their order, sorted a slice at a time.
 
-Sorting a million names at once takes seconds, in which a node does nothing else and may lose its
-leadership. Here a slice of the keys is sorted at a time and dealt out to stretches of the order,
-whose bounds a sample gives; a stretch is sorted when it is reached, which is quick, because it is
-made of sorted runs. The outcome is that of `sorted`.
+To sort a million names at once takes seconds, in which a node does nothing else and may lose its
+leadership. Here one slice of the keys is sorted at a time and distributed over ranges of the order,
+whose bounds come from a sample. A range is sorted when it is reached, which is quick, because it
+consists of sorted runs. The result is that of `sorted`.
 """
 
 from bisect import bisect_left
@@ -19,16 +19,16 @@ __all__ = ["SlicedOrder"]
 K = TypeVar("K")
 
 _SLICE_KEYS: Final = 10_000
-"""How many are dealt out in a step, and are in a stretch of the order on average."""
+"""Keys of one step, and of a range of the order on average."""
 _SAMPLED: Final = 100
-"""One key of so many is in the sample."""
+"""One of this many keys is in the sample."""
 
 
 class SlicedOrder(Generic[K]):
-    """The keys of one map; iterate once, after as many steps as one likes.
+    """The keys of one map; iterate once, after any number of steps.
 
-    Keys are compared as they are, which takes a fraction of the time that ranks do. Where some
-    cannot be, `rank` says what is compared instead; wherever keys can, it agrees with them.
+    Keys are compared directly, which is several times faster than by ranks. Keys that cannot be
+    compared are compared by `rank`, whose order must agree with that of the keys.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class SlicedOrder(Generic[K]):
         assert len(self._stretches) <= len(keys) // _SLICE_KEYS + 1, len(keys)
 
     def step(self) -> bool:
-        """Deal out the next keys; False when there were none left."""
+        """Distribute the next keys; False if none were left."""
         keys = self._sorted(islice(self._left, _SLICE_KEYS))
         assert len(keys) <= _SLICE_KEYS, len(keys)
         if not keys:
@@ -68,7 +68,7 @@ class SlicedOrder(Generic[K]):
         assert next(self._left, None) is None, "keys are distributed before they are read"
 
     def _sorted(self, keys: Iterable[K]) -> list[K]:
-        """Sort; keys of equal rank stay as they came."""
+        """Sort; keys of equal rank keep their order."""
         came = list(keys)
         try:
             comparable = cast("list[SupportsRichComparison]", came)

@@ -50,7 +50,7 @@ def handle(
 def refuse(
     request: AllocateProducerIdsRequest, error: ErrorCode, message: str | None
 ) -> AllocateProducerIdsResponse:
-    """Return the answer that refuses the request; it has no room for words."""
+    """Return the answer that refuses the request; it has no error message."""
     assert error is not ErrorCode.NONE
     return AllocateProducerIdsResponse(error_code=error)
 

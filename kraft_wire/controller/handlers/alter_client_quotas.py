@@ -115,7 +115,7 @@ def _changes(
 
 
 def _allowed_keys(entity: QuotaEntity) -> Mapping[str, float]:
-    """Check who is meant, and return the keys that fit, with their largest values."""
+    """Check an entity, and return the keys that it may have, with their largest values."""
     if not entity:
         raise Refusal(ErrorCode.INVALID_REQUEST, "Invalid empty client quota entity")
     for kind, name in entity:
@@ -141,7 +141,7 @@ def _allowed_keys(entity: QuotaEntity) -> Mapping[str, float]:
 
 
 def _is_address(name: str | None) -> bool:
-    """Tell whether a name is an address, or the default; a host's name would have to be asked."""
+    """Return whether a name is an address, or the default; host names are not resolved."""
     if name is None:
         return True
     try:

@@ -44,7 +44,7 @@ def handle(
     UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, NOT_CONTROLLER (an epoch of the future),
     FENCED_LEADER_EPOCH, INVALID_REQUEST (it does not lead), INVALID_UPDATE_VERSION (partition
     epoch), INVALID_REQUEST (no ISR, or recovery, that could be), INELIGIBLE_REPLICA,
-    NEW_LEADER_ELECTED (done, and somebody else leads now).
+    NEW_LEADER_ELECTED (done, and another broker leads now).
     """
     assert request.MIN_VERSION <= context.api_version <= request.MAX_VERSION, context.api_version
     broker = controller.image.brokers.get(request.broker_id)
@@ -76,7 +76,7 @@ def refuse(
 
 
 def _add_epochs(request: AlterPartitionRequest) -> None:
-    """Take an ISR of version 2, which names no epochs."""
+    """Convert an ISR of version 2, which has no epochs."""
     for topic in request.topics:
         assert isinstance(topic, TopicData), topic
         for each in topic.partitions:
@@ -90,7 +90,7 @@ def _altered(
     asked: PartitionData,
     records: list[VersionedRecord],
 ) -> ResponsePartitionData:
-    """Add the record of a change, and return what the leader is told of it."""
+    """Add the record of a change, and return the partition's answer for the leader."""
     partition = topic.partitions.get(asked.partition_index)
     if partition is None:
         return _unknown(asked, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -123,12 +123,12 @@ def _altered(
 def _error(
     image: MetadataImage, leader: int, partition: PartitionImage, asked: PartitionData
 ) -> ErrorCode:
-    """Return what is wrong with a change, in Kafka's order."""
+    """Return the first error of a change, in Kafka's order."""
     if (
         asked.leader_epoch > partition.leader_epoch
         or asked.partition_epoch > partition.partition_epoch
     ):
-        return ErrorCode.NOT_CONTROLLER  # a newer controller made them: this one is a zombie
+        return ErrorCode.NOT_CONTROLLER  # a newer controller set them: this one is a zombie
     if asked.leader_epoch < partition.leader_epoch:
         return ErrorCode.FENCED_LEADER_EPOCH
     if leader != partition.leader:
@@ -145,7 +145,7 @@ def _error(
 
 
 def _is_possible(partition: PartitionImage, asked: PartitionData) -> bool:
-    """Tell whether there could be such an ISR, and such a recovery, of the partition."""
+    """Return whether the partition may have such an ISR and recovery state."""
     members = [each.broker_id for each in asked.new_isr_with_epochs]
     if partition.leader not in members or len(set(members)) != len(members):
         return False
@@ -159,7 +159,7 @@ def _is_possible(partition: PartitionImage, asked: PartitionData) -> bool:
 
 
 def _is_eligible(image: MetadataImage, member: BrokerState) -> bool:
-    """Tell whether a broker may be in an ISR: this life of it, unfenced, not about to stop."""
+    """Return whether a broker may be in an ISR: same incarnation, unfenced, not stopping."""
     broker = image.brokers.get(member.broker_id)
     if broker is None or not broker.active:
         return False

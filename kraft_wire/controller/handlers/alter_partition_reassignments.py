@@ -91,7 +91,7 @@ def refuse(
 def _record(
     controller: Controller, name: str, asked: ReassignablePartition, *, may_change: bool
 ) -> VersionedRecord | None:
-    """Return what one partition's new replicas lead to, None where they are what they were."""
+    """Return the record for one partition's new replicas, None if they are unchanged."""
     topic = controller.image.topic(name)
     if topic is None:
         words = f"Unable to find a topic named {name}."
@@ -112,7 +112,7 @@ def _record(
 def _reassigned(
     controller: Controller, topic: TopicImage, partition: PartitionImage, target: Sequence[int]
 ) -> VersionedRecord | None:
-    """Return the first step: new replicas in front, those that will go behind them."""
+    """Return the first step: the new replicas first, then the replicas to remove."""
     elections = Elections.of(controller.image, topic, controller.settings)
     change = PartitionChange(elections, partition, election=Election.ONLINE)
     removing = sorted(each for each in partition.replicas if each not in target)
@@ -127,7 +127,7 @@ def _reassigned(
 def _taken_back(
     controller: Controller, topic: TopicImage, partition: PartitionImage
 ) -> VersionedRecord | None:
-    """Return what undoes a reassignment: whoever was added goes again."""
+    """Return the record that cancels a reassignment: it removes the added replicas."""
     if not partition.removing_replicas and not partition.adding_replicas:
         raise Refusal(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, None)
     elections = Elections.of(controller.image, topic, controller.settings)
@@ -151,7 +151,7 @@ def _taken_back(
 
 
 def _check_count(partition: PartitionImage, target: Sequence[int]) -> None:
-    """Refuse another number of replicas than the partition has, or will have as things stand."""
+    """Refuse a change of the number of replicas, counted after a reassignment in progress."""
     before = {*partition.replicas, *partition.adding_replicas} - {*partition.removing_replicas}
     assert target, partition
     if len(before) != len(target):

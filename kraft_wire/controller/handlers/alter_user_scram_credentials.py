@@ -107,7 +107,7 @@ def _record(controller: Controller, change: _Change) -> VersionedRecord:
 
 
 def _stored(change: ScramCredentialUpsertion) -> VersionedRecord:
-    """Return the record of a credential: two keys, neither of which tells the password."""
+    """Return the record of a credential: two keys, neither of which reveals the password."""
     if change.iterations < _ITERATIONS_MIN:
         raise Refusal(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
     if change.iterations > _ITERATIONS_MAX:

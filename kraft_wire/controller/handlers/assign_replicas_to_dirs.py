@@ -29,7 +29,7 @@ __all__ = ["handle", "refuse"]
 def handle(
     controller: Controller, context: ControllerContext, request: AssignReplicasToDirsRequest
 ) -> ControllerResult:
-    """Record where a broker's replicas lie.
+    """Record the directories of a broker's replicas.
 
     Errors of the request: UNSUPPORTED_VERSION (metadata.version), STALE_BROKER_EPOCH. Errors per
     partition: UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER (no replica).
@@ -81,7 +81,7 @@ def _moved(
     directory: Uuid,
     records: list[VersionedRecord],
 ) -> list[ResponsePartitionData]:
-    """Add the records of one topic's partitions, and return what is said of them."""
+    """Add the records of one topic's partitions, and return their answers."""
     answers = []
     for each in asked.partitions:
         partition = None if topic is None else topic.partitions.get(each.partition_index)

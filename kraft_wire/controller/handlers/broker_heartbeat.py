@@ -27,7 +27,7 @@ __all__ = ["BrokerControlState", "handle", "next_state", "refuse"]
 
 
 class BrokerControlState(Enum):
-    """What a broker may do."""
+    """The states that the controller permits a broker."""
 
     FENCED = "fenced"
     UNFENCED = "unfenced"
@@ -38,7 +38,7 @@ class BrokerControlState(Enum):
 def handle(
     controller: Controller, context: ControllerContext, request: BrokerHeartbeatRequest
 ) -> ControllerResult:
-    """Take note that a broker is alive, and answer what it may do.
+    """Record contact with a broker, and answer with its permitted state.
 
     Errors: STALE_BROKER_EPOCH (not registered, or another epoch).
     """
@@ -73,7 +73,7 @@ def handle(
 def refuse(
     request: BrokerHeartbeatRequest, error: ErrorCode, message: str | None
 ) -> BrokerHeartbeatResponse:
-    """Return the answer that refuses the request; it has no room for words."""
+    """Return the answer that refuses the request; it has no error message."""
     assert error is not ErrorCode.NONE
     return BrokerHeartbeatResponse(error_code=error)
 
@@ -85,7 +85,7 @@ def next_state(
     changes: BrokerChanges,
     lowest_active_offset: int,
 ) -> BrokerControlState:
-    """Return what a broker becomes that wants what its heartbeat says."""
+    """Return the next state of a broker, by its heartbeat and its present state."""
     assert state is not BrokerControlState.SHUTDOWN_NOW, "a stopping broker sends no more requests"
     if state is BrokerControlState.FENCED:
         if request.want_shut_down:
@@ -124,7 +124,7 @@ def _state(session: BrokerSession, *, is_fenced: bool) -> BrokerControlState:
 def _records(
     changes: BrokerChanges, following: BrokerControlState, failed: Sequence[Uuid]
 ) -> list[VersionedRecord]:
-    """Return what a broker's new state does to its registration and its partitions."""
+    """Return the records of a broker's new state: its registration and its partitions."""
     if following is BrokerControlState.UNFENCED:
         return changes.unfence(failed)
     if following is BrokerControlState.CONTROLLED_SHUTDOWN:
@@ -134,6 +134,6 @@ def _records(
 
 
 def _begin_shutdown(session: BrokerSession, offset: int) -> None:
-    """Who leaves may stop when the others know of it, which is behind these records."""
+    """Set the offset that active brokers must apply before this one may stop."""
     assert session.controlled_shutdown_offset < 0 <= offset, session
     session.controlled_shutdown_offset = offset

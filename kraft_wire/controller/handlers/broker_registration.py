@@ -59,9 +59,9 @@ def handle(
 def register(
     controller: Controller, request: BrokerRegistrationRequest, previous_broker_epoch: int | None
 ) -> ControllerResult:
-    """Return what registers a broker, unchecked: a node knows the broker beside its controller.
+    """Return the records that register a broker, unchecked: a node trusts its own broker.
 
-    `previous_broker_epoch` is that of a former life that ended cleanly, None where nobody says so.
+    `previous_broker_epoch` is that of a previous incarnation that stopped cleanly, None otherwise.
     """
     image, broker_id = controller.image, request.broker_id
     assert broker_id >= 0, broker_id
@@ -94,13 +94,13 @@ def register(
 def refuse(
     request: BrokerRegistrationRequest, error: ErrorCode, message: str | None
 ) -> BrokerRegistrationResponse:
-    """Return the answer that refuses the request; it has no room for words."""
+    """Return the answer that refuses the request; it has no error message."""
     assert error is not ErrorCode.NONE
     return BrokerRegistrationResponse(error_code=error)
 
 
 def _check_form(request: BrokerRegistrationRequest) -> None:
-    """Refuse what no registration can have: whoever replays the record must not trip over it."""
+    """Refuse an invalid registration, so that every node can replay the record."""
     problem = None
     if request.broker_id < 0:
         problem = f"A broker's id cannot be {request.broker_id}."
@@ -134,7 +134,7 @@ def _check_identity(
 
 
 def _check_directories(controller: Controller, request: BrokerRegistrationRequest) -> None:
-    """Refuse directories that are none, or somebody else's (KIP-858)."""
+    """Refuse missing, reserved or repeated directories, and those of another broker (KIP-858)."""
     directories = request.log_dirs
     assert all(len(each) == 16 for each in directories), directories
     problem = None

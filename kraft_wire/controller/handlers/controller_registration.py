@@ -61,7 +61,7 @@ def refuse(
 
 
 def _problem(request: ControllerRegistrationRequest) -> str | None:
-    """Return what no registration can have: whoever replays the record must not trip over it."""
+    """Return why a registration is invalid, None if every node can replay its record."""
     if request.controller_id < 0:
         return f"A controller's id cannot be {request.controller_id}."
     for what, names in (

@@ -82,7 +82,7 @@ def refuse(request: CreateAclsRequest, error: ErrorCode, message: str | None) ->
 
 
 def _is_for_filters(creation: AclCreation) -> bool:
-    """Tell whether a code is one that matches several, which cannot be part of an entry."""
+    """Return whether a code matches several values, which an entry may not have."""
     codes = (creation.resource_type, creation.operation, creation.permission_type)
     pattern = creation.resource_pattern_type
     assert UNKNOWN not in (*codes, pattern), "refused when the request is read"

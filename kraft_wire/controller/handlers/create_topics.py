@@ -102,7 +102,7 @@ def _check_name(controller: Controller, name: str, count: int, taken: dict[str, 
 
 
 def _partitions_count(controller: Controller, topics: Sequence[CreatableTopic]) -> int:
-    """Return how many partitions are asked for, whatever else is wrong with a topic."""
+    """Return the requested number of partitions, without other checks of the topic."""
     by_default = controller.settings.integer("num.partitions")
     assert by_default > 0, by_default
     return sum(
@@ -116,7 +116,7 @@ def _partitions_count(controller: Controller, topics: Sequence[CreatableTopic]) 
 def _create(
     controller: Controller, topic: CreatableTopic
 ) -> tuple[list[VersionedRecord], CreatableTopicResult]:
-    """Return the records of a new topic, and what the answer says of it."""
+    """Return the records of a new topic, and its answer."""
     values = {config.name: config.value for config in topic.configs}
     check_topic_values(values, controller.settings)
     own = {name: value for name, value in values.items() if value is not None}
@@ -147,7 +147,7 @@ def _create(
 
 
 def _replicas(controller: Controller, topic: CreatableTopic) -> list[list[int]]:
-    """Return the replicas of each partition, chosen by the client or by us."""
+    """Return the replicas of each partition, chosen by the client or by the controller."""
     if topic.assignments:
         return _assigned(controller, topic)
     settings = controller.settings
@@ -168,7 +168,7 @@ def _replicas(controller: Controller, topic: CreatableTopic) -> list[list[int]]:
 
 
 def _assigned(controller: Controller, topic: CreatableTopic) -> list[list[int]]:
-    """Check an assignment that the client made, and return it in partition order."""
+    """Check a client's assignment, and return it in partition order."""
     assert topic.assignments, topic.name
     prefix = "A manual partition assignment was specified, but"
     if topic.replication_factor != _BY_DEFAULT:

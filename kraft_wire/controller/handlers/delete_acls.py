@@ -76,7 +76,7 @@ def _read(asked: DeleteAclsFilter) -> AclFilter:
 def _result(
     controller: Controller, asked: AclFilter, doomed: dict[Uuid, VersionedRecord]
 ) -> DeleteAclsFilterResult:
-    """Return what one filter matches, and add the records that remove it."""
+    """Return the entries that one filter matches, and add the records that remove them."""
     problem = None
     if asked.resource_is_unknown:
         problem = "Unknown patternFilter."

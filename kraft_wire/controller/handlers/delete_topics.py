@@ -90,7 +90,7 @@ def refuse(
 
 
 def _named_by_id_and_name(controller: Controller, states: list[DeleteTopicState]) -> set[bytes]:
-    """Return the ids of topics that a request names both ways; the name's answer counts."""
+    """Return the ids of topics that a request has by name and by id; the name is answered."""
     ids = {state.topic_id for state in states if state.name is None}
     found = (controller.image.topic(state.name) for state in states if state.name is not None)
     return {topic.topic_id for topic in found if topic is not None and topic.topic_id in ids}

@@ -1,8 +1,8 @@
 """ElectLeaders, API key 43, versions 0-2.
 
-Behaviour:   the first replica leads again where it is in the ISR, or any active one where nobody
-             leads, at the price of records; null means all partitions, of which the answer leaves
-             out those that need no election (KIP-183, KIP-460)
+Behaviour:   a preferred election makes the first replica leader if it is in the ISR; an unclean
+             one lets any active replica lead a leaderless partition, and may lose records; null
+             means all partitions: the answer omits those without need (KIP-183, KIP-460)
 Versions:    v1 the kind of election, an error for the whole · v2 flexible
 Left out:    nothing
 """
@@ -42,12 +42,12 @@ _NO_ELIGIBLE: Final = (
 
 
 class _Answer(ElectLeadersResponse):
-    """An answer whose error for the whole is left out of version 0, which has no room for it."""
+    """An answer without its top-level error in version 0, which has no field for it."""
 
     __slots__ = ()
 
     def encode(self, version: int) -> bytes:
-        """Return the answer's bytes; what it says of each partition is the same in all versions."""
+        """Return the answer's bytes; the results of partitions are the same in all versions."""
         error, self.error_code = self.error_code, self.error_code if version else ErrorCode.NONE
         try:
             return super().encode(version)
@@ -95,7 +95,7 @@ def handle(
 def refuse(
     request: ElectLeadersRequest, error: ErrorCode, message: str | None
 ) -> ElectLeadersResponse:
-    """Return the answer that refuses the request; version 0 has room for it at partitions alone."""
+    """Return the answer that refuses the request; version 0 has errors of partitions only."""
     assert error is not ErrorCode.NONE
     return _Answer(
         error_code=error,
@@ -120,7 +120,7 @@ def _result(
     election: Election,
     records: list[VersionedRecord],
 ) -> PartitionResult:
-    """Elect the leader of one partition, and return what is said of it."""
+    """Elect the leader of one partition, and return its answer."""
     result = PartitionResult(partition_id=number, error_message=None)
     try:
         record = _elected(controller, topic, name, number, election)

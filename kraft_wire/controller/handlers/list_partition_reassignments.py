@@ -52,7 +52,7 @@ def handle(
 def refuse(
     request: ListPartitionReassignmentsRequest, error: ErrorCode, message: str | None
 ) -> ListPartitionReassignmentsResponse:
-    """Return the answer that refuses the request; as in Kafka, what is named is listed, empty."""
+    """Return the answer that refuses the request; as in Kafka, it lists named partitions, empty."""
     assert error is not ErrorCode.NONE
     topics = [
         OngoingTopicReassignment(

@@ -1,6 +1,6 @@
 """UnregisterBroker, API key 64, version 0.
 
-Behaviour:   a broker that is gone for good leaves the metadata, and every ISR before that (KIP-631)
+Behaviour:   a decommissioned broker leaves every ISR, then the metadata (KIP-631)
 Versions:    v0
 Left out:    nothing
 """
@@ -19,8 +19,9 @@ __all__ = ["handle", "refuse"]
 def handle(
     controller: Controller, context: ControllerContext, request: UnregisterBrokerRequest
 ) -> ControllerResult:
-    """Drop a broker, alive or not: one that is alive is told STALE_BROKER_EPOCH until it is
-    restarted.
+    """Remove a broker, alive or not.
+
+    A live broker gets STALE_BROKER_EPOCH until it is restarted.
 
     Errors: BROKER_ID_NOT_REGISTERED.
     """

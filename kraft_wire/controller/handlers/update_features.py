@@ -43,12 +43,12 @@ __all__ = ["handle", "quorum_refused", "refuse"]
 _UPGRADE, _SAFE_DOWNGRADE, _UNSAFE_DOWNGRADE = 1, 2, 3
 _LAST_VERSION_WITH_RESULTS: Final = 1
 _CHANGED_FORMATS: Final = (8, 11, 13, 14, 15, 17, 23, 30)
-"""Levels of metadata.version that brought records or fields which lower ones do not know."""
+"""Levels of metadata.version that added records or fields."""
 _NONE: Final = FeatureRange(0, 0)
 
 
 class _Update(NamedTuple):
-    """One asked level."""
+    """One requested level."""
 
     feature: str
     level: int
@@ -109,7 +109,7 @@ def refuse(
 
 
 def quorum_refused(request: UpdateFeaturesRequest, error: ErrorCode) -> UpdateFeaturesResponse:
-    """Return the answer where the quorum does not take the level of kraft.version."""
+    """Return the answer if the quorum refuses the level of kraft.version."""
     assert error is not ErrorCode.NONE
     words = f"The quorum answered {error.name} to the change of {KRAFT_VERSION}."
     return refuse(request, error, words)

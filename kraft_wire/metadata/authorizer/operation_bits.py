@@ -1,7 +1,7 @@
-"""Operations as bits: what one entry denies or grants, and what a request needs of either.
+"""Operations as bits: those that an entry denies or allows, and those that a request needs.
 
-All entries that concern a request are joined by OR: the low half of the number has what they
-deny, the high half what they allow. Kafka's codes are the numbers of the bits.
+All entries that match a request are joined by OR: the low half of the number has the denied
+operations, the high half the allowed ones. Kafka's codes are the numbers of the bits.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ __all__ = [
 ]
 
 ALLOW: Final = 3
-"""The permission that grants; any other one denies, as in Kafka."""
+"""The code of ALLOW; any other permission denies, as in Kafka."""
 _ALL: Final = 2
 _HALF: Final = 32
 
@@ -84,13 +84,13 @@ OPERATIONS_OF: Final[Mapping[ResourceType, tuple[AclOperation, ...]]] = {
     ResourceType.DELEGATION_TOKEN: (AclOperation.DESCRIBE,),
     ResourceType.USER: (AclOperation.CREATE_TOKENS, AclOperation.DESCRIBE_TOKENS),
 }
-"""The operations that mean anything for a type of resource, as `AclEntry.supportedOperations`."""
+"""The valid operations for a type of resource, as `AclEntry.supportedOperations`."""
 
 
 def entry_bit(operation: int, permission: int) -> int:
-    """Return the one bit of an entry; ALL has a bit of its own, code 2."""
+    """Return the one bit of an entry; ALL has a separate bit, code 2."""
     assert 0 <= operation < 128, operation
-    known = operation if operation < _HALF else 0  # what a later release may add grants nothing
+    known = operation if operation < _HALF else 0  # operations of a later release allow nothing
     bit = 1 << (known + _HALF if permission == ALLOW else known)
     assert bit.bit_count() == 1, bit
     return bit

@@ -1,4 +1,4 @@
-"""Who asks, and from where, in the texts that access-control entries are compared with.
+"""A client's principal and address, as the texts that access-control entries have.
 
 A principal has a type and a name; its text is `Type:Name`. An address is the text that Java's
 `InetAddress.getHostAddress` gives, because entries hold that text.
@@ -10,29 +10,29 @@ from typing import Final, NamedTuple
 __all__ = ["ANONYMOUS", "EVERYONE", "Principal", "host_text", "super_users"]
 
 EVERYONE: Final = "User:*"
-"""An entry's principal that means all, of whatever type they are."""
+"""An entry's principal that matches principals of every type."""
 _TRIMMED: Final = "".join(map(chr, range(0x21)))
-"""What Java's `String.trim` takes away."""
+"""Characters that Java's `String.trim` removes."""
 
 
 class Principal(NamedTuple):
-    """One authenticated client, or who a broker forwards for."""
+    """One authenticated client, or the client whose request a broker forwards."""
 
     type: str
     name: str
 
     def __str__(self) -> str:
-        """Return the text of it, `Type:Name`."""
+        """Return the principal as `Type:Name`."""
         return f"{self.type}:{self.name}"
 
     @property
     def entries_name(self) -> str:
-        """The text under which entries can name it; an entry's type ends at the first colon."""
+        """The text that entries may have for it; an entry's type ends at the first colon."""
         return EVERYONE if ":" in self.type else f"{self.type}:{self.name}"
 
 
 ANONYMOUS: Final = Principal("User", "ANONYMOUS")
-"""Who has not authenticated."""
+"""A client that has not authenticated."""
 
 
 def super_users(text: str) -> frozenset[str]:

@@ -1,8 +1,8 @@
-"""The entries about one type of resource, found by what a request names.
+"""The entries about one type of resource, indexed for look-ups by name, principal and host.
 
-Three look-ups lead to an entry: its pattern, its principal, its host. A name is covered by its own
-literal pattern, by the literal `*`, and by each prefix of it; of prefixes only those lengths are
-tried that occur. So the cost of a decision does not depend on the number of entries.
+Three look-ups find an entry: its pattern, its principal, its host. A name is covered by its own
+literal pattern, by the literal `*`, and by each prefix of it; only the lengths of existing prefixes
+are tried. So the cost of a decision does not depend on the number of entries.
 """
 
 from bisect import bisect_right, insort
@@ -34,13 +34,13 @@ class ResourceAcls:
         self._literal: dict[str, Grants] = {}
         self._prefixed: dict[str, Grants] = {}
         self._lengths: list[int] = []
-        """Lengths of the prefixes that there are, rising."""
+        """Lengths of the existing prefixes, ascending."""
         self._prefixes_of_length: dict[int, int] = {}
         self._patterns_of: dict[str, dict[Pattern, None]] = {}
         """The patterns under which a principal has entries."""
 
     def set_bit(self, pattern: Pattern, principal: str, host: str, bit: int) -> None:
-        """Add one entry; it may not be there yet."""
+        """Add one entry, which must be new."""
         assert bit.bit_count() == 1, bit
         patterns = self._prefixed if pattern.is_prefix else self._literal
         grants = patterns.get(pattern.name)
@@ -56,7 +56,7 @@ class ResourceAcls:
         assert pattern in self._patterns_of[principal], (pattern, principal)
 
     def clear_bit(self, pattern: Pattern, principal: str, host: str, bit: int) -> None:
-        """Remove one entry that is there, and what it leaves empty."""
+        """Remove one existing entry, and maps that become empty."""
         assert bit.bit_count() == 1, bit
         patterns = self._prefixed if pattern.is_prefix else self._literal
         grants = patterns[pattern.name]
@@ -80,7 +80,7 @@ class ResourceAcls:
             self._count_prefix(len(pattern.name), -1)
 
     def bits(self, name: str, principal: str, host: str) -> int | None:
-        """Return the bits of all entries that concern a request, joined by OR.
+        """Return the bits of all entries that match a request, joined by OR.
 
         None if no pattern covers the name, for any principal.
         """
@@ -100,7 +100,7 @@ class ResourceAcls:
     def entries(
         self, name: str, principal: str, host: str
     ) -> Iterator[tuple[Pattern, str, str, int]]:
-        """Every pattern, principal and host with entries that concern a request, and their bits."""
+        """Yield pattern, principal and host of entries that match a request, and their bits."""
         assert host != WILDCARD, "who asks has an address"
         for pattern in self._patterns_covering(name):
             patterns = self._prefixed if pattern.is_prefix else self._literal

@@ -1,12 +1,12 @@
-"""`StandardAuthorizer`: whether a principal may do something to a resource (KIP-11, 290, 801, 679).
+"""`StandardAuthorizer`: whether a principal may access a resource (KIP-11, 290, 801, 679).
 
-Rules, in this order: a super user may do everything; an entry that denies refuses; an entry that
-allows permits; where no entry covers the resource at all, `allow.everyone.if.no.acl.found` says.
-Equal to the class of that name of Apache Kafka 4.3.1; it fails with names that sort before `*` and
-with users named `*`, which are ordinary texts here.
+Rules, in this order: a super user may do everything; a matching DENY entry refuses; a matching
+ALLOW entry permits; if no entry covers the resource, `allow.everyone.if.no.acl.found` decides.
+Equal to the class of that name in Apache Kafka 4.3.1, except that 4.3.1 fails for names that sort
+before `*` and for users named `*`, which are ordinary texts here.
 
-Lives with the image, below broker and controller, because both decide over the same entries. The
-node asks it before its handlers run (`node.authorization`). It has no clock and no log: who asks it
+It is part of the metadata, below broker and controller, because both use the same entries. The node
+calls it before its handlers run (`node.authorization`). It has no clock and no log: its caller
 writes the audit line.
 """
 
@@ -31,15 +31,15 @@ __all__ = ["AuthorizerNotReady", "StandardAuthorizer"]
 
 _LITERAL = 3
 _HARDCODED_NAME = "hardcode"
-"""Kafka asks for this name before it looks for any other that would do."""
+"""The name that Kafka checks before it searches for another permitted one."""
 
 
 class AuthorizerNotReady(Exception):
-    """No image was loaded yet: only super users are served."""
+    """No image is loaded yet: only super users are served."""
 
 
 class _Entry(NamedTuple):
-    """What an entry means, apart from its id."""
+    """An entry without its id."""
 
     resource_type: int
     pattern: Pattern
@@ -49,21 +49,21 @@ class _Entry(NamedTuple):
 
 
 class StandardAuthorizer:
-    """Decides over the entries of the last image that it was given."""
+    """Decides by the entries of the last image that it got."""
 
     def __init__(self, super_users: frozenset[str], *, allows_without_acl: bool = False) -> None:
         self._super_users = super_users
         self._allows_without_acl = allows_without_acl
         self._by_type: dict[int, ResourceAcls] = {}
         self._entries: dict[_Entry, int] = {}
-        """How many ids have the same meaning; a controller records each only once."""
+        """Number of ids by entry; a controller records each entry only once."""
         self.acl_count = 0
-        """How many ids there are."""
+        """Number of ids."""
         self.is_loaded = False
         """Whether an image is loaded; until then only super users are allowed."""
 
     def load(self, image: MetadataImage) -> None:
-        """Take the entries of an image instead of all others: at the start, after a snapshot."""
+        """Replace all entries by those of an image: at the start, and after a snapshot."""
         self._by_type.clear()
         self._entries.clear()
         self.acl_count = 0
@@ -74,7 +74,7 @@ class StandardAuthorizer:
         assert len(self._entries) <= self.acl_count
 
     def apply(self, delta: MetadataDelta) -> None:
-        """Follow the image by the entries that came and went."""
+        """Apply the added and removed entries of a delta."""
         assert self.is_loaded, "an image is loaded before changes of it"
         for acl_id in delta.acls:
             before, after = delta.before.acls.get(acl_id), delta.after.acls.get(acl_id)
@@ -92,7 +92,7 @@ class StandardAuthorizer:
         resource_type: ResourceType,
         name: str,
     ) -> bool:
-        """Tell whether a principal at a host may do one thing to one resource."""
+        """Return whether a principal at a host may perform an operation on a resource."""
         if str(principal) in self._super_users:
             return True
         return self._allows(self._bits(principal, host, resource_type, name), operation)
@@ -104,9 +104,9 @@ class StandardAuthorizer:
         operation: AclOperation,
         resource_type: ResourceType,
     ) -> bool:
-        """Tell whether there may be a resource of a type to which it may do that (KIP-679).
+        """Return whether the operation is allowed on some name of a resource type (KIP-679).
 
-        Operations imply nothing here, and a granted pattern does not count where the same one or
+        Here no operation implies another, and an allowed pattern does not count if the same one or
         a prefix of it is denied.
         """
         if self.authorize(principal, host, operation, resource_type, _HARDCODED_NAME):
@@ -127,7 +127,7 @@ class StandardAuthorizer:
     def allowed_operations(
         self, principal: Principal, host: str, resource_type: ResourceType, name: str
     ) -> int:
-        """Return the operations that are allowed, a bit for each code (KIP-430)."""
+        """Return the allowed operations, a bit for each code (KIP-430)."""
         operations = OPERATIONS_OF[resource_type]
         if str(principal) not in self._super_users:
             bits = self._bits(principal, host, resource_type, name)
@@ -144,7 +144,7 @@ class StandardAuthorizer:
         resource_type: ResourceType,
         name: str,
     ) -> str:
-        """Return what a decision is based on, in the words of Kafka's audit log."""
+        """Return the reason of a decision, in the words of Kafka's audit log."""
         assert operation in denying, operation
         if str(principal) in self._super_users:
             return "SuperUser"
@@ -210,7 +210,7 @@ def _entry(acl: AclImage) -> _Entry:
 
 
 def _covering(pattern: Pattern) -> Iterator[Pattern]:
-    """The pattern itself, and each prefix of its name."""
+    """Yield the pattern itself, and each prefix of its name."""
     yield pattern
     for length in range(1, len(pattern.name) + 1):
         yield Pattern(pattern.name[:length], True)
