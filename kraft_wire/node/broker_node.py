@@ -1,7 +1,7 @@
-"""The broker's half of a node: the broker over its log directories, its flushes and its clock work.
+"""The broker of a node, over its log directories: its flushes, and its work by the clock.
 
-It follows the committed image. Its logs are opened with the first one, because the settings of
-their topics stand there, and because only a complete image tells which logs are strays.
+It follows the committed image. It opens its logs with the first image, which has the settings of
+their topics, and because only a complete image shows which logs are strays.
 
 Not here: requests (`node`), the metadata log (`raft_io`).
 """
@@ -38,17 +38,17 @@ __all__ = ["BrokerNode", "LinkNeeds"]
 
 
 class LinkNeeds(NamedTuple):
-    """What links to other brokers need of the node."""
+    """The node's values that links to other brokers need."""
 
     broker_epoch: Callable[[], int]
-    """Returns -1 while the broker is not registered."""
+    """Returns the broker epoch, -1 while the broker is not registered."""
     link_ids: Iterator[int]
-    """The node's, which all owners of links share."""
+    """The node's link ids, which all owners of links share."""
     decode_limits: DecodeLimits
 
 
 class BrokerNode:
-    """A broker with everything that only a broker needs."""
+    """A broker with the parts of a node that only brokers need."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class BrokerNode:
         went_offline: Callable[[LogDirectory], None],
         refused: RefusedAppends,
     ) -> None:
-        """`went_offline` is told of each log directory that fails, once."""
+        """Call `went_offline` once for each log directory that fails."""
         meta = directories[0].meta
         assert meta is not None, "opened directories are formatted"
         self.settings = config.settings
@@ -108,7 +108,7 @@ class BrokerNode:
         self._is_open = False
 
     def publish(self, delta: MetadataDelta, now_ms: int, wall_ms: int) -> None:
-        """Follow the way to a committed image; the first one opens the logs."""
+        """Apply the delta to a committed image; the first one opens the logs."""
         image = delta.after
         if delta.changes_settings_of(self._config.node_id):
             self.settings = layered(self._config.settings, image, self._config.node_id)
@@ -124,13 +124,13 @@ class BrokerNode:
             assert self.broker.transactions is not None, "as are transactions"
 
     def tick(self, now_ms: int, wall_ms: int) -> None:
-        """Act on time; `maintain` must follow."""
+        """Do the broker's work that is due by time; `maintain` must follow."""
         self.broker.tick(now_ms, wall_ms)
         for links in self.links:
             links.tick(now_ms, wall_ms)
 
     def maintain(self, now_ms: int, wall_ms: int) -> None:
-        """Do what is due on the disks."""
+        """Do the disks' tasks that are due."""
         self.maintenance.tick(now_ms, wall_ms)
 
     def deadline_ms(self) -> int:
@@ -144,7 +144,7 @@ class BrokerNode:
     def after(
         self, outputs: list[Output], flush_ids: Iterator[int], now_ms: int, wall_ms: int
     ) -> None:
-        """End a call of the node: talk to other brokers, run woken fetches, order a flush."""
+        """End a call of the node: send inter-broker requests, run woken fetches, order a flush."""
         broker = self.broker
         if broker.inter_broker_clients:
             self._exchange(outputs, now_ms, wall_ms)
@@ -156,7 +156,7 @@ class BrokerNode:
                 outputs.append(order)
 
     def _exchange(self, outputs: list[Output], now_ms: int, wall_ms: int) -> None:
-        """Send what the inter-broker clients have to send; a local response may bring more."""
+        """Send the requests of inter-broker clients; a local response may cause more."""
         for client in self.broker.inter_broker_clients[len(self.links) :]:
             self.links.append(self._new_links(client))
         is_pumped = False
@@ -168,7 +168,7 @@ class BrokerNode:
             outputs += links.take_outputs()
 
     def _deliver_local(self, now_ms: int, wall_ms: int) -> bool:
-        """Hand on responses to the broker's requests to itself; tell whether there were any."""
+        """Deliver responses to the broker's requests to itself; return whether there were any."""
         broker = self.broker
         local = [each for each in broker.completions if each[0].connection_id < 0]
         if not local:
@@ -183,7 +183,7 @@ class BrokerNode:
         return True
 
     def _new_links(self, client: "InterBrokerClient") -> "BrokerLinks":
-        # Not needed by a node that leads everything it has, and most of a start is imports.
+        # Imported on first use: a node that leads all its partitions does not need it.
         from kraft_wire.node.links.broker_links import BrokerLinks
 
         listener = inter_broker_listener(self._config.settings, self._config.listeners)
@@ -191,7 +191,7 @@ class BrokerNode:
         return BrokerLinks(self.broker, client, listener.name, *self._link_needs, self._report)
 
     def flushed(self, flush_id: int, now_ms: int) -> None:
-        """Take note that a flush of partitions was carried out."""
+        """Note a completed flush of partitions."""
         self.broker.flushed(self.flushing.completed(flush_id), now_ms)
 
     def _open(self, image: MetadataImage, wall_ms: int) -> None:
@@ -202,14 +202,14 @@ class BrokerNode:
         self.store.look_at_directories()
 
     def _directory_failed(self, directory: LogDirectory) -> None:
-        """Take what is in a failed directory out of use, and have it known."""
+        """Take the partitions of a failed directory offline, and report the directory."""
         assert directory.offline is not None, directory.path
         for name in list(directory.logs):
             self._disk_failed(name, directory.offline)
         self._went_offline(directory)
 
     def _disk_failed(self, name: TopicPartition, error: StorageError) -> None:
-        """Take what the clock's work met as if a request had met it."""
+        """Handle a disk error of a periodic task like that of a request."""
         partition = self.broker.partitions.get(name)
         if partition is not None:
             partition.failed(error)

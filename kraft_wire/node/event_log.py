@@ -19,21 +19,21 @@ from kraft_wire.node.outputs import Peer, Rejection
 __all__ = ["Entry", "EventLog", "Line", "time_text"]
 
 _UNKNOWN: Final = -1
-"""Stands for a number that is not known; a line shows `-`."""
+"""A number that is not known; a line shows `-`."""
 
 
 class Line:
-    """A text of our own, shown whole and in quotes: a reason, a command to run."""
+    """A text that this program wrote, shown whole and in quotes: a reason, a command to run."""
 
     def __init__(self, text: object) -> None:
         self.text = str(text)
 
 
 class Entry(NamedTuple):
-    """One event as it is written."""
+    """One event, before it is written."""
 
     wall_ms: int | None
-    """The time of day; None where the log has no clock."""
+    """The time of day; None if the log has no clock."""
     level: str
     component: str
     name: str
@@ -46,11 +46,11 @@ class EventLog:
     def __init__(
         self, write: Callable[[str], None], wall_ms: Callable[[], int] | None = None
     ) -> None:
-        """`write` takes a whole line with its end and never fails; `wall_ms` is the time of day."""
+        """`write` takes a line with its newline and never fails; `wall_ms` is the time of day."""
         self._write = write
         self._wall_ms = wall_ms
         self.form: Callable[[Entry], str] = _text
-        """Makes the line of an event, without its end; key=value by default."""
+        """Makes the line of an event, without a newline; key=value by default."""
         self._level = LEVELS["INFO"]
         self._rejections_limit = LogLineLimiter(self._suppressed)
         self._limit = LogLineLimiter(self._lines_suppressed)
@@ -71,7 +71,7 @@ class EventLog:
         self.event_at(EVENTS[name].level, name, **fields)
 
     def event_at(self, level: str, name: str, /, **fields: object) -> None:
-        """Write the line of an event that is more or less severe than most of its kind."""
+        """Write the line of an event at another level than its own."""
         if LEVELS[level] >= self._level:
             wall_ms = None if self._wall_ms is None else self._wall_ms()
             entry = Entry(wall_ms, level, EVENTS[name].component, name, fields)
@@ -83,7 +83,7 @@ class EventLog:
             self.event(name, client=host, **fields)
 
     def tick(self, now_ms: int) -> None:
-        """Report what was left out in a second that is over."""
+        """Report the number of omitted lines of the last second."""
         self._limit.tick(now_ms)
         self._rejections_limit.tick(now_ms)
 

@@ -1,4 +1,4 @@
-"""Bounds on what peers may take, on by default (keys: `kraft_wire/settings/own_keys.json`).
+"""Limits for peers, on by default (keys: `kraft_wire/settings/own_keys.json`).
 
 `ServerLimits` holds the configured numbers; `ConnectionQuotas` counts connections in all, per
 address and per second, `RequestMemory` the bytes of requests that are being read or answered.
@@ -26,7 +26,7 @@ UNBOUNDED: Final = 2_147_483_647
 
 @frozen(kw_only=True)
 class ServerLimits:
-    """What one connection, one address, and all connections together may take."""
+    """Limits of one connection, of one address, and of all connections."""
 
     frame_bytes_max: int = 104_857_600
     """`socket.request.max.bytes`: the largest frame, which only Produce needs."""
@@ -49,11 +49,11 @@ class ServerLimits:
     connections_per_second_max: int = 1_000
     """`max.connection.creation.rate`."""
     slow_operation_ms: int = 1_000
-    """`slow.operation.ms`: what takes as long is logged."""
+    """`slow.operation.ms`: slower operations are logged."""
 
 
 def server_limits(settings: NodeSettings, connections_possible: int = UNBOUNDED) -> ServerLimits:
-    """Read the limits; `connections_possible` is what the process has descriptors for."""
+    """Read the limits; `connections_possible`: those that the process has descriptors for."""
     number = settings.integer
     frame_bytes_max = number("socket.request.max.bytes")
     return ServerLimits(
@@ -73,23 +73,23 @@ def server_limits(settings: NodeSettings, connections_possible: int = UNBOUNDED)
 
 @frozen
 class Waiting:
-    """A connection of which the next request is awaited, in milliseconds of its host's clock."""
+    """A connection that waits for its next request, in milliseconds of its host's clock."""
 
     opened_ms: int
     last_active_ms: int
     frame_began_ms: int
-    """When the first byte of an unfinished frame came, -1 between frames."""
+    """Arrival of the first byte of a partial frame, -1 between frames."""
     held_bytes: int
-    """Bytes of that frame so far."""
+    """Received bytes of that frame."""
     unsent_bytes: int
-    """Bytes of answers that the peer has not taken."""
+    """Bytes of unsent answers."""
     requests_count: int
 
 
 def overdue(waiting: Waiting, limits: ServerLimits, now_ms: int) -> str | None:
-    """Return why a connection has used up its time; None while it has not.
+    """Return the reason to close a connection whose time is over; None if it is not.
 
-    One that is merely "idle" is no fault of its peer.
+    "idle" is not a fault of the peer.
     """
     if waiting.requests_count == 0:
         if now_ms - waiting.opened_ms > limits.handshake_ms:
@@ -108,14 +108,14 @@ class ConnectionQuotas:
 
     def __init__(self, limits: ServerLimits) -> None:
         self.limits = limits
-        """Replaced as a whole where they change while the node runs."""
+        """Replaced as a whole when dynamic settings change."""
         self._by_host: dict[str, int] = {}
         self._total = 0
         self._second = -1
         self._in_second = 0
 
     def admit(self, host: str, now_ms: int) -> str | None:
-        """Count a connection in; the reason when it is refused, and then it is not counted."""
+        """Count a new connection; return the reason if it is refused, and then do not count it."""
         limits = self.limits
         if self._total >= limits.connections_max:
             return "too_many_connections"
@@ -133,11 +133,11 @@ class ConnectionQuotas:
 
     @property
     def excess_count(self) -> int:
-        """How many connections there are above `max.connections`, which may have been lowered."""
+        """Number of connections above `max.connections`, which may have been lowered."""
         return max(0, self._total - self.limits.connections_max)
 
     def released(self, host: str) -> None:
-        """Count a connection out."""
+        """Uncount a closed connection."""
         self._total -= 1
         left = self._by_host[host] - 1
         assert left >= 0, host
@@ -149,7 +149,7 @@ class ConnectionQuotas:
 
 
 class RequestMemory:
-    """What connections hold of `queued.max.request.bytes`; who finds it used up has to wait."""
+    """The use of `queued.max.request.bytes` by connections; beyond it connections wait."""
 
     __slots__ = ("_starved", "bytes_max", "held", "starving", "used_bytes")
 
@@ -163,7 +163,7 @@ class RequestMemory:
         self._starved: dict[int, None] = {}
 
     def reserve(self, connection_id: int, size_bytes: int) -> bool:
-        """Have a connection hold that much; false when it must wait until others are answered."""
+        """Reserve bytes for a connection; return False if it must wait for others."""
         growth = size_bytes - self.held.get(connection_id, 0)
         if growth <= 0:
             return True
@@ -171,17 +171,17 @@ class RequestMemory:
         self.used_bytes += growth
         runs_alone = len(self.held) - len(self._starved) == 1
         if self.used_bytes <= self.bytes_max or runs_alone:
-            return True  # where nobody else goes on, waiting would never end
+            return True  # without another active connection the wait would never end
         self._starved[connection_id] = None
         self.starving(connection_id)
         return False
 
     def is_starved(self, connection_id: int) -> bool:
-        """Tell whether a connection waits for memory."""
+        """Return whether a connection waits for memory."""
         return connection_id in self._starved
 
     def release(self, connection_id: int) -> list[int]:
-        """Take back what a connection holds; return those that may continue: one where all wait."""
+        """Release a connection's bytes; return those that may continue: one if all wait."""
         self.used_bytes -= self.held.pop(connection_id, 0)
         self._starved.pop(connection_id, None)
         assert self.used_bytes >= 0, self.used_bytes

@@ -1,10 +1,10 @@
 """One Kafka node: broker, controller or both over one metadata log, synchronous and deterministic.
 
-A host hands in frames and time, and drains `outputs` after every call: `receive` → decoder → router
-→ handler of the broker, of the controller, or the replica of the quorum. What the controller
-decides is appended through the quorum, committed, replayed, published to the broker, and only then
-answered. Late answers leave through the broker's completions, the controller's and the replica's.
-Nothing here knows sockets, threads or clocks. Read next: `opening`, `decoding`, `quorum_node` (with
+A host passes frames and time, and drains `outputs` after every call: `receive` → decoder → router
+→ handler of the broker, of the controller, or the replica of the quorum. The controller's records
+are appended through the quorum, committed, replayed, published to the broker, and only then
+answered. Late answers come from the broker's completions, the controller's and the replica's. There
+are no sockets, threads or clocks here. Read next: `opening`, `decoding`, `quorum_node` (with
 `raft_io` and `controller_host`), `broker_node`.
 """
 
@@ -59,21 +59,21 @@ __all__ = ["Node"]
 
 _new_context: Final = maker(RequestContext)
 _BROKERS: Final = frozenset(owned(Owner.BROKER, ListenerType.BROKER))
-"""What the broker itself answers; the rest of its listeners' requests the controller decides."""
+"""APIs that the broker itself answers; the controller decides its listeners' other requests."""
 
 
 class _InFlight(NamedTuple):
-    """A parked request: what its answer needs."""
+    """A parked request, with the values that its answer needs."""
 
     request_number: int
     header: RequestHeader
 
 
 class Node:
-    """A running node; the constructor opens it, `stop` leaves it as Kafka would."""
+    """A running node; the constructor opens it, `stop` closes it as Kafka does."""
 
     _handler: Callable[[int], Handle] = staticmethod(handler)
-    """Returns what answers an API of the broker; guarded where an authorizer is configured."""
+    """Returns the handler of a broker's API; guarded if an authorizer is configured."""
 
     def __init__(
         self,
@@ -95,18 +95,18 @@ class Node:
         self.random_source = random_source
         self.requests_by_api: defaultdict[int, int] = defaultdict(int)
         self.trailing_bytes_seen = 0
-        """Requests that had bytes behind their body, which is tolerated."""
+        """Requests with bytes after their body, which are tolerated."""
         self._own_requests: list[tuple[str, Message]] = []
-        """What the broker asks of the controller, by tag; the pump carries it out."""
+        """The broker's requests to the controller, by tag; the pump sends them."""
         self._quorum_deadline_ms: int | None = None
-        """The quorum's share in `deadline_ms`, None where the pump has turned to it since."""
+        """The quorum's share in `deadline_ms`, None after the pump, which may change it."""
         self._parked: dict[int, _InFlight] = {}
         self._parked_max = config.settings.integer("purgatory.max.requests")
         self._flush_ids, self._limits, self._is_stopped = count(1), config.limits, False
         self._refused_appends, self._guards = RefusedAppends(report), _guards(config, report)
         self._metadata_events = MetadataEvents(config.node_id, report)
         self._last_error: StorageError | None = None
-        """What the process ends of, when the present call is over."""
+        """The reason to end the process after the current call."""
         self._directories = open_directories(fs, config, random_source, cluster_id, wall_ms, report)
         self.cluster_id = _cluster_id(self._directories[0])
         limits, link_ids = _decode_limits(config), count(1)
@@ -136,10 +136,10 @@ class Node:
         self._pump(now_ms, wall_ms)
 
     def _new_logins(self, config: NodeConfig, random_source: RandomSource) -> "Logins | None":
-        """Return what lets clients log in; None where no listener asks for that."""
+        """Return the logins of clients; None if no listener needs them."""
         if all(each.sasl is None for each in config.security.values()):
             return None
-        from kraft_wire.node.security.logins import Logins  # most nodes need none of it
+        from kraft_wire.node.security.logins import Logins  # most nodes do not use it
 
         return Logins(
             config.security, self._decoder_of, lambda: self.raft.committed.image, random_source
@@ -172,17 +172,17 @@ class Node:
 
     @property
     def raft(self) -> RaftIo:
-        """The replica with its log; for readers: metrics, the simulator."""
+        """The replica with its log; read by metrics and the simulator."""
         return self._quorum.raft
 
     @property
     def quorum(self) -> QuorumNode:
-        """This node's share in the metadata; for readers: metrics."""
+        """The metadata's part of this node; read by metrics."""
         return self._quorum
 
     @property
     def broker(self) -> Broker:
-        """The broker of a node that is one."""
+        """The broker of a node that has one."""
         assert self._broker is not None, "this node is not a broker"
         return self._broker.broker
 
@@ -198,12 +198,12 @@ class Node:
 
     @property
     def controller_apis(self) -> "ControllerApis":
-        """The controller's listeners and the way to the active controller, made when needed."""
+        """The controller's listeners and the forwarder, made when needed."""
         return self._quorum.apis
 
     @property
     def parked_count(self) -> int:
-        """Requests whose response is due later."""
+        """Requests with a late response."""
         return len(self._parked)
 
     @property
@@ -218,24 +218,24 @@ class Node:
 
     @property
     def serves_clients(self) -> bool:
-        """Whether there is a broker that runs; `ServeClients` says when that begins later."""
+        """Whether the broker runs; if it starts later, `ServeClients` announces it."""
         return self._quorum.serves_clients
 
     @property
     def flushes_every_append(self) -> bool:
-        """Whether acknowledgements promise to survive power loss, as far as no topic differs."""
+        """Whether acknowledged records survive power loss, unless a topic overrides the setting."""
         settings = self.config.settings if self._broker is None else self._broker.settings
         return settings.integer("log.flush.interval.messages") == 1
 
     # -- the host's calls ------------------------------------------------------------------------
 
     def connection_opened(self, peer: Peer) -> None:
-        """Take note of a new connection, before anything of it is received."""
+        """Note a new connection, before any byte is received."""
         if self._logins is not None:
             self._logins.begin(peer)
 
     def receive(self, peer: Peer, frame: bytearray, now_ms: int, wall_ms: int) -> None:
-        """Take one request; its answer, silence or the connection's end is among the outputs."""
+        """Handle one request; the outputs have its answer, `NoReply` or `Close`."""
         peer.requests_count += 1
         of_broker_alone = peer.listener not in self._controller_listeners
         taken = None if peer.login is None else peer.login.take(frame, now_ms)
@@ -258,7 +258,7 @@ class Node:
             self._pump(now_ms, wall_ms)
 
     def tick(self, now_ms: int, wall_ms: int) -> None:
-        """Act on time; needed at `deadline_ms`, harmless earlier."""
+        """Do work that is due by time; needed at `deadline_ms`, harmless earlier."""
         self._quorum.tick(now_ms, wall_ms)
         self._refused_appends.tick(now_ms)
         if self._broker is not None:
@@ -268,14 +268,14 @@ class Node:
         self._pump(now_ms, wall_ms)
 
     def deadline_ms(self) -> int:
-        """Return when `tick` is needed next; to be asked after every call."""
+        """Return when `tick` is needed next; the host calls it after every call."""
         deadline_ms = self._quorum_deadline_ms
         if deadline_ms is None:
             deadline_ms = self._quorum_deadline_ms = self._quorum.deadline_ms()
         return deadline_ms if self._broker is None else min(deadline_ms, self._broker.deadline_ms())
 
     def flushed(self, flush_id: int, now_ms: int, wall_ms: int) -> None:
-        """Take note that a `FlushLogs` was carried out; of no interest after `stop`."""
+        """Note a completed `FlushLogs`; ignored after `stop`."""
         if self._is_stopped:
             return
         of_broker_alone = not self.raft.flushed(flush_id, now_ms, wall_ms)
@@ -288,7 +288,7 @@ class Node:
             self._pump(now_ms, wall_ms)
 
     def link_up(self, link_id: int, now_ms: int, wall_ms: int) -> None:
-        """Take note that a `Connect` succeeded."""
+        """Note a successful `Connect`."""
         links, of_broker_alone = self._links_of(link_id)
         links.link_up(link_id, now_ms, wall_ms)
         if of_broker_alone:
@@ -297,7 +297,7 @@ class Node:
             self._pump(now_ms, wall_ms)
 
     def link_frame(self, link_id: int, frame: Buffer, now_ms: int, wall_ms: int) -> None:
-        """Take one whole frame of a link, without its length."""
+        """Handle one whole frame of a link, without its length."""
         links, of_broker_alone = self._links_of(link_id)
         links.link_frame(link_id, frame, now_ms, wall_ms)
         if of_broker_alone:
@@ -306,7 +306,7 @@ class Node:
             self._pump(now_ms, wall_ms)
 
     def link_down(self, link_id: int, now_ms: int, wall_ms: int) -> None:
-        """Take note that a link was refused, closed or broken."""
+        """Note that a link was refused, closed or broken."""
         links, of_broker_alone = self._links_of(link_id)
         links.link_down(link_id, now_ms, wall_ms)
         if of_broker_alone:
@@ -315,14 +315,14 @@ class Node:
             self._pump(now_ms, wall_ms)
 
     def _links_of(self, link_id: int) -> "tuple[RaftIo | Forwarder | BrokerLinks, bool]":
-        """Return the owner of a link, and whether that is one of the broker's clients."""
+        """Return the owner of a link, and whether it is one of the broker's clients."""
         for links in () if self._broker is None else self._broker.links:
             if links.owns(link_id):
                 return links, True
         return self._quorum.links_of(link_id), False
 
     def connection_closed(self, connection_id: int) -> None:
-        """Drop a connection and what it was waiting for."""
+        """Drop a closed connection and its parked request."""
         if self._parked.pop(connection_id, None) is None:
             return
         if self._guards is not None:
@@ -333,16 +333,16 @@ class Node:
             self.broker.connection_closed(connection_id)
 
     def begin_stop(self, now_ms: int, wall_ms: int) -> None:
-        """Give up leadership and answer whoever waits; `StopProcess` says when that is over.
+        """Give up leadership and answer waiting requests; then `StopProcess` follows.
 
         Clients are served until `serves_clients` is false.
         """
-        # Non-obvious 20: the stop has a time of its own, never an older one.
+        # Non-obvious 20: the stop has its own time, never an older one.
         self._quorum.leave(now_ms, wall_ms)
         self._pump(now_ms, wall_ms)
 
     def stop(self, now_ms: int, wall_ms: int) -> None:
-        """Flush and close everything, leaving the mark of a clean stop."""
+        """Flush and close everything, and write the clean-shutdown markers."""
         self._quorum.stop(now_ms, wall_ms)
         self._is_stopped = True
         for directory in self._directories:
@@ -353,7 +353,8 @@ class Node:
     def _publish(self, delta: MetadataDelta, now_ms: int, wall_ms: int) -> None:
         """Show a committed image to the broker, and changed limits to the host.
 
-        The authorizer is first: nobody is served by older entries than the broker's image has.
+        The authorizer comes first: no request is checked against ACLs older than the broker's
+        image.
         """
         if self._guards is not None:
             self._guards.follow(delta)
@@ -364,7 +365,7 @@ class Node:
             self._broker.publish(delta, now_ms, wall_ms)
 
     def _retire(self, now_ms: int) -> None:
-        """Others lead what this broker led, or nobody does."""
+        """Stop the broker: it leads no partition any more."""
         self.broker.stop(now_ms)
 
     def _change_limits(self, image: MetadataImage) -> None:
@@ -375,7 +376,7 @@ class Node:
             self.outputs.append(LimitsChanged(limits, self._controller_listeners))
 
     def _directory_failed(self, directory: LogDirectory) -> None:
-        """Leave the node to its host without the metadata log, tell the controller of others."""
+        """Stop the process if the metadata's directory failed; report others to the controller."""
         meta = directory.meta
         assert meta is not None, "opened directories are formatted"
         if directory is self._directories[0]:
@@ -430,7 +431,7 @@ class Node:
             self._be_silent(connection_id, answer)
 
     def _park(self, context: RequestContext, header: RequestHeader) -> None:
-        """Remember a request that is answered later, unless there are too many of them."""
+        """Park a request that is answered later, unless there are too many."""
         self._parked[context.connection_id] = _InFlight(context.request_number, header)
         if len(self._parked) > self._parked_max:
             refusal = refused(header, "too_many_parked_requests")
@@ -442,7 +443,7 @@ class Node:
         return self.controller_apis.handle_client(context, request)
 
     def _ask_controller(self, now_ms: int, wall_ms: int) -> None:
-        """Carry out what the broker asks, and what it asks on hearing the answers."""
+        """Send the broker's requests to the controller, and those that answers cause."""
         while self._own_requests:
             asked, self._own_requests = self._own_requests, []
             for tag, request in asked:
@@ -456,7 +457,7 @@ class Node:
         """End a call: follow the quorum, run woken fetches, order flushes, encode late answers."""
         quorum, broker = self._quorum, self._broker
         self._follow_quorum(now_ms, wall_ms)
-        # A controller that writes too late has resigned, and knows it at once.
+        # A controller that writes too late has resigned, and gets its refusal at once.
         while self._own_requests or quorum.has_news():
             self._follow_quorum(now_ms, wall_ms)
         if broker is not None and broker.broker.completions:
@@ -467,7 +468,7 @@ class Node:
             raise self._last_error
 
     def _follow_quorum(self, now_ms: int, wall_ms: int) -> None:
-        """Follow what the quorum decided, and answer what waited for it."""
+        """Apply the quorum's events, and answer requests that waited for them."""
         broker = self._broker
         self._ask_controller(now_ms, wall_ms)
         self._quorum.apply_quorum_events(now_ms, wall_ms)
@@ -478,10 +479,10 @@ class Node:
             broker.after(self.outputs, self._flush_ids, now_ms, wall_ms)
 
     def _pump_broker(self, now_ms: int, wall_ms: int) -> None:
-        """End a call that is about the broker alone: the same, without the quorum.
+        """End a call that only concerns the broker: the same, without the quorum.
 
-        It may have reached the quorum nevertheless: the broker asks the controller, a log directory
-        failed, or the replica counts a step.
+        The quorum is included if the broker sent the controller a request, a log directory failed,
+        or the replica made a step.
         """
         broker = self._broker
         assert broker is not None, "a node without a broker has no such calls"
@@ -494,7 +495,7 @@ class Node:
     # -- answers ---------------------------------------------------------------------------------
 
     def _answer_waiting(self, now_ms: int, wall_ms: int) -> None:
-        """Encode the answers of the controller to requests that were parked."""
+        """Encode the controller's answers to parked requests."""
         apis = self._quorum.controller_apis_or_none
         if apis is None:
             return
@@ -517,7 +518,7 @@ class Node:
             self._complete(reply_to, response)
 
     def _complete(self, reply_to: ReplyTo, response: Message | Silence) -> None:
-        """Answer a parked request, unless its connection is gone."""
+        """Answer a parked request, unless its connection is closed."""
         connection_id = reply_to.connection_id
         parked = self._parked.get(connection_id)
         if parked is None or parked.request_number != reply_to.request_number:
@@ -534,7 +535,7 @@ class Node:
 
 
 class _Channel:
-    """The broker's way to the controller (`broker.ControllerChannel`)."""
+    """The broker's requests to the controller (`broker.ControllerChannel`)."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
@@ -544,11 +545,11 @@ class _Channel:
         self._node._own_requests.append((tag, request))
 
     def ask_now(self, now_ms: int, wall_ms: int) -> None:
-        """Carry out what is queued."""
+        """Send the queued requests."""
         self._node._ask_controller(now_ms, wall_ms)
 
     def controller_versions(self) -> "PeerVersions | None":
-        """Tell what the active controller elsewhere serves."""
+        """Return the API versions of the active controller on another node."""
         apis = self._node.quorum.controller_apis_or_none
         return None if apis is None else apis.active_versions
 
@@ -559,7 +560,7 @@ def _cluster_id(directory: LogDirectory) -> str:
 
 
 def _guards(config: NodeConfig, report: ReportEvent) -> "Guards | None":
-    """Return what authorizes requests, loaded only where an authorizer is configured."""
+    """Return the guards, imported only if an authorizer is configured."""
     if config.authorizer is None:
         return None
     from kraft_wire.metadata.authorizer.standard_authorizer import StandardAuthorizer

@@ -1,8 +1,8 @@
-"""What a node asks of its host, in order: answer, be silent, close, flush, talk to peers, stop.
+"""Outputs of a node for its host, in order: answer, no answer, close, flush, use links, stop.
 
-A host drains `Node.outputs` after every call. It writes replies in the order of the list, and runs
-flushes wherever they hold nobody up, reporting back through `Node.flushed`. Connections that the
-node opens are links: what becomes of one comes back through `Node.link_up`, `link_frame` and
+A host drains `Node.outputs` after every call. It writes replies in the order of the list. It runs
+flushes where they delay no request, and reports them through `Node.flushed`. Connections that the
+node opens are links: the host reports their events through `Node.link_up`, `link_frame` and
 `link_down`.
 """
 
@@ -41,18 +41,18 @@ Buffers: TypeAlias = "list[bytes | bytearray | memoryview | FileSlice]"
 
 
 class LoginGate(Protocol):
-    """What takes a connection's frames before the node until the client has logged in."""
+    """Handles a connection's frames before the node does, until the client has logged in."""
 
     is_over: bool
 
     def take(self, frame: bytearray, now_ms: int) -> "list[Output] | None":
-        """Return what a frame leads to; None: it is a request to be served as any other."""
+        """Return the outputs of a frame; None: it is a request to serve as any other."""
         ...
 
 
 @slotted(eq=False)
 class Peer:
-    """One connection, as far as a node needs to know it."""
+    """A node's view of one connection."""
 
     connection_id: int
     client_host: str
@@ -64,13 +64,13 @@ class Peer:
     """Name and version that the client gave in ApiVersions (KIP-511), for log lines."""
     requests_count: int = 0
     figures: ApiFigures | None = None
-    """Those of the request that is with the node; the host's."""
+    """Figures of the request in progress, for the host."""
     asked_at: float = 0.0
-    """When it came, in seconds of the host's clock."""
+    """Arrival of this request, in seconds of the host's clock."""
     principal: Principal = ANONYMOUS
-    """Who it is, as far as the listener asks."""
+    """The client's identity, as authenticated by the listener."""
     login: LoginGate | None = None
-    """What its frames have to pass; None: nothing, or nothing any more."""
+    """Checks the frames of a login; None without login, or after it."""
 
 
 @frozen
@@ -78,7 +78,7 @@ class Rejection:
     """Why a connection is closed; becomes one log line."""
 
     reason: str
-    """A fixed snake_case word that can be counted."""
+    """A fixed snake_case word, which is also counted."""
     api: str = "-"
     version: int = -1
     correlation_id: int = -1
@@ -101,14 +101,14 @@ class Reply:
 
 @frozen
 class NoReply:
-    """The request is done and its answer is silence: the next one may be read."""
+    """The request is done and has no answer: the next one may be read."""
 
     connection_id: int
 
 
 @frozen
 class Close:
-    """The connection is beyond saving; `rejection` is None where nothing needs to be logged."""
+    """Close the connection; `rejection` is None where nothing needs to be logged."""
 
     connection_id: int
     rejection: Rejection | None
@@ -116,7 +116,7 @@ class Close:
 
 @frozen
 class LoggedIn:
-    """A client has logged in: its frames may be as long as any."""
+    """A client has logged in: the limit for frames before a login no longer applies."""
 
     connection_id: int
 
@@ -132,22 +132,22 @@ class RefuseLogin:
 
 
 class FlushTarget(Protocol):
-    """Something whose written bytes must reach the disk; `run` may happen in another thread."""
+    """A flush of written bytes; `run` may be called in another thread."""
 
     def run(self) -> None:
-        """Raise FsyncFailed where the disk does not take the bytes."""
+        """Flush, or raise FsyncFailed."""
         ...
 
 
 @slotted
 class FlushLogs:
-    """Flush these; waiting answers depend on it."""
+    """Run these flushes; waiting answers depend on them."""
 
     flush_id: int
     targets: Sequence[FlushTarget]
 
     def run(self) -> FsyncFailed | None:
-        """Flush all of them, in another thread if need be; a failure ends the process."""
+        """Run all flushes, in another thread if useful; a failure ends the process."""
         try:
             for target in self.targets:
                 target.run()
@@ -161,16 +161,16 @@ class Connect:
     """Open a connection to a peer; a host that cannot reports `link_down`."""
 
     link_id: int
-    """Above 0, and never used again in a node's life."""
+    """Above 0, and never reused by a node."""
     host: str
     port: int
     listener: str = ""
-    """The listener that is dialled, empty for that of the controllers: it says how to log in."""
+    """The peer's listener, empty for that of the controllers: it determines the login."""
 
 
 @slotted
 class SendBytes:
-    """Write frames, each with its length in front, behind what the link was given before."""
+    """Write frames, each with its length in front, after those of earlier calls."""
 
     link_id: int
     buffers: Buffers
@@ -179,13 +179,13 @@ class SendBytes:
 
 @frozen
 class Disconnect:
-    """Close a link, dropping what it has not sent; nothing more is reported of it."""
+    """Close a link and drop its unsent bytes; it causes no more events."""
 
     link_id: int
 
 
 class LinkNode(Protocol):
-    """What hears of links: the node."""
+    """The node, as the receiver of links' events."""
 
     def link_up(self, link_id: int, now_ms: int, wall_ms: int) -> None: ...
     def link_frame(self, link_id: int, frame: bytes, now_ms: int, wall_ms: int) -> None: ...
@@ -198,12 +198,12 @@ class LimitsChanged:
 
     limits: ServerLimits
     spared_listeners: frozenset[str]
-    """Their connections outlive a lowered `max.connections`: the quorum's."""
+    """Listeners whose connections a lowered `max.connections` does not close: the quorum's."""
 
 
 @frozen
 class ServeClients:
-    """Let clients connect from now on: the broker runs, or there is none to wait for. Said once."""
+    """Accept clients from now on: the broker runs, or the node has none. Put out once."""
 
 
 @frozen
@@ -224,6 +224,6 @@ Order: TypeAlias = (
     | ServeClients
     | StopProcess
 )
-"""What is no answer to a client's request."""
+"""Outputs that are not an answer to a client's request."""
 
 Output: TypeAlias = Reply | NoReply | Close | Order

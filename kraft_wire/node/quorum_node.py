@@ -1,14 +1,13 @@
-"""The metadata's half of a node: replica, controller, snapshots, and the way to other controllers.
+"""The metadata's part of a node: replica, controller, snapshots, and links to other controllers.
 
-`apply_quorum_events` follows what the quorum decides, in its order: committed records are replayed
-and published, the controller becomes active or ceases to be, this node registers where it is not
-known. What the broker's life has to say goes to the controller of this node where that is active,
-without a wire, else to the one that is (`local_broker`). A node leaves gracefully by letting its
-broker stop first, then by resigning where it leads. Metadata that cannot be replayed stops the
-process: nothing right can follow.
+`apply_quorum_events` applies the quorum's events in order: committed records are replayed and
+published, the controller becomes active or inactive, this node registers if it is not registered.
+Requests of the broker's lifecycle go to this node's controller if it is active, without a link,
+else to the active one (`local_broker`). A graceful stop first stops the broker, then resigns if the
+replica leads. Metadata that cannot be replayed stops the process.
 
 Not here: the broker (`broker_node`), requests and answers of clients (`node`, `controller_apis`),
-what a broker says and when (`broker_lifecycle`).
+requests of a broker's lifecycle (`broker_lifecycle`).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -64,14 +63,14 @@ if TYPE_CHECKING:
 __all__ = ["QuorumNode"]
 
 _SHUTDOWN_MS: Final = 5_000
-"""How long a leader that stops waits for a successor."""
+"""Time that a leader waits for a successor when it stops."""
 
 
 class QuorumNode:
-    """A node's share in the metadata; see the module."""
+    """The metadata's part of a node; see the module."""
 
     guards: "Guards | None" = None
-    """What authorizes requests on a controller's listeners; the node's."""
+    """The node's guards, which authorize requests on a controller's listeners."""
 
     def __init__(
         self,
@@ -89,11 +88,11 @@ class QuorumNode:
         now_ms: int,
         wall_ms: int,
     ) -> None:
-        """`start` must follow. `disk_full` is told of a disk without room for metadata.
+        """`start` must follow. `disk_full` is called when the disk has no room for metadata.
 
-        `publish` takes the way to each committed image, from the first one on that lacks nothing of
-        what was committed when this node came, and that has its broker: a broker must not judge its
-        logs by less. `retired` is called once the broker of a node that leaves need not serve more.
+        `publish` takes the delta to each committed image. The first one has all records committed
+        before this node started, and its broker: an older image must not decide which logs are
+        strays. `retired` is called once the broker of a leaving node need not serve any more.
         """
         self.raft = open_quorum(
             fs, directories, config, random_source, link_ids, report, decode_limits, wall_ms
@@ -115,12 +114,12 @@ class QuorumNode:
         self.registration = _registration(config, directories, random_uuid(random_source))
         self._failed_directories: list[Uuid] = []
         self.local_broker = self._new_local_broker(config, random_source, report, retired)
-        """The life of the broker, of a node that is one."""
+        """The lifecycle of the broker, if the node has one."""
         self.has_static_voters = bool(config.voters)
         self.leaders_count = 0
-        """Leaders that this node saw begin."""
+        """Number of new leaders that this node has followed."""
         self._leader_epoch = LeaderEpoch(-1)
-        """The epoch of the newest of them."""
+        """The epoch of the newest leader."""
         self._is_starting, self._is_caught_up = True, False
         self.upkeep = MetadataUpkeep(self.raft, config.settings, report, now_ms)
         self._config, self._directories = config, directories
@@ -132,7 +131,7 @@ class QuorumNode:
         self._outputs: list[Output] = []
         self._asked_count, self._followed_count = 0, -1
         self._is_leaving = self._has_announced = False
-        """Whether the host knows that clients may be served."""
+        """Whether `ServeClients` was put out."""
 
     def _new_local_broker(
         self,
@@ -161,7 +160,7 @@ class QuorumNode:
         )
 
     def start(self, now_ms: int, wall_ms: int) -> None:
-        """Begin as a replica. Alone this node leads, and its broker runs when this returns."""
+        """Start the replica. An only voter leads, and its broker runs, when this returns."""
 
         def join() -> None:
             self.raft.start(now_ms, wall_ms)
@@ -170,7 +169,7 @@ class QuorumNode:
 
         if self.local_broker is not None:
             self.local_broker.lifecycle.start(now_ms)
-            if self.raft.replica.quorum.is_only_voter:  # the logs are opened once, with leaders
+            if self.raft.replica.quorum.is_only_voter:  # logs are opened once, with known leaders
                 self.local_broker.lifecycle.logs_opened(now_ms)
         start_quorum(self.raft, self._directories, join)
         self._is_starting = False
@@ -183,12 +182,12 @@ class QuorumNode:
 
     @property
     def serves_clients(self) -> bool:
-        """Whether there is a broker that runs."""
+        """Whether the node has a broker that runs."""
         return self.local_broker is not None and self.local_broker.lifecycle.has_run
 
     @property
     def apis(self) -> "ControllerApis":
-        """The controller's listeners and the way to the active controller, made when needed."""
+        """The controller's listeners and the forwarders, made when needed."""
         if self._apis is None:
             from kraft_wire.node.controller.apis import ControllerApis
 
@@ -205,29 +204,29 @@ class QuorumNode:
 
     @property
     def controller_apis_or_none(self) -> "ControllerApis | None":
-        """The same where they were needed, else nobody can be waiting there."""
+        """`apis` if they exist; otherwise no request waits in them."""
         return self._apis
 
     def has_news(self) -> bool:
-        """Tell whether something happened that `apply_quorum_events` has not followed yet."""
+        """Return whether there may be events that `apply_quorum_events` has not applied yet."""
         if self._failed_directories:
             return True
         return self.raft.steps_count + self._asked_count != self._followed_count
 
     def ask(self, tag: str, request: Message, now_ms: int, wall_ms: int) -> Message | Parked:
-        """Ask the active controller on the broker's behalf; it may answer at once."""
+        """Send a request of the broker to the active controller; it may answer at once."""
         self._asked_count += 1
         return self.apis.ask(tag, request, now_ms, wall_ms)
 
     def directory_failed(self, directory_id: Uuid) -> None:
-        """Have the controller told of a log directory of the broker's that failed."""
+        """Report a failed log directory of the broker to the controller."""
         assert self.local_broker is not None, "only a broker has more than one"
         self._failed_directories.append(directory_id)
 
     # -- time, links and flushes -----------------------------------------------------------------
 
     def tick(self, now_ms: int, wall_ms: int) -> None:
-        """Act on time."""
+        """Do work that is due by time."""
         self.raft.tick(now_ms, wall_ms)
         self.host.tick(now_ms, wall_ms)
         if self.local_broker is not None:
@@ -247,12 +246,12 @@ class QuorumNode:
         return upkeep_ms if soonest_ms is None else min(soonest_ms, upkeep_ms)
 
     def links_of(self, link_id: int) -> "RaftIo | Forwarder":
-        """Return whom a link belongs to."""
+        """Return the owner of a link."""
         owner = None if self._apis is None else self._apis.owner_of(link_id)
         return self.raft if owner is None else owner
 
     def take_outputs(self, flush_ids: Iterator[int]) -> list[Output]:
-        """Return what the host must do: flush, talk to peers, stop."""
+        """Return the outputs for the host: flushes, links, stop."""
         outputs, self._outputs = self._outputs, []
         if not self._has_announced and (self.serves_clients or self.local_broker is None):
             self._has_announced = True
@@ -269,11 +268,11 @@ class QuorumNode:
     # -- the quorum's news -----------------------------------------------------------------------
 
     def apply_quorum_events(self, now_ms: int, wall_ms: int) -> None:
-        """Follow what the quorum decided since the last time, and what comes of it."""
+        """Apply the quorum's new events, and their consequences."""
         try:
             self._apply_all(now_ms, wall_ms)
             if not self._is_caught_up:
-                # A snapshot may have brought all of it before the leader said how much that is.
+                # A snapshot may have all committed records before the leader's watermark is known.
                 self._publish(now_ms, wall_ms)
             self._poll_local_broker(now_ms, wall_ms)
         except MetadataFault as fault:
@@ -306,7 +305,7 @@ class QuorumNode:
                 self._outputs.append(StopProcess(None))
 
     def _advance(self, high_watermark: Offset, now_ms: int, wall_ms: int) -> None:
-        """Replay what became committed, and let readers and the controller follow."""
+        """Replay newly committed records, and update readers and the controller."""
         committed = self.raft.committed
         loads_before = committed.loads_count
         if committed.advance(high_watermark):
@@ -316,14 +315,14 @@ class QuorumNode:
         self.host.committed(now_ms, wall_ms)
 
     def _count_leader(self, leader_id: ReplicaId, leader_epoch: LeaderEpoch) -> None:
-        """Count a leader once, however often it is found again."""
+        """Count a leader once per epoch."""
         if leader_id != NO_REPLICA and leader_epoch > self._leader_epoch:
             self._leader_epoch = leader_epoch
             self.leaders_count += 1
             self.raft.log_events.leader_elected(leader_id, leader_epoch)
 
     def _publish(self, now_ms: int, wall_ms: int) -> None:
-        """Publish the committed image, once it lacks nothing and the start is over."""
+        """Publish the committed image, once it is complete and the start is over."""
         self._is_caught_up = self._is_caught_up or self._reaches_leader()
         if not self._is_caught_up or self._is_starting:
             return
@@ -335,15 +334,15 @@ class QuorumNode:
                 own.published(image, now_ms)
 
     def _poll_local_broker(self, now_ms: int, wall_ms: int) -> None:
-        """Let the broker and its controller talk."""
+        """Exchange requests and answers between the broker and its controller."""
         if self.local_broker is not None:
             self._outputs += self.local_broker.poll(now_ms, wall_ms)
-            self._apply_all(now_ms, wall_ms)  # who need not serve any more has resigned
+            self._apply_all(now_ms, wall_ms)  # a node that need not serve any more has resigned
             # and the answer that it waited for is NOT_CONTROLLER
             self.local_broker.take_responses(now_ms)
 
     def _reaches_leader(self) -> bool:
-        """Tell whether everything is replayed of which the leader says that it is committed."""
+        """Return whether everything below the leader's high watermark is replayed."""
         role = self.raft.replica.quorum.role
         if isinstance(role, Leader):
             known = role.high_watermark
@@ -352,7 +351,7 @@ class QuorumNode:
         return known is not None and self.raft.committed.next_offset >= known
 
     def _register_controller(self, now_ms: int) -> None:
-        """Let the active controller know of this one; of itself it writes the record at once."""
+        """Register this controller at the active one; if it is active itself, by a record."""
         leader_id = self.raft.replica.quorum.leader_id
         if self._is_leaving or leader_id in (NO_REPLICA, self._config.node_id):
             return
@@ -363,7 +362,7 @@ class QuorumNode:
     # -- the end ---------------------------------------------------------------------------------
 
     def leave(self, now_ms: int, wall_ms: int) -> None:
-        """Begin the farewell, once; `StopProcess` says when it is over."""
+        """Begin the graceful stop, once; `StopProcess` ends it."""
         if self._is_leaving:
             return
         self._is_leaving = True
@@ -378,7 +377,7 @@ class QuorumNode:
     def stop(self, now_ms: int, wall_ms: int) -> None:
         """Flush and close the metadata log.
 
-        Where a quorum of one has not said farewell yet it does so now; nobody else is waited for.
+        A quorum of one resigns first, if it has not yet. No other replica is waited for.
         """
         with suppress(StorageError):  # on a full disk it looks like a crash to the next start
             self.raft.disk.flushes_inline = self.raft.replica.quorum.is_only_voter
@@ -413,6 +412,6 @@ def _cluster_id(directories: Sequence[LogDirectory]) -> str:
 
 
 def _previous_broker_epoch(directories: Sequence[LogDirectory]) -> int:
-    """Return the epoch of the broker's former life where all directories say that it ended well."""
+    """Return the broker epoch before a clean stop, if all directories agree on it."""
     epochs = {directory.previous_broker_epoch for directory in directories}
     return epochs.pop() if len(epochs) == 1 else -1

@@ -1,8 +1,8 @@
-"""One request's questions to the authorizer: does its principal have a right that it needs?
+"""Checks of one request by the authorizer: whether its principal has the rights that it needs.
 
-Which rights those are says the table of `apis.rows`; a guard names the steps of it that a request
-takes, and the resources. Where one of several rights is enough, only the last question leaves an
-audit line when it is denied, as in Kafka.
+The table of `apis.rows` has the rights; a guard names the steps of it that a request takes, and the
+resources. If one of several rights is enough, only the denial of the last one writes an audit line,
+as in Kafka.
 """
 
 from collections import Counter
@@ -23,18 +23,18 @@ from kraft_wire.wire.message import Message
 __all__ = ["NO_OPERATIONS", "REFUSED_WORDS", "Asked", "Asker", "Finish", "Passed", "Verdict"]
 
 NO_OPERATIONS: Final = -(2**31)
-"""`authorized_operations` of an answer that was not asked for them (KIP-430)."""
+"""`authorized_operations` of an answer if the request does not include them (KIP-430)."""
 
 REFUSED_WORDS: Final[Mapping[ErrorCode, str]] = {
     ErrorCode.TOPIC_AUTHORIZATION_FAILED: "Topic authorization failed.",
     ErrorCode.GROUP_AUTHORIZATION_FAILED: "Group authorization failed.",
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "Cluster authorization failed.",
 }
-"""Kafka's words for a refusal, where an answer has room for them."""
+"""Kafka's message of a refusal, for answers with a field for it."""
 
 
 class Asker:
-    """Asks for the principal of one request."""
+    """Checks rights of one request's principal."""
 
     __slots__ = ("_audit", "_authorizer", "_now_ms", "_who")
 
@@ -45,28 +45,28 @@ class Asker:
         self._now_ms = now_ms
 
     def meets(self, need: Need, name: str = "", *, is_silent: bool = False) -> bool:
-        """Tell whether one of a need's rights is there, on a resource or the cluster.
+        """Return whether the principal has one of a need's rights, on a resource or the cluster.
 
-        `is_silent` leaves no audit line of a denial.
+        With `is_silent` a denial writes no audit line.
         """
         return self._any(need, name, 1, is_silent)
 
     def allowed(
         self, need: Need, names: Iterable[str], *, is_silent: bool = False
     ) -> Mapping[str, bool]:
-        """Return for each name whether a need is met; each is asked for once."""
+        """Return for each name whether a need is met; each name is checked once."""
         counts = Counter(names)
         return {name: self._any(need, name, count, is_silent) for name, count in counts.items()}
 
     def meets_for_any(self, right: Right) -> bool:
-        """Tell whether there may be a resource of the right's type to have it on (KIP-679)."""
+        """Return whether the principal has the right on some resource of its type (KIP-679)."""
         who = self._who
         return self._authorizer.authorize_any(
             who.principal, who.host, right.operation, right.resource
         )
 
     def has(self, right: Right, name: str = "", *, count: int = 1, is_silent: bool = False) -> bool:
-        """Tell whether one right is there."""
+        """Return whether the principal has one right."""
         who = self._who
         resource = CLUSTER_NAME if right.resource is ResourceType.CLUSTER else name
         is_allowed = self._authorizer.authorize(
@@ -77,12 +77,12 @@ class Asker:
         return is_allowed
 
     def operations(self, resource: ResourceType, name: str = CLUSTER_NAME) -> int:
-        """Return the operations that are allowed, a bit for each code; without audit lines."""
+        """Return the allowed operations, a bit for each code; without audit lines."""
         who = self._who
         return self._authorizer.allowed_operations(who.principal, who.host, resource, name)
 
     def describes_cluster(self) -> bool:
-        """Tell whether the cluster may be described, for its operations in an answer."""
+        """Return whether the cluster may be described, for its operations in an answer."""
         return self.has(Right(AclOperation.DESCRIBE, ResourceType.CLUSTER))
 
     def _any(self, need: Need, name: str, count: int, is_silent: bool) -> bool:
@@ -95,13 +95,13 @@ class Asker:
 
 @slotted
 class Asked:
-    """One request as a guard sees it."""
+    """One request, as a guard gets it."""
 
     asker: Asker
     context: RequestContext
     request: Message
     needs: tuple[Need, ...]
-    """The steps of the table, in its order."""
+    """The needs of the table, in its order."""
     image: MetadataImage
     settings: NodeSettings
 
@@ -110,12 +110,12 @@ Finish: TypeAlias = Callable[[Message | Silence], Message | Silence]
 
 
 class Passed(NamedTuple):
-    """What may be served of a request."""
+    """The part of a request that may be served."""
 
     request: Message
     finish: Finish | None = None
-    """Makes the answer to the whole request of the answer to this; None: it is the same."""
+    """Makes the answer to the whole request from the answer to this part; None: it is the same."""
 
 
 Verdict: TypeAlias = Message | Silence | Passed
-"""An answer that refuses all, or what may be served."""
+"""An answer that refuses the whole request, or the part that may be served."""

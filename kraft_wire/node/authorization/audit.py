@@ -1,4 +1,4 @@
-"""Audit lines: who was allowed or denied what, in the words of Kafka's `kafka.authorizer.logger`.
+"""Audit lines of allowed and denied operations, in the words of Kafka's `kafka.authorizer.logger`.
 
     Principal = User:bob is Denied operation = READ from host = 10.1.2.3 on resource =
     Topic:LITERAL:t for request = Fetch with resourceRefCount = 1 based on rule DefaultDeny
@@ -34,7 +34,7 @@ _RESOURCE_WORDS: Final = {
 
 
 class Who(NamedTuple):
-    """Who asks, from where, and with which request."""
+    """The principal, address and request of a check."""
 
     principal: Principal
     host: str
@@ -52,7 +52,7 @@ class Audit:
     def tell(
         self, who: Who, right: Right, name: str, count: int, now_ms: int, *, is_allowed: bool
     ) -> None:
-        """Write the line of one decision; `count` is how often the request names the resource."""
+        """Write the line of one decision; `count` is the request's number of references to it."""
         event = _GRANTED if is_allowed else _DENIED
         if not self._limit.may_write(who.host, event, now_ms):
             return

@@ -42,7 +42,7 @@ _STEPS: Final = {
     CLIENT_METRICS_RESOURCE: 2,
     _LOGGER_RESOURCE: 2,
 }
-"""The step of the table for a type of resource; others are told to be unknown by the handler."""
+"""The step of the table for a resource type; the handler refuses unknown types."""
 
 
 class _Resource(Protocol):
@@ -74,7 +74,7 @@ def describe_configs(asked: Asked) -> Verdict:
 
 
 def alter_configs(asked: Asked) -> Verdict:
-    """AlterConfigs: resource by resource; one that is named twice is told first."""
+    """AlterConfigs: resource by resource; one that is named twice is refused first."""
     return _changed(asked, AlterConfigsResponse, AlterConfigsResourceResponse)
 
 
@@ -117,7 +117,7 @@ def _refused(kind: Callable[..., ResultT], resource: _Resource, error: ErrorCode
 def _split(
     asked: Asked, resources: Sequence[ResourceT], is_left: Callable[[_Resource], bool]
 ) -> tuple[list[ResourceT], list[tuple[ResourceT, ErrorCode]]]:
-    """Return what may be served, and what is refused with its error."""
+    """Return the resources to serve, and the refused ones with their errors."""
     served: list[ResourceT] = []
     refused: list[tuple[ResourceT, ErrorCode]] = []
     for each in resources:

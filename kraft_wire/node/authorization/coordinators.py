@@ -1,4 +1,4 @@
-"""The guard of FindCoordinator: key by key; a share partition's key is the brokers' alone."""
+"""The guard of FindCoordinator: key by key; only brokers may ask for a share partition's key."""
 
 from typing import Final, cast
 
@@ -20,7 +20,7 @@ _NO_TRANSACTION: Final = "Transactional Id authorization failed."
 
 
 def find_coordinator(asked: Asked) -> Verdict:
-    """Answer for the keys that may be described; a type that does not exist is told first."""
+    """Answer for the keys that may be described; an unknown type is refused first."""
     request = cast("FindCoordinatorRequest", asked.request)
     version, kind = asked.context.api_version, request.key_type
     if kind not in (_GROUP, _TRANSACTION, _SHARE):

@@ -53,7 +53,7 @@ _PROTOCOL_MANDATORY_FROM: Final = 5
 
 
 def sync_group(asked: Asked) -> Verdict:
-    """SyncGroup: missing protocol fields are told first."""
+    """SyncGroup: missing protocol fields are refused first."""
     request = cast("SyncGroupRequest", asked.request)
     if asked.context.api_version >= _PROTOCOL_MANDATORY_FROM and (
         request.protocol_type is None or request.protocol_name is None
@@ -63,7 +63,7 @@ def sync_group(asked: Asked) -> Verdict:
 
 
 def describe_groups(asked: Asked) -> Verdict:
-    """DescribeGroups: group by group, with the operations that are allowed where asked for."""
+    """DescribeGroups: group by group, with the allowed operations if requested."""
     request = cast("DescribeGroupsRequest", asked.request)
     (describe,) = asked.needs
     served, hidden = split(asked, describe, request.groups, lambda name: name)
@@ -85,7 +85,7 @@ def describe_groups(asked: Asked) -> Verdict:
 
 
 def list_groups(asked: Asked) -> Verdict:
-    """ListGroups: hide what may not be described; nothing of that is logged."""
+    """ListGroups: hide groups that may not be described, without audit lines."""
     (need,) = asked.needs
     cluster = need._replace(rights=need.rights[:1])
     one = need._replace(rights=need.rights[1:])
@@ -125,7 +125,7 @@ def delete_groups(asked: Asked) -> Verdict:
 
 
 def offset_commit(asked: Asked) -> Verdict:
-    """OffsetCommit: the group, then topic by topic; unknown ids are told first."""
+    """OffsetCommit: the group, then topic by topic; unknown ids are refused first."""
     request = cast("OffsetCommitRequest", asked.request)
     read_group, read_topic = asked.needs
     if not asked.asker.meets(read_group, request.group_id):
@@ -149,7 +149,7 @@ def offset_commit(asked: Asked) -> Verdict:
 
 
 def offset_delete(asked: Asked) -> Verdict:
-    """OffsetDelete: the group, then topic by topic; an error of the whole stands alone."""
+    """OffsetDelete: the group, then topic by topic; an error of the whole answer has no topics."""
     request = cast("OffsetDeleteRequest", asked.request)
     delete, read = asked.needs
     if not asked.asker.meets(delete, request.group_id):

@@ -1,13 +1,13 @@
-"""The step between decoding and handlers: each request's guard, and answers made later.
+"""The step between decoding and handlers: each request's guard, and late answers.
 
-A guard asks the authorizer for the rights of the table (`apis.rows`), for one kind of listener, and
-returns an answer that refuses the request, or what may be served of it. It runs before its
-handler, so authorization comes before existence. Every API that is served has a guard; one without
-rights in the table has `whole.nothing`. Without an authorizer a node has no `Guards`, and requests
-go to their handlers directly.
+A guard checks the rights of the table (`apis.rows`) for one kind of listener, and returns an answer
+that refuses the request, or the part of it that may be served. It runs before its handler, so
+authorization comes before existence. Every served API has a guard; one without rights in the table
+has `whole.nothing`. Without an authorizer a node has no `Guards`, and requests go to their handlers
+directly.
 
-Requests of the node to itself are not guarded. Partitions of a fetch are judged while the fetch is
-read, because a session names them (`fetch_rights`).
+Requests of the node to itself are not checked. Partitions of a fetch are checked while the fetch is
+read, because its session names them (`fetch_rights`).
 """
 
 from collections.abc import Callable, Mapping
@@ -85,11 +85,11 @@ _BY_NAME: Final[Mapping[str, Guard]] = {
     "SyncGroup": groups.sync_group,
     "TxnOffsetCommit": transactions.txn_offset_commit,
 }
-"""The guards of requests that are more than one right on the cluster."""
+"""The guards of requests that need more than one right on the cluster."""
 
 
 def _guard_of(api_key: int, listener: ListenerType) -> Guard:
-    """Return the guard of an API; `whole.cluster` asserts that the table says no more."""
+    """Return the guard of an API; `whole.cluster` asserts that the table has only one right."""
     name = APIS[api_key].name
     if listener is ListenerType.CONTROLLER and name == "DescribeCluster":
         return metadata.describe_cluster_of_controllers
@@ -101,7 +101,7 @@ def _guard_of(api_key: int, listener: ListenerType) -> Guard:
 
 
 class Guards(dict[int, Handle]):
-    """The guarded handlers of the broker, and the judge of a controller's requests."""
+    """The guarded handlers of the broker, and the checks of a controller's requests."""
 
     def __init__(self, authorizer: StandardAuthorizer, report: ReportEvent) -> None:
         super().__init__()
@@ -110,10 +110,10 @@ class Guards(dict[int, Handle]):
         self._guards: dict[tuple[int, ListenerType], Guard] = {}
         self._hosts: dict[str, str] = {}
         self._finishing: dict[int, tuple[int, Finish]] = {}
-        """By connection: number of a parked request, and what makes its answer."""
+        """By connection: number of a parked request, and the function that makes its answer."""
 
     def follow(self, delta: MetadataDelta) -> None:
-        """Follow the committed image: decisions change with it, also for open connections."""
+        """Apply the delta to a committed image: decisions change, also for open connections."""
         if self._authorizer.is_loaded:
             self._authorizer.apply(delta)
         else:
@@ -143,10 +143,10 @@ class Guards(dict[int, Handle]):
         image: MetadataImage,
         settings: NodeSettings,
     ) -> Verdict:
-        """Return the refusal of a request, or what may be served of it.
+        """Return the refusal of a request, or the part of it that may be served.
 
-        While the entries are not loaded, others than super users get UNKNOWN_SERVER_ERROR on a
-        controller's listener, as in Kafka. A broker's are closed until then.
+        Before the entries are loaded, all but super users get UNKNOWN_SERVER_ERROR on a
+        controller's listener, as in Kafka. A broker's listeners are closed until then.
         """
         key = request.API_KEY, listener
         guard = self._guards.get(key)
@@ -164,7 +164,7 @@ class Guards(dict[int, Handle]):
     def after(
         self, context: RequestContext, passed: Passed, answer: Message | Withheld
     ) -> Message | Withheld:
-        """Complete the answer to what was served, now or when it comes."""
+        """Complete the answer to the served part, now or when it is ready."""
         if passed.finish is None:
             return answer
         if answer is PARKED:
@@ -173,7 +173,7 @@ class Guards(dict[int, Handle]):
         return passed.finish(answer)
 
     def finished(self, to: ReplyTo, answer: Message | Silence) -> Message | Silence:
-        """Return a late answer with what was refused of its request."""
+        """Return a late answer together with the refused part of its request."""
         number, finish = self._finishing.get(to.connection_id, (-1, None))
         if finish is None or number != to.request_number:
             return answer
@@ -181,16 +181,16 @@ class Guards(dict[int, Handle]):
         return finish(answer)
 
     def forget(self, connection_id: int) -> None:
-        """Drop what a closed connection was waiting for."""
+        """Drop the parked request of a closed connection."""
         self._finishing.pop(connection_id, None)
 
     def fetch_rights(
         self, context: RequestContext, *, is_follower: bool
     ) -> Callable[[str | None], bool]:
-        """Return what tells whether a fetch may read a topic; each topic is judged once.
+        """Return a function: whether a fetch may read a topic. Each topic is checked once.
 
-        None is a topic that does not exist: a consumer is told so, a follower needs its right
-        first.
+        None means a topic that does not exist: a consumer gets that error, a follower must first
+        have its right.
         """
         read, act = APIS[_FETCH].needs
         asker = self._asker(context, _FETCH)
@@ -230,7 +230,7 @@ _HOSTS_MAX: Final = 10_000
 
 
 def _host_text(address: str) -> str:
-    """Return the text of an address; what is none, as in a simulation, stands for itself."""
+    """Return the text of an address; other texts, as in a simulation, are returned unchanged."""
     try:
         return host_text(address)
     except ValueError:

@@ -1,8 +1,8 @@
-"""Guards of what clients learn of the cluster: Metadata, DescribeTopicPartitions, DescribeCluster.
+"""Guards of requests about the cluster: Metadata, DescribeTopicPartitions, DescribeCluster.
 
-Topics that may not be described are hidden where all were asked for, and refused where they were
-named, whether or not they exist. By id a topic's name is never shown. Ids that do not exist are
-told first, as in Kafka.
+Topics that the client may not describe are hidden from a request for all topics, and refused in a
+request that names them, whether or not they exist. A refusal by id never has the topic's name.
+Unknown ids are refused first, as in Kafka.
 """
 
 from functools import partial
@@ -31,7 +31,7 @@ _FIRST_BY_ID: Final = 12
 
 
 def metadata(asked: Asked) -> Verdict:
-    """Metadata: hide or refuse topics, and create none without the right to."""
+    """Metadata: hide or refuse topics, and create none without the right."""
     request = cast("MetadataRequest", asked.request)
     wanted, version = request.topics, asked.context.api_version
     if wanted is None or (not wanted and version == 0):
@@ -49,7 +49,7 @@ def metadata(asked: Asked) -> Verdict:
 
 
 def _visible(asked: Asked, answer: MetadataResponse) -> Message:
-    """Hide topics where all were asked for."""
+    """Hide topics in a request for all topics."""
     describe = asked.needs[0]
     answer.topics, _ = split(asked, describe, answer.topics, lambda each: each.name, is_silent=True)
     return _with(asked, [], answer)
@@ -61,7 +61,7 @@ def _instead(refused: list[MetadataResponseTopic], answer: MetadataResponse) -> 
 
 
 def _with(asked: Asked, refused: list[MetadataResponseTopic], answer: MetadataResponse) -> Message:
-    """Add refused topics, and the operations that are allowed where they were asked for."""
+    """Add refused topics, and the allowed operations if requested."""
     for each in answer.topics:
         if each.topic_authorized_operations != NO_OPERATIONS and each.name is not None:
             each.topic_authorized_operations = asked.asker.operations(ResourceType.TOPIC, each.name)
@@ -72,7 +72,7 @@ def _with(asked: Asked, refused: list[MetadataResponseTopic], answer: MetadataRe
 
 
 def _is_invalid(wanted: list[MetadataRequestTopic], version: int) -> bool:
-    """Whether the handler refuses the whole request, whatever topics exist."""
+    """Whether the handler refuses the whole request, for any topics."""
     has_id = any(topic.topic_id != ZERO_UUID for topic in wanted)
     has_no_name = any(topic.name is None for topic in wanted)
     return (version < _FIRST_BY_ID and (has_id or has_no_name)) or (has_no_name and not has_id)
@@ -81,7 +81,7 @@ def _is_invalid(wanted: list[MetadataRequestTopic], version: int) -> bool:
 def _by_id(
     asked: Asked, wanted: list[MetadataRequestTopic]
 ) -> tuple[list[MetadataRequestTopic], list[MetadataResponseTopic]]:
-    """Refuse topics by id without their names; names beside ids count for nothing."""
+    """Refuse topics by id without their names; names beside ids are ignored."""
     ids: list[Uuid] = list(
         dict.fromkeys(each.topic_id for each in wanted if each.topic_id != ZERO_UUID)
     )
@@ -121,7 +121,7 @@ def _by_name(
 
 
 def describe_cluster(asked: Asked) -> Verdict:
-    """DescribeCluster: free on brokers, but for the operations in the answer."""
+    """DescribeCluster: needs no right on brokers, except for the operations in the answer."""
 
     def change(answer: DescribeClusterResponse) -> Message:
         if answer.cluster_authorized_operations != NO_OPERATIONS:
@@ -138,6 +138,6 @@ def describe_cluster_of_controllers(asked: Asked) -> Verdict:
 
 
 def _cluster_operations(asked: Asked) -> int:
-    """Return the operations on the cluster; 0 for those who may not describe it."""
+    """Return the operations on the cluster; 0 for clients that may not describe it."""
     asker = asked.asker
     return asker.operations(ResourceType.CLUSTER) if asker.describes_cluster() else 0

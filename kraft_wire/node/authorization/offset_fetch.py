@@ -1,4 +1,4 @@
-"""The guard of OffsetFetch: group by group, then topic by topic; of all topics some are hidden."""
+"""Guards OffsetFetch: group by group, then topic by topic; hides topics in a request for all."""
 
 from typing import Final, TypeVar, cast
 
@@ -29,7 +29,7 @@ TopicT = TypeVar("TopicT", OffsetFetchResponseTopic, OffsetFetchResponseTopics)
 
 
 def offset_fetch(asked: Asked) -> Verdict:
-    """Serve the groups that may be described, and of these the topics that may."""
+    """Serve the groups that may be described, and their topics that may be described."""
     request = cast("OffsetFetchRequest", asked.request)
     if asked.context.api_version < _SEVERAL_GROUPS_FROM:
         return _one(asked, request)

@@ -1,4 +1,4 @@
-"""The guard of Produce: the transactional id, then topic by topic; unknown ids are told first."""
+"""Guards Produce: the transactional id, then topic by topic; unknown ids are refused first."""
 
 from typing import Final, cast
 
@@ -21,7 +21,7 @@ _TOPIC_IDS_FROM: Final = 13
 
 
 def produce(asked: Asked) -> Verdict:
-    """Append what may be written; without acknowledgements a refusal closes the connection."""
+    """Serve the topics that may be written; with acks=0 a refusal closes the connection."""
     request = cast("ProduceRequest", asked.request)
     write_id, write_topic = asked.needs
     name = request.transactional_id
@@ -45,7 +45,7 @@ def produce(asked: Asked) -> Verdict:
 
 
 def _is_transactional(request: ProduceRequest) -> bool:
-    # Loaded when it is needed: most producers are not transactional, and imports are the start.
+    # Imported on first use: most producers are not transactional, and imports delay the start.
     from kraft_wire.broker.producing.transactional_produce import is_transactional
 
     return is_transactional(request.topic_data)

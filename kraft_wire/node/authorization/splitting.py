@@ -1,4 +1,4 @@
-"""Parts of a request that may be served and parts that are refused; answers made of both."""
+"""Splits a request into served and refused parts; merges the answers of both."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar, cast
@@ -24,7 +24,7 @@ def split(
 ) -> tuple[list[PartT], list[PartT]]:
     """Return the parts that may be served and those that may not, each in the request's order.
 
-    A part without a name is served: what it means does not exist, and the handler says so.
+    A part without a name is served: its topic does not exist, and the handler refuses it.
     """
     names = [name_of(part) for part in parts]
     allowed = asked.asker.allowed(
@@ -38,7 +38,7 @@ def split(
 
 
 def by_id_or_name(asked: Asked, ids_from: int) -> Callable[[object], str | None]:
-    """Return what names a part of a request: from a version on its topic's id, else its name."""
+    """Return the key of a part of a request: from a version on its topic's id, else its name."""
     if asked.context.api_version < ids_from:
         return lambda part: cast("str | None", getattr(part, "name"))  # noqa: B009  # as below
 
@@ -50,7 +50,7 @@ def by_id_or_name(asked: Asked, ids_from: int) -> Callable[[object], str | None]
 
 
 def finishing(kind: type[MessageT], change: Callable[[MessageT], Message]) -> Finish:
-    """Return what changes an answer of a class; silence and other messages stay as they are."""
+    """Return a function that changes answers of a class; others and no answer stay unchanged."""
 
     def finish(answer: Message | Silence) -> Message | Silence:
         return change(answer) if isinstance(answer, kind) else answer
@@ -66,7 +66,7 @@ def passed_or_answered(
     has_refused: bool,
     has_served: bool,
 ) -> Verdict:
-    """Pass on what is left of a request, or answer one of which nothing is left."""
+    """Pass the served part of a request, or answer a request without one."""
     if not has_refused:
         return Passed(request)
     if not has_served:

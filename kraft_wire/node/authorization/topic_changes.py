@@ -1,6 +1,6 @@
 """Guards of requests that create, delete or grow topics; the controller decides them.
 
-Names that a request repeats are told first, as in Kafka: the handler refuses them for everybody.
+Names that a request repeats are refused first, as in Kafka: the handler does so for every client.
 """
 
 from collections import Counter
@@ -37,7 +37,7 @@ _IDS_FROM: Final = 6
 
 
 def create_topics(asked: Asked) -> Verdict:
-    """CreateTopics: on the cluster or topic by topic; settings are shown with their own right."""
+    """CreateTopics: on the cluster or topic by topic; settings have their own right."""
     request = cast("CreateTopicsRequest", asked.request)
     create, show = asked.needs
     counts = Counter(topic.name for topic in request.topics)
@@ -98,10 +98,10 @@ def create_partitions(asked: Asked) -> Verdict:
 
 
 def delete_topics(asked: Asked) -> Verdict:
-    """DeleteTopics: on the cluster or topic by topic; a name is shown to who may describe it.
+    """DeleteTopics: on the cluster or topic by topic; an error has the name if DESCRIBE allows it.
 
-    What the handler refuses for everybody is told first: deletion that is disabled, topics that
-    are named twice or in no way, ids that do not exist.
+    Refusals that do not depend on the client come first: deletion that is disabled, topics that
+    are named twice or without name and id, unknown ids.
     """
     request = cast("DeleteTopicsRequest", asked.request)
     if not asked.settings.boolean("delete.topic.enable"):
@@ -157,7 +157,7 @@ def delete_topics(asked: Asked) -> Verdict:
 
 
 def _name(asked: Asked, state: DeleteTopicState) -> str | None:
-    """Return the topic that is meant; None where the handler refuses whoever asks."""
+    """Return the topic's name; None where the handler refuses the topic for every client."""
     if state.name is not None:
         return state.name if state.topic_id == ZERO_UUID else None
     topic = None if state.topic_id == ZERO_UUID else asked.image.topic_by_id(state.topic_id)

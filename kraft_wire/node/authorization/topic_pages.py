@@ -1,4 +1,4 @@
-"""The guard of DescribeTopicPartitions: its pages hold only topics that may be described."""
+"""The guard of DescribeTopicPartitions: its pages have only topics that may be described."""
 
 from typing import Final, cast
 
@@ -20,7 +20,7 @@ _REFUSED: Final = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
 def describe_topic_partitions(asked: Asked) -> Verdict:
-    """Have only allowed topics described; an invalid cursor is told first."""
+    """Serve only topics that may be described; an invalid cursor is refused first."""
     request = cast("DescribeTopicPartitionsRequest", asked.request)
     cursor = request.cursor
     start = "" if cursor is None else cursor.topic_name

@@ -98,7 +98,7 @@ def delete_records(asked: Asked) -> Verdict:
 
 
 def describe_producers(asked: Asked) -> Verdict:
-    """DescribeProducers: an invalid name is told first."""
+    """DescribeProducers: an invalid name is refused first."""
     request = cast("DescribeProducersRequest", asked.request)
     (read,) = asked.needs
 
@@ -129,7 +129,7 @@ def _with(
     served: Sequence[Struct],
     refused: Sequence[Struct],
 ) -> Verdict:
-    """Add the answers of refused topics behind those of the others."""
+    """Append the answers of refused topics to those of the others."""
     if not refused:
         return Passed(request)
 

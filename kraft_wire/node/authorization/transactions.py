@@ -59,7 +59,7 @@ def init_producer_id(asked: Asked) -> Verdict:
 
 
 def add_partitions_to_txn(asked: Asked) -> Verdict:
-    """AddPartitionsToTxn: of brokers the cluster's right; one refused topic fails all others."""
+    """AddPartitionsToTxn: brokers need the cluster's right; one refused topic fails all others."""
     request = cast("AddPartitionsToTxnRequest", asked.request)
     write_id, write_topic, act = asked.needs
     if asked.context.api_version >= _BROKERS_FROM:
@@ -84,7 +84,7 @@ def add_partitions_to_txn(asked: Asked) -> Verdict:
 
 
 def _not_attempted(asked: Asked, topic: AddPartitionsToTxnTopic) -> AddPartitionsToTxnTopicResult:
-    """Answer for a topic that would be allowed; its partitions may not exist."""
+    """Return the answer of an allowed topic beside a refused one; partitions may not exist."""
     found = asked.image.topic(topic.name)
     known = {} if found is None else found.partitions
     result = _topic_result(topic, ErrorCode.OPERATION_NOT_ATTEMPTED)
@@ -175,7 +175,7 @@ def describe_transactions(asked: Asked) -> Verdict:
 
 
 def list_transactions(asked: Asked) -> Verdict:
-    """ListTransactions: hide what may not be described."""
+    """ListTransactions: hide transactions that may not be described."""
     (describe,) = asked.needs
 
     def change(answer: ListTransactionsResponse) -> Message:

@@ -1,6 +1,6 @@
 """Guards of requests that are served or refused as a whole, and the answers that refuse them.
 
-The rights are the table's; where a request has several steps, each names its own error.
+The rights are those of the table; if a request has several steps, each has its own error.
 """
 
 from typing import Final
@@ -42,13 +42,13 @@ _PROTOCOL_NULLABLE_FROM: Final = 7
 
 
 def nothing(asked: Asked) -> Verdict:
-    """Serve whoever asks: the table names no right."""
+    """Serve every client: the table names no right."""
     assert not asked.needs, asked.request.NAME
     return Passed(asked.request)
 
 
 def cluster(asked: Asked) -> Verdict:
-    """Refuse the whole request without the one right, which is on the cluster."""
+    """Refuse the whole request without its only right, which is on the cluster."""
     (need,) = asked.needs
     assert all(right.resource is ResourceType.CLUSTER for right in need.rights), need
     if asked.asker.meets(need):
@@ -57,7 +57,7 @@ def cluster(asked: Asked) -> Verdict:
 
 
 def group(asked: Asked) -> Verdict:
-    """Refuse a request of one group without the right on that."""
+    """Refuse a request about one group without the right on it."""
     (need,) = asked.needs
     if asked.asker.meets(need, str(getattr(asked.request, "group_id"))):  # noqa: B009  # of several classes
         return Passed(asked.request)
@@ -65,7 +65,7 @@ def group(asked: Asked) -> Verdict:
 
 
 def transaction(asked: Asked) -> Verdict:
-    """Refuse a request of one transactional id, without the rights on that and on its group."""
+    """Refuse a request about one transactional id without the rights on it and on its group."""
     for need in asked.needs:
         is_id = need.rights[-1].resource is ResourceType.TRANSACTIONAL_ID
         field = "transactional_id" if is_id else "group_id"
@@ -75,7 +75,7 @@ def transaction(asked: Asked) -> Verdict:
 
 
 def refused(request: Message, error: ErrorCode, version: int) -> Message:
-    """Return the answer to a request that is one error, in Kafka's form (`getErrorResponse`)."""
+    """Return an answer of only an error to a request, in Kafka's form (`getErrorResponse`)."""
     words = REFUSED_WORDS.get(error)
     if APIS[request.API_KEY].owner is Owner.CONTROLLER:
         return refuse(request, error, words)
@@ -105,7 +105,7 @@ def refused(request: Message, error: ErrorCode, version: int) -> Message:
 
 
 def _set_error(answer: Message, error: ErrorCode, words: str | None) -> None:
-    """Set what almost all answers have: a code for the whole, and words."""
+    """Set the common fields of answers: a top-level error code, and a message."""
     assert "error_code" in answer.field_names, answer.NAME
     setattr(answer, "error_code", error)  # noqa: B010  # of several classes
     for name in ("producer_id", "producer_epoch"):

@@ -1,7 +1,7 @@
-"""The authorizer's keys: which class, who may do everything, and what holds without entries.
+"""The authorizer's keys: its class, the super users, and the decision without entries.
 
-KIP-801. `super.users` and `allow.everyone.if.no.acl.found` are keys of the class, which Kafka lists
-among no broker's keys. Like Kafka, a node reads them at its start alone.
+KIP-801. `super.users` and `allow.everyone.if.no.acl.found` are keys of the class, which Kafka does
+not list among broker keys. Like Kafka, a node reads them only at its start.
 """
 
 from collections.abc import Mapping
@@ -16,11 +16,11 @@ __all__ = ["AUTHORIZER_KEYS", "AuthorizerSettings", "read_authorizer"]
 _SUPER_USERS: Final = "super.users"
 _ALLOWS_WITHOUT_ACL: Final = "allow.everyone.if.no.acl.found"
 AUTHORIZER_KEYS: Final = (_ALLOWS_WITHOUT_ACL, _SUPER_USERS)
-"""Keys of StandardAuthorizer, which no broker of Kafka lists among its own."""
+"""Keys of StandardAuthorizer, which Kafka does not list among broker keys."""
 
 
 class AuthorizerSettings(NamedTuple):
-    """What `StandardAuthorizer` is told."""
+    """The settings of `StandardAuthorizer`."""
 
     super_users: frozenset[str]
     allows_without_acl: bool

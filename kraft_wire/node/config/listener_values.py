@@ -1,4 +1,4 @@
-"""The keys of one listener: `listener.name.{listener}.{key}` beats the key itself (KIP-103)."""
+"""The keys of one listener: `listener.name.{listener}.{key}` overrides the key (KIP-103)."""
 
 from kraft_wire.node.config.sources import ConfigError, ConfigReader
 from kraft_wire.settings.broker import BROKER_KEYS
@@ -9,7 +9,7 @@ __all__ = ["ListenerValues"]
 
 
 class ListenerValues:
-    """Typed values as one listener sees them."""
+    """Typed values of one listener."""
 
     def __init__(self, reader: ConfigReader, listener: str) -> None:
         self.listener = listener
@@ -17,20 +17,20 @@ class ListenerValues:
         self._prefix = f"listener.name.{listener.lower()}."
 
     def place(self, key: str) -> str:
-        """Return the name under which the value of a key stands."""
+        """Return the name of the entry that has the value of a key."""
         own = self._prefix + key
         return own if self._reader.is_set(own) else key
 
     def is_own(self, key: str) -> bool:
-        """Tell whether the listener has its own entry for a key."""
+        """Return whether the listener has its own entry for a key."""
         return self._reader.is_set(self._prefix + key)
 
     def own_text(self, key: str) -> str | None:
-        """Return the entry that the listener has itself, of a key that need not be known."""
+        """Return the listener's own entry of a key, which may be unknown."""
         return self._reader.entry(self._prefix + key)
 
     def own_error(self, key: str, reason: str) -> ConfigError:
-        """Return the refusal of the listener's own entry, or of its absence."""
+        """Return the error of the listener's own entry, or of its absence."""
         return self._reader.error(self._prefix + key, reason)
 
     def value(self, key: str) -> ConfigValue:
@@ -44,13 +44,13 @@ class ListenerValues:
             raise self.own_error(key, error.reason) from error
 
     def text(self, key: str) -> str | None:
-        """Return a string, None where it is not set."""
+        """Return a string, None if it is not set."""
         value = self.value(key)
         assert value is None or isinstance(value, str), (key, type(value))
         return value
 
     def strings(self, key: str) -> tuple[str, ...]:
-        """Return a list; empty where it is not set."""
+        """Return a list; empty if it is not set."""
         value = self.value(key)
         assert value is None or isinstance(value, tuple), (key, type(value))
         return value or ()
@@ -62,5 +62,5 @@ class ListenerValues:
         return value
 
     def error(self, key: str, reason: str) -> ConfigError:
-        """Return the refusal of the value in force."""
+        """Return the error of the value in force."""
         return self._reader.error(self.place(key), reason)

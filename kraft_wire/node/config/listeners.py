@@ -1,7 +1,7 @@
-"""Listeners out of `listeners`, `advertised.listeners` and what belongs to them, checked together.
+"""Listeners from `listeners`, `advertised.listeners` and related keys, checked together.
 
-The rules are those of Kafka's KafkaConfig: names are unique, what is advertised is listened on,
-clients get an address that they can reach, and a node that is only a controller has no listener for
+The rules are those of Kafka's KafkaConfig: names are unique, advertised listeners exist, clients
+get an address that they can reach, and a node that is only a controller has no listener for
 clients. A listener without a host is bound to all addresses and advertises the machine's name.
 """
 
@@ -33,7 +33,7 @@ _PROTOCOLS: Final = "listener.security.protocol.map"
 
 
 class Listener(NamedTuple):
-    """A listener: where the server binds, and what clients are told."""
+    """A listener: the address that the server binds, and the one that clients get."""
 
     name: str
     host: str
@@ -41,21 +41,21 @@ class Listener(NamedTuple):
     advertised_host: str
     advertised_port: int
     protocol: str = "PLAINTEXT"
-    """Its security protocol; what that needs is `config.security`."""
+    """Its security protocol; `config.security` has its settings."""
 
 
 class Listeners(NamedTuple):
-    """What a node listens on."""
+    """The listeners of a node."""
 
     clients: tuple[Listener, ...]
     controller: tuple[Listener, ...]
     """In the order of `controller.listener.names`: peers use the first."""
     controllers_protocol: str = "PLAINTEXT"
-    """Of that first one, wherever it is listened on."""
+    """The protocol of the first one, on this node or another."""
 
 
 def loopback() -> str:
-    """Return the host that is advertised where the machine's name is not known."""
+    """Return the advertised host if the machine's name is not known."""
     return "127.0.0.1"
 
 
@@ -109,7 +109,7 @@ def read_listeners(
 def _check_controllers_elsewhere(
     reader: ConfigReader, found: Listeners, controller_names: list[str]
 ) -> None:
-    """See that a node that is only a broker knows how controllers are spoken to, and is none."""
+    """Check that a node that is only a broker has the controllers' protocols, and no controller."""
     if not controller_names:
         raise reader.error(
             _CONTROLLER_NAMES, "a broker needs the name of the controllers' listener"
@@ -160,9 +160,9 @@ def _endpoint(reader: ConfigReader, key: str, text: str) -> tuple[str, str, int]
 
 
 def protocol_of(reader: ConfigReader, name: str, key: str) -> str:
-    """Return a listener's security protocol; a name that no map explains is its own, or plain.
+    """Return a listener's security protocol: by the map, else its name. Errors: ConfigError.
 
-    Kafka takes an unexplained controller listener for PLAINTEXT while no map is given.
+    As in Kafka, a controller listener is PLAINTEXT if no map is set.
     """
     protocol = name
     for text in reader.strings(_PROTOCOLS):
@@ -183,9 +183,9 @@ def protocol_of(reader: ConfigReader, name: str, key: str) -> str:
 def inter_broker_listener(
     settings: NodeSettings, listeners: tuple[Listener, ...]
 ) -> Listener | None:
-    """Return the listener that brokers use among themselves, None on a controller alone.
+    """Return the listener for requests between brokers, None on a node that is only a controller.
 
-    Kafka refuses to start without a listener of that name; here the first one takes its place.
+    Kafka refuses to start without a listener of that name; here the first one is used instead.
     """
     wanted = settings.text("inter.broker.listener.name")
     name = (wanted or settings.text("security.inter.broker.protocol") or "").upper()

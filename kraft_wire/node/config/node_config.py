@@ -1,10 +1,10 @@
-"""What one node is told to be: Kafka's keys out of a file, the environment and the command line.
+"""The configuration of one node: Kafka's keys from a file, the environment and the command line.
 
-Later sources win: `server.properties`, `KAFKA_…` variables as Apache's container image takes them
-(KAFKA_NUM_PARTITIONS is num.partitions, two underscores are one, three are a dash), `--override`.
-Without a file the node is embedded: one broker and controller on 127.0.0.1, with replication
-factors of 1, that formats its own directory. A wrong value stops the start before anything is
-touched.
+Later sources override earlier ones: `server.properties`, `KAFKA_…` variables as Apache's container
+image takes them (KAFKA_NUM_PARTITIONS is num.partitions, two underscores are one, three are a
+dash), `--override`. Without a file the node is embedded: one broker and controller on 127.0.0.1,
+with replication factors of 1, that formats its own directory. An invalid value stops the start
+before any file changes.
 
 Not here: what the keys mean (`settings`), dynamic values (`node`).
 """
@@ -91,17 +91,17 @@ class NodeConfig:
     authorizer: AuthorizerSettings | None = None
     """None where every operation is allowed."""
     security: Mapping[str, ListenerSecurity] = field(default_factory=dict, repr=False)
-    """What each listener asks of its clients, by name."""
+    """The security of each listener, by name."""
     links: Mapping[str, LinkSecurity] = field(default_factory=dict, repr=False)
-    """How this node dials listeners that are not in plain text, by name; "": the controllers'."""
+    """The security of this node's links, by listener; "": the controllers'. Plaintext is absent."""
     unknown_keys: tuple[str, ...] = ()
-    """Keys without effect: unknown ones, and those that only count for one listener."""
+    """Keys without effect: unknown ones, and those that are valid only for one listener."""
     connections_possible: int = UNBOUNDED
-    """What the process has descriptors for, whatever `max.connections` says."""
+    """Connections that the process has descriptors for, an upper limit of `max.connections`."""
 
     @property
     def limits(self) -> ServerLimits:
-        """The limits of the sockets before anything is changed dynamically."""
+        """The limits of the sockets, without dynamic settings."""
         return server_limits(self.settings, self.connections_possible)
 
     @property
@@ -111,21 +111,21 @@ class NodeConfig:
 
     @property
     def is_controller(self) -> bool:
-        """Whether this node may decide about metadata; a broker alone follows them."""
+        """Whether this node is a controller; other nodes only follow the metadata."""
         return "controller" in self.roles
 
     @property
     def controller_listener(self) -> Listener | None:
-        """Where peers of the quorum and brokers talk to this controller."""
+        """The listeners for the quorum's peers and for brokers."""
         return next(iter(self.controller_listeners), None)
 
     @property
     def all_listeners(self) -> tuple[Listener, ...]:
-        """Everything that is bound, what clients use first."""
+        """All bound listeners, those for clients first."""
         return self.listeners + self.controller_listeners
 
     def with_ports(self, ports: Mapping[str, int]) -> "NodeConfig":
-        """Return the configuration with the ports that the operating system gave."""
+        """Return the configuration with the ports that the operating system chose."""
         return replace(
             self,
             listeners=_with_ports(self.listeners, ports),
@@ -146,10 +146,10 @@ def load_config(
     file_name: str = "configuration",
     host_name: Callable[[], str] = loopback,
 ) -> NodeConfig:
-    """Merge the sources and check everything that can be checked without touching the world.
+    """Merge the sources and check all values that can be checked without files or network.
 
-    `host_name` is called for a listener without a host. Errors: ConfigError for the first wrong
-    value; of a missing one it names `file_name`.
+    `host_name` is called for a listener without a host. Errors: ConfigError for the first invalid
+    value; for a missing one it names `file_name`.
     """
     merged: dict[str, Setting] = {}
     if file is None:
@@ -168,7 +168,7 @@ def load_config(
 
 
 def _keep_controllers(merged: dict[str, Setting], file: Mapping[str, Setting]) -> None:
-    """Let `--listen` replace the listeners for clients only."""
+    """Replace the listeners for clients by those of `--listen`."""
     names = [name.strip().upper() for name in _texts(merged, "controller.listener.names")]
     for key in ("listeners", "advertised.listeners"):
         kept = [
@@ -194,7 +194,7 @@ def _read(
     *,
     is_embedded: bool,
 ) -> NodeConfig:
-    """Check the parts that need more than their own key."""
+    """Check the parts that depend on several keys."""
     roles = read_roles(reader)
     node_id = reader.settings.value("node.id")
     if not isinstance(node_id, int) or node_id < 0:
@@ -240,11 +240,11 @@ def _read(
 def _read_security(
     reader: ConfigReader, listeners: Listeners
 ) -> tuple[dict[str, ListenerSecurity], dict[str, LinkSecurity]]:
-    """Return what listeners ask for, and how the node dials; nothing where all is plain text."""
+    """Return the security of listeners and of links; empty if all are plaintext."""
     protocols = {each.protocol for each in listeners.clients + listeners.controller}
     if protocols | {listeners.controllers_protocol} == {"PLAINTEXT"}:
         return {}, {}
-    from kraft_wire.node.config import security_reading as reading  # most nodes need none of it
+    from kraft_wire.node.config import security_reading as reading  # most nodes do not use it
 
     security = reading.read_security(reader, listeners.clients + listeners.controller)
     return security, reading.read_links(reader, listeners, security)
@@ -253,7 +253,7 @@ def _read_security(
 def _without_effect(
     merged: Mapping[str, Setting], security: Mapping[str, ListenerSecurity]
 ) -> list[str]:
-    """Return keys that count only with the prefix of a listener (KIP-85, KIP-684)."""
+    """Return keys that are valid only with the prefix of a listener (KIP-85, KIP-684)."""
     is_plain_tls = any(each.protocol == "SSL" for each in security.values())
     has_tls = any(each.tls is not None for each in security.values())
     keys = ["sasl.jaas.config"]

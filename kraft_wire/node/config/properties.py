@@ -25,7 +25,7 @@ class Property(NamedTuple):
 
 
 def parse_properties(text: str) -> list[Property]:
-    """Return the entries in their order; nothing in this format is an error."""
+    """Return the entries in order; this format has no errors."""
     return [_entry(line, number) for line, number in _logical_lines(text)]
 
 

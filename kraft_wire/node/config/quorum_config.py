@@ -1,8 +1,8 @@
-"""What the quorum is told by the configuration: who this replica is, where it listens, whom to ask.
+"""The quorum's part of the configuration: this replica's identity, its listeners, its peers.
 
 Kafka's keys (KIP-595, KIP-853): `controller.quorum.voters` is the static voter set,
-`controller.quorum.bootstrap.servers` where a dynamic quorum is found. An embedded node that is
-given neither is a quorum of its own.
+`controller.quorum.bootstrap.servers` has the addresses of a dynamic quorum. An embedded node that
+has neither key is a quorum of one.
 """
 
 from dataclasses import replace
@@ -33,7 +33,7 @@ def raft_config(config: NodeConfig, cluster_id: str, directory_id: Uuid) -> Raft
 
 
 def static_voters(config: NodeConfig) -> VoterSet | None:
-    """Return the static set, None where the quorum is only known by its bootstrap servers."""
+    """Return the static set, None if only bootstrap servers are configured."""
     name = _listener_name(config)
     if config.voters:
         return VoterSet.of(
@@ -49,10 +49,10 @@ def static_voters(config: NodeConfig) -> VoterSet | None:
 
 
 def reachable(config: RaftConfig, voters: VoterSet) -> RaftConfig:
-    """Return the configuration of a replica that the voters can reach where they have to.
+    """Return the configuration of a replica with addresses that the voters can reach, if needed.
 
-    The only voter need not listen for others: an embedded node over the data of a quorum that has
-    shrunk to it keeps the address that the quorum knows.
+    The only voter need not listen for others: an embedded node over the data of a quorum in which
+    it is the last voter keeps its address in the voter set.
     """
     node = voters.nodes.get(config.key.id)
     if config.endpoints or node is None or len(voters) > 1:

@@ -1,8 +1,8 @@
-"""What `process.roles` and the keys of the quorum may say together, as Kafka judges it.
+"""Rules for `process.roles` and the keys of the quorum together, as in Kafka.
 
 KIP-595 (`controller.quorum.voters`), KIP-853 (`controller.quorum.bootstrap.servers`), KIP-1186
-(auto-join). Errors are ConfigError, naming the entry. Not here: what a formatted directory adds,
-which beats the static voters once kraft.version is 1 (`metadata_opening`).
+(auto-join). Errors are ConfigError, naming the entry. Not here: the voters of a formatted
+directory, which override the static ones once kraft.version is 1 (`metadata_opening`).
 """
 
 from typing import Final, NamedTuple
@@ -20,7 +20,7 @@ _ID_MAX: Final = 2**31 - 1
 
 
 class QuorumAddress(NamedTuple):
-    """Where a member of the quorum is asked; -1 as its id where only the address is known."""
+    """The address of a member of the quorum; its id is -1 if only the address is known."""
 
     node_id: int
     host: str
@@ -37,7 +37,7 @@ def read_roles(reader: ConfigReader) -> tuple[str, ...]:
 
 
 def read_voters(reader: ConfigReader) -> tuple[QuorumAddress, ...]:
-    """Return the static voters; none where the quorum is found by its bootstrap servers."""
+    """Return the static voters; empty if the quorum is found by its bootstrap servers."""
     voters = tuple(_voter(reader, text) for text in reader.strings(_VOTERS))
     ids = [voter.node_id for voter in voters]
     for node_id in ids:
@@ -47,7 +47,7 @@ def read_voters(reader: ConfigReader) -> tuple[QuorumAddress, ...]:
 
 
 def read_bootstrap_servers(reader: ConfigReader) -> tuple[QuorumAddress, ...]:
-    """Return the servers that a quorum is found by."""
+    """Return the bootstrap servers of the quorum."""
     return tuple(
         QuorumAddress(-1, *_address(reader, _BOOTSTRAP, text, f"{text!r} is not host:port"))
         for text in reader.strings(_BOOTSTRAP)
@@ -63,7 +63,7 @@ def check_quorum(
     is_controller: bool,
     is_embedded: bool,
 ) -> None:
-    """See that the quorum can be found, and that a controller, and no broker, is a voter."""
+    """Check that the quorum can be found, and that only controllers are voters."""
     if not voters and not bootstrap_servers and not is_embedded:
         raise reader.error(
             _BOOTSTRAP,

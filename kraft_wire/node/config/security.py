@@ -1,7 +1,7 @@
-"""What the listeners of a node ask of their clients, and how the node dials those of others.
+"""The security settings of a node's listeners, and of its links to other nodes.
 
-Values alone: `security_reading` makes them out of the configuration, and only where a listener is
-not in plain text, because most nodes start without any of it.
+Values only: `security_reading` makes them from the configuration, and only if a listener is not
+plaintext, because most nodes start without them.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ __all__ = ["LinkSecurity", "ListenerSecurity", "PemStore", "SaslSettings", "TlsS
 
 @frozen
 class PemStore:
-    """Certificates, or a key with its chain: in a file, or as text."""
+    """Certificates, or a key with its chain: by file, or as text."""
 
     location: str | None = None
     text: str | None = field(default=None, repr=False)
@@ -26,25 +26,25 @@ class PemStore:
 
 @frozen
 class TlsSettings:
-    """How a listener speaks TLS, and how this node dials such a listener."""
+    """The TLS settings of a listener, or of links to it."""
 
     key_store: PemStore | None
-    """None: only for dialling, where the other side asks for no certificate."""
+    """None only for links to listeners that request no certificate."""
     key_password: str | None = field(repr=False)
     trust_store: PemStore | None
     """None: the platform's authorities."""
     client_auth: str
     versions: tuple[str, ...]
     cipher_suites: tuple[str, ...]
-    """By IANA's names; none: OpenSSL's choice."""
+    """IANA's names; empty: OpenSSL's choice."""
     principal_rules: "PrincipalRules"
     checks_host_name: bool
-    """Whether this node, where it dials, compares the certificate with the name it dialled."""
+    """Whether links compare the peer's certificate with its host name."""
 
 
 @frozen
 class SaslSettings:
-    """How the clients of a listener log in."""
+    """The SASL settings of a listener."""
 
     mechanisms: tuple[str, ...]
     plain_accounts: Mapping[str, str] = field(repr=False)
@@ -53,12 +53,12 @@ class SaslSettings:
     """The longest frame before a login."""
     failed_delay_ms: int
     session_ms: Mapping[str, int]
-    """By mechanism, how long a login lasts; 0: as long as its connection."""
+    """Lifetime of a login by mechanism; 0: that of its connection."""
 
 
 @frozen
 class ListenerSecurity:
-    """What one listener asks for."""
+    """The security of one listener."""
 
     protocol: str
     tls: TlsSettings | None = None
@@ -67,7 +67,7 @@ class ListenerSecurity:
 
 @frozen
 class LinkSecurity:
-    """How this node dials a listener of others."""
+    """The security of links to a listener of other nodes."""
 
     protocol: str = "PLAINTEXT"
     tls: TlsSettings | None = None

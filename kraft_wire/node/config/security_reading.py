@@ -1,7 +1,7 @@
-"""What the listeners of a node ask of their clients: TLS, SASL, both or neither.
+"""Reads the security settings of a node's listeners: TLS, SASL, both or neither.
 
-Everything that can be judged without reading a file is judged here, so that a wrong value stops the
-start with one line. A key for one listener beats the same key for all.
+All checks that need no file are done here, so that an invalid value stops the start with one line.
+A key for one listener overrides the same key for all.
 """
 
 from collections.abc import Mapping
@@ -38,14 +38,14 @@ _CLASSES: Final = (
     "sasl.login.class",
     "ssl.engine.factory.class",
 )
-"""Kafka's plug-in points, which are Java."""
+"""Kafka's keys for Java plug-ins."""
 _JAVA: Final = "Java classes cannot be loaded"
 
 
 def read_security(
     reader: ConfigReader, listeners: tuple[Listener, ...]
 ) -> dict[str, ListenerSecurity]:
-    """Return by name what listeners ask for that are not in plain text. Errors: ConfigError."""
+    """Return the security of listeners that are not plaintext, by name. Errors: ConfigError."""
     return {
         each.name: _read(ListenerValues(reader, each.name), each.protocol)
         for each in listeners
@@ -56,7 +56,7 @@ def read_security(
 def read_links(
     reader: ConfigReader, listeners: Listeners, security: Mapping[str, ListenerSecurity]
 ) -> dict[str, LinkSecurity]:
-    """Return how this node dials: brokers by their listener's name, controllers by "".
+    """Return the security of links: to brokers by their listener's name, to controllers by "".
 
     Errors: ConfigError.
     """
@@ -117,7 +117,7 @@ def _read_sasl(values: ListenerValues) -> SaslSettings:
 def _read_link(
     values: ListenerValues, protocol: str, mechanism_key: str, enabled: tuple[str, ...] | None
 ) -> LinkSecurity:
-    """Return how this node dials a listener; `enabled` are the mechanisms there, where known.
+    """Return the security of links to a listener; `enabled` are its mechanisms, if known.
 
     Errors: ConfigError.
     """

@@ -1,8 +1,8 @@
-"""Where a node's settings come from, and how a wrong one is named: key, value, file and line.
+"""Sources of a node's settings, and errors that name key, value, file and line.
 
 `server.properties`, and `KAFKA_…` variables as Apache's container image takes them
-(KAFKA_NUM_PARTITIONS is num.partitions, two underscores are one, three are a dash). Which source
-wins is `config`'s matter.
+(KAFKA_NUM_PARTITIONS is num.partitions, two underscores are one, three are a dash). `config` has
+the order of precedence.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ _NOT_SETTINGS: Final = frozenset(
 
 
 class ConfigError(Exception):
-    """A value that a node cannot start with; its text is the whole line that the user sees."""
+    """A value that prevents the start; its text is the whole line for the user."""
 
     def __init__(self, key: str, value: str | None, place: str, reason: str) -> None:
         what = f"{key} is not set" if value is None else f"{key}={_shown(key, value)}"
@@ -46,32 +46,32 @@ class ConfigError(Exception):
 
 
 class Setting(NamedTuple):
-    """One entry with the place that an error message names."""
+    """One entry with its place for error messages."""
 
     value: str
     place: str
 
 
 class ConfigReader:
-    """Typed values, and errors that name the place of a key's own entry."""
+    """Typed values, and errors that name the place of an entry."""
 
     def __init__(self, settings: NodeSettings, merged: Mapping[str, Setting], place: str) -> None:
-        """Read `settings`, made of `merged`; `place` is where a key is missing that must be set."""
+        """Read `settings`, made from `merged`; `place` is named for a missing key."""
         self.settings = settings
         self._merged = merged
         self._place = place
 
     def is_set(self, key: str) -> bool:
-        """Tell whether a key has an entry."""
+        """Return whether a key has an entry."""
         return key in self._merged
 
     def entry(self, key: str) -> str | None:
-        """Return the text of a key's entry, whether the key is known or not."""
+        """Return the text of a key's entry, also of an unknown key."""
         setting = self._merged.get(key)
         return None if setting is None else setting.value
 
     def error(self, key: str, reason: str) -> ConfigError:
-        """Return the refusal of a key's value."""
+        """Return the error of a key's value."""
         setting = self._merged.get(key)
         if setting is None:
             return ConfigError(key, None, self._place, reason)
@@ -101,7 +101,7 @@ def settings_of_file(text: str, file_name: str) -> dict[str, Setting]:
 
 
 def settings_of_environment(environment: Mapping[str, str]) -> dict[str, Setting]:
-    """Return the entries that environment variables make."""
+    """Return the entries of environment variables."""
     found = {}
     for variable in sorted(environment):
         if variable.startswith(_ENVIRONMENT_PREFIX) and variable not in _NOT_SETTINGS:
@@ -112,6 +112,6 @@ def settings_of_environment(environment: Mapping[str, str]) -> dict[str, Setting
 
 
 def is_number_up_to(text: str, highest: int) -> bool:
-    """Tell whether a text is a number from 0 to `highest`; of any length, which int() is not."""
+    """Return whether a text of any length is a number from 0 to `highest`; int() has a limit."""
     is_number = text.isascii() and text.isdecimal() and len(text) <= len(str(highest))
     return is_number and int(text) <= highest

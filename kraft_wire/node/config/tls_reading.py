@@ -24,7 +24,7 @@ _OLD_VERSIONS: Final = ("TLSv1", "TLSv1.1")
 
 
 def read_tls(values: ListenerValues, *, has_sasl: bool, is_served: bool) -> TlsSettings:
-    """Return the settings of a listener, which this node may only dial. Errors: ConfigError."""
+    """Return the TLS settings of a listener, of this node or others. Errors: ConfigError."""
     key_store = _key_store(values, is_served=is_served)
     return TlsSettings(
         key_store,
@@ -80,7 +80,7 @@ def _check_type(values: ListenerValues, store: str, no_password: str) -> None:
 
 
 def _client_auth(values: ListenerValues, *, has_sasl: bool) -> str:
-    """Return who must show a certificate; under SASL only the listener's own entry counts."""
+    """Return `ssl.client.auth`; under SASL only the listener's own entry counts."""
     if has_sasl and not values.is_own(_CLIENT_AUTH):
         return "none"
     wanted = values.text(_CLIENT_AUTH)

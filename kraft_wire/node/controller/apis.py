@@ -1,13 +1,12 @@
-"""What the controller of a node answers: on its own listeners, and behind the broker beside it.
+"""The APIs of a node's controller: on its own listeners, and for the broker beside it.
 
-KIP-595 (the quorum's RPCs), KIP-590 (envelopes), KIP-919 (clients that talk to controllers). Each
-key has a kind: the quorum's are answered by the replica, the leader; the controller's by the active
-controller alone; what only describes metadata by every node; an envelope is opened and its content
-answered in an envelope. What a client asks of the broker goes to the controller of this node where
-that is active, else to the one that is (`forwarding`).
+KIP-595 (the quorum's RPCs), KIP-590 (envelopes), KIP-919 (clients of controllers). Each key has a
+kind. The replica answers the quorum's RPCs; only the active controller answers the controller's
+APIs; every node answers requests that describe metadata; an envelope is opened, and its content is
+answered in an envelope. Requests of the broker's clients go to this node's controller if it is
+active, else to the active one (`forwarding`).
 
-Not here: decoding, encoding, connections (`node`); which request leads to which records
-(`controller`).
+Not here: decoding, encoding, connections (`node`); the records of a request (`controller`).
 """
 
 from collections.abc import Callable, Iterator
@@ -58,15 +57,15 @@ _HERE: Final = ListenerType.CONTROLLER
 _RAFT: Final = frozenset(owned(Owner.RAFT, _HERE))
 _DECIDED: Final = frozenset(owned(Owner.CONTROLLER, _HERE))
 _DESCRIBED: Final = frozenset(owned(Owner.BROKER, _HERE))
-"""The broker's handlers serve them: they read metadata alone."""
+"""Served by the broker's handlers, which only read metadata for them."""
 _API_VERSIONS: Final = key_of("ApiVersions")
 _ENVELOPE: Final = key_of("Envelope")
 _REGISTRATION: Final = "controller registration"
-"""The tag of a question whose answer nobody waits for."""
+"""The tag of a request whose answer is dropped."""
 
 
 class _Described:
-    """This node for handlers that describe metadata (`broker.metadata_reader`)."""
+    """This node, for handlers that describe metadata (`broker.metadata_reader`)."""
 
     def __init__(
         self, node_id: int, image: Callable[[], MetadataImage], host: ControllerHost
@@ -107,9 +106,9 @@ class ControllerApis:
         """`guards` authorizes requests; None without an authorizer."""
         self._guards = guards
         self.versions: dict[int, Versions] = served(_HERE)
-        """What the controller's listeners serve."""
+        """The APIs of the controller's listeners."""
         self.decoder = RequestDecoder(self.versions, limits)
-        """Of requests that come in there."""
+        """The decoder of requests on these listeners."""
         self._cluster_id = cluster_id
         self._raft = raft
         self._host = host
@@ -117,7 +116,7 @@ class ControllerApis:
         node_id = quorum.config.key.id
         self._described = _Described(node_id, lambda: raft.committed.image, host)
         self._enveloped: dict[int, tuple[int, RequestHeader]] = {}
-        """By connection: number and header of a parked request that came in an envelope."""
+        """By connection: number and header of a parked request from an envelope."""
         inner = {key: range_ for key, range_ in self.versions.items() if key in FORWARDABLE}
         self._inner_decoder = RequestDecoder(inner, limits)
         forwarder = partial(
@@ -132,13 +131,13 @@ class ControllerApis:
         self.forwarder = forwarder()
         session_ms = host.controller.settings.integer("broker.session.timeout.ms")
         self.heartbeats = forwarder(patience_ms=max(1, session_ms // 2))
-        """What the broker's life has to say, on a link of its own: nothing may hold that up, and a
-        session is saved by the second try (KAFKA-14392)."""
+        """Registrations and heartbeats of the broker, on a separate link: no other request delays
+        them, and a second attempt keeps the session alive (KAFKA-14392)."""
 
     # -- requests --------------------------------------------------------------------------------
 
     def handle(self, context: RequestContext, request: Message) -> Message | Withheld:
-        """Answer what came in on a listener of the controller."""
+        """Answer a request on a controller's listener."""
         api_key = request.API_KEY
         assert api_key in self.versions, api_key
         if api_key in _RAFT or api_key in _DECIDED:
@@ -146,13 +145,13 @@ class ControllerApis:
         return self._guarded(context, request, self._answer)
 
     def _answer(self, context: RequestContext, request: Message) -> Message | Withheld:
-        """Answer what this node decides nothing by."""
+        """Answer a request that only describes metadata."""
         api_key = request.API_KEY
         if api_key == _ENVELOPE:
             assert isinstance(request, EnvelopeRequest), request
             return self._open(context, request)
         if api_key in _DESCRIBED:
-            return handler(api_key)(self._described, context, request)  # type: ignore[arg-type]  # these read metadata alone
+            return handler(api_key)(self._described, context, request)  # type: ignore[arg-type]  # these read only metadata
         image, quorum = self._raft.committed.image, self._raft.replica.quorum
         if api_key == _API_VERSIONS:
             level, supported = quorum.voters.kraft_version, self._host.controller.features
@@ -163,7 +162,7 @@ class ControllerApis:
         )
 
     def handle_client(self, context: RequestContext, request: Message) -> Message | Withheld:
-        """Answer what a client asked of the broker and a controller must decide."""
+        """Answer a request of a broker's client that a controller must decide."""
         assert request.API_KEY in FORWARDED, request.NAME
         if self._host.is_active:
             return self._ask_own(context, request)
@@ -171,7 +170,7 @@ class ControllerApis:
         return PARKED
 
     def ask(self, tag: str, request: Message, now_ms: int, wall_ms: int) -> Message | Parked:
-        """Ask on the node's own behalf; a late answer is among `take_answers` under the tag."""
+        """Send a request of the node itself; `take_answers` has a late answer under the tag."""
         if self._host.is_active:
             context = OwnContext(request.MAX_VERSION, now_ms, wall_ms)
             return self._host.handle(context, request, tag)
@@ -179,10 +178,10 @@ class ControllerApis:
         return PARKED
 
     def register(self, registration: VersionedRecord, now_ms: int) -> None:
-        """Ask the active controller to register this one, unless the metadata say that it is.
+        """Ask the active controller to register this one, unless the metadata has it.
 
-        To be called when the metadata or the leader change; an answer is an error at worst, and
-        then the next change asks again.
+        To be called when the metadata or the leader change; after an error the next change asks
+        again.
         """
         record = registration.record
         assert isinstance(record, RegisterControllerRecord), record
@@ -197,7 +196,7 @@ class ControllerApis:
         self.forwarder.ask(_REGISTRATION, _registration(record), now_ms)
 
     def _ask_own(self, context: RequestContext, request: Message) -> Message | Withheld:
-        """Let this node's own replica or controller answer what the asker has the rights for."""
+        """Have this node's own replica or controller answer an authorized request."""
         return self._guarded(context, request, self._decide)
 
     def _guarded(
@@ -206,7 +205,7 @@ class ControllerApis:
         request: Message,
         serve: Callable[[RequestContext, Message], Message | Withheld],
     ) -> Message | Withheld:
-        """Serve what a request's principal may have; a late answer is completed in `_late`."""
+        """Serve the authorized part of a request; `_late` completes a late answer."""
         if self._guards is None:
             return serve(context, request)
         image, settings = self._host.controller.image, self._host.controller.settings
@@ -225,7 +224,7 @@ class ControllerApis:
         return PARKED
 
     def _open(self, context: RequestContext, envelope: EnvelopeRequest) -> Message | Withheld:
-        """Answer what is in an envelope, in an envelope."""
+        """Answer the request in an envelope, in an envelope."""
         inner = unpack(envelope, self._inner_decoder)
         if not isinstance(inner, Unpacked):
             return inner
@@ -245,7 +244,7 @@ class ControllerApis:
         return self._sealed(context.reply_to, answer) if isinstance(answer, Message) else answer
 
     def _sealed(self, reply_to: ReplyTo, answer: Message) -> Message:
-        """Put an answer into an envelope where its question came in one."""
+        """Put an answer into an envelope if its request came in one."""
         number, header = self._enveloped.get(reply_to.connection_id, (-1, None))
         if header is None or number != reply_to.request_number:
             return answer
@@ -253,7 +252,7 @@ class ControllerApis:
         return seal_answer(header, answer)
 
     def _refusal(self, request: Message, error: ErrorCode, message: str | None) -> Message:
-        """Return the answer to a request that is one error."""
+        """Return an answer of only an error to a request."""
         if request.API_KEY in _DECIDED:
             return refuse(request, error, message)
         answer = response_class(request.API_KEY)()
@@ -265,7 +264,7 @@ class ControllerApis:
 
     @property
     def active_versions(self) -> PeerVersions | None:
-        """What the active controller elsewhere serves, None where it has not said so."""
+        """API versions of the active controller on another node, None if unknown."""
         target = active_controller(self._raft.replica.quorum)
         if target is None or self._host.is_active:
             return None
@@ -274,7 +273,7 @@ class ControllerApis:
     # -- the ways to the active controller -------------------------------------------------------
 
     def tick(self, now_ms: int) -> None:
-        """Act on time."""
+        """Do the forwarders' work that is due by time."""
         for each in (self.forwarder, self.heartbeats):
             each.tick(now_ms)
 
@@ -283,12 +282,12 @@ class ControllerApis:
         return sooner(self.forwarder.deadline_ms(), self.heartbeats.deadline_ms())
 
     def controller_changed(self, now_ms: int) -> None:
-        """Another controller may be active, or nobody."""
+        """Handle a change of the active controller; perhaps none is active now."""
         for each in (self.forwarder, self.heartbeats):
             each.controller_changed(now_ms)
 
     def owner_of(self, link_id: int) -> Forwarder | None:
-        """Return whom a link belongs to, None where it is none of these."""
+        """Return the forwarder that owns a link, None if neither does."""
         for each in (self.forwarder, self.heartbeats):
             if each.owns(link_id):
                 return each
@@ -301,7 +300,7 @@ class ControllerApis:
     # -- late answers ----------------------------------------------------------------------------
 
     def take_answers(self) -> list[tuple[AskedBy, Message | None]]:
-        """Return the answers to what was parked; None where the connection must be closed."""
+        """Return the answers to parked requests; None if the connection must be closed."""
         raft, host, forwarder = self._raft, self._host, self.forwarder
         if not (raft.answers or host.answers or forwarder.answers):
             return []
@@ -325,7 +324,7 @@ class ControllerApis:
             return None
 
     def answer_waiting(self, now_ms: int, wall_ms: int) -> None:
-        """Decide here what waits for an active controller, where this node's is."""
+        """Decide waiting requests here if this node's controller is active."""
         if not self._host.is_active:
             return
         answer: Message | Withheld
@@ -340,7 +339,7 @@ class ControllerApis:
                 self.forwarder.answers.append((to, answer))
 
     def connection_closed(self, connection_id: int) -> None:
-        """Drop what a connection was waiting for."""
+        """Drop the parked request of a closed connection."""
         self._enveloped.pop(connection_id, None)
         self.forwarder.connection_closed(connection_id)
 

@@ -1,6 +1,6 @@
 """ApiVersions and DescribeCluster as a controller's listener answers them (KIP-584, KIP-919).
 
-The quorum tells kraft.version and who leads, the committed image everything else.
+kraft.version and the leader come from the quorum, everything else from the committed image.
 """
 
 import re
@@ -81,7 +81,7 @@ def describe_cluster(
     cluster_id: str,
     leader_id: int,
 ) -> DescribeClusterResponse:
-    """Describe the registered controllers that have the listener which was asked.
+    """Describe the registered controllers that have the listener of the request.
 
     Errors, first match wins: UNSUPPORTED_VERSION (metadata.version before controllers registered),
     UNSUPPORTED_ENDPOINT_TYPE, MISMATCHED_ENDPOINT_TYPE (version 0: INVALID_REQUEST for both).

@@ -1,13 +1,13 @@
-"""Hosts the controller over the quorum: what it decides is appended, and answered once committed.
+"""Hosts the controller over the quorum: appends its records, and answers once they are committed.
 
-The controller is active from the time its replica leads and has replayed everything before its own
-epoch, until the leadership ends; a leader first ends what its predecessor left open, writes a new
-cluster's first records (KIP-868, KIP-631), and registers this controller. Records are appended one
-batch after the other without waiting for the disk, so that many share one flush; the controller
-decides by an image that has them already, and nothing of it is shown to anybody before it is
-committed.
-An answer leaves when everything that it could depend on is committed *and* replayed; where the
-leadership ends before, it says NOT_CONTROLLER (the outcome is then unknown, as in Kafka).
+The controller is active once its replica leads and has replayed everything before its own epoch,
+until the leadership ends. A new leader first ends an open transaction of its predecessor, writes a
+new cluster's first records (KIP-868, KIP-631), and registers this controller. Batches are appended
+without waiting for the disk, so that many share one flush. The controller decides by an image that
+already has them; readers see records only once they are committed.
+
+An answer is sent when all records that it may depend on are committed *and* replayed. If the
+leadership ends before, the answer is NOT_CONTROLLER (the result is then unknown, as in Kafka).
 
 Not here: what requests mean (`controller`), elections and the log (`raft_io`), forwarding.
 """
@@ -46,16 +46,16 @@ from kraft_wire.wire.message import Message
 __all__ = ["AnswerTo", "ControllerHost", "OwnContext"]
 
 AnswerTo: TypeAlias = ReplyTo | str
-"""A client's request, or the tag of one of this node's own."""
+"""A client's request, or the tag of a request of this node."""
 
 _NOT_ACTIVE: Final = "No controller appears to be active on this node."
 _BEGINNING: Final = Offset(0)
 _AGAIN_AFTER_MS: Final = 1_000
-"""Pause after a step of ours for which the disk had no room. Non-obvious 31: never due at once."""
+"""Pause after a step that found the disk full. Non-obvious 31: never due at once."""
 
 
 class OwnContext(NamedTuple):
-    """A request of this node's own, as the controller's context."""
+    """The context of a request of this node itself."""
 
     api_version: int
     now_ms: int
@@ -63,7 +63,7 @@ class OwnContext(NamedTuple):
 
 
 class _Waiting(NamedTuple):
-    """An answer that is due once the log is committed up to an offset."""
+    """An answer to send once the log is committed up to an offset."""
 
     next_offset: Offset
     to: AnswerTo
@@ -72,14 +72,14 @@ class _Waiting(NamedTuple):
 
 @slotted
 class _Steps:
-    """Batches of this node's own that follow one another, each after the last is committed."""
+    """Batches of this node itself, each appended after the previous one is committed."""
 
     batches: Iterator[list[VersionedRecord]]
     done: Callable[[int, int], None]
     """Called with `now_ms` and `wall_ms`."""
     next_offset: Offset = _BEGINNING
     refused: list[VersionedRecord] | None = None
-    """A batch for which the disk had no room, to be tried again."""
+    """A batch that a full disk refused, to be tried again."""
 
 
 class ControllerHost:
@@ -95,9 +95,9 @@ class ControllerHost:
         disk_full: Callable[[DiskFull], None],
         report: ReportEvent = lambda name, **fields: None,
     ) -> None:
-        """`bootstrap` reads a new cluster's records; `disk_full` is told of a disk without room.
+        """`bootstrap` reads a new cluster's records; `disk_full` is called when the disk is full.
 
-        `registration` yields what this controller says of itself, batch by batch.
+        `registration` yields this controller's own registration, batch by batch.
         """
         self.controller = controller
         self.answers: list[tuple[AnswerTo, Message]] = []
@@ -114,12 +114,12 @@ class ControllerHost:
         self._waiting: deque[_Waiting] = deque()
         self._steps: _Steps | None = None
         self._decided_end = _BEGINNING
-        """End of what was appended while deciding, steps of this node's own included."""
+        """End of the appended records of this leadership, this node's own steps included."""
         self._again_at_ms: int | None = None
         self._fence_from_ms = 0
-        """No broker is fenced for its silence before, because the disk had no room."""
+        """Earliest time to fence a broker after a full disk."""
         self._idle_from_ms = 0
-        """No NoOp is appended before, for the same reason."""
+        """Earliest time for a NoOp after a full disk."""
 
     # -- requests --------------------------------------------------------------------------------
 
@@ -128,7 +128,7 @@ class ControllerHost:
     ) -> Message | Parked:
         """Decide a request of an API of the controller; PARKED: the answer is in `answers` later.
 
-        Where the controller is not active the answer is NOT_CONTROLLER.
+        If the controller is not active the answer is NOT_CONTROLLER.
         """
         if not self.is_active:
             return refuse(request, ErrorCode.NOT_CONTROLLER, _NOT_ACTIVE)
@@ -151,7 +151,7 @@ class ControllerHost:
     def register_own(
         self, request: BrokerRegistrationRequest, to: AnswerTo, now_ms: int, wall_ms: int
     ) -> Message | Parked:
-        """Register the broker beside this active controller; answers are as those of `handle`.
+        """Register the broker beside this active controller; answers are like those of `handle`.
 
         It is not checked: it may lack a feature that Apache Kafka had finalised in this log.
         """
@@ -163,7 +163,7 @@ class ControllerHost:
         return self._write(result, to, now_ms, wall_ms)
 
     def _read(self, response: Message, to: AnswerTo) -> Message | Parked:
-        """Answer without records; later where what was decided by may not be committed yet."""
+        """Answer without records; later if the decision may depend on uncommitted records."""
         end = self._decided_end
         if end > self._raft.committed.next_offset:
             self._waiting.append(_Waiting(end, to, response))
@@ -171,7 +171,7 @@ class ControllerHost:
         return response
 
     def _upgrade_quorum(self, upgrade: QuorumUpgrade, now_ms: int, wall_ms: int) -> ErrorCode:
-        """Raise kraft.version, which is the quorum's to do; its record is answered for here."""
+        """Have the quorum raise kraft.version; answer here once its record is committed."""
         assert self._leader_epoch is not None, "only the leader handles requests"
         ticket = KraftVersionUpgrade()
         asked = VersionUpgradeRequested(
@@ -203,7 +203,7 @@ class ControllerHost:
         wall_ms: int,
         encoded: tuple[bytes, ...] = (),
     ) -> PendingAppend:
-        """Append what one batch may not hold in several; what is atomic fits into one."""
+        """Append records in several batches if needed; atomic ones fit into one."""
         values, at = encoded or tuple(encode_record(record) for record in records), 0
         for size in _batch_sizes(values):
             part = slice(at, at + size)
@@ -235,7 +235,7 @@ class ControllerHost:
     # -- what the quorum tells -------------------------------------------------------------------
 
     def committed(self, now_ms: int, wall_ms: int) -> None:
-        """The committed image has grown: answer who waited for it, and continue."""
+        """Handle a new committed image: release the answers that waited for it, and continue."""
         next_offset = self._raft.committed.next_offset
         self.controller.publish(self._raft.committed.image)
         waiting = self._waiting
@@ -250,12 +250,12 @@ class ControllerHost:
     def leadership_established(
         self, established: LeadershipEstablished, now_ms: int, wall_ms: int
     ) -> None:
-        """The replica leads; the controller follows once it has replayed what was before."""
+        """Note that the replica leads; the controller is active once older records are replayed."""
         self._established = established
         self.committed(now_ms, wall_ms)
 
     def leadership_ended(self) -> None:
-        """Another controller may be active from now on: drop what was not committed."""
+        """Become inactive and drop uncommitted records: another controller may be active."""
         waiting, self._waiting = self._waiting, deque()
         self.answers += [(each.to, not_controller(each.response)) for each in waiting]
         self._steps = None
@@ -294,7 +294,7 @@ class ControllerHost:
         self._go_on(now_ms, wall_ms)
 
     def _go_on(self, now_ms: int, wall_ms: int) -> None:
-        """Append the next batch of our own, or be done with them."""
+        """Append this node's next batch, or finish its steps."""
         steps = self._steps
         assert steps is not None, "nothing to continue"
         self._again_at_ms = None  # a commit may come before the time at which to try again
@@ -317,7 +317,7 @@ class ControllerHost:
     # -- time ------------------------------------------------------------------------------------
 
     def tick(self, now_ms: int, wall_ms: int) -> None:
-        """Try again what found no room, fence who was not heard of, elect, show who lags."""
+        """Retry appends after a full disk, fence brokers, hold elections, append NoOps."""
         if self._again_at_ms is not None and self._again_at_ms <= now_ms:
             self._again_at_ms = None
             self._go_on(now_ms, wall_ms)
@@ -340,14 +340,14 @@ class ControllerHost:
         return sooner(soonest_ms, self._session_deadline_ms())
 
     def _session_deadline_ms(self) -> int | None:
-        """Return when the next broker has to be fenced that was not heard of."""
+        """Return when the next broker must be fenced because its session ends."""
         if not self.is_active:
             return None
         ends_ms = self.controller.session_deadline_ms()
         return ends_ms if ends_ms is None else max(ends_ms, self._fence_from_ms)
 
     def _fence_stale_brokers(self, now_ms: int, wall_ms: int) -> None:
-        """Fence one broker after the other, each by what the one before left; later if no room."""
+        """Fence brokers one by one, each by the image after the previous; later on a full disk."""
         while records := self.controller.stale_broker_records(now_ms):
             self._report_expired(records, now_ms)
             write = self._append_all(records, now_ms, wall_ms)
@@ -358,7 +358,7 @@ class ControllerHost:
                 return
 
     def _report_expired(self, records: Sequence[VersionedRecord], now_ms: int) -> None:
-        """Log why a broker is fenced; its registration is the last of its records."""
+        """Log the reason of a fencing; its last record is the change of the registration."""
         change, controller = records[-1].record, self.controller
         assert isinstance(change, BrokerRegistrationChangeRecord), change
         contact_ms = controller.sessions[change.broker_id].contact_ms
@@ -371,11 +371,11 @@ class ControllerHost:
         )
 
     def _elections_deadline_ms(self) -> int | None:
-        """Return when leaders are to be elected that nobody asks for."""
+        """Return when periodic elections are due."""
         return self.controller.election_deadline_ms() if self.is_active else None
 
     def _hold_elections(self, now_ms: int, wall_ms: int) -> None:
-        """Elect by time. What finds no room on the disk is found again by the next look."""
+        """Run periodic elections. The next check repeats those that a full disk prevented."""
         records = self.controller.election_records(now_ms)
         if records:
             write = self._append_all(records, now_ms, wall_ms)
@@ -383,14 +383,14 @@ class ControllerHost:
                 self._disk_full(write.disk_full)
 
     def _append_idle_record(self, now_ms: int, wall_ms: int) -> None:
-        """Append a NoOp; where the disk has no room for it, try again after a pause."""
+        """Append a NoOp; on a full disk try again after a pause."""
         write = self._append(self.controller.idle_records(now_ms), now_ms, wall_ms)
         if write.disk_full is not None:
             self._disk_full(write.disk_full)
             self._idle_from_ms = now_ms + _AGAIN_AFTER_MS
 
     def _idle_deadline_ms(self) -> int | None:
-        """Return when the next NoOp is due: none where nobody follows who could lag."""
+        """Return when the next NoOp is due; None without followers, which alone could lag."""
         if not self.is_active or not _has_followers(self._raft.replica.quorum):
             return None
         due_ms = self.controller.idle_deadline_ms()
@@ -398,7 +398,7 @@ class ControllerHost:
 
 
 def _batch_sizes(values: Sequence[bytes]) -> Iterator[int]:
-    """Yield how many records each batch takes, in order."""
+    """Yield the number of records of each batch, in order."""
     size = size_bytes = 0
     for value in values:
         if size == BATCH_RECORDS_MAX or (size and size_bytes + len(value) > BATCH_BYTES_MAX):
@@ -411,6 +411,6 @@ def _batch_sizes(values: Sequence[bytes]) -> Iterator[int]:
 
 
 def _has_followers(quorum: Quorum) -> bool:
-    """Tell whether anybody else follows the log, or ought to."""
+    """Return whether any other replica follows the log, or should."""
     follows = isinstance(quorum.role, Leader) and bool(quorum.role.progress)
     return follows or not quorum.is_only_voter

@@ -1,8 +1,8 @@
 """Answers to requests whose records did not, or may not, become part of the metadata.
 
-Every part that would have succeeded says why instead; parts that were refused anyway keep their own
-error. On a full disk nothing was written: KAFKA_STORAGE_ERROR, which clients may retry. Where the
-leadership ended before the records were committed, nobody knows yet: NOT_CONTROLLER, as in Kafka.
+Every part that would have succeeded gets the error; parts that were refused anyway keep their own.
+On a full disk nothing was written: KAFKA_STORAGE_ERROR, which clients may retry. If the leadership
+ended before the records were committed, the result is unknown: NOT_CONTROLLER, as in Kafka.
 """
 
 from typing import Final

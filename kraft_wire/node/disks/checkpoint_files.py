@@ -1,7 +1,7 @@
-"""The bytes of the two checkpoints that formatting writes (KIP-631, KIP-853).
+"""The bytes of the two checkpoints of a formatted directory (KIP-631, KIP-853).
 
-`bootstrap.checkpoint` holds a cluster's first records; its header's timestamp is 0. The checkpoint
-with the id (0, 0) holds a dynamic quorum's first voters; its header's timestamp is the time of
+`bootstrap.checkpoint` has a cluster's first records; its header's timestamp is 0. The checkpoint
+with the id (0, 0) has a dynamic quorum's first voters; its header's timestamp is the time of
 formatting. Both are snapshots: control batch, data, control batch, leader epoch 0, as release 4.3.1
 writes them.
 """
@@ -29,7 +29,7 @@ __all__ = ["FormattedVoter", "bootstrap_checkpoint_bytes", "quorum_checkpoint_by
 
 @frozen
 class FormattedVoter:
-    """A voter that a dynamic quorum begins with."""
+    """An initial voter of a dynamic quorum."""
 
     node_id: int
     host: str
@@ -38,7 +38,7 @@ class FormattedVoter:
 
 
 def bootstrap_checkpoint_bytes(records: Sequence[VersionedRecord], wall_ms: int) -> bytes:
-    """Return the file that a cluster's first records are read from."""
+    """Return the content of `bootstrap.checkpoint`."""
     assert records, "a cluster begins with at least its metadata.version"
     header = control_record(ControlRecordType.SNAPSHOT_HEADER, SnapshotHeaderRecord(), wall_ms)
     data = [Record(None, encode_record(record), timestamp=wall_ms) for record in records]

@@ -18,7 +18,7 @@ from kraft_wire.storage.log import Log
 __all__ = ["LogCleaner"]
 
 _MAP_ENTRIES_MAX: Final = 100_000
-"""Keys of one compaction pass: bounds its memory, and how long it holds the node up."""
+"""Keys of one compaction pass: bounds its memory, and its time, in which the node is blocked."""
 
 
 @frozen
@@ -85,7 +85,7 @@ class LogCleaner:
                 if not log.config.is_compacted or partition in directory.unreadable:
                     continue
                 if directory.offline is not None:
-                    break  # an index of a log before this one could not be read
+                    break  # an index of a previous log could not be read
                 try:
                     checkpoint = directory.cleaner_offsets.get(partition, Offset(0))
                     part = cleanable_part(log, checkpoint, wall_ms)
@@ -97,8 +97,8 @@ class LogCleaner:
         return due
 
     def _compact(self, chosen: _DueLog, wall_ms: int) -> None:
-        """Run one pass and note in the cleaner checkpoint how far it came."""
-        # Not needed before the first pass, and most of a start is imports.
+        """Run one pass and write its end into the cleaner checkpoint."""
+        # Imported on first use: imports are most of the time of a start.
         from kraft_wire.storage.cleaning.cleaner import compact
 
         directory, log = chosen.directory, chosen.log

@@ -1,7 +1,7 @@
-"""Group flush: one flush at a time takes along everything appended before it began.
+"""Group flush: one flush at a time covers everything appended before it began.
 
-While one runs, later appends gather for the next, so that many waiting answers share one fsync.
-The host runs `FlushLogs`; only its files are touched there.
+Later appends wait for the next flush, so that many answers share one fsync. The host runs
+`FlushLogs`, which only uses its files.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ __all__ = ["Flushing"]
 
 
 class Flushing:
-    """Which flush is in progress, and for what."""
+    """The flush in progress, and its partitions."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
@@ -23,7 +23,7 @@ class Flushing:
         self._running: dict[tuple[str, int], tuple[Log, PendingFlush]] | None = None
 
     def begin(self, flush_ids: Iterator[int]) -> FlushLogs | None:
-        """Return a flush of all partitions that wait for one, None while one is running."""
+        """Return a flush of all waiting partitions, None while another one is running."""
         if self._running is not None:
             return None
         partitions, self._broker.unflushed = self._broker.unflushed, {}
@@ -35,7 +35,7 @@ class Flushing:
                 self._running[name] = (log, log.begin_flush())
             except StorageError as error:
                 partition.failed(error)
-                if not partition.offline:  # a full disk: tried again when something else happens
+                if not partition.offline:  # a full disk: tried again at the next event
                     self._broker.unflushed[name] = partition
         if not self._running:
             self._running = None
@@ -44,9 +44,9 @@ class Flushing:
         return FlushLogs(self._started, [pending for _, pending in self._running.values()])
 
     def completed(self, flush_id: int) -> dict[tuple[str, int], Offset]:
-        """Take note of a finished flush; return how far each partition is durable now.
+        """Note a finished flush; return the durable end of each partition.
 
-        Of a topic that was made again meanwhile the flush says nothing: that is another log.
+        The flush does not cover a topic that was created again meanwhile: that is another log.
         """
         assert flush_id == self._started, (flush_id, self._started)
         assert self._running is not None, flush_id

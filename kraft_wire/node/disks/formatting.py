@@ -1,4 +1,4 @@
-"""What formatting leaves in a log directory: identity, and the records that a cluster begins with.
+"""Formatting of a log directory: its identity, and the first records of a cluster.
 
 KIP-631 "kafka-storage format"; files as release 4.3.1 writes them: `meta.properties`, and
 `bootstrap.checkpoint` with a header (timestamp 0), one batch of feature levels, metadata.version
@@ -18,11 +18,11 @@ from kraft_wire.storage.files import FileSystem, replace_file
 __all__ = ["DEFAULT_LEVELS", "bootstrap_checkpoint", "format_directory"]
 
 DEFAULT_LEVELS: Final[Mapping[str, int]] = default_levels()
-"""Only what this release does is finalised: `metadata.features` says what that is."""
+"""Levels that a new cluster finalises: those that this release supports."""
 
 
 def bootstrap_checkpoint(levels: Mapping[str, int], wall_ms: int) -> bytes:
-    """Return the file that a cluster's first records are read from."""
+    """Return the content of `bootstrap.checkpoint`."""
     return bootstrap_checkpoint_bytes(bootstrap_records(levels), wall_ms)
 
 
@@ -36,7 +36,7 @@ def format_directory(
     levels: Mapping[str, int],
     wall_ms: int,
 ) -> None:
-    """Make a directory one of a new cluster's; the identity is written last, so it is whole."""
+    """Format a directory of a new cluster; the identity is written last, after all other files."""
     fs.make_directory(path)
     replace_file(fs, f"{path}/{BOOTSTRAP_CHECKPOINT}", bootstrap_checkpoint(levels, wall_ms))
     write_meta_properties(fs, path, MetaProperties(cluster_id, node_id, directory_id))

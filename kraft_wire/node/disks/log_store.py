@@ -1,8 +1,8 @@
-"""The node's log directories as the broker sees them: one place where partitions have logs.
+"""The node's log directories as one store of partitions' logs, for the broker.
 
 New partitions go to the directory with the fewest (KIP-112's rule). Settings of a topic are its own
-values over the broker's, so a dynamic change of a broker key reconfigures every log. Nothing here
-is a second truth: what exists is what the directories hold.
+values over the broker's, so a dynamic change of a broker key reconfigures every log. The
+directories are the only source for which logs exist.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,8 +26,8 @@ __all__ = ["NodeLogStore", "repair_command"]
 
 
 def repair_command(path: str, partition: TopicPartition) -> str:
-    """Return what shows, and on demand cuts, what is damaged in a log."""
-    from shlex import quote  # only where something is damaged
+    """Return the command that shows, and optionally cuts, a log's damage."""
+    from shlex import quote  # only for damaged logs
 
     return f"kraft-wire repair {quote(path)} --partition {partition}"
 
@@ -46,7 +46,7 @@ class NodeLogStore:
     ) -> None:
         """`report` takes the name and the fields of a log line.
 
-        `went_offline` is told of each directory that fails, once, whoever met the error.
+        `went_offline` is called once for each directory that fails, whichever operation failed.
         """
         assert directories, "a node needs a log directory"
         self.log_directories = directories
@@ -61,7 +61,7 @@ class NodeLogStore:
         self._offline: dict[str, LogDirectory] = {}
         self._own: dict[str, Mapping[str, str]] = {}
         self._recent: tuple[Mapping[str, str], LogConfig] | None = None
-        """What a topic set itself that was asked for last, and what came of it."""
+        """The last requested topic's own settings, and the resulting configuration."""
         self.unsettled: dict[str, LogDirectory] = {}
         """Directories, by path, for which `settle` is due."""
         self._full: dict[str, bool] = {}
@@ -92,7 +92,7 @@ class NodeLogStore:
         return LogDirectoryUsage(path=directory.path, is_offline=True)
 
     def config_for(self, topic: str) -> LogConfig:
-        """Return the settings in force of a topic; the partitions of one are asked for in a row."""
+        """Return a topic's settings in force; cached, as its partitions are asked for in a row."""
         own = self._own.get(topic, {})
         if self._recent is None or self._recent[0] != own:
             values = topic_values(own, self._settings)
@@ -100,10 +100,10 @@ class NodeLogStore:
         return self._recent[1]
 
     def get(self, partition: TopicPartition) -> PartitionLog | None:
-        """Return a partition's log, None where it has none yet.
+        """Return a partition's log, None if it has none yet.
 
-        Errors: StorageError for one in a directory that failed, and for a log that was refused,
-        which must not be replaced by an empty one.
+        Errors: StorageError for a log in a failed directory, and for a damaged log, which must not
+        be replaced by an empty one.
         """
         directory = self._directory_of(partition)
         if directory is None:
@@ -117,7 +117,7 @@ class NodeLogStore:
     def create(
         self, partition: TopicPartition, topic_id: Uuid, config: Mapping[str, str], wall_ms: int
     ) -> PartitionLog:
-        """Make an empty log in the directory that has the fewest; `settle` makes it durable.
+        """Create an empty log in the directory that has the fewest; `settle` makes it durable.
 
         Errors: StorageError, also when every directory is offline.
         """
@@ -138,14 +138,14 @@ class NodeLogStore:
         return log
 
     def configure(self, partition: TopicPartition, config: Mapping[str, str]) -> None:
-        """Make a log apply changed settings of its topic."""
+        """Apply changed settings of a topic to a log."""
         self._own[partition.topic] = config
         log = self._log(partition)
         if log is not None:
             log.update_config(self.config_for(partition.topic))
 
     def configure_all(self, settings: NodeSettings) -> None:
-        """Make every log apply changed settings of the broker."""
+        """Apply changed settings of the broker to every log."""
         self._settings, self._recent = settings, None
         self.file_delete_delay_ms = settings.integer("log.segment.delete.delay.ms")
         self.producer_expiration_ms = settings.integer("producer.id.expiration.ms")
@@ -154,9 +154,9 @@ class NodeLogStore:
                 log.update_config(self.config_for(partition.topic))
 
     def delete(self, partition: TopicPartition) -> None:
-        """Take a log away; its files go later. `settle` makes it durable.
+        """Delete a log; its files are removed later. `settle` makes it durable.
 
-        A directory that does not let go of a log goes offline, so that nothing is made there
+        If a log cannot be deleted, its directory goes offline, so that nothing is created there
         before the next start, which sets the log aside.
         """
         directory = self._directory_of(partition)
@@ -172,16 +172,16 @@ class NodeLogStore:
             )
 
     def expect_gaps(self, partition: TopicPartition) -> None:
-        """Note that a log has gaps before it gets the first, which may come from its leader."""
+        """Note that a log may have gaps, before its leader sends the first."""
         directory = self._directory_of(partition)
         assert directory is not None, partition
         note_compaction(directory, partition, Offset(0))
 
     def settle(self) -> None:
-        """Make durable what was created and deleted since the last call, all at once.
+        """Make creations and deletions since the last call durable, all at once.
 
-        Where there is no room that is left for another call: until then nothing may be appended to
-        what was made, because a start would give it the offsets of what had its name before.
+        On a full disk another call completes this. Until then nothing may be appended to created
+        logs: after a restart they would have the offsets of a previous log of the same name.
         """
         unsettled, self.unsettled = self.unsettled, {}
         for directory in unsettled.values():
@@ -194,12 +194,12 @@ class NodeLogStore:
                         self.unsettled[directory.path] = directory
 
     def directory_failed(self, directory: LogDirectory, error: StorageError) -> None:
-        """Draw the consequence of an error that is about no log in particular."""
+        """Apply an error that is not about one log."""
         directory.note_error(None, error)
         self.look_at_directories()
 
     def look_at_directories(self) -> None:
-        """Tell of directories that failed, ran full, or have room again."""
+        """Report directories that failed, ran full, or have room again."""
         for directory in self.log_directories:
             if directory.offline is not None and directory.path not in self._offline:
                 self._offline[directory.path] = directory
@@ -216,7 +216,7 @@ class NodeLogStore:
                     del self._full[directory.path]
 
     def failed(self, partition: TopicPartition, error: StorageError) -> list[TopicPartition]:
-        """Draw the consequence of a disk's error; return the partitions that it takes away."""
+        """Apply a disk's error; return the partitions that go offline."""
         directory = self._directory_of(partition)
         if directory is None:
             offline = [each for each in self.log_directories if each.offline is not None]
@@ -232,7 +232,7 @@ class NodeLogStore:
         if isinstance(error, DiskFull):
             self.refused.note(directory, partition)
         if directory.offline is not None:
-            # Of one that failed before, the others went out of use then, or are not in use yet.
+            # In a directory that failed before, the others are offline already, or not opened yet.
             return [partition] if was_offline else held
         if partition not in directory.damaged:
             return []
@@ -243,17 +243,17 @@ class NodeLogStore:
     def _note_unreadable(
         self, directory: LogDirectory, partition: TopicPartition, error: UnreadableRecords
     ) -> None:
-        """Say once that a log, which is served as before, is not compacted any more."""
+        """Log once that a log is no longer compacted, although it is still served."""
         if partition not in directory.unreadable:
             directory.note_error(partition, error)
             reason = Line(error.reason)
             self._report("records_unreadable", partition=partition, file=error.path, reason=reason)
 
     def load(self, own: Mapping[str, Mapping[str, str]], wall_ms: int) -> None:
-        """Open the logs of every directory; tell of those that are refused.
+        """Open the logs of every directory; report damaged ones.
 
-        `own` has the values that topics set themselves. Errors: StorageError for a directory that
-        cannot be read: a replica in it would else begin again, empty, in another one.
+        `own` has the topics' own settings. Errors: StorageError for a directory that cannot be
+        read: otherwise its replicas would be created again, empty, in another directory.
         """
         self._own.update(own)
         for directory in self.log_directories:
@@ -269,7 +269,7 @@ class NodeLogStore:
                 self._tell_damaged(directory, partition, error)
 
     def _report_cuts(self, directory: LogDirectory) -> None:
-        """Write a line for each log whose end recovery has cut."""
+        """Log each log whose end recovery has cut."""
         for partition, log in directory.logs.items():
             if log.cut_bytes:
                 self._report(
@@ -292,7 +292,7 @@ class NodeLogStore:
     def _tell_damaged(
         self, directory: LogDirectory, partition: TopicPartition, error: StorageError
     ) -> None:
-        """Write the line from which an operator knows what to do."""
+        """Log the damage, with the command for the operator."""
         self._report(
             "log_refused",
             partition=partition,

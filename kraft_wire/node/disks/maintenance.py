@@ -1,4 +1,4 @@
-"""What a node does by the clock: retention, compaction, checkpoints, flushes, removing old files.
+"""Periodic tasks of a node: retention, compaction, checkpoints, flushes, removal of old files.
 
 Each task has Kafka's interval key. A task's error takes the log directory offline or, for a failed
 fsync, ends the process; it never stops the other tasks.
@@ -19,15 +19,15 @@ from kraft_wire.storage.files import FileSystem
 __all__ = ["Maintenance"]
 
 _COMPACTION_REST_MS_MIN: Final = 1_000
-"""A pass holds up everything else, so that none follows another at once."""
+"""Pause between passes, because a pass blocks everything else."""
 
 _REMOVED_AT_ONCE: Final = 100
-"""Deleted logs whose files go in one pass: it holds up everything else."""
+"""Deleted logs whose files one pass removes: it blocks everything else."""
 
 
 @slotted
 class _Task:
-    """Something to do every so often."""
+    """A periodic task."""
 
     run: Callable[[int, int], None]
     """`run(now_ms, wall_ms)`."""
@@ -48,9 +48,9 @@ class Maintenance:
         has_replicated: Callable[[], bool],
         report: ReportEvent = lambda name, **fields: None,
     ) -> None:
-        """`disk_failed` draws the consequence of an error, for the broker's partitions too.
+        """`disk_failed` applies an error, also to the broker's partitions.
 
-        `has_replicated` tells whether a high watermark is more than the end of a log.
+        `has_replicated` returns whether high watermarks can differ from the ends of logs.
         """
         self._disk_failed, self._report = disk_failed, report
         self._has_replicated = has_replicated
@@ -81,9 +81,9 @@ class Maintenance:
         )
 
     def configure(self, settings: NodeSettings) -> None:
-        """Apply changed settings: a task that was to be run after its old interval keeps its start.
+        """Apply changed intervals, counted from the last run of each task.
 
-        `log.cleaner.backoff.ms` and `log.flush.interval.ms` are those that can change.
+        Only `log.cleaner.backoff.ms` and `log.flush.interval.ms` can change.
         """
         for task, (_, interval_ms) in zip(self._tasks, self._plan(settings), strict=True):
             task.due_ms += interval_ms - task.interval_ms
@@ -104,7 +104,7 @@ class Maintenance:
         return [each for each in self._store.log_directories if each.offline is None]
 
     def _directory_failed(self, directory: LogDirectory, error: StorageError) -> None:
-        """Take note of an error that is about no partition in particular."""
+        """Handle an error that is not about one partition."""
         any_log = next(iter(directory.logs), None)
         if any_log is None:
             self._store.directory_failed(directory, error)
@@ -128,7 +128,7 @@ class Maintenance:
                     self._disk_failed(partition, error)
 
     def _compact(self, now_ms: int, wall_ms: int) -> None:
-        """Compact one log at most: a pass holds up everything else for as long as it takes."""
+        """Compact at most one log: a pass blocks everything else."""
         if self._cleans:
             self._cleaner.run(self._online(), wall_ms)
 
@@ -150,7 +150,7 @@ class Maintenance:
                 self._directory_failed(directory, error)
 
     def _look_for_space(self, now_ms: int, wall_ms: int) -> None:
-        """Go on appending as soon as a full disk has room again, also for what it owes."""
+        """Resume appends once a full disk has room again, also for writes that are still due."""
         self._store.settle()
         for directory in self._online():
             if directory.space.is_full and directory.path not in self._store.unsettled:
@@ -190,7 +190,7 @@ class Maintenance:
 
 
 def _flush_check_ms(settings: NodeSettings) -> int:
-    """Return how often unflushed logs are looked at; Kafka's default is never."""
+    """Return the interval of checks for unflushed logs; Kafka's default is never."""
     own = settings.value("log.flush.interval.ms")
     scheduled = settings.integer("log.flush.scheduler.interval.ms")
     return min(scheduled, own) if isinstance(own, int) else scheduled

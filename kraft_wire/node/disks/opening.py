@@ -1,7 +1,7 @@
-"""Opens a node's log directories and sees that they belong together, and to this node.
+"""Opens a node's log directories and checks that they belong together, and to this node.
 
-Errors are `StartError`: one line for the user, and nothing changed. The embedded node formats an
-empty directory of its own; a configured one is told which command does it.
+Errors are `StartError`: one line for the user, and nothing changed. The embedded node formats its
+own empty directory; for a configured node the error names the command to format it.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -40,13 +40,13 @@ from kraft_wire.wire.message import DecodeLimits
 __all__ = ["StartError", "open_directories", "open_quorum", "set_strays_aside", "start_quorum"]
 
 _RESERVE_BYTES: Final = 1 << 20
-"""Records are refused while less is free, so that metadata and checkpoints can still be written."""
+"""Free bytes reserved for metadata and checkpoints: below them records are refused."""
 
 _DAMAGE: Final = (CorruptLog, CorruptCheckpoint, CorruptMetadataSnapshot)
 
 
 class StartError(Exception):
-    """Why a node cannot start; the text is the whole line that the user sees."""
+    """The reason why a node cannot start; the text is the whole line for the user."""
 
 
 def open_directories(
@@ -57,9 +57,9 @@ def open_directories(
     wall_ms: int,
     report: ReportEvent = lambda name, **fields: None,
 ) -> list[LogDirectory]:
-    """Lock and open every directory of `log.dirs`, formatting an embedded node's when empty.
+    """Lock and open every directory of `log.dirs`; format an embedded node's if it is empty.
 
-    `cluster_id` is what the user expects the data to belong to, None for no expectation.
+    `cluster_id` is the cluster that the user expects, None for any.
     """
     opened: list[LogDirectory] = []
     try:
@@ -94,7 +94,7 @@ def open_quorum(
 ) -> RaftIo:
     """Open the metadata log, which is in the first directory, and the replica over it.
 
-    StartError names what is damaged and the command that shows more, with every lock given back.
+    StartError names the damage and the command that shows more; every lock is released.
     """
     first = directories[0]
     assert first.meta is not None, first.path
@@ -133,7 +133,7 @@ def start_quorum(
 ) -> None:
     """Run the part of a start in which a quorum of one elects itself and registers.
 
-    Errors as `open_quorum`: what the metadata says is first replayed here.
+    Errors as `open_quorum`: metadata is first replayed here.
     """
     raft.disk.flushes_inline = raft.replica.quorum.is_only_voter
     try:
@@ -166,9 +166,9 @@ def set_strays_aside(
 ) -> list[str]:
     """Rename the logs of partitions that are not this node's; return their new paths.
 
-    A deletion or a reassignment that a crash interrupted leaves them, and a topic of the same name
-    must not begin with their records. They are kept, as Kafka keeps them, because metadata can be
-    lost too. A directory whose disk refuses goes offline.
+    An interrupted deletion or reassignment leaves them, and a topic of the same name must not
+    begin with their records. They are kept, as in Kafka, because metadata can be lost too. A
+    directory whose disk refuses the change goes offline.
     """
     strays: list[str] = []
     for directory in directories:
@@ -185,7 +185,7 @@ def set_strays_aside(
 def _is_stray(
     directory: LogDirectory, partition: TopicPartition, image: MetadataImage, node_id: int
 ) -> bool:
-    """Tell whether a log is of a partition that this node has no replica of, or no more."""
+    """Return whether a log belongs to a partition without a replica on this node."""
     topic, log = image.topic(partition.topic), directory.logs[partition]
     if topic is None:
         return True
@@ -213,17 +213,17 @@ def _open(fs: FileSystem, path: str, ballast_bytes: int) -> LogDirectory:
 
 
 def _refuse_small_disk(fs: FileSystem, path: str, made: Sequence[str], ballast_bytes: int) -> None:
-    """Raise StartError where a disk could take no record, before anything is made on it.
+    """Raise StartError if a disk has no room for records, before anything is written to it.
 
-    A directory that was in use is only refused where its disk is too small even if it were empty:
-    one that ran full must start, to be read and to be made room on.
+    A directory in use is only refused if its whole disk is too small: a full one must start, so
+    that it can be read and space can be freed.
     """
     place = _parent(made[-1]) if made else path
     needed_bytes = ballast_bytes + _RESERVE_BYTES
     is_new = not fs.exists(f"{path}/{LOCK}")
     free_bytes, total_bytes = fs.free_bytes(place), fs.total_bytes(place)
     if not total_bytes:
-        return  # a file system that does not know its size
+        return  # a file system without a known size
     if total_bytes < needed_bytes or (is_new and free_bytes < needed_bytes):
         raise StartError(
             f"log directory {path}: the disk is too small: {needed_bytes} bytes are needed, "
@@ -233,7 +233,7 @@ def _refuse_small_disk(fs: FileSystem, path: str, made: Sequence[str], ballast_b
 
 
 def _missing(fs: FileSystem, path: str) -> list[str]:
-    """Return the directories that opening `path` will make, each of which its parent must keep."""
+    """Return the directories that opening `path` creates; each must be durable in its parent."""
     missing = []
     at = path.rstrip("/")
     while at and not fs.exists(at):
@@ -255,7 +255,7 @@ def _format(
     cluster_id: str | None,
     wall_ms: int,
 ) -> None:
-    from kraft_wire.node.disks.formatting import (  # once in a lifetime
+    from kraft_wire.node.disks.formatting import (  # needed once per directory
         DEFAULT_LEVELS,
         format_directory,
     )

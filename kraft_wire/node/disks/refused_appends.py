@@ -1,4 +1,4 @@
-"""Counts and logs what full disks refuse: a line at the first refusal, then one a minute.
+"""Counts and logs appends that full disks refuse: a line at the first refusal, then one a minute.
 
 Not here: when a disk counts as full (`storage.space`).
 """
@@ -18,10 +18,10 @@ class RefusedAppends:
 
     def __init__(self, report: ReportEvent) -> None:
         self.count = 0
-        """All since the start, for metrics."""
+        """Refusals since the start, for metrics."""
         self._report = report
         self._counts: dict[str, int] = {}
-        """Since the line of the first refusal, by path."""
+        """Refusals since the line of the first one, by path."""
         self._since_ms: int | None = None
 
     def note(self, directory: LogDirectory, partition: TopicPartition) -> None:
@@ -39,7 +39,7 @@ class RefusedAppends:
             )
 
     def tick(self, now_ms: int) -> None:
-        """Log how many followed the first one, once a minute."""
+        """Log the number of refusals after the first one, once a minute."""
         if not self._counts:
             self._since_ms = None
             return
@@ -56,7 +56,7 @@ class RefusedAppends:
 
 
 def room(directory: LogDirectory) -> dict[str, object]:
-    """Return what a line says of a directory's disk: free bytes, and those that appends need."""
+    """Return a line's fields about a disk: free bytes, and those that appends need."""
     try:
         free_bytes: object = directory.space.free_bytes()
     except StorageError:

@@ -1,7 +1,7 @@
-"""What only a host can see: connections, and how long requests, flushes and its turns take.
+"""Events of the host: connections, and the durations of requests, flushes and calls of the node.
 
-The host hands in times in seconds; figures for metrics and log lines come of them. Lines are
-limited per address. Not here: refusals (`event_log`).
+The host passes times in seconds; metrics and log lines are made from them. Lines are limited per
+address. Not here: refusals (`event_log`).
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from kraft_wire.node.outputs import Peer
 __all__ = ["HostEvents"]
 
 _MAY_WAIT: Final = frozenset({"Fetch", "JoinGroup", "SyncGroup"})
-"""Requests whose response waits for records or other clients, for as long as the client says."""
+"""Requests whose response waits for records or other clients, for a time that the client sets."""
 _NOBODY: Final = "-"
 
 
@@ -23,10 +23,10 @@ class HostEvents:
     """Counts and logs for one host."""
 
     def __init__(self, log: EventLog, slow_ms: int, now_ms: Callable[[], int]) -> None:
-        """What takes `slow_ms` or longer is logged."""
+        """Log operations that take `slow_ms` or longer."""
         self.requests = RequestFigures()
         self.flushes = ApiFigures("flush")
-        """From order to completion."""
+        """Durations from order to completion."""
         self._log, self._now_ms = log, now_ms
         self._slow_seconds = slow_ms / 1_000
         self._flushes_began: dict[int, float] = {}
@@ -34,7 +34,7 @@ class HostEvents:
     # -- connections -----------------------------------------------------------------------------
 
     def connection(self, name: str, peer: Peer) -> None:
-        """Log that a connection begins or ends, where lines of level DEBUG are written."""
+        """Log that a connection opened or closed, at level DEBUG."""
         if self._log.has_debug:
             self._log.event(
                 name,
@@ -57,11 +57,11 @@ class HostEvents:
     # -- requests --------------------------------------------------------------------------------
 
     def received(self, peer: Peer, frame: bytearray, at: float) -> None:
-        """Take note of a whole request."""
+        """Note a whole request."""
         peer.figures, peer.asked_at = self.requests.of_frame(frame), at
 
     def answered(self, peer: Peer, response_bytes: int, at: float) -> None:
-        """Count a request that is done; log one that took too long and waited for nobody."""
+        """Count a completed request; log a slow one, unless its API may wait."""
         figures, peer.figures = peer.figures, None
         if figures is None:
             return
@@ -81,13 +81,13 @@ class HostEvents:
     # -- time ------------------------------------------------------------------------------------
 
     def worked(self, what: str, began: float, ended: float) -> None:
-        """Log what has held up the node's thread for too long."""
+        """Log a call that blocked the node's thread for too long."""
         if ended - began >= self._slow_seconds:
             ms = int((ended - began) * 1_000)
             self._log.limited("slow_operation", _NOBODY, self._now_ms(), operation=what, ms=ms)
 
     def flush_began(self, flush_id: int, at: float) -> None:
-        """Take note of an ordered flush."""
+        """Note an ordered flush."""
         self._flushes_began[flush_id] = at
 
     def flush_ended(self, flush_id: int, at: float) -> None:

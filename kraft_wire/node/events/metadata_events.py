@@ -1,7 +1,7 @@
-"""Log events derived from metadata: what differs between two published images.
+"""Log events derived from metadata: the differences between two published images.
 
 A node logs the partitions of which it has a replica; the active controller logs all of them. A
-first image, and one behind a snapshot that was fetched, is one line. Not here: roles in the quorum
+first image, and one from a fetched snapshot, is one line. Not here: roles in the quorum
 (`quorum_events`).
 """
 
@@ -44,7 +44,7 @@ class MetadataEvents:
         self._report = CappedReport(report)
 
     def published(self, delta: MetadataDelta, *, is_active: bool) -> None:
-        """Log what changed; `is_active` for the active controller."""
+        """Log the changes; `is_active` for the active controller."""
         before, after, report = delta.before, delta.after, self._report
         if before.offset == _NO_OFFSET:
             _log_loaded(after, report)

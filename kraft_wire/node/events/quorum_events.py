@@ -1,7 +1,7 @@
 """Log events of the metadata quorum: roles of this replica, leaders, the active controller.
 
-The raft core writes no lines. Its host compares the role after each step with the one before; the
-core remembers only what triggered the change. Not here: what the metadata say (`metadata_events`).
+The raft core writes no lines. Its host compares the role after each step with the previous one; the
+core only has the trigger of the change. Not here: changes of metadata (`metadata_events`).
 """
 
 from kraft_wire.model import NO_REPLICA, LeaderEpoch, ReplicaId, ReportEvent
@@ -43,7 +43,7 @@ class QuorumEvents:
         )
 
     def controller_is(self, *, active: bool, epoch: int) -> None:
-        """Log that the controller of this node became active, or is so no longer."""
+        """Log that the controller of this node became active or inactive."""
         if active != self._is_active:
             self._is_active = active
             self._report("controller_active" if active else "controller_resigned", epoch=epoch)

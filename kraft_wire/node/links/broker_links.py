@@ -1,11 +1,11 @@
-"""Links to other brokers: the requests of one inter-broker client out, their responses back.
+"""Links to other brokers: requests of one inter-broker client, and their responses.
 
-Where a broker listens is what the image says of its listener `inter.broker.listener.name`. A broker
-that has none, is not registered or cannot be reached fails the request, and so makes its sender
-pause. Nothing is sent before this broker has an epoch, by which leaders tell its lives apart
-(KIP-903). A request to this broker itself takes no link (`local_requests`).
+A broker's address is that of its listener `inter.broker.listener.name` in the image. If the broker
+has none, is not registered or cannot be reached, the request fails, and its sender pauses. Nothing
+is sent before this broker has an epoch, by which leaders distinguish its incarnations (KIP-903). A
+request to this broker itself needs no link (`local_requests`).
 
-Not here: what is sent (`broker/inter_broker` and its users), versions and time limits
+Not here: the requests (`broker/inter_broker` and its users), versions and time limits
 (`peer_channels`).
 """
 
@@ -27,7 +27,7 @@ from kraft_wire.wire.message import Buffer, DecodeLimits, Message
 __all__ = ["BrokerLinks"]
 
 _BROKERS_MAX: Final = 4_096
-"""Brokers that are remembered; a cluster has no more."""
+"""Bound on the number of brokers, above that of any cluster."""
 
 
 class BrokerLinks:
@@ -54,11 +54,11 @@ class BrokerLinks:
         )
         self._local = LocalRequests(broker, client.client_id, listener)
         self._in_flight: dict[int, BrokerRequests] = {}
-        """By request id; one for each destination, and those of destinations that are gone."""
+        """By request id: one for each destination, and those of removed destinations."""
         self._next_request_id = 1
 
     def pump(self, now_ms: int, wall_ms: int) -> None:
-        """Send what is to be sent; at the end of each call of the node."""
+        """Send the requests that are due; at the end of each call of the node."""
         broker_epoch = self._broker_epoch()
         if self._broker.is_stopping:
             self._channels.close_all()
@@ -70,7 +70,7 @@ class BrokerLinks:
     def local_completed(
         self, reply_to: ReplyTo, response: Message, now_ms: int, wall_ms: int
     ) -> bool:
-        """Hand on the response to a request to this broker; false if it is not one of these."""
+        """Deliver the response of a request to this broker; return False if it is another's."""
         return self._local.completed(reply_to, response, now_ms, wall_ms)
 
     def _send_next(
@@ -114,23 +114,23 @@ class BrokerLinks:
     # -- the node's calls ------------------------------------------------------------------------
 
     def owns(self, link_id: int) -> bool:
-        """Tell whether a link leads to a destination of this client."""
+        """Return whether a link belongs to a destination of this client."""
         return self._channels.owns(link_id)
 
     def link_up(self, link_id: int, now_ms: int, wall_ms: int) -> None:
-        """A link is connected."""
+        """Handle a connected link."""
         self._take(self._channels.link_up(link_id, now_ms), now_ms, wall_ms)
 
     def link_frame(self, link_id: int, frame: Buffer, now_ms: int, wall_ms: int) -> None:
-        """A broker answered."""
+        """Handle a frame of a broker."""
         self._take(self._channels.link_frame(link_id, frame, now_ms), now_ms, wall_ms)
 
     def link_down(self, link_id: int, now_ms: int, wall_ms: int) -> None:
-        """A link was refused, closed or broken."""
+        """Handle a link that was refused, closed or broken."""
         self._take(self._channels.link_down(link_id, now_ms), now_ms, wall_ms)
 
     def tick(self, now_ms: int, wall_ms: int) -> None:
-        """Give up on answers that are late; `pump` sends whatever time has made due."""
+        """Give up late answers; `pump` sends the requests that are due."""
         self._take(self._channels.tick(now_ms), now_ms, wall_ms)
 
     def deadline_ms(self) -> int | None:

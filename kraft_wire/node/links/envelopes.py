@@ -1,10 +1,9 @@
 """Envelope, API key 58: a client's request on its way through a broker to the active controller.
 
-KIP-590 as 4.3.1 does it in KRaft. Inside stand the client's own header and body, its principal
-(DefaultPrincipalData) and its address; inside
-the answer stand response header and body. A request that cannot be read is answered by the
-envelope's own error, and so is one that met a controller which is not active: that is how the
-broker learns to look for another one.
+KIP-590 as 4.3.1 does it in KRaft. An envelope has the client's own header and body, its principal
+(DefaultPrincipalData) and its address; its answer has response header and body. The envelope's own
+error answers a request that cannot be read, and one that reached a controller that is not active:
+the broker then looks for another one.
 """
 
 from ipaddress import ip_address
@@ -34,7 +33,7 @@ _ADDRESS_SIZES: Final = (4, 16)
 
 
 class Unpacked(NamedTuple):
-    """What an envelope held."""
+    """The content of an envelope."""
 
     header: RequestHeader
     request: Message
@@ -48,7 +47,7 @@ def pack(
     """Put a client's request into an envelope; raises UnencodableMessage."""
     try:
         address = ip_address(client_host).packed
-    except ValueError:  # a host that knows its clients by other names
+    except ValueError:  # a host with other names for its clients
         address = bytes(4)
     data = DefaultPrincipalData(
         type=principal.type,
@@ -63,7 +62,7 @@ def pack(
 
 
 def unpack(envelope: EnvelopeRequest, decoder: RequestDecoder) -> Unpacked | EnvelopeResponse:
-    """Take the request out of an envelope, or return the answer that refuses it.
+    """Return the request of an envelope, or the answer that refuses it.
 
     Errors, first match wins: PRINCIPAL_DESERIALIZATION_FAILURE, INVALID_REQUEST (the address),
     UNSUPPORTED_VERSION (the header), INVALID_REQUEST (an API that is not forwarded),
@@ -88,7 +87,7 @@ def unpack(envelope: EnvelopeRequest, decoder: RequestDecoder) -> Unpacked | Env
 
 
 def seal_answer(header: RequestHeader, response: Message) -> EnvelopeResponse:
-    """Put the answer to what an envelope held into one; raises UnencodableMessage."""
+    """Put the answer to an envelope's request into an envelope; raises UnencodableMessage."""
     if mentions(response, ErrorCode.NOT_CONTROLLER):
         return EnvelopeResponse(error_code=ErrorCode.NOT_CONTROLLER)
     head = encode_response_header(header.api_key, header.api_version, header.correlation_id)
@@ -98,9 +97,9 @@ def seal_answer(header: RequestHeader, response: Message) -> EnvelopeResponse:
 def open_answer(
     header: RequestHeader, envelope: EnvelopeResponse, limits: DecodeLimits
 ) -> Message | ErrorCode:
-    """Return the answer for the client, or the error that stands for the whole of it.
+    """Return the answer for the client, or the error that replaces it.
 
-    An answer that cannot be read is UNKNOWN_SERVER_ERROR, like an error that is the envelope's own.
+    UNKNOWN_SERVER_ERROR for an answer that cannot be read, and for other errors of the envelope.
     """
     if envelope.error_code in (ErrorCode.NOT_CONTROLLER, ErrorCode.UNSUPPORTED_VERSION):
         return ErrorCode(envelope.error_code)
@@ -116,7 +115,7 @@ def open_answer(
 
 
 def mentions(part: Struct, error: ErrorCode) -> bool:
-    """Tell whether an error stands anywhere in an answer."""
+    """Return whether any part of an answer has an error."""
     for name in part.field_names:
         value = getattr(part, name)
         if name == "error_code" and value == error:
@@ -129,7 +128,7 @@ def mentions(part: Struct, error: ErrorCode) -> bool:
 
 
 def _principal(data: bytes | memoryview | None) -> Principal | None:
-    """Read who asked, None where that cannot be read."""
+    """Read the client's principal, None if it cannot be read."""
     if data is None or len(data) < _VERSION.size or _VERSION.unpack_from(data)[0] != 0:
         return None
     try:

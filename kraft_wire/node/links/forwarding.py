@@ -1,12 +1,12 @@
-"""Requests on their way to the active controller, wherever it is: KIP-590, KIP-919.
+"""Requests to the active controller on any node: KIP-590, KIP-919.
 
-A node whose own controller is not active, or that has none, puts what clients ask of the controller
-into envelopes; what the node asks on its own behalf (producer ids, its registration) goes as it is.
-A question waits while no controller is known, and is asked again when the one that was asked is not
-active or cannot be reached, until its time is over: Kafka's 60 seconds, if nobody says otherwise.
-Asked twice, a change may be done twice, as in Kafka, and the second answer says so
-(TOPIC_ALREADY_EXISTS and the like). What the node asks itself does no harm twice, so another leader
-is asked at once, although the one before it may only be slow.
+A node whose own controller is not active, or that has none, puts its clients' requests into
+envelopes; requests of the node itself (producer ids, its registration) are sent as they are. A
+request waits while no controller is known. It is sent again if the controller is not active or
+cannot be reached, until its time is over (by default Kafka's 60 seconds). A request that was sent
+twice may be applied twice, as in Kafka, and the second answer shows it (TOPIC_ALREADY_EXISTS and
+the like). The node's own requests are safe to repeat: they are sent to a new leader at once,
+although the previous one may only be slow.
 
 Memory is bounded by the requests that clients may park. Not here: the links (`peer_channels`),
 what is forwarded (`controller_apis`).
@@ -33,7 +33,7 @@ from kraft_wire.wire.message import Buffer, DecodeLimits, Message
 __all__ = ["AskedBy", "Forwarder", "active_controller"]
 
 AskedBy: TypeAlias = ReplyTo | str
-"""Who is to have the answer: a client's connection, or a tag of the node's own."""
+"""The receiver of the answer: a client's connection, or a tag of the node."""
 
 Refuse: TypeAlias = Callable[[Message, ErrorCode, str | None], Message]
 
@@ -46,29 +46,29 @@ _TIMED_OUT: Final = "Timed out waiting for the active controller."
 
 @dataclass(slots=True, eq=False)
 class _Question:
-    """A request and what has become of it; request id 0: it waits to be sent."""
+    """A request and its state; request id 0: it waits to be sent."""
 
     requester: RequestContext | str
-    """The client's request, or the tag of one of the node's own."""
+    """The client's request, or the tag of a request of the node."""
     request: Message
     sent: Message
     """The request, or the envelope around it."""
     header: RequestHeader | None
-    """The client's, where the request is in an envelope."""
+    """The client's header if the request is in an envelope."""
     until_ms: int
     request_id: int = 0
     asked_of: int = -1
-    """The node that was asked last."""
+    """The node that the request was last sent to."""
 
 
 def active_controller(quorum: Quorum) -> tuple[int, Address] | None:
-    """Return where the leader of the quorum serves, None while that is not known."""
+    """Return the address of the quorum's leader, None if unknown."""
     address = quorum.endpoints_of_leader().get(quorum.config.listener)
     return None if quorum.leader_id < 0 or address is None else (quorum.leader_id, address)
 
 
 class Forwarder:
-    """The questions of one node to the active controller."""
+    """The requests of one node to the active controller."""
 
     def __init__(
         self,
@@ -81,18 +81,18 @@ class Forwarder:
         refuse: Refuse,
         patience_ms: int = _PATIENCE_MS,
     ) -> None:
-        """`active` says who leads; `refuse` makes an answer that is one error.
+        """`active` returns the active controller; `refuse` makes an answer of only an error.
 
-        `patience_ms`: how long a question is asked until it is answered here.
+        `patience_ms`: time after which a request without an answer is refused here.
         """
         assert patience_ms > 0, patience_ms
         self.answers: list[tuple[AskedBy, Message | None]] = []
-        """For the node to take; None where the client's connection must be closed."""
+        """For the node to take; None if the client's connection must be closed."""
         link_limits = ChannelLimits(
             request_timeout_ms=min(_REQUEST_TIMEOUT_MS, patience_ms), requests_max=4_096
         )
         self.channels = PeerChannels(str(node_id), link_ids, report, link_limits, decode_limits)
-        """The links, one for each controller that was asked."""
+        """The links, one for each controller that got requests."""
         self._patience_ms = patience_ms
         self._decode_limits = decode_limits
         self._active = active
@@ -114,13 +114,13 @@ class Forwarder:
         self._ask(_Question(context, request, envelope, header, until_ms), context.now_ms)
 
     def ask(self, tag: str, request: Message, now_ms: int) -> None:
-        """Ask on the node's own behalf, unless this tag's question is still open."""
+        """Send a request of the node itself, unless one with this tag is outstanding."""
         if tag in self._questions:
             return
         self._ask(_Question(tag, request, request, None, now_ms + self._patience_ms), now_ms)
 
     def controller_changed(self, now_ms: int) -> None:
-        """Somebody else may be active: ask them what waits, and what the node asked itself."""
+        """Send waiting requests, and the node's own, to a controller that became active."""
         self._rests_until_ms = 0
         target = self._active()
         if target is not None:
@@ -131,9 +131,9 @@ class Forwarder:
         self._send_waiting(now_ms)
 
     def take_waiting(self) -> list[tuple[RequestContext | str, Message]]:
-        """Return the questions that nobody was asked yet, which are the caller's from now on.
+        """Remove and return the requests that are not sent yet; the caller must handle them.
 
-        With the context where a client asked, with the tag where the node itself did.
+        Each has the context of its client, or the tag that the node gave it.
         """
         waiting = [each for each in self._questions.values() if not each.request_id]
         for question in waiting:
@@ -141,7 +141,7 @@ class Forwarder:
         return [(each.requester, each.request) for each in waiting]
 
     def connection_closed(self, connection_id: int) -> None:
-        """Drop what a client was waiting for."""
+        """Drop the request of a closed connection."""
         self._forget(connection_id)
 
     def take_outputs(self) -> list[Output]:
@@ -152,23 +152,23 @@ class Forwarder:
     # -- links and time --------------------------------------------------------------------------
 
     def owns(self, link_id: int) -> bool:
-        """Tell whether a link leads to a controller that was asked here."""
+        """Return whether a link belongs to a controller of these requests."""
         return self.channels.owns(link_id)
 
     def link_up(self, link_id: int, now_ms: int, wall_ms: int) -> None:
-        """A link is connected."""
+        """Handle a connected link."""
         self._take(self.channels.link_up(link_id, now_ms), now_ms)
 
     def link_frame(self, link_id: int, frame: Buffer, now_ms: int, wall_ms: int) -> None:
-        """A controller answered."""
+        """Handle a frame of a controller."""
         self._take(self.channels.link_frame(link_id, frame, now_ms), now_ms)
 
     def link_down(self, link_id: int, now_ms: int, wall_ms: int) -> None:
-        """A link was refused, closed or broken."""
+        """Handle a link that was refused, closed or broken."""
         self._take(self.channels.link_down(link_id, now_ms), now_ms)
 
     def tick(self, now_ms: int) -> None:
-        """Give up what has waited too long, and ask again what may be asked again."""
+        """Refuse requests whose time is over, and send others again if permitted."""
         self._take(self.channels.tick(now_ms), now_ms)
         for question in list(self._questions.values()):
             if question.until_ms > now_ms:
@@ -204,7 +204,7 @@ class Forwarder:
                 self._send(question, now_ms)
 
     def _send(self, question: _Question, now_ms: int) -> None:
-        """Send a question where somebody is there to be asked; else it waits."""
+        """Send a request if the active controller is known; otherwise it waits."""
         target = self._active()
         if target is None or now_ms < self._rests_until_ms:
             return
@@ -222,7 +222,7 @@ class Forwarder:
         for event in events:
             question = self._by_request.pop(event.request_id, None)
             if question is None:
-                continue  # nobody waits for it any more
+                continue  # its requester no longer waits
             question.request_id = 0
             if isinstance(event, RequestFailed):
                 self._rests_until_ms = now_ms + _AGAIN_AFTER_MS
@@ -238,7 +238,7 @@ class Forwarder:
                 self._finish(question, answer)
 
     def _answer(self, question: _Question, response: Message) -> Message | ErrorCode:
-        """Return the answer to a question, or NOT_CONTROLLER where it has to be asked again."""
+        """Return the answer to a request, or NOT_CONTROLLER if it must be sent again."""
         if question.header is not None:
             assert isinstance(response, EnvelopeResponse), response
             return open_answer(question.header, response, self._decode_limits)

@@ -1,7 +1,7 @@
 """Requests of a broker to itself: the handler is called directly, without a link.
 
-Kafka sends them over its own listener. What a handler parks is completed under a connection id
-below 0, which no connection has.
+Kafka sends them over its own listener. Parked requests are completed under a connection id below 0,
+which no connection has.
 """
 
 from kraft_wire.broker.broker import Broker
@@ -46,7 +46,7 @@ class LocalRequests:
             assert answer is PARKED, (request, answer)
 
     def completed(self, reply_to: ReplyTo, response: Message, now_ms: int, wall_ms: int) -> bool:
-        """Hand a response on to its sender; false if it is not one of these."""
+        """Deliver a response to its sender; return False if it is not one of these."""
         requests = self._in_flight.pop(reply_to, None)
         if requests is None:
             return False

@@ -1,13 +1,13 @@
 """Outbound requests to peers over links, as bytes: versions, framing, time limits, back-off.
 
 One link for each peer (node id and address), opened when it is first needed. Its first frame is
-ApiVersions in version 4, asked again in an older one where the peer says so (KIP-511); then every
-request goes out in the newest version that both sides have. What the peer gets wrong closes the
-link under a named log line and fails what was asked on it; it never raises. A peer that could not
-be reached rests for a while that doubles, and fails what it is asked meanwhile at once.
+ApiVersions in version 4, sent again in an older version if the peer requires it (KIP-511). Then
+every request is sent in the newest version that both sides support. A peer's mistake closes the
+link with a named log line and fails its requests; it never raises. After a failure to connect the
+peer is in a backoff that doubles, in which its requests fail at once.
 
-Memory is bounded by peers, by requests for each of them, and by the host's limit on a frame. Not
-here: what to ask and whom (`raft`, `forwarding`); sockets (the host).
+Memory is bounded by the number of peers, by requests for each of them, and by the host's limit on a
+frame. Not here: the requests and their receivers (`raft`, `forwarding`); sockets (the host).
 """
 
 from collections import deque
@@ -46,11 +46,11 @@ ChannelEvent = ResponseReceived | RequestFailed
 _SOFTWARE_NAME: Final = "kraft-wire"
 _CORRELATION_ID_BYTES: Final = 4
 _HANDSHAKE_ID: Final = -1
-"""Stands for a request id where ApiVersions was asked for the link's own sake."""
+"""The request id of the ApiVersions request that a new link begins with."""
 _FIRST_SOFTWARE_VERSION: Final = 3
 _CORRELATION_IDS: Final = 1 << 31
 _LINE_EVERY_MS: Final = 1_000
-"""One peer's mistakes fill no log."""
+"""Limits the log lines about one peer's mistakes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,26 +60,26 @@ class ChannelLimits:
     request_timeout_ms: int = 2_000
     """`controller.quorum.request.timeout.ms`."""
     setup_timeout_ms: int = 10_000
-    """`socket.connection.setup.timeout.ms`: until a link is up and has told its versions."""
+    """`socket.connection.setup.timeout.ms`: until a link is up and its versions are known."""
     idle_ms: int = 600_000
-    """`connections.max.idle.ms`: a link that nobody needs is closed."""
+    """`connections.max.idle.ms`: an idle link is closed."""
     backoff_ms: int = 20
-    """Rest after the first failure to reach a peer; it doubles up to `backoff_max_ms`."""
+    """Backoff after the first failure to reach a peer; it doubles up to `backoff_max_ms`."""
     backoff_max_ms: int = 200
     peers_max: int = 64
-    """Peers that are remembered; the one unused for longest is dropped, its link closed."""
+    """Most peers; beyond it the least recently used one is dropped, and its link closed."""
     requests_max: int = 128
     """Requests of one peer that wait or are in progress; more fail at once."""
 
 
 class _Asked(NamedTuple):
-    """A request of the owner's, waiting for its link or for its answer."""
+    """A request that waits for its link or for its answer."""
 
     request_id: int
     request: Message
     until_ms: int
     api_version: int = -1
-    """Of a request that went out: the version that its answer is in."""
+    """Version of a sent request, and so of its answer."""
 
 
 _PeerKey = tuple[int, Address]
@@ -87,23 +87,23 @@ _PeerKey = tuple[int, Address]
 
 @dataclass(slots=True, eq=False)
 class _Peer:
-    """Whom a link leads to, and what is asked there. Link 0: none is open."""
+    """A peer with its link and its requests. Link 0: none is open."""
 
     key: _PeerKey
     link_id: int = 0
     is_up: bool = False
     versions: PeerVersions | None = None
-    """What the peer offers, None until it has said so."""
+    """The peer's versions, None until they are known."""
     setup_until_ms: int = 0
     used_ms: int = 0
     failures: int = 0
-    """In a row, to open a link and learn the peer's versions."""
+    """Successive failures to open a link and get the peer's versions."""
     rests_until_ms: int = 0
     next_line_ms: int = 0
     next_correlation_id: int = 0
     waiting: deque[_Asked] = field(default_factory=deque)
     in_flight: dict[int, _Asked] = field(default_factory=dict)
-    """By correlation id, in the order in which they went out."""
+    """By correlation id, in the order of sending."""
 
     @property
     def requests_count(self) -> int:
@@ -111,7 +111,7 @@ class _Peer:
 
 
 class PeerChannels:
-    """All links of one owner: the replica's, or those of forwarded requests."""
+    """All links of one owner: the replica, or the forwarder."""
 
     def __init__(
         self,
@@ -124,11 +124,11 @@ class PeerChannels:
     ) -> None:
         """`link_ids` gives out the node's link ids; owners share it.
 
-        `listener` is the one that is dialled, empty for that of the controllers.
+        `listener` is the peer's listener, empty for that of the controllers.
         """
         self._listener = listener
         self.outputs: list[Output] = []
-        """What the host must do, drained by the node."""
+        """Outputs for the host, drained by the node."""
         self._client_id = client_id
         self._link_ids = link_ids
         self._report = report
@@ -141,11 +141,11 @@ class PeerChannels:
     # -- the owner's calls -----------------------------------------------------------------------
 
     def send(self, sent: SendRequest, now_ms: int) -> list[ChannelEvent]:
-        """Send a request, opening a link first where there is none; return what is known at once.
+        """Send a request, over a new link if needed; return the events that are known at once.
 
-        No common version that can carry it: an answer with UNSUPPORTED_VERSION, or RequestFailed
-        where it has no error of the whole. A peer that rests or is asked too much already:
-        RequestFailed.
+        Without a common version that has its fields: an answer with UNSUPPORTED_VERSION, or
+        RequestFailed if the answer has no top-level error. RequestFailed also during the backoff
+        of a peer, or if the peer has `requests_max` requests already.
         """
         peer, events = self._peer((sent.node_id, sent.address), now_ms)
         if now_ms < peer.rests_until_ms or peer.requests_count >= self._limits.requests_max:
@@ -156,21 +156,21 @@ class PeerChannels:
             return events + self._transmit(peer, asked)
         if not peer.link_id:
             self._open(peer, now_ms)
-        # Non-obvious 15: its epoch and offset may be over when it leaves.
+        # Non-obvious 15: its epoch and offset may be outdated when it is sent.
         peer.waiting.append(asked)
         return events
 
     def owns(self, link_id: int) -> bool:
-        """Tell whether a link is one of these, and still of interest."""
+        """Return whether a link belongs to this owner and is in use."""
         return link_id in self._by_link
 
     def versions_of(self, node_id: int, address: Address) -> PeerVersions | None:
-        """Return what a peer serves, None while no link to it has said so."""
+        """Return a peer's versions, None if unknown."""
         peer = self._peers.get((node_id, address))
         return None if peer is None else peer.versions
 
     def close_all(self) -> list[ChannelEvent]:
-        """Close every link, as at a stop; return what fails by it."""
+        """Close every link, as at a stop; return the failures of requests."""
         events: list[ChannelEvent] = []
         for peer in list(self._by_link.values()):
             events += self._close(peer)
@@ -179,17 +179,17 @@ class PeerChannels:
     # -- what happens to links -------------------------------------------------------------------
 
     def link_up(self, link_id: int, now_ms: int) -> list[ChannelEvent]:
-        """A link is connected: ask for the peer's versions."""
+        """Handle a connected link: request the peer's versions."""
         peer = self._by_link.get(link_id)
         if peer is None or peer.is_up:
             return []
         peer.is_up, peer.used_ms = True, now_ms
-        # Non-obvious 16: due although the owner may have nothing to send.
+        # Non-obvious 16: it is due although the owner may have nothing to send.
         self._ask_versions(peer, ApiVersionsRequest.MAX_VERSION)
         return []
 
     def link_frame(self, link_id: int, frame: Buffer, now_ms: int) -> list[ChannelEvent]:
-        """Take one answer, without its length; records in it are slices of `frame`."""
+        """Handle one answer, without its length; records in it are slices of `frame`."""
         peer = self._by_link.get(link_id)
         if peer is None:
             return []
@@ -218,14 +218,14 @@ class PeerChannels:
             )
 
     def link_down(self, link_id: int, now_ms: int) -> list[ChannelEvent]:
-        """A link was refused, closed or broken by the other side or the network."""
+        """Handle a link that was refused, closed or broken."""
         peer = self._by_link.get(link_id)
         return [] if peer is None else self._lost(peer, now_ms)
 
     # -- time ------------------------------------------------------------------------------------
 
     def tick(self, now_ms: int) -> list[ChannelEvent]:
-        """Close links that are late or idle; what was asked on them fails."""
+        """Close links that are late or idle; their requests fail."""
         events: list[ChannelEvent] = []
         for peer in list(self._by_link.values()):
             if self._until_ms(peer) > now_ms:
@@ -247,7 +247,7 @@ class PeerChannels:
         return soonest_ms
 
     def _until_ms(self, peer: _Peer) -> int:
-        """Return when a link is late or idle. All are as patient, so the first asked decides."""
+        """Return when a link is late or idle. Limits are equal, so the oldest request decides."""
         until_ms = peer.setup_until_ms if peer.versions is None else None
         if peer.in_flight:
             until_ms = sooner(until_ms, next(iter(peer.in_flight.values())).until_ms)
@@ -258,7 +258,7 @@ class PeerChannels:
     # -- links -----------------------------------------------------------------------------------
 
     def _peer(self, key: _PeerKey, now_ms: int) -> tuple[_Peer, list[ChannelEvent]]:
-        """Return a peer, now the last one used, and what the one dropped for it was asked."""
+        """Return a peer, now the last one used, and the failures of a peer dropped for it."""
         events: list[ChannelEvent] = []
         peer = self._peers.pop(key, None) or _Peer(key)
         if len(self._peers) >= self._limits.peers_max:
@@ -280,13 +280,13 @@ class PeerChannels:
         self.outputs.append(Connect(peer.link_id, address.host, address.port, self._listener))
 
     def _close(self, peer: _Peer) -> list[ChannelEvent]:
-        """Close a link; return the failure of what was asked on it."""
+        """Close a link; return the failures of its requests."""
         assert peer.link_id > 0, peer.key
         self.outputs.append(Disconnect(peer.link_id))
         return self._detached(peer)
 
     def _detached(self, peer: _Peer) -> list[ChannelEvent]:
-        """Drop a link that is no more; return the failure of what was asked on it."""
+        """Drop a closed link; return the failures of its requests."""
         del self._by_link[peer.link_id]
         asked = [*peer.in_flight.values(), *peer.waiting]
         peer.in_flight, peer.waiting = {}, deque()
@@ -294,7 +294,7 @@ class PeerChannels:
         return [RequestFailed(each.request_id) for each in asked if each.request_id >= 0]
 
     def _lost(self, peer: _Peer, now_ms: int) -> list[ChannelEvent]:
-        """A link is gone: let the peer rest, the longer the less it could be reached."""
+        """Start the backoff of a peer without a link; it grows with successive failures."""
         limits = self._limits
         if peer.versions is not None:
             peer.failures = 0
@@ -310,7 +310,7 @@ class PeerChannels:
     def _broken(
         self, peer: _Peer, now_ms: int, reason: str, **fields: object
     ) -> list[ChannelEvent]:
-        """Close a link because of what the peer sent, or did not."""
+        """Close a link because of a peer's mistake or timeout."""
         if now_ms >= peer.next_line_ms:
             peer.next_line_ms = now_ms + _LINE_EVERY_MS
             self._tell(peer, "peer_link_closed", reason=reason, **fields)
@@ -335,7 +335,7 @@ class PeerChannels:
     def _negotiated(
         self, peer: _Peer, version: int, frame: memoryview, now_ms: int
     ) -> list[ChannelEvent]:
-        """Take the peer's versions, and send what has been waiting for them."""
+        """Store the peer's versions, and send the waiting requests."""
         offer = read_node_api_versions(frame, version, self._decode_limits)
         if offer.next_version >= 0:
             self._ask_versions(peer, offer.next_version)
@@ -353,7 +353,7 @@ class PeerChannels:
         return events
 
     def _transmit(self, peer: _Peer, asked: _Asked) -> list[ChannelEvent]:
-        """Send a request in the newest version that can carry it; answer it where there is none."""
+        """Send a request in the newest version that has its fields; answer it without one."""
         assert peer.versions is not None, peer.key
         version = common_version(asked.request, peer.versions)
         if version is not None:

@@ -1,7 +1,7 @@
-"""Which version to speak with a peer: its ApiVersions answer read, a common version chosen.
+"""Versions for a peer: reads its ApiVersions answer, chooses a common version.
 
-KIP-35, KIP-511. A request that no common version can carry has an answer of our own making, whose
-error is UNSUPPORTED_VERSION, so that its asker needs no other way to hear of it.
+KIP-35, KIP-511. If no common version has a request's fields, an answer with the error
+UNSUPPORTED_VERSION is made here, so that the sender needs no other error handling.
 """
 
 from collections.abc import Mapping
@@ -28,18 +28,18 @@ _ERROR_BYTES: Final = 2
 
 
 class NodeApiVersions(NamedTuple):
-    """What a peer answered to ApiVersions."""
+    """The result of ApiVersions."""
 
     error_code: int
     versions: PeerVersions
     next_version: int = -1
-    """The version to ask in again, -1 where there is nothing to ask."""
+    """The version for another ApiVersions request, -1 if none is needed."""
 
 
 def read_node_api_versions(frame: Buffer, version: int, limits: DecodeLimits) -> NodeApiVersions:
-    """Read the answer to ApiVersions asked in `version`; raises MalformedMessage.
+    """Read the answer to ApiVersions of `version`; raises MalformedMessage.
 
-    A peer that does not know the version answers in version 0, naming the ones that it knows.
+    A peer that does not support the version answers in version 0, with its own versions.
     """
     _, body_at = parse_response_header(frame, ApiVersionsRequest.API_KEY, version)
     if len(frame) < body_at + _ERROR_BYTES:
@@ -59,14 +59,14 @@ def read_node_api_versions(frame: Buffer, version: int, limits: DecodeLimits) ->
 
 
 def common_version(request: Message, offered: PeerVersions) -> int | None:
-    """Return the newest version of a request that both sides have, None where there is none."""
+    """Return the newest version of a request that both sides support, None without one."""
     low, high = offered.get(request.API_KEY, (0, -1))
     version = min(high, request.MAX_VERSION - request.LATEST_VERSION_UNSTABLE)
     return version if version >= max(low, request.MIN_VERSION) else None
 
 
 def unsupported(request: Message) -> Message | None:
-    """Return the answer to a request that cannot be asked, None where it could not say so."""
+    """Return UNSUPPORTED_VERSION as the answer to a request, None without a field for it."""
     response = response_class(request.API_KEY)()
     if "error_code" not in response.field_names:
         return None

@@ -1,4 +1,4 @@
-"""The forms in which metrics leave the node; who shows them is the process's affair."""
+"""The forms of a node's metrics; the process exposes them."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -27,10 +27,10 @@ class LabelledFamily(NamedTuple):
 
 
 class Buckets(NamedTuple):
-    """One histogram: how many values fell into each bucket, and their sum."""
+    """One histogram: the number of values in each bucket, and their sum."""
 
     counts: Sequence[int]
-    """One more than there are bounds: the last bucket has no upper one."""
+    """One more than the bounds: the last bucket has no upper bound."""
     total: float
 
 

@@ -1,7 +1,7 @@
 """Committed offsets and lag of the groups that a broker coordinates, as kafka_exporter names them.
 
-The lag is known where this broker also leads the partition. Nothing is made for a metric: a broker
-that was never asked to coordinate has no coordinator.
+The lag is known if this broker also leads the partition. Metrics create no coordinator: a broker
+that never coordinated has none.
 """
 
 from collections.abc import Iterator

@@ -1,9 +1,9 @@
-"""What a node can tell of the metadata that it replayed, under Kafka's names.
+"""Metrics of the metadata that a node replayed, under Kafka's names.
 
 Groups `KafkaController`, `MetadataLoader` and `SnapshotEmitter` (KIP-630, as KIP-938 shipped it),
 and `broker-metadata-metrics` on a broker, spelled as a JMX exporter does. Left out: times in an
-event queue, because there is none, and heartbeats of other brokers. The counts of errors are 0 by
-nature: metadata that cannot be replayed stop the process.
+event queue, which this node does not have, and heartbeats of other brokers. The counts of errors
+are always 0: metadata that cannot be replayed stop the process.
 """
 
 from collections.abc import Iterator
@@ -26,13 +26,13 @@ class _Partitions(NamedTuple):
 
     total: int
     offline: int
-    """Without a leader."""
+    """Partitions without a leader."""
     imbalanced: int
-    """Led by another than the first replica."""
+    """Partitions that another replica than the first leads."""
 
 
 def metadata_metrics(part: QuorumNode, wall_ms: int, *, is_broker: bool) -> Iterator[Family]:
-    """Yield what is known of the image, how it came about, and the snapshots."""
+    """Yield metrics of the image, of its loading, and of snapshots."""
     yield from _controller(part, wall_ms)
     yield from _loader(part)
     yield from _snapshots(part)
@@ -143,7 +143,7 @@ def _broker(part: QuorumNode, wall_ms: int) -> Iterator[Family]:
 
 
 def _lag_ms(part: QuorumNode, wall_ms: int) -> int:
-    """Return how old the newest replayed record is; the active controller made it itself."""
+    """Return the age of the newest replayed record; 0 on the active controller, which wrote it."""
     appended_ms = part.raft.committed.timestamp_ms
     return 0 if part.host.is_active else max(0, wall_ms - appended_ms)
 

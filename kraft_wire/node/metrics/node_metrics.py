@@ -1,6 +1,6 @@
-"""What a node counts, under Kafka's names as its JMX exporter spells them.
+"""The metrics of a node, under Kafka's names as its JMX exporter spells them.
 
-The hot path only adds to integers; they are read when somebody asks.
+The hot path only adds to integers, which are read on request.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ __all__ = ["node_metrics"]
 
 
 def node_metrics(node: "Node", wall_ms: int) -> Iterator[Family | LabelledFamily]:
-    """Yield everything that a node counts; `wall_ms` is the time of day now."""
+    """Yield all metrics of a node; `wall_ms` is the current time of day."""
     requests = {api_name(key): count for key, count in sorted(node.requests_by_api.items())}
     yield Family("kafka_network_requestmetrics_requests", True, "Requests.", "request", requests)
     parked = {"": node.parked_count}

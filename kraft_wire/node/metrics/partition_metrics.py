@@ -1,6 +1,6 @@
-"""What a broker counts of its partitions: traffic by topic, logs, followers that lag, disks.
+"""Metrics of a broker's partitions: traffic by topic, logs, lag of followers, disks.
 
-Names are those of Kafka's JMX exporter where Kafka has the metric. Traffic in is that of the
+Names are those of Kafka's JMX exporter if Kafka has the metric. Incoming traffic is that of the
 partitions led here since the process started; a partition that moves away takes its counts along.
 """
 
@@ -74,7 +74,7 @@ def _bounds(partitions: list[Partition]) -> Iterator[LabelledFamily]:
 
 
 def _lags(partitions: list[Partition]) -> LabelledFamily:
-    """Return how many records each follower lacks of what is led here."""
+    """Return the lag in records of each follower of the partitions led here."""
     lags: dict[tuple[str, ...], float] = {}
     for each in partitions:
         if each.leadership is None or each.offline:

@@ -1,8 +1,7 @@
 """The quorum's metrics under Kafka's names, as a JMX exporter spells them.
 
-KIP-595 and KIP-853: group `raft-metrics`. The replica measures itself (`raft.figures`); a state or
-an id that is a text is a label with the value 1. What the log's contents tell is in
-`metadata_metrics`.
+KIP-595 and KIP-853: group `raft-metrics`. `raft.figures` measures the replica; a state or an id of
+text type is a label with the value 1. Metrics of the log's content are in `metadata_metrics`.
 """
 
 from collections.abc import Iterator
@@ -37,7 +36,7 @@ _TEXTS: Final = {
 
 
 def quorum_metrics(replica: RaftReplica) -> Iterator[Family]:
-    """Yield what a replica knows of its quorum."""
+    """Yield the metrics of a replica and its quorum."""
     quorum = replica.quorum
     yield from _replica(quorum, replica.stepped_ms)
     reasons = {reason.name.lower(): count for reason, count in quorum.ignored.counts().items()}

@@ -1,4 +1,4 @@
-"""What a broker counts of the partitions that it leads, under the names of Kafka's JMX exporter."""
+"""Metrics of the partitions that a broker leads, under the names of Kafka's JMX exporter."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ __all__ = ["replication_metrics"]
 
 
 def replication_metrics(broker: Broker) -> Iterator[Family]:
-    """Yield how many partitions lack replicas in their ISR, and how often ISRs have changed."""
+    """Yield the number of partitions with an incomplete ISR, and of changes of ISRs."""
     led = [each for each in broker.partitions.values() if each.is_leader and not each.offline]
     leading = broker.leading
     for name, is_counter, documentation, value in (
@@ -47,7 +47,7 @@ def _is_under_replicated(partition: Partition) -> bool:
 
 
 def _spare_members(partition: Partition) -> int:
-    """Return how many members the ISR has beyond those that acks=all needs."""
+    """Return the number of ISR members beyond those that acks=all needs."""
     leadership, configured = partition.leadership, partition.log.config.min_insync_replicas
     if leadership is None:
         return 0  # one replica, and of one replica one is needed

@@ -1,7 +1,7 @@
-"""What a server counts of requests, by API: how many, how long, how many bytes in and out.
+"""Measurements of requests by API: number, latency, bytes in and out.
 
-Latency is the time from the whole request to its response, waiting included, in a histogram of
-fixed buckets. A request costs two readings of a clock, one bisection and some additions.
+Latency is the time from the whole request to its response, including waits, in a histogram of fixed
+buckets. A request costs two reads of a clock, one bisection and some additions.
 """
 
 from bisect import bisect_left
@@ -16,7 +16,7 @@ BUCKETS_SECONDS: Final = (
     *(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5),
     *(1.0, 2.5, 5.0, 10.0, 30.0),
 )
-"""Upper bounds, inclusive; a last bucket has what is longer."""
+"""Upper bounds, inclusive; a last bucket has longer times."""
 UNKNOWN_API: Final = "-"
 
 
@@ -32,14 +32,14 @@ class ApiFigures:
         self.request_bytes = self.response_bytes = 0
 
     def note(self, seconds: float, response_bytes: int) -> None:
-        """Count a request that is done."""
+        """Count a completed request."""
         self.buckets[bisect_left(BUCKETS_SECONDS, seconds)] += 1
         self.seconds += seconds
         self.response_bytes += response_bytes
 
 
 class RequestFigures:
-    """The figures of all APIs; keys that no API has share one entry."""
+    """The figures of all APIs; unknown keys share one entry."""
 
     def __init__(self) -> None:
         self._by_key: dict[int, ApiFigures] = {}
@@ -62,7 +62,7 @@ class RequestFigures:
         return figures
 
     def __iter__(self) -> Iterator[ApiFigures]:
-        """Iterate over the APIs that were asked for, in the order of their keys."""
+        """Iterate over the APIs with requests, in key order."""
         yield from (figures for _, figures in sorted(self._by_key.items()))
         if self._unknown.request_bytes:
             yield self._unknown

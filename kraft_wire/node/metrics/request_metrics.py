@@ -10,7 +10,7 @@ __all__ = ["request_metrics"]
 
 
 def request_metrics(events: HostEvents) -> Iterator[Family | Histogram]:
-    """Yield what the host has measured."""
+    """Yield the host's measurements."""
     apis = list(events.requests)
     yield Histogram(
         "kraft_wire_request_duration_seconds",

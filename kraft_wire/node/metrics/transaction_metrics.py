@@ -1,6 +1,6 @@
-"""What a broker counts of transactions, under the names of Kafka's JMX exporter and our own.
+"""Metrics of a broker's transactions, under the names of Kafka's JMX exporter and our own.
 
-Nothing is made for a metric: a broker that was never asked to coordinate has no coordinator.
+Metrics create no coordinator: a broker that never coordinated has none.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ _LATE_AFTER_MS = 300_000
 
 
 def transaction_metrics(broker: Broker, wall_ms: int) -> Iterator[Family]:
-    """Yield producers, open and late transactions, and what their coordinator has to do."""
+    """Yield producers, open and late transactions, and the pending work of the coordinator."""
     led = [each for each in broker.partitions.values() if each.is_leader and not each.offline]
     oldest = broker.settings.transaction_max_timeout_ms + _LATE_AFTER_MS
     late = sum(_oldest_open_ms(each, wall_ms) > oldest for each in led)
@@ -64,7 +64,7 @@ def transaction_metrics(broker: Broker, wall_ms: int) -> Iterator[Family]:
 
 
 def _oldest_open_ms(partition: Partition, wall_ms: int) -> int:
-    """Return how long the producer of an open transaction has been silent, at most."""
+    """Return the longest time since the last batch of an open transaction's producer."""
     silent = (
         wall_ms - each.last_timestamp
         for each in partition.log.producer_states.active_producers()

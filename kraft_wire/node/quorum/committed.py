@@ -1,8 +1,8 @@
-"""What is committed of the metadata: the image, and how far it reaches.
+"""The committed metadata: their image, and its end offset.
 
-Committed batches are replayed in their order, the newest snapshot first where the log no longer
-goes back far enough (KIP-595 "State Machine", KIP-630 "Loading"). Nothing above the high watermark
-is ever read here, so whoever reads the image sees only what stays.
+Committed batches are replayed in order, after the newest snapshot if the log no longer has its
+first batches (KIP-595 "State Machine", KIP-630 "Loading"). Nothing above the high watermark is
+ever read here, so the image has only committed records.
 
 Errors are final: MetadataFault for records that contradict each other, StorageError for damage.
 """
@@ -23,23 +23,23 @@ class CommittedMetadata:
     """The state machine of the metadata log."""
 
     def __init__(self, log: QuorumLog, arrival: SnapshotArrival | None = None) -> None:
-        """Load the newest snapshot; what the log says comes with `advance`.
+        """Load the newest snapshot; `advance` replays the log.
 
-        A snapshot that is fetched later is replayed already in `arrival`.
+        `arrival` has the image of a snapshot that is fetched later.
         """
         self._log = log
         self._arrival = arrival or SnapshotArrival(log.snapshots)
         self._loader = MetadataLoader()
         self.next_offset = Offset(0)
-        """End of what is replayed, control records included."""
+        """End of the replayed batches, control batches included."""
         self.epoch = LeaderEpoch(0)
         """Leader epoch of the record before it."""
         self.timestamp_ms = 0
-        """Append time of the newest batch that is replayed."""
+        """Append time of the newest replayed batch."""
         self.bytes_since_snapshot = 0
-        """Bytes of the log that the newest snapshot does not contain."""
+        """Bytes of the log after the newest snapshot."""
         self.loads_count = 0
-        """Snapshots that were loaded."""
+        """Number of loaded snapshots."""
         latest = log.snapshots.latest_id
         if latest is not None:
             self._load(latest)
@@ -51,21 +51,21 @@ class CommittedMetadata:
 
     @property
     def in_transaction(self) -> bool:
-        """Whether a metadata transaction is open: no snapshot may end there (KIP-868)."""
+        """Whether a metadata transaction is open: no snapshot may end in it (KIP-868)."""
         return self._loader.in_transaction
 
     @property
     def end(self) -> OffsetAndEpoch:
-        """The id that a snapshot of the image would have."""
+        """The id of a snapshot of the image."""
         assert self.next_offset >= 0, self.next_offset
         return OffsetAndEpoch(self.next_offset, self.epoch)
 
     def take_delta(self) -> MetadataDelta:
-        """Return what has changed in the image since the last call: for the node's one broker."""
+        """Return the changes of the image since the last call; only the node calls it."""
         return self._loader.take_delta()
 
     def advance(self, high_watermark: Offset) -> bool:
-        """Replay what became committed; tell whether the image changed."""
+        """Replay newly committed batches; return whether the image changed."""
         before = self._loader.image
         if self.next_offset < self._log.log_start_offset:
             latest = self._log.snapshots.latest_id
@@ -84,11 +84,11 @@ class CommittedMetadata:
         return self._loader.image is not before
 
     def snapshot_began(self) -> None:
-        """A snapshot of what is replayed is being written: count again."""
+        """Reset the counts, because a snapshot of the image is being written."""
         self.bytes_since_snapshot = 0
 
     def _load(self, snapshot_id: OffsetAndEpoch) -> None:
-        """Begin again with a snapshot."""
+        """Load a snapshot instead of the present image."""
         assert snapshot_id.offset > self.next_offset, (snapshot_id, self.next_offset)
         snapshots = self._log.snapshots
         image = self._arrival.take_image(snapshot_id)

@@ -1,9 +1,9 @@
-"""Opens everything of the metadata quorum that survives a restart, and puts it in line.
+"""Opens the durable state of the metadata quorum, and makes it consistent.
 
-The log is verified whole, its start and the snapshots are brought together (KIP-630), and the voter
-sets are read out of the newest snapshot and the whole log, committed or not (KIP-853);
-`quorum-state` says what was promised in which epoch. The formatted `(0, 0)` checkpoint tells only
-who votes first; `bootstrap.checkpoint` holds a cluster's very first records.
+The whole log is verified, its start and the snapshots are made consistent (KIP-630), and the voter
+sets are read from the newest snapshot and the whole log, committed or not (KIP-853).
+`quorum-state` has the vote and the epoch. The formatted `(0, 0)` checkpoint has only the first
+voters; `bootstrap.checkpoint` has a cluster's first records.
 """
 
 from typing import Final, NamedTuple
@@ -31,7 +31,7 @@ BOOTSTRAP_CHECKPOINT: Final = "bootstrap.checkpoint"
 
 
 class OpenedMetadata(NamedTuple):
-    """What a start found."""
+    """The opened state."""
 
     log: QuorumLog
     voters: VoterSetHistory
@@ -57,7 +57,7 @@ def open_metadata_log(
 
 
 def _log_config(settings: NodeSettings) -> LogConfig:
-    """Return the log's settings: only a snapshot may replace its start, never time or size."""
+    """Return the log's settings: only snapshots move its start, not time or size."""
     internal = settings.value("internal.metadata.log.segment.bytes")
     usual = settings.integer("metadata.log.segment.bytes")
     return LogConfig(
@@ -99,7 +99,7 @@ def _take(voters: VoterSetHistory, offset: Offset, message: Message, path: str) 
 
 
 def bootstrap_records_of(fs: FileSystem, directory: LogDirectory) -> list[VersionedRecord]:
-    """Return the records that a cluster begins with. CorruptCheckpoint: missing or damaged."""
+    """Return a cluster's first records. CorruptCheckpoint: missing or damaged."""
     path = f"{directory.path}/{BOOTSTRAP_CHECKPOINT}"
     try:
         batches = parse_batches(fs.read(path))

@@ -1,11 +1,11 @@
-"""When metadata snapshots are taken, and when old ones go with the log below them (KIP-630).
+"""Takes metadata snapshots, and removes old ones with the log below them (KIP-630).
 
-One is due when enough bytes were committed since the last one, or enough time has passed with
-something new; only at the end of a batch and never inside a metadata transaction. It is sorted and
-written a little at a time, two steps per tick, so that a large one holds nothing up. Old snapshots
-are dropped by size and age once a minute, their files a minute after that.
+A snapshot is due when enough bytes were committed since the last one, or enough time has passed
+with new records; only at the end of a batch and never inside a metadata transaction. It is sorted
+and written in short steps, two per tick, so that a large one delays no request. Old snapshots are
+removed by size and age once a minute, their files a minute later.
 
-Not here: what is in a snapshot (`metadata.image_records`, `storage.snapshots_contents`).
+Not here: the content of a snapshot (`metadata.image_records`, `storage.snapshots_contents`).
 """
 
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ __all__ = ["MetadataUpkeep"]
 _CLEANING_INTERVAL_MS: Final = 60_000
 _ERASING_DELAY_MS: Final = 60_000
 _STEPS_A_TICK: Final = 2
-"""Some 3 ms of processor time each: a tick has its price, and others are served between two."""
+"""Steps of about 3 ms each: few, so that requests are served between two ticks."""
 
 
 @slotted
@@ -60,7 +60,7 @@ class MetadataUpkeep:
         self._clean_at_ms = now_ms + _CLEANING_INTERVAL_MS
         self._doomed: list[tuple[int, str]] = []
         self.generated_ms: int | None = None
-        """When this node completed its newest snapshot, None while it made none."""
+        """When this node completed its newest snapshot, None without one."""
         self.generated_bytes = 0
 
     def deadline_ms(self) -> int:
@@ -76,7 +76,7 @@ class MetadataUpkeep:
         return self._clean_at_ms
 
     def tick(self, now_ms: int, wall_ms: int) -> None:
-        """Do the next step of what is due."""
+        """Do the next step of the work that is due."""
         if self._writing is not None:
             self._go_on(now_ms, wall_ms)
         elif self._is_large or self._is_old(now_ms):
@@ -86,9 +86,9 @@ class MetadataUpkeep:
             self._clean(now_ms, wall_ms)
 
     def snapshot_loaded(self, now_ms: int) -> None:
-        """Count the interval from now: a fetched snapshot replaced the newest one."""
+        """Restart the interval: a fetched snapshot replaced the newest one."""
         assert now_ms >= self._taken_ms, (now_ms, self._taken_ms)
-        # Non-obvious 32: bytes count from it too, in `Committed`.
+        # Non-obvious 32: bytes also count from it, in `Committed`.
         self._taken_ms = now_ms
 
     # -- taking ----------------------------------------------------------------------------------
@@ -107,7 +107,7 @@ class MetadataUpkeep:
         return is_late and self._has_news
 
     def _begin(self, now_ms: int, wall_ms: int) -> None:
-        """Begin a snapshot of everything that is committed, unless the log speaks against it."""
+        """Begin a snapshot of the committed image, unless the log refuses it."""
         committed, snapshots = self._raft.committed, self._raft.quorum_log.snapshots
         snapshot_id = committed.end
         committed.snapshot_began()
@@ -121,7 +121,7 @@ class MetadataUpkeep:
         self._writing = _Writing(snapshot_id, steps)
 
     def _control_records(self, snapshot_id: OffsetAndEpoch) -> tuple[Message, ...]:
-        """Return level and voters at the snapshot's end; none while the voter set is static."""
+        """Return level and voters at the snapshot's end; empty for a static voter set."""
         voters = self._raft.replica.quorum.voters
         level = voters.version_at(snapshot_id.offset)
         if level == 0:
@@ -130,13 +130,13 @@ class MetadataUpkeep:
         return (KRaftVersionRecord(kraft_version=level), voter_set.to_record())
 
     def _go_on(self, now_ms: int, wall_ms: int) -> None:
-        """Write the next batch, or count the snapshot once there is none."""
+        """Write the next batches; after the last one, complete the snapshot."""
         from kraft_wire.metadata.image_records import UnwritableImage
 
         writing = self._writing
         assert writing is not None, "nothing is being written"
         if writing.snapshot_id.offset < self._raft.log.log_start_offset:
-            self._writing = None  # a newer one was fetched: what was written goes with this
+            self._writing = None  # a newer snapshot was fetched: drop this one
             return
         try:
             for _ in range(_STEPS_A_TICK):
@@ -154,7 +154,7 @@ class MetadataUpkeep:
         self._writing = None
 
     def _taken(self, snapshot_id: OffsetAndEpoch, now_ms: int, wall_ms: int) -> None:
-        """Tell the replica of a complete snapshot."""
+        """Report a complete snapshot to the replica."""
         size_bytes = self._raft.quorum_log.snapshots.size_bytes(snapshot_id)
         assert size_bytes is not None, snapshot_id
         self.generated_ms, self.generated_bytes = now_ms, size_bytes
@@ -173,7 +173,7 @@ class MetadataUpkeep:
         retired, raft.disk.retired = raft.disk.retired, []
         try:
             retired += clean(raft.log, raft.quorum_log.snapshots, self._retention, wall_ms)
-        except DiskFull as error:  # what is left is consistent, and the next look goes on with it
+        except DiskFull as error:  # the rest is consistent, and the next run continues
             raft.disk.directory.note_error(None, error)
         due = [path for at_ms, path in self._doomed if at_ms <= now_ms]
         self._doomed = [each for each in self._doomed if each[0] > now_ms]

@@ -1,8 +1,8 @@
 """`__cluster_metadata-0` as the quorum sees it: storage's log as raft's `LogView`, and its batches.
 
-Appending builds Kafka's batches (KIP-595: one batch per change, all or nothing); what a leader sent
-is appended as far as it is good and can be read. The records of what was appended stay decoded
-until they are committed, so that replaying them reads nothing back.
+Appending builds Kafka's batches (KIP-595: one batch per change, all or nothing). Of a leader's
+batches only those before the first invalid or unreadable one are appended. Appended records stay
+decoded until they are committed, so that their replay reads nothing from the disk.
 
 Not here: when to append, flush or cut (`raft_io`), what the records mean (`controller`).
 """
@@ -31,9 +31,9 @@ __all__ = ["MetadataBatch", "QuorumLog"]
 
 _READ_BYTES: Final = 1 << 20
 _ANSWER_BYTES_MAX: Final = 8 << 20
-"""Of one fetch, whatever it asks for: the largest that 4.3.1 asks for is a mebibyte by default."""
+"""Limit of one fetch, for any request: 4.3.1 requests a mebibyte by default."""
 _DECODED_BYTES_MAX: Final = 8 << 20
-"""Of appended batches whose records stay decoded until they are committed."""
+"""Limit of appended batches whose records stay decoded until they are committed."""
 _CONTROL_TYPES: Final = {
     "LeaderChangeMessage": ControlRecordType.LEADER_CHANGE,
     "KRaftVersionRecord": ControlRecordType.KRAFT_VERSION,
@@ -49,10 +49,10 @@ class MetadataBatch:
     next_offset: Offset
     leader_epoch: LeaderEpoch
     timestamp_ms: int
-    """The newest of its records."""
+    """Time of its newest record."""
     size_bytes: int
     records: Sequence[Message]
-    """Empty for a batch of control records."""
+    """Empty for a control batch."""
 
 
 class QuorumLog:
@@ -62,29 +62,29 @@ class QuorumLog:
         self.log = log
         self.snapshots = snapshots
         self._decoded: dict[Offset, MetadataBatch] = {}
-        """By base offset, in the order of the log."""
+        """Decoded batches by base offset, in the order of the log."""
         self._decoded_bytes = 0
 
     # -- raft.ports.LogView ----------------------------------------------------------------------
 
     @property
     def log_start_offset(self) -> Offset:
-        """First offset that the log still holds."""
+        """First offset in the log."""
         return self.log.log_start_offset
 
     @property
     def log_end_offset(self) -> Offset:
-        """Offset that the next record gets, flushed or not."""
+        """Offset of the next record, flushed or not."""
         return self.log.log_end_offset
 
     @property
     def flushed_end_offset(self) -> Offset:
-        """End of what survives power loss."""
+        """End of the durable records."""
         return self.log.recovery_point
 
     @property
     def last_epoch(self) -> LeaderEpoch:
-        """Epoch of the last record; of the newest snapshot when the log is empty; else 0."""
+        """Epoch of the last record; of the newest snapshot if the log is empty; else 0."""
         latest = self.log.latest_epoch
         if latest is not None:
             return latest
@@ -114,7 +114,7 @@ class QuorumLog:
         now_ms: int,
         wall_ms: int,
     ) -> None:
-        """Append a leader's records as one batch. Errors: DiskFull, StorageError, nothing done."""
+        """Append a leader's records as one batch, or nothing. Errors: DiskFull, StorageError."""
         assert len(values) == len(records), (len(values), len(records))
         stored = [Record(None, value, timestamp=wall_ms) for value in values]
         self._append(stored, records, epoch, now_ms, wall_ms, is_control=False)
@@ -152,10 +152,11 @@ class QuorumLog:
     def append_fetched(
         self, leader_epoch: LeaderEpoch, data: Part, now_ms: int, wall_ms: int
     ) -> list[ControlRecord] | None:
-        """Append the longest good prefix of what a leader sent; None where none of it is good.
+        """Append the longest valid prefix of a leader's batches; None without a valid one.
 
-        Returns the voter sets and levels in it. Good: continues the log, of an epoch that neither
-        falls nor is above the leader's, undamaged, and made of records that this release reads.
+        Return the voter sets and levels in it. A valid batch continues the log, has an epoch that
+        neither falls nor is above the leader's, is undamaged, and has only records that this
+        release can read.
         """
         view = memoryview(data.read() if isinstance(data, FileSlice) else data)
         good: list[RecordBatch] = []
@@ -186,7 +187,7 @@ class QuorumLog:
         return controls
 
     def truncate_to(self, end_offset: Offset) -> None:
-        """Cut the log, durably, and flush what is left of it."""
+        """Truncate the log, durably, and flush the rest."""
         self.log.truncate_to(end_offset)
         self.log.flush()
         for base_offset in [known for known in self._decoded if known >= end_offset]:
@@ -201,9 +202,9 @@ class QuorumLog:
     # -- reading ---------------------------------------------------------------------------------
 
     def whole_batches(self, offset: Offset, bytes_max: int) -> bytes:
-        """Return batches from `offset` on, at least one if there is, as a follower takes them.
+        """Return batches from `offset` on for a follower, at least one if available.
 
-        Copied, because a log that is cut while an answer waits to be sent would change under it.
+        Copied, because a truncation would change the bytes of an unsent answer.
         """
         end = self.log_end_offset
         bytes_max = min(bytes_max, _ANSWER_BYTES_MAX)
@@ -221,7 +222,7 @@ class QuorumLog:
         return FileSlice(part.file, part.position, size).read()
 
     def batches(self, offset: Offset, end: Offset) -> Iterator[MetadataBatch]:
-        """Yield the batches of [offset, end), which drops what of them was kept decoded."""
+        """Yield the batches of [offset, end), and drop their decoded records."""
         while offset < end:
             known = self._decoded.get(offset)
             if known is not None:
@@ -291,7 +292,7 @@ def voter_control_records(batch: RecordBatch) -> Iterator[ControlRecord]:
 
 
 def _read_back(read: LogRead, offset: Offset) -> Iterator[RecordBatch]:
-    """Yield what was read from `offset` on; CorruptRecordBatch where that is no whole batch."""
+    """Yield the batches read from `offset` on; CorruptRecordBatch for an invalid one."""
     data = read.records if isinstance(read.records, bytes) else read.records.read()
     is_whole = False
     for batch in _whole_batches(memoryview(data)):
@@ -302,7 +303,7 @@ def _read_back(read: LogRead, offset: Offset) -> Iterator[RecordBatch]:
 
 
 def _whole_batches(view: memoryview) -> Iterator[RecordBatch]:
-    """Yield the undamaged batches at the beginning of a stretch whose last one may be cut."""
+    """Yield the valid batches at the beginning of a range whose last one may be cut."""
     position = 0
     while position < len(view):
         try:

@@ -1,12 +1,12 @@
 """The effects of the raft core that change a disk: log, snapshots, quorum-state, and their flushes.
 
 PersistElectionState, TruncateLog and InstallSnapshot are durable when `perform` returns. FlushLog
-only notes that a flush is wanted: `begin_flush` orders one for everything appended so far, so that
-appends which come while it runs share the next one.
+only requests a flush: `begin_flush` orders one for everything appended so far, and appends during
+that flush share the next one.
 
-Disk errors: a full disk gives up the ballast first; then records are
-refused, what a leader sent is asked for again later, and only what cannot be refused is raised. Any
-other error of the metadata's disk is raised, and stops the process.
+Disk errors: a full disk first releases the ballast. Then records are refused, a leader's batches
+are fetched again later, and only errors of writes that cannot be refused are raised. Any other
+error of the metadata's disk is raised, and stops the process.
 """
 
 from collections.abc import Callable, Sequence
@@ -56,26 +56,26 @@ DiskEffect: TypeAlias = (
 )
 
 _AGAIN_AFTER_MS: Final = 500
-"""Pause after what a leader sent could not be taken: it would send the same again at once."""
+"""Pause after a refused batch of a leader, which would send the same batch again at once."""
 _LINE_EVERY_MS: Final = 1_000
-"""What keeps on failing fills no log."""
+"""Limits the log lines of repeated failures."""
 
 
 @slotted(eq=False)
 class PendingAppend:
-    """Records to append in one batch; how that went is in it when `RaftIo.write` returns."""
+    """Records to append in one batch; it has the result when `RaftIo.write` returns."""
 
     values: tuple[bytes, ...]
     records: Sequence[Message]
     next_offset: Offset | None = None
-    """Behind the batch once it is appended: it counts when it is committed up to here."""
+    """End of the appended batch: it is committed once the high watermark is here."""
     disk_full: DiskFull | None = None
-    """Why it was not; None as well where this replica does not lead."""
+    """Error of the append; also None if this replica does not lead."""
 
 
 @slotted
 class _Flushes:
-    """What is wanted of the disk, and what it is doing."""
+    """The requested flush, and the one in progress."""
 
     is_wanted: bool = False
     flush_id: int = -1
@@ -98,9 +98,9 @@ class RaftDisk:
         self.retired: list[str] = []
         """Renamed files of old snapshots, to be unlinked gradually."""
         self.again_at_ms: int | None = None
-        """When RecordsAppended is due without any, so that the leader is asked again."""
+        """When RecordsAppended is due without records, so that the replica fetches again."""
         self.flushes_inline = False
-        """Whether a flush is done at once: while a node starts or stops nobody else waits."""
+        """Whether flushes run at once: a node that starts or stops delays no request."""
         self._quorum_log = quorum_log
         self._log = quorum_log.log
         self._arrival = arrival
@@ -108,10 +108,10 @@ class RaftDisk:
         self._next_line_ms = 0
         self._flushes = _Flushes()
         self._lost_transfer: OffsetAndEpoch | None = None
-        """A snapshot of which the full disk did not take a chunk."""
+        """A snapshot with a chunk that a full disk refused."""
 
     def perform(self, effect: DiskEffect, now_ms: int, wall_ms: int) -> Event | None:
-        """Do one thing; return what the replica is owed for it, if that is known already."""
+        """Perform one effect; return the event that is due for it, if it is known already."""
         match effect:
             case AppendRecords() | AppendControlRecords():
                 self._append(effect, now_ms, wall_ms)
@@ -133,7 +133,7 @@ class RaftDisk:
                 return self._install(snapshot_id, now_ms)
 
     def _durably(self, action: Callable[[], None]) -> None:
-        """Do what cannot be refused, on a full disk with the room that is kept for it."""
+        """Perform an effect that cannot be refused, on a full disk with the reserved space."""
         try:
             action()
         except DiskFull as error:
@@ -145,13 +145,13 @@ class RaftDisk:
     def _append(
         self, effect: AppendRecords | AppendControlRecords, now_ms: int, wall_ms: int
     ) -> None:
-        """Append for a leader; a disk that is full even without the ballast takes no record."""
+        """Append for a leader; a disk that is full even without the ballast refuses records."""
         assert effect.base_offset == self._log.log_end_offset, (effect, self._log.log_end_offset)
         try:
             self._durably(lambda: self._append_once(effect, now_ms, wall_ms))
         except DiskFull as error:
             if isinstance(effect, AppendControlRecords):
-                raise  # the replica already obeys them
+                raise  # the replica already applies them
             assert isinstance(effect.ticket, PendingAppend), effect
             effect.ticket.disk_full = error
 
@@ -168,7 +168,7 @@ class RaftDisk:
         write.next_offset = self._log.log_end_offset
 
     def _append_fetched(self, effect: AppendFetched, now_ms: int, wall_ms: int) -> Event | None:
-        """Append what a leader sent as far as it is good."""
+        """Append the leader's batches before the first invalid one."""
         assert effect.base_offset == self._log.log_end_offset, (effect, self._log.log_end_offset)
         try:
             controls = self._quorum_log.append_fetched(
@@ -186,13 +186,13 @@ class RaftDisk:
         return RecordsAppended(tuple(controls))
 
     def _try_again_later(self, line: str, reason: object, now_ms: int) -> None:
-        """Ask the leader again after a pause: it would send the same at once."""
+        """Fetch again after a pause: without it the leader would send the same batch at once."""
         if self.again_at_ms is None:
             self.again_at_ms = now_ms + _AGAIN_AFTER_MS
         self._complain(line, reason, now_ms)
 
     def _complain(self, line: str, reason: object, now_ms: int) -> None:
-        """Write a line, unless another one stands there since a second."""
+        """Report a line, at most one a second."""
         if now_ms >= self._next_line_ms:
             self._next_line_ms = now_ms + _LINE_EVERY_MS
             self._report(line, offset=self._log.log_end_offset, reason=Line(reason))
@@ -201,7 +201,7 @@ class RaftDisk:
 
     def _flush(self) -> Event | None:
         if self.again_at_ms is not None and not self._log.unflushed_records:
-            return None  # nothing was appended, and saying so would have it fetched again at once
+            return None  # nothing was appended; a report would cause another fetch at once
         if self.flushes_inline:
             self._log.flush()
             return LogFlushed()
@@ -210,25 +210,25 @@ class RaftDisk:
 
     @property
     def wants_flush(self) -> bool:
-        """Whether something was appended that no flush covers yet."""
+        """Whether there are appends that no flush covers yet."""
         return self._flushes.is_wanted and self._flushes.running is None
 
     def begin_flush(self, flush_id: int) -> FlushLogs | None:
-        """Return a flush of everything appended; None where the full disk keeps it back."""
+        """Return a flush of everything appended; None if a full disk prevents it."""
         flushes = self._flushes
         assert self.wants_flush, flush_id
         try:
             flushes.running = self._log.begin_flush()
-        except DiskFull as error:  # of an index: tried again when something else happens
+        except DiskFull as error:  # of an index: tried again at the next event
             self.directory.note_error(None, error)
             return None
         flushes.is_wanted, flushes.flush_id = False, flush_id
         return FlushLogs(flush_id, [flushes.running])
 
     def completed(self, flush_id: int) -> bool:
-        """Take note that a flush was carried out; tell whether it was one of these.
+        """Note a completed flush; return whether it was one of these.
 
-        One that was begun before a truncation makes nothing durable that was appended after it.
+        A flush that began before a truncation does not cover appends after it.
         """
         flushes = self._flushes
         if flushes.running is None or flush_id != flushes.flush_id:
@@ -238,14 +238,14 @@ class RaftDisk:
         return True
 
     def flush_now(self) -> None:
-        """Do at once what is wanted or ordered: a stop does not wait for another thread."""
+        """Flush at once what is requested or ordered: a stop does not wait for another thread."""
         self._flushes = _Flushes()
         self._log.flush()
 
     # -- snapshots that are fetched --------------------------------------------------------------
 
     def _append_chunk(self, effect: AppendSnapshotChunk, now_ms: int) -> Event | None:
-        """Write a chunk; a full disk makes the replica begin again with its leader."""
+        """Write a chunk; on a full disk the replica fetches the snapshot again later."""
         if effect.position == 0:
             self._lost_transfer = None
         elif self._lost_transfer == effect.snapshot_id:
@@ -259,9 +259,9 @@ class RaftDisk:
         return None
 
     def _install(self, snapshot_id: OffsetAndEpoch, now_ms: int) -> Event | None:
-        """Make a fetched snapshot the log; one that is damaged is fetched again."""
+        """Make a fetched snapshot the log; a damaged one is fetched again."""
         if self._lost_transfer == snapshot_id:
-            return None  # the replica is told of its chunk
+            return None  # the replica gets the result of its chunk
         try:
             self.retired += self._quorum_log.install_snapshot(snapshot_id)
         except CorruptMetadataSnapshot as error:

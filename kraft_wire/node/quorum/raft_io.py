@@ -1,13 +1,13 @@
-"""Hosts the raft core: performs its effects in their order, and tells it what came of them.
+"""Hosts the raft core: performs its effects in order, and reports the results to it.
 
-`take` is the one door: it steps the replica, does what it wants, and feeds back what the host owes
-(RecordsAppended, LogFlushed, SnapshotInstalled) in the same call; LogFlushed of a flush that runs
-elsewhere follows when that is done. Nothing behind FlushLog in a list needs it: whatever
-acknowledges waits for `LogView.flushed_end_offset`.
+`take` is the only entry point: it steps the replica, performs its effects, and returns the results
+(RecordsAppended, LogFlushed, SnapshotInstalled) to it in the same call. LogFlushed of a flush in
+another thread follows when the flush is done. No effect after FlushLog in a list depends on it:
+acknowledgements wait for `LogView.flushed_end_offset`.
 
-What the state machine must know is left in `quorum_events`, answers in `answers`, for the node to
-take after the call, so that nothing steps the replica while it is being applied. What changes a
-disk is `raft_disk`'s, what goes over links `peer_channels`'.
+Events for the state machine are left in `quorum_events`, answers in `answers`. The node takes them
+after the call, so that the replica does not step while they are applied. `raft_disk` changes the
+disk, `peer_channels` uses links.
 """
 
 from collections import deque
@@ -78,12 +78,12 @@ QuorumEvent: TypeAlias = (
     | LeadershipEnded
     | ShutdownCompleted
 )
-"""What the state machine has to know, in this order."""
+"""Events for the state machine, in order."""
 
 
 @slotted(eq=False)
 class KraftVersionUpgrade:
-    """The ticket of a raise of kraft.version: how it ended, once `take` has returned."""
+    """The ticket of a raise of kraft.version: it has the result once `take` has returned."""
 
     error_code: ErrorCode = ErrorCode.NOT_LEADER_OR_FOLLOWER
 
@@ -115,7 +115,7 @@ class RaftIo:
         self.quorum_events: list[QuorumEvent] = []
         self.answers: list[tuple[ReplyTo, Message]] = []
         self.steps_count = 0
-        """Calls of `take`: from it the node sees whether there may be something to follow."""
+        """Number of calls of `take`: a change means that there may be events."""
         self.log_events = QuorumEvents(report)
         self._reported_role: Role | None = None
         self._election = opened.election
@@ -129,13 +129,13 @@ class RaftIo:
     # -- the node's calls ------------------------------------------------------------------------
 
     def start(self, now_ms: int, wall_ms: int) -> None:
-        """Begin with what survived."""
+        """Start the replica with its durable state."""
         self.take(Started(self._election), now_ms, wall_ms)
 
     def take(self, event: Event, now_ms: int, wall_ms: int) -> None:
-        """Step the replica, do what it wants, and continue until there is nothing to report.
+        """Step the replica and perform its effects until there is no result to report.
 
-        `wall_ms` is the time of day for what is appended.
+        `wall_ms` is the time of day for appended batches.
         """
         assert not self._is_stepping, event
         self._is_stepping = True
@@ -153,12 +153,12 @@ class RaftIo:
     def write(
         self, write: PendingAppend, leader_epoch: LeaderEpoch, now_ms: int, wall_ms: int
     ) -> None:
-        """Append records as the leader of an epoch; `write` says how that went."""
+        """Append records as the leader of an epoch; `write` gets the result."""
         assert write.next_offset is None, write
         self.take(AppendRequested(write, write.values, leader_epoch), now_ms, wall_ms)
 
     def tick(self, now_ms: int, wall_ms: int) -> None:
-        """Act on time."""
+        """Do work that is due by time."""
         if self.disk.again_at_ms is not None and self.disk.again_at_ms <= now_ms:
             self.disk.again_at_ms = None
             self.take(RecordsAppended(), now_ms, wall_ms)
@@ -176,14 +176,14 @@ class RaftIo:
     # -- flushing --------------------------------------------------------------------------------
 
     def flushed(self, flush_id: int, now_ms: int, wall_ms: int) -> bool:
-        """Take note that a flush was carried out; tell whether it was one of these."""
+        """Note a completed flush; return whether it was one of these."""
         if not self.disk.completed(flush_id):
             return False
         self.take(LogFlushed(), now_ms, wall_ms)
         return True
 
     def flush_now(self, now_ms: int, wall_ms: int) -> None:
-        """Do at once what is wanted or ordered: a stop does not wait for another thread."""
+        """Flush at once what is requested or ordered: a stop does not wait for another thread."""
         self.disk.flush_now()
         self.take(LogFlushed(), now_ms, wall_ms)
 
@@ -191,7 +191,7 @@ class RaftIo:
 
     @property
     def channels(self) -> "PeerChannels":
-        """The links to other replicas, made when the first one is needed."""
+        """The links to other replicas, made on first use."""
         if self._channels is None:
             from kraft_wire.node.links.peer_channels import ChannelLimits, PeerChannels
 
@@ -206,15 +206,15 @@ class RaftIo:
         return self._channels
 
     def link_up(self, link_id: int, now_ms: int, wall_ms: int) -> None:
-        """A link is connected."""
+        """Handle a connected link."""
         self._take_all(self.channels.link_up(link_id, now_ms), now_ms, wall_ms)
 
     def link_frame(self, link_id: int, frame: Buffer, now_ms: int, wall_ms: int) -> None:
-        """A peer answered; records in it stay slices of the frame."""
+        """Handle a peer's frame; records in it stay slices of the frame."""
         self._take_all(self.channels.link_frame(link_id, frame, now_ms), now_ms, wall_ms)
 
     def link_down(self, link_id: int, now_ms: int, wall_ms: int) -> None:
-        """A link was refused, closed or broken."""
+        """Handle a link that was refused, closed or broken."""
         self._take_all(self.channels.link_down(link_id, now_ms), now_ms, wall_ms)
 
     def _take_all(self, events: Sequence[Event], now_ms: int, wall_ms: int) -> None:
@@ -252,7 +252,7 @@ class RaftIo:
             self._events.append(owed)
 
     def _tell(self, effect: Effect, now_ms: int) -> None:
-        """Do what changes no disk: messages, and news for the state machine."""
+        """Perform an effect without a disk: messages, and events for the state machine."""
         match effect:
             case SendRequest():
                 self._events += self.channels.send(effect, now_ms)
@@ -275,7 +275,7 @@ class RaftIo:
                 raise AssertionError(effect)
 
     def _answer(self, effect: Reply | ReplyWithRecords | ReplyWithSnapshotSlice) -> None:
-        """Leave an answer for the node, with the records or bytes that it asks for."""
+        """Leave an answer for the node, with its records or bytes."""
         response: Message = effect.response
         if isinstance(effect, ReplyWithRecords):
             records = self.quorum_log.whole_batches(effect.offset, effect.bytes_max)

@@ -1,11 +1,11 @@
 """A metadata snapshot while it is fetched: written, verified and replayed chunk by chunk (KIP-630).
 
-A million records take seconds to replay. Done when the last chunk has come, that would keep this
-node from its leader for longer than a fetch timeout; done with each chunk, nothing is left to do
-when the snapshot is installed, and no chunk is larger than what this node asks for.
+A million records take seconds to replay. A replay after the last chunk would keep this node from
+fetching for longer than a fetch timeout. A replay with each chunk leaves no work for the
+installation, and no chunk is larger than this node requests.
 
-Errors are noticed here and told later, by whoever would have met them anyway: installing refuses a
-file that is damaged, loading one whose records contradict each other.
+Errors found here are reported later: the installation refuses a damaged file, and the load refuses
+records that contradict each other.
 """
 
 from kraft_wire.metadata.image import MetadataImage
@@ -22,16 +22,16 @@ __all__ = ["SnapshotArrival"]
 
 
 class SnapshotArrival:
-    """The snapshot being fetched, and the image of the last one that has come."""
+    """The snapshot being fetched, and the image of the last complete one."""
 
     def __init__(self, snapshots: MetadataSnapshots) -> None:
         self._snapshots = snapshots
         self._snapshot_id: OffsetAndEpoch | None = None
         self._replay: SnapshotReplay | None = None
-        """What has come so far; None where that cannot be replayed."""
+        """Replay of the received part; None if it cannot be replayed."""
 
     def append_chunk(self, snapshot_id: OffsetAndEpoch, position: int, data: Part) -> None:
-        """Write a chunk and replay the batches that it completes; errors of writing alone."""
+        """Write a chunk and replay the batches that it completes; raises only write errors."""
         if position == 0:
             self._snapshot_id, self._replay = snapshot_id, SnapshotReplay()
         self._snapshots.append_chunk(snapshot_id, position, data)
@@ -44,7 +44,7 @@ class SnapshotArrival:
             self._replay = None
 
     def take_image(self, snapshot_id: OffsetAndEpoch) -> MetadataImage | None:
-        """Return the image of an installed snapshot, once; None where it must be read."""
+        """Return the image of an installed snapshot, once; None if its file must be read."""
         replay, self._replay = self._replay, None
         if replay is None or self._snapshot_id != snapshot_id:
             return None

@@ -1,21 +1,22 @@
-"""One life of a broker, as its controller sees it: registered, fenced, running, stopping (KIP-631).
+"""One incarnation of a broker as its controller sees it: registered, fenced, running, stopping.
 
-A broker registers, then says repeatedly by heartbeats that it is alive, how much metadata it has,
-and which of its log directories failed (KIP-858). It stays fenced until it has its own registration
-and its logs are open; it runs from the first answer on that says it is not fenced. A graceful stop
-asks the controller to take away what the broker leads, and waits until it may go. One communication
-at a time, as in release 4.3.1; only a broker gives up that never could register, or cannot tell of
-a failed directory in time.
+KIP-631. A broker registers. Then its heartbeats report that it is alive, its metadata offset, and
+its failed log directories (KIP-858). It stays fenced until it has its own registration and its logs
+are open; it runs from the first answer on that says it is not fenced. A graceful stop asks the
+controller to move the broker's leaderships, and waits for its permission. One request at a time, as
+in release 4.3.1. A broker gives up only if it never could register, or cannot report a failed
+directory in time.
 
-Four things are this node's own. It does not wait for permission to stop where nobody has answered
-for a whole session, because it is fenced by then. Beside an active controller nothing has to be
-said between two changes. What failed is said again sooner, after a pause that doubles up to the
-interval of heartbeats, which 4.3.1 waits at once, or half a second while the session of its former
-life lasts: a session must not end over a pause. And a broker that finds another life registered in
-its place registers again, where 4.3.1 is refused until it is restarted: what a former life said
-last may arrive late, and no session protects a broker before its first heartbeat.
+Four things differ from 4.3.1. A stop does not wait for permission after a whole session without an
+answer, because the broker is fenced by then. Beside an active controller no heartbeats are sent
+between two changes. A failed request is retried sooner: after a pause that doubles up to the
+heartbeat interval, which 4.3.1 waits at once, or after half a second while the session of the
+previous incarnation lasts; so a pause does not end a session. And a broker that finds another
+incarnation registered registers again, where 4.3.1 is refused until it is restarted: the last
+request of a previous incarnation may arrive late, and no session protects a broker before its
+first heartbeat.
 
-Not here: to whom it is said (`quorum_node`), what the messages hold besides (`registration`).
+Not here: which controller is asked (`quorum_node`), the other fields of requests (`registration`).
 """
 
 from enum import Enum
@@ -46,14 +47,14 @@ LifecycleRequest: TypeAlias = BrokerRegistrationRequest | BrokerHeartbeatRequest
 _UNKNOWN: Final = -1
 _CATCHING_UP_MS: Final = 10
 _FIRST_PERMISSION_MS: Final = 50
-"""Pause before the second question whether the broker may stop; the next ones take longer."""
+"""Pause before the second request for permission to stop; later pauses are longer."""
 _BACKOFF_MS: Final = 100
 _FORMER_LIFE_MS_MAX: Final = 500
-"""Longest pause while the controller assumes that the former life continues."""
+"""Longest pause while the session of the previous incarnation lasts."""
 _JITTER_PERCENT: Final = 2
 _DOUBLINGS_MAX: Final = 30
 _STOP_MS_MAX: Final = 300_000
-"""How long Kafka's broker waits for the permission to stop."""
+"""Time that Kafka's broker waits for the permission to stop."""
 _NOBODY_REGISTERED: Final = (
     "no controller registered this broker in time (initial.broker.registration.timeout.ms)"
 )
@@ -64,7 +65,7 @@ _FAILURE_NOT_REPORTED: Final = (
 
 
 class BrokerState(Enum):
-    """What a broker is, in Kafka's words and numbers (its metric `BrokerState`)."""
+    """The state of a broker, with Kafka's names and numbers (metric `BrokerState`)."""
 
     NOT_RUNNING = 0
     STARTING = 1
@@ -75,7 +76,7 @@ class BrokerState(Enum):
 
 
 class BrokerLifecycle:
-    """The life of one incarnation; see the module. Times are those of the node's calls."""
+    """The lifecycle of one incarnation; see the module. Times are those of the node's calls."""
 
     def __init__(
         self,
@@ -88,9 +89,9 @@ class BrokerLifecycle:
         """`start` must follow."""
         self.state = BrokerState.NOT_RUNNING
         self.broker_epoch = _UNKNOWN
-        """The epoch of the registration, -1 before there is one."""
+        """The epoch of the registration, -1 before the first one."""
         self.given_up: str | None = None
-        """Why the process must stop: what had to be done in time was not; None if it need not."""
+        """Why the process must stop after a missed deadline; None if it need not."""
         self._node_id = node_id
         self._registration = registration
         self._random_source = random_source
@@ -103,11 +104,11 @@ class BrokerLifecycle:
         self._is_registered = False
         self._is_in_flight = False
         self._is_urgent = False
-        """Whether something has to be said as soon as what is in flight is answered."""
+        """Whether the next request is due as soon as the one in flight is answered."""
         self._is_open = False
         """Whether the logs are open, so that the broker may lead."""
         self._sees_own_registration = False
-        """Whether it follows metadata that have its registration."""
+        """Whether its image has its registration."""
         self._has_asked_to_stop = False
         self._failures = 0
         self._next_ms: int | None = None
@@ -124,15 +125,15 @@ class BrokerLifecycle:
         self._gives_up_at_ms = now_ms + self._patience_ms
 
     def logs_opened(self, now_ms: int) -> None:
-        """The broker may lead: its logs are open, or will be before anybody is served."""
+        """Note that the broker may lead: its logs are open, or will be before it serves clients."""
         if not self._is_open:
             self._is_open = True
             self.hurry(now_ms)
 
     def published(self, image: MetadataImage, now_ms: int) -> None:
-        """The broker follows an image that has its registration.
+        """Note that the broker follows an image that has its registration.
 
-        One from before directories had ids is renewed once the level allows them.
+        A registration without directory ids is renewed once the level allows them.
         """
         self._sees_own_registration = True
         own = image.brokers.get(self._node_id)
@@ -141,18 +142,18 @@ class BrokerLifecycle:
             self.hurry(now_ms)
 
     def directory_failed(self, directory_id: Uuid, now_ms: int) -> None:
-        """Tell the controller of a log directory that failed, with every heartbeat from now on."""
+        """Report a failed log directory, with every heartbeat from now on."""
         self._offline.failed(directory_id, now_ms)
         if self._is_registered:
             self.hurry(now_ms)
 
     def hurry(self, now_ms: int) -> None:
-        """Say the next thing now, or as soon as what is in flight is answered."""
+        """Make the next request due now, or as soon as the one in flight is answered."""
         self._is_urgent = self._is_in_flight
         self._next_ms = now_ms
 
     def begin_stop(self, now_ms: int) -> None:
-        """Ask for the permission to stop; who does not run needs none."""
+        """Request the permission to stop; a broker that does not run needs none."""
         if self.state is BrokerState.RUNNING:
             self.state = BrokerState.PENDING_CONTROLLED_SHUTDOWN
             self._answered_ms = now_ms
@@ -164,13 +165,13 @@ class BrokerLifecycle:
     # -- communication ---------------------------------------------------------------------------
 
     def is_due(self, now_ms: int) -> bool:
-        """Tell whether something is to be said now."""
+        """Return whether a request is due now."""
         if self._is_silent or self._is_in_flight:
             return False
         return self._next_ms is not None and self._next_ms <= now_ms
 
     def request(self, metadata_offset: int, image: MetadataImage, now_ms: int) -> LifecycleRequest:
-        """Return what is due; one answer must follow, or `unsent`.
+        """Return the request that is due; one `answered` must follow, or `unsent`.
 
         `metadata_offset` is that of the last record that this node has applied, which made `image`.
         """
@@ -191,7 +192,7 @@ class BrokerLifecycle:
         )
 
     def _look_for_another_life(self, image: MetadataImage) -> None:
-        """Give the registration up that another one has replaced; whoever stops needs none."""
+        """Give up a registration that another one replaced, unless this broker stops."""
         is_stopping = self.state is BrokerState.PENDING_CONTROLLED_SHUTDOWN
         if not self._is_registered or is_stopping:
             return
@@ -205,7 +206,7 @@ class BrokerLifecycle:
             )
 
     def answered(self, response: Message, now_ms: int, *, is_beside: bool = False) -> None:
-        """Take the answer; `is_beside`: of this node's controller, which needs no signs of life."""
+        """Handle an answer; `is_beside`: from this node's controller, which needs no heartbeats."""
         assert self._is_in_flight, response
         self._is_in_flight = False
         if self._is_silent:
@@ -229,13 +230,13 @@ class BrokerLifecycle:
             self._next_ms = now_ms
 
     def unsent(self, now_ms: int) -> None:
-        """What was in flight was asked of nobody: it may be asked of somebody else now."""
+        """Note that the request in flight was not sent: another controller may get it now."""
         assert self._is_in_flight, self.state
         self._is_in_flight = False
         self._next_ms = now_ms
 
     def _failed(self, response: Message, now_ms: int) -> None:
-        """Try again after a pause, however urgent it was."""
+        """Try again after a pause, even if the request was urgent."""
         error = getattr(response, "error_code")  # noqa: B009  # both kinds have it
         self._report(
             "broker_heartbeat_failed" if self._is_registered else "broker_registration_failed",
@@ -252,7 +253,7 @@ class BrokerLifecycle:
         self._next_ms = now_ms + pause_ms - spread_ms + self._random_source.below(2 * spread_ms + 1)
 
     def _lives_on(self, response: BrokerHeartbeatResponse, *, is_beside: bool) -> int:
-        """Draw the consequence of a heartbeat's answer; return the pause before the next one."""
+        """Apply a heartbeat's answer; return the pause before the next heartbeat."""
         if self.state is BrokerState.STARTING:
             if response.is_caught_up:
                 self.state = BrokerState.RECOVERY
@@ -274,12 +275,12 @@ class BrokerLifecycle:
 
     @property
     def has_run(self) -> bool:
-        """Whether clients may be served: the broker was unfenced, and has not been told to go."""
+        """Whether clients may be served: the broker was unfenced, and may not stop yet."""
         return self.state in (BrokerState.RUNNING, BrokerState.PENDING_CONTROLLED_SHUTDOWN)
 
     @property
     def is_over(self) -> bool:
-        """Whether the node may stop, or never had a broker that runs."""
+        """Whether the node may stop."""
         return self.state is BrokerState.SHUTTING_DOWN
 
     @property
@@ -287,7 +288,7 @@ class BrokerLifecycle:
         return self.state in (BrokerState.NOT_RUNNING, BrokerState.SHUTTING_DOWN)
 
     def tick(self, now_ms: int) -> None:
-        """Give up what takes too long: to be registered, to tell of a disk, to be let go."""
+        """Apply deadlines: of the registration, of a failed disk's report, of a graceful stop."""
         if self._gives_up_at_ms is not None and self._gives_up_at_ms <= now_ms:
             self._gives_up_at_ms = None
             self._give_up(_NOBODY_REGISTERED)
@@ -298,14 +299,14 @@ class BrokerLifecycle:
             self.state = BrokerState.SHUTTING_DOWN
 
     def _give_up(self, reason: str) -> None:
-        """Have the process stop, unless it does already."""
+        """Stop the process, unless it stops already."""
         if not self._is_silent:
             self.given_up = reason
         self.state = BrokerState.SHUTTING_DOWN
 
     @property
     def _end_ms(self) -> int:
-        """When a stop continues without permission."""
+        """When a graceful stop continues without permission."""
         return min(self._stops_at_ms, self._answered_ms + self._session_ms)
 
     def deadline_ms(self) -> int | None:

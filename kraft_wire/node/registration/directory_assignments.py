@@ -1,13 +1,12 @@
-"""Tells the controller in which of its log directories a broker has each replica (KIP-858).
+"""Reports the log directory of each of a broker's replicas to the controller (KIP-858).
 
-Where a broker has several directories it is the broker that chooses one for a new replica, and the
-controller must know which, to take away with a failed directory what was in it. What the published
-metadata say otherwise is put right by AssignReplicasToDirs: at most 2,250 replicas in a request,
-one request at a time, a tenth of a second after the first of them, as in release 4.3.1. A request
-that failed is asked again after a pause that doubles.
+A broker with several directories chooses one for a new replica. The controller must know it, so
+that it can move leaderships when the directory fails. AssignReplicasToDirs corrects the published
+metadata: at most 2,250 replicas in a request, one request at a time, a tenth of a second after the
+first of them, as in release 4.3.1. A failed request is sent again after a pause that doubles.
 
-A broker of one directory looks once: its controller knows where everything lies that is made later,
-but a replica from before directories had ids has none. Not here: which directory (`log_store`).
+A broker with one directory checks once: its controller knows the directory of later replicas, but
+replicas from before directories had ids have none. Not here: which directory (`log_store`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -35,14 +34,14 @@ _BACKOFF_MS: Final = 100
 _BACKOFF_MS_MAX: Final = 10_000
 _DOUBLINGS_MAX: Final = 7
 _ANSWER_WITHIN_MS: Final = 120_000
-"""More than whoever carries the request takes to give up; an answer may also never come."""
+"""Longer than the forwarder keeps a request; an answer may also never come."""
 
 _Replica: TypeAlias = tuple[Uuid, int]
 """Topic id and partition."""
 
 
 class DirectoryAssignments:
-    """What the controller does not know yet; follows the broker (`broker.MetadataFollower`)."""
+    """Assignments that the controller lacks; follows the broker (`broker.MetadataFollower`)."""
 
     def __init__(
         self,
@@ -51,7 +50,7 @@ class DirectoryAssignments:
         broker_epoch: Callable[[], int],
         ask: AskController,
     ) -> None:
-        """`ask` carries a request to the active controller."""
+        """`ask` sends a request to the active controller."""
         self._node_id = node_id
         self._directories = directories
         meta = directories[0].meta
@@ -62,19 +61,19 @@ class DirectoryAssignments:
         self._image: MetadataImage = EMPTY_IMAGE
         self._has_looked = False
         self._ready: dict[_Replica, Uuid] = {}
-        """Directories to tell, by replica."""
+        """Directories to report, by replica."""
         self._in_flight: dict[_Replica, Uuid] = {}
         self._unplaced: dict[_Replica, None] = {}
-        """Replicas without a log, because no disk took one; it may come later."""
+        """Replicas without a log, because no disk accepted one; it may be created later."""
         self._failures = 0
         self._asked = 0
         self._due_ms = 0
-        """When to send what is ready."""
+        """When to send the ready assignments."""
         self._until_ms = 0
-        """When what is in flight is given up."""
+        """When the request in flight is given up."""
 
     def published(self, delta: MetadataDelta, now_ms: int) -> None:
-        """Compare what has changed with what lies where; the first time everything."""
+        """Compare changed replicas with their directories; all replicas the first time."""
         new = self._image = delta.after
         if new.finalized_features.get(METADATA_VERSION, 0) < DIRECTORIES_FROM:
             return
@@ -86,7 +85,7 @@ class DirectoryAssignments:
             self._look_at_topic(new.topics_by_name[name], numbers, now_ms)
 
     def tick(self, now_ms: int, wall_ms: int) -> None:
-        """Look for logs that have come, and send what is due."""
+        """Check for new logs, and send the request that is due."""
         if self._unplaced:
             self._look_for_logs(now_ms)
         if self._in_flight and self._until_ms <= now_ms:
@@ -100,7 +99,7 @@ class DirectoryAssignments:
         return sooner(until_ms, self._due_ms if self._ready and not self._in_flight else None)
 
     def stop(self) -> None:
-        """Nobody waits for anything here."""
+        """Do nothing: no client waits here."""
 
     # -- what lies where -------------------------------------------------------------------------
 
@@ -113,7 +112,7 @@ class DirectoryAssignments:
                 self._look(topic, number, now_ms)
 
     def _look(self, topic: TopicImage, number: int, now_ms: int) -> None:
-        """Have one replica's directory told, unless the metadata have it right."""
+        """Add one replica's directory to the report, unless the metadata has it."""
         replica = topic.topic_id, number
         actual = self._directory_of(TopicPartition(topic.name, number))
         if actual is None:
@@ -132,7 +131,7 @@ class DirectoryAssignments:
                 self._look(topic, number, now_ms)
 
     def _directory_of(self, name: TopicPartition) -> Uuid | None:
-        """Return where a log is, served or refused; a failed directory still has what it had."""
+        """Return the directory of a log, served or damaged, also if the directory failed."""
         for directory in self._directories:
             if name in directory.logs or name in directory.damaged:
                 assert directory.meta is not None, directory.path
@@ -140,7 +139,7 @@ class DirectoryAssignments:
         return None
 
     def _reported_directory(self, replica: _Replica) -> Uuid | None:
-        """Return what the metadata say, None where this broker has no such replica (any more)."""
+        """Return the directory in the metadata, None if this broker does not have the replica."""
         topic = self._image.topic_by_id(replica[0])
         view = None if topic is None else topic.partitions.get(replica[1])
         if view is None or self._node_id not in view.replicas:
@@ -150,13 +149,13 @@ class DirectoryAssignments:
     # -- the controller --------------------------------------------------------------------------
 
     def _wait(self, assignments: Mapping[_Replica, Uuid], due_ms: int) -> None:
-        """Add to what is ready, where nothing newer is, and have it leave no later for it."""
+        """Add assignments without newer ones to the ready ones; send all no later than before."""
         self._due_ms = min(self._due_ms, due_ms) if self._ready else due_ms
         for replica, directory_id in assignments.items():
             self._ready.setdefault(replica, directory_id)
 
     def _send(self, now_ms: int) -> None:
-        """Ask for what is ready and still true."""
+        """Send the ready assignments that are still valid."""
         ready, self._ready = self._ready, {}
         for replica, directory_id in ready.items():
             told = self._reported_directory(replica)
@@ -189,11 +188,11 @@ class DirectoryAssignments:
                 for each in topic.partitions:
                     if each.error_code == ErrorCode.NONE:
                         sent.pop((topic.topic_id, each.partition_index), None)
-        if sent:  # refused, or nothing was said of them
+        if sent:  # refused, or missing in the answer
             self._wait(sent, now_ms + _TOGETHER_MS)
 
     def _failed(self, sent: Mapping[_Replica, Uuid], now_ms: int) -> None:
-        """Ask again after a pause for what no controller decided."""
+        """Send undecided assignments again after a pause."""
         self._in_flight = {}
         pause_ms = min(_BACKOFF_MS << min(self._failures, _DOUBLINGS_MAX), _BACKOFF_MS_MAX)
         self._failures += 1
@@ -202,7 +201,7 @@ class DirectoryAssignments:
 
 
 def _told(view: PartitionImage, node_id: int) -> Uuid:
-    """Return in which directory the metadata say that a replica is."""
+    """Return the directory of a replica in the metadata."""
     if not view.directories:
         return MIGRATING_DIRECTORY
     return view.directories[view.replicas.index(node_id)]

@@ -1,8 +1,8 @@
-"""What one incarnation of a node says of itself: to be registered, as controller and as broker.
+"""Registrations of one incarnation of a node, as controller and as broker.
 
-KIP-631 and KIP-919. The controller's registration is a record where this controller becomes active,
-and a request where another one is; the broker's is a request wherever the controller is. Not here:
-when it is said, and to whom (`broker_lifecycle`, `quorum_node`).
+KIP-631 and KIP-919. The controller's registration is a record if this controller becomes active,
+and a request to another one; the broker's is always a request. Not here: when it is sent, and to
+which controller (`broker_lifecycle`, `quorum_node`).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,7 +26,7 @@ __all__ = ["Registration"]
 
 
 class Registration:
-    """What one incarnation of a node says of itself."""
+    """The registrations of one incarnation of a node."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class Registration:
         log_dirs: Sequence[Uuid],
         previous_broker_epoch: int,
     ) -> None:
-        """`previous_broker_epoch` is that of a former life that ended cleanly, else -1."""
+        """`previous_broker_epoch` is that of an incarnation that stopped cleanly, else -1."""
         self._config = config
         self._cluster_id = cluster_id
         self._incarnation_id = incarnation_id
@@ -44,18 +44,18 @@ class Registration:
         self._previous_broker_epoch = previous_broker_epoch
 
     def arrival(self, controller: Controller) -> Iterator[list[VersionedRecord]]:
-        """Yield the batch by which this controller registers itself where it becomes active."""
+        """Yield the batch by which this controller registers itself when it becomes active."""
         image = controller.image
         if not self.is_known_in(image) and image.metadata_version >= CONTROLLERS_FROM:
             yield [self.controller_record()]
 
     def is_known_in(self, image: MetadataImage) -> bool:
-        """Whether an image has the registration of this very incarnation of the controller."""
+        """Whether an image has the registration of this incarnation of the controller."""
         known = image.controllers.get(self._config.node_id)
         return known is not None and known.incarnation_id == self._incarnation_id
 
     def controller_record(self) -> VersionedRecord:
-        """Return the controller's registration; without a listener it names no endpoint."""
+        """Return the controller's registration; without a listener it has no endpoint."""
         listener = self._config.controller_listener
         return controller_record(
             ControllerImage(
@@ -67,14 +67,14 @@ class Registration:
         )
 
     def is_registered(self, image: MetadataImage) -> bool:
-        """Tell whether an image has this very incarnation of the broker."""
+        """Return whether an image has this incarnation of the broker."""
         broker = image.brokers.get(self._config.node_id)
         return broker is not None and broker.incarnation_id == self._incarnation_id
 
     def replaced_at(self, image: MetadataImage, broker_epoch: int) -> int | None:
         """Return the epoch of another incarnation that was registered after `broker_epoch`.
 
-        None where there is none: a broker that somebody unregistered was replaced by nobody.
+        None without one: a broker that was only unregistered has not been replaced.
         """
         broker = image.brokers.get(self._config.node_id)
         if broker is None or broker.incarnation_id == self._incarnation_id:

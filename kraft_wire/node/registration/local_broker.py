@@ -1,11 +1,11 @@
-"""The broker of a node and its controller: what the broker's life says is carried to who is active.
+"""Carries the requests of a node's broker lifecycle to the active controller.
 
-That is the controller of this node, asked without a wire, or one elsewhere, on links of its own. It
-may change with every election: what was asked of nobody yet is asked of the right one then, and a
-broker that got to another controller says at once that it is alive. Where this node's controller is
-active the broker is registered unchecked: its former life is over, or this one would not be.
+This is the controller of this node, called directly, or one on another node, over separate links.
+It may change with every election: then unsent requests go to the new one, and the broker sends a
+heartbeat at once. If this node's controller is active, the broker is registered unchecked: its
+previous incarnation has ended, because both run in this process.
 
-Not here: what is said and when (`broker_lifecycle`), the quorum (`quorum_node`).
+Not here: which requests are sent, and when (`broker_lifecycle`), the quorum (`quorum_node`).
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ _TAG: Final = "broker lifecycle"
 
 
 class LocalBroker:
-    """The life of one node's broker, with the controllers that it talks to."""
+    """The lifecycle of one node's broker, with its requests to controllers."""
 
     def __init__(
         self,
@@ -44,15 +44,14 @@ class LocalBroker:
         retired: Callable[[int, int], None],
         failed_directories: list[Uuid],
     ) -> None:
-        """`apis` makes the way to other controllers, `apply_quorum_events` follows what the quorum
-        decided.
+        """`apis` makes the forwarders; `apply_quorum_events` applies the quorum's new events.
 
-        `failed_directories` lists log directories that failed; `poll` takes them from there.
-        `retired` is called once the broker of a node that leaves need not serve any more.
+        `failed_directories` lists failed log directories; `poll` removes them from it.
+        `retired` is called once the broker of a leaving node need not serve any more.
         """
         self.lifecycle = lifecycle
         self.sees_own_registration = False
-        """Whether the broker follows the metadata: its own registration is among them."""
+        """Whether the broker's image has its own registration."""
         self._raft = raft
         self._host = host
         self._make_apis = apis
@@ -61,19 +60,19 @@ class LocalBroker:
         self._retired = retired
         self._failed_directories = failed_directories
         self._is_beside = False
-        """Whether the controller of this node was active when this was last looked at."""
+        """Whether the controller of this node was active at the last check."""
         self._has_retired = False
 
     def published(self, image: MetadataImage, now_ms: int) -> None:
-        """The broker follows an image, and has its logs open."""
+        """Note that the broker follows an image, and has its logs open."""
         self.sees_own_registration = True
         self.lifecycle.logs_opened(now_ms)
         self.lifecycle.published(image, now_ms)
 
     def poll(self, now_ms: int, wall_ms: int) -> list[Output]:
-        """Let the broker and its controller talk, as far as they can now.
+        """Send the lifecycle's due requests and take the answers that have arrived.
 
-        Returns what the host must do: stop the process of a broker that gave up.
+        Return outputs for the host: StopProcess if the broker gave up.
         """
         lifecycle = self.lifecycle
         for directory_id in self._failed_directories:
@@ -98,13 +97,13 @@ class LocalBroker:
         return []
 
     def _turn_to_another(self, now_ms: int) -> None:
-        """The controller of this node has become active, or is no more: talk to the right one."""
+        """Handle that this node's controller became active, or resigned: address the active one."""
         if self._is_beside and self._apis is not None and self._apis.heartbeats.take_waiting():
             self.lifecycle.unsent(now_ms)
         self.lifecycle.hurry(now_ms)
 
     def _send(self, request: LifecycleRequest, now_ms: int, wall_ms: int) -> None:
-        """Ask whoever is the active controller."""
+        """Send a request to the active controller."""
         if not self._host.is_active:
             self._apis = self._make_apis()
             self._apis.heartbeats.ask(_TAG, request, now_ms)
@@ -120,7 +119,7 @@ class LocalBroker:
             assert answer is PARKED, answer
 
     def take_responses(self, now_ms: int) -> None:
-        """Take the answer to what the broker said last."""
+        """Handle the answer to the broker's last request."""
         host = self._host
         beside = [answer for to, answer in host.answers if to == _TAG]
         if beside:

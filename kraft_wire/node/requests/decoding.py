@@ -1,8 +1,8 @@
-"""Frames to requests: header, version, body, with a named reason for everything refused.
+"""Decodes frames to requests: header, version, body, with a named reason for each refusal.
 
-A version that is not served is answered only where clients count on it: ApiVersions in the form of
+An unsupported version is answered only where clients depend on it: ApiVersions in the form of
 version 0 (KIP-511), and Produce 0 to 2, which are advertised for old librdkafka and refused
-(KAFKA-18659). Everything else that cannot be decoded closes the connection with one log line.
+(KAFKA-18659). Any other frame that cannot be decoded closes the connection with one log line.
 """
 
 from collections.abc import Mapping
@@ -37,20 +37,20 @@ __all__ = [
 _API_VERSIONS: Final = key_of("ApiVersions")
 _PRODUCE: Final = APIS[key_of("Produce")]
 _ACCESS_CONTROL: Final = frozenset(map(key_of, ("DescribeAcls", "CreateAcls", "DeleteAcls")))
-"""Their requests carry codes, some of which do not exist (`unknown_codes`)."""
+"""APIs whose requests have codes that may be unknown (`unknown_codes`)."""
 
 
 Decoded: TypeAlias = tuple[RequestHeader, Message, int]
-"""A request to be handled, and how many bytes came after its body.
+"""A decoded request, and the number of bytes after its body.
 
-Some clients send such bytes (librdkafka), and they are not an error. A plain tuple is quickest to
-make; callers know it by that, so neither `Answered` nor `Rejection` may be one.
+Some clients send such bytes (librdkafka), and they are not an error. A plain tuple is the fastest;
+callers recognise it by its type, so neither `Answered` nor `Rejection` may be a tuple.
 """
 
 
 @slotted
 class Answered:
-    """A request that is answered without a handler: a body in a form that no class has."""
+    """A request that is answered without a handler: a body without a message class."""
 
     correlation_id: int
     body: bytes
@@ -63,7 +63,7 @@ def api_name(api_key: int) -> str:
 
 
 class RequestDecoder:
-    """Decodes the requests of the APIs that are served."""
+    """Decodes the requests of served APIs."""
 
     def __init__(self, versions: Mapping[int, Versions], limits: DecodeLimits) -> None:
         self._versions = versions
@@ -109,7 +109,7 @@ def _other_version(
 
 
 def refused(header: RequestHeader, reason: str) -> Rejection:
-    """Return why the connection of a request ends, when its content is not to blame."""
+    """Return the rejection of a request for a reason other than its content."""
     return Rejection(
         reason,
         api_name(header.api_key),
@@ -120,10 +120,10 @@ def refused(header: RequestHeader, reason: str) -> Rejection:
 
 
 def unencodable(header: RequestHeader, problem: UnencodableMessage) -> Rejection:
-    """Return why a connection ends whose request leads to what no answer or record can hold.
+    """Return the rejection of a request with a string too long for an answer or a record.
 
-    A string of 32,767 bytes that are no UTF-8 becomes one of three times as many when it is read,
-    because each of them is read as U+FFFD; the same name cannot be written again.
+    32,767 invalid bytes of UTF-8 become a string of three times as many bytes, because each of them
+    is read as U+FFFD; such a name cannot be written again.
     """
     refusal = refused(header, "unencodable")
     return replace(refusal, field=problem.field, details=[("detail", problem.reason)])
@@ -151,7 +151,7 @@ _KEY_RANGE: Final = Struct(">hihhh")
 
 
 def _api_versions_refusal(versions: tuple[int, int]) -> bytes:
-    """Return the answer that every client can read, whatever version it asked in."""
+    """Return the answer that every client can read, in any version of its request."""
     return _KEY_RANGE.pack(ErrorCode.UNSUPPORTED_VERSION, 1, _API_VERSIONS, *versions)
 
 
@@ -162,7 +162,7 @@ _PARTITION_HEAD: Final = Struct(">ii")
 _PARTITION_RESULT: Final = Struct(">ihq")
 _NO_TIME: Final = Struct(">q").pack(-1)
 _FIRST_TIME_VERSION: Final = 2
-"""Of Produce: the answer has the time of the append."""
+"""Version of Produce since which the answer has the time of the append."""
 
 
 def _produce_refusal(version: int, frame: bytearray, position: int) -> bytes | None:

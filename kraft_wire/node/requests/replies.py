@@ -1,7 +1,7 @@
 """Answers as outputs: encoded in the version of their request, with frame length and header.
 
-Parts of files stay slices, which the host sends without copying them. An answer that no version can
-hold ends the connection with a named reason.
+Parts of files stay slices, which the host sends without a copy. An answer that cannot be encoded
+closes the connection with a named reason.
 """
 
 from struct import Struct
@@ -19,16 +19,16 @@ __all__ = ["encoded_reply", "reply_of_bytes"]
 
 _new_reply: Final = maker(Reply)
 _WITH_SLICES: Final = frozenset({key_of("Fetch"), key_of("FetchSnapshot")})
-"""Their answers carry parts of files."""
+"""APIs whose answers have parts of files."""
 _HEAD: Final = Struct(">ii")
 """Frame length and correlation id."""
 _FLEXIBLE_HEAD: Final = Struct(">iix")
-"""The same, and no tagged fields."""
+"""Frame length, correlation id, and empty tagged fields."""
 _LENGTH_BYTES: Final = 4
 
 
 def encoded_reply(connection_id: int, header: RequestHeader, response: Message) -> Reply | Close:
-    """Return the answer to a request, or the end of its connection where it cannot be written."""
+    """Return the answer to a request, or `Close` if it cannot be encoded."""
     api_key, version = header.api_key, header.api_version
     head = _FLEXIBLE_HEAD if version >= ANSWERS_FLEXIBLE_FROM[api_key] else _HEAD
     try:
@@ -47,9 +47,9 @@ def encoded_reply(connection_id: int, header: RequestHeader, response: Message) 
 
 
 def _joined(parts: Buffers) -> tuple[Buffers, int]:
-    """Join the bytes between file slices, so that they are queued as one buffer; and count all.
+    """Join the bytes between file slices into one buffer; return also the total size.
 
-    They are few, except for what a follower fetches of the metadata log: bytes of
+    They are few, except in a follower's fetch of the metadata log: bytes of
     `QuorumLog.whole_batches`, which are copied again here.
     """
     joined: Buffers = []
@@ -69,7 +69,7 @@ def _joined(parts: Buffers) -> tuple[Buffers, int]:
 
 
 def reply_of_bytes(connection_id: int, answer: Answered) -> Reply:
-    """Return an answer in a form that no message class has."""
+    """Return an answer without a message class."""
     size = _HEAD.size - _LENGTH_BYTES + len(answer.body)
     frame = _HEAD.pack(size, answer.correlation_id) + answer.body
     return Reply(connection_id, [frame], len(frame))

@@ -1,7 +1,7 @@
-"""Codes of 0 in requests about access-control entries (KIP-11, KIP-290): nobody can mean them.
+"""Codes of 0 in requests about access-control entries (KIP-11, KIP-290): they are never valid.
 
 Kafka's classes for these requests refuse a 0 while a request is being read, so it is never handled:
-the connection ends. Codes that are merely not known yet are for the handlers to judge.
+the connection is closed. The handlers refuse other unknown codes.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _FILTER: Final = ("resource_type_filter", "pattern_type_filter", "operation", "p
 
 
 def unknown_code(request: Message) -> str | None:
-    """Return the path of the first field with a code of 0, None where there is none."""
+    """Return the path of the first field with a code of 0, None without one."""
     if isinstance(request, DescribeAclsRequest):
         return next(_zeros(request, _FILTER, ""), None)
     rows: list[Struct] = []

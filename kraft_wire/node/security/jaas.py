@@ -23,7 +23,7 @@ _END: Final = ";"
 
 
 class InvalidJaas(Exception):
-    """A text that is no login configuration; the reason is one line without any value."""
+    """A text that is not a login configuration; the reason is one line without any value."""
 
 
 class LoginEntry(NamedTuple):
@@ -39,7 +39,7 @@ class LoginEntry(NamedTuple):
 class _Token(NamedTuple):
     text: str
     is_text: bool
-    """A word or a quoted string, no sign."""
+    """A word or a quoted string, not a sign."""
 
 
 def parse_jaas(text: str) -> LoginEntry:
@@ -93,7 +93,7 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 
 def _line_end(text: str, position: int) -> int:
-    """Return where a comment ends that Java's tokenizer begins at a single slash."""
+    """Return the end of a comment, which Java's tokenizer begins at a single slash."""
     end = text.find("\n", position)
     return len(text) if end < 0 else end
 

@@ -1,11 +1,11 @@
-"""One connection's way to a principal: Kafka's SASL frames as a state machine (KIP-43, 152, 368).
+"""The login of one connection: Kafka's SASL frames as a state machine (KIP-43, 152, 368).
 
-Before the login only ApiVersions and SaslHandshake are looked at, by key before anything else of
-them; every other byte ends the connection without an answer. A failure is answered and ends the
-connection after a delay, in which nothing is read. With a limited session the machine stays: a new
+Before the login only ApiVersions and SaslHandshake are accepted, by a check of the key first; any
+other frame closes the connection without an answer. A failure is answered and closes the connection
+after a delay, in which nothing is read. With a limited session the state machine stays: a new
 handshake starts a re-authentication, by the same mechanism and user.
 
-Not here: how long a connection may take (`limits`), who waits for the delay (the host), mechanisms.
+Not here: the time limit of a login (`limits`), the delay (the host), mechanisms.
 """
 
 import re
@@ -43,7 +43,7 @@ _API_KEY: Final = Struct(">h")
 _HEADER_BYTES_MIN: Final = 8
 _FIRST_SOFTWARE_VERSION: Final = 3
 _RENEWAL_PAUSE_MS: Final = 1_000
-"""A re-authentication begins no sooner after the last one began."""
+"""Least time between the starts of two re-authentications."""
 
 
 class _State(Enum):
@@ -56,34 +56,34 @@ class _State(Enum):
 
 @frozen
 class LoginRules:
-    """What holds for all connections of a listener."""
+    """The login settings of a listener."""
 
     mechanisms: tuple[str, ...]
     new_mechanism: Callable[[str], Mechanism]
     decoder: RequestDecoder
     session_ms: Callable[[str], int]
-    """How long a login by a mechanism lasts; 0: as long as its connection."""
+    """Lifetime of a login by a mechanism; 0: that of its connection."""
     delay_ms: int
-    """Between a failure and its answer."""
+    """Delay between a failure and its answer."""
 
 
 class Login:
-    """The state of one connection; `take` sees each of its frames first."""
+    """The state of one connection; `take` gets each of its frames first."""
 
     def __init__(self, rules: LoginRules, peer: Peer) -> None:
         self._rules = rules
         self._peer = peer
         self._state = _State.BEGIN
         self._name = ""
-        """Of the mechanism that the client has chosen."""
+        """The exchange of the mechanism that the client has chosen."""
         self._mechanism: Mechanism | None = None
         self._began_ms = 0
         self._expires_ms: int | None = None
         self.is_over = False
-        """Whether the client has logged in, however long ago."""
+        """Whether the client has logged in, also if the session has ended."""
 
     def take(self, frame: bytearray, now_ms: int) -> list[Output] | None:
-        """Return what a frame leads to; None: it is a request to be served as any other."""
+        """Return the outputs of a frame; None: it is a request to serve as any other."""
         match self._state:
             case _State.RAW_TOKENS:
                 return self._step(bytes(frame), None, now_ms)
@@ -142,7 +142,7 @@ class Login:
         return self._step(bytes(request.auth_bytes), header, now_ms)
 
     def _out_of_turn(self, header: RequestHeader | None) -> list[Output]:
-        """Refuse another request than a token, by an answer of its own kind where it has one."""
+        """Refuse a request other than a token, with an answer of its own kind if possible."""
         if header is None:
             return self._end("not_logged_in")
         answer = response_class(header.api_key)()
@@ -154,7 +154,7 @@ class Login:
         return self._refuse(reply, "another request came before the login was over")
 
     def _step(self, token: bytes, header: RequestHeader | None, now_ms: int) -> list[Output]:
-        """Hand a token to the mechanism; without a header it came bare (KIP-43)."""
+        """Pass a token to the mechanism; without a header it is a bare token (KIP-43)."""
         if self._mechanism is None:
             return self._refuse(None, "the mechanism changed in a re-authentication")
         try:
@@ -201,7 +201,7 @@ class Login:
         return encoded_reply(self._peer.connection_id, header, response)
 
     def _finish(self, user: str, now_ms: int) -> int:
-        """Let the client in; return how long, 0 for as long as it stays."""
+        """Complete the login; return the session's lifetime, 0 for that of the connection."""
         self._peer.principal = Principal("User", user, token_authenticated=False)
         self.is_over, self._mechanism = True, None
         session_ms = self._rules.session_ms(self._name)
@@ -209,7 +209,7 @@ class Login:
             self._state = _State.DONE
             self._expires_ms = now_ms + session_ms
         else:
-            self._peer.login = None  # its requests are like those of any listener
+            self._peer.login = None  # its requests are like those of other listeners
         return session_ms
 
     # -- after the login -------------------------------------------------------------------------
@@ -231,7 +231,7 @@ class Login:
         return [Close(self._peer.connection_id, Rejection(reason))]
 
     def _refuse(self, answer: Reply | Close | None, reason: str) -> list[Output]:
-        """End the connection after the delay; `reason` is for the log."""
+        """Close the connection after the delay; `reason` is for the log."""
         reply = answer if isinstance(answer, Reply) else None
         details = (("mechanism", self._name or "-"), ("detail", Line(reason)))
         rejection = Rejection("authentication_failed", details=details)
@@ -244,7 +244,7 @@ def _unexpected(header: RequestHeader) -> str:
 
 
 def _is_good(decoded: Decoded) -> bool:
-    """Whether an ApiVersions is one that is answered without an error."""
+    """Whether an ApiVersions request is answered without an error."""
     header, request, _ = decoded
     assert isinstance(request, ApiVersionsRequest), request
     return header.api_version < _FIRST_SOFTWARE_VERSION or names_itself(request)

@@ -1,4 +1,4 @@
-"""Who has to log in on which listener of a node, and what each mechanism is checked with."""
+"""The logins of a node's listeners, and the credentials for each mechanism."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -37,7 +37,7 @@ class Logins:
         self._rules: dict[str, LoginRules] = {}
 
     def begin(self, peer: Peer) -> None:
-        """Have a new connection log in where its listener asks for that."""
+        """Start the login of a new connection if its listener requires one."""
         if peer.listener in self._sasl:
             peer.login = Login(self._rules_of(peer.listener), peer)
 

@@ -27,10 +27,10 @@ class PlainServer:
         self.user: str | None = None
 
     def step(self, token: bytes) -> bytes:
-        """Check the only token there is."""
+        """Check the only token."""
         if self.user is not None:
             raise LoginRefused
-        parts = token.split(b"\0", _PARTS)  # one more than there may be is enough to know
+        parts = token.split(b"\0", _PARTS)  # one more than permitted is enough to refuse
         if len(parts) != _PARTS:
             raise LoginRefused(
                 f"Invalid SASL/PLAIN response: expected {_PARTS} tokens, got {len(parts)}"

@@ -1,8 +1,8 @@
 """`ssl.principal.mapping.rules` (KIP-371): from the name in a certificate to a principal's name.
 
 The first rule whose pattern matches the whole name wins; its replacement takes the place of every
-match, as Java's `replaceAll` does. Patterns are Java's as far as Python's mean the same; others are
-refused when the node starts.
+match, as Java's `replaceAll` does. Java patterns that mean the same in Python are supported; others
+are refused when the node starts.
 """
 
 import re
@@ -18,17 +18,17 @@ _RULE: Final = re.compile(
 )
 _JAVA_ONLY: Final = re.compile(r"\\[pPQEGXRhHkzZ]|\[[^\]]*(?:\[|&&)|\(\?<[^=!>]+>")
 _NAME_CHARACTERS_MAX: Final = 16_384
-"""A name belongs to whoever connects, and patterns may be slow."""
+"""Clients choose their names, and patterns may be slow."""
 
 
 class InvalidPrincipalRule(Exception):
-    """A text that cannot be read as rules; the reason is one line."""
+    """Invalid rules; the reason is one line."""
 
 
 class _Rule(NamedTuple):
     pattern: re.Pattern[str]
     replacement: tuple[str | int, ...]
-    """Texts and numbers of groups, in order."""
+    """Literal texts and group numbers, in order."""
     fold: Callable[[str], str]
 
     def applied(self, name: str) -> str | None:
@@ -85,7 +85,7 @@ def _rule(match: re.Match[str]) -> _Rule:
 
 
 def _replacement(text: str, pattern: re.Pattern[str]) -> tuple[str | int, ...]:
-    """Split a replacement of Java's form: `$1` is a group, a backslash makes a character plain."""
+    """Split a replacement of Java's form: `$1` is a group, a backslash escapes a character."""
     parts: list[str | int] = []
     position = 0
     while position < len(text):
@@ -103,7 +103,7 @@ def _replacement(text: str, pattern: re.Pattern[str]) -> tuple[str | int, ...]:
 
 
 def _group(text: str, position: int, pattern: re.Pattern[str]) -> tuple[int, int]:
-    """Return the longest group number that exists, and where it ends."""
+    """Return the longest existing group number, and its end."""
     digits = re.compile("[0-9]*").match(text, position)
     assert digits is not None, "no digits match too"
     for end in range(digits.end(), position, -1):

@@ -1,9 +1,9 @@
-"""SCRAM-SHA-256 and -512 (RFC 5802, KIP-84) as a server: HMACs of credentials out of the metadata.
+"""The server's side of SCRAM-SHA-256 and -512 (RFC 5802, KIP-84), by credentials of the metadata.
 
-A password is never derived here, so that a login costs microseconds whatever its iterations. The
-nonce of the client's last message must be the whole one (CVE-2024-56128), `c=` the header that was
-sent, and what is signed the bytes that came. Whether a user exists shows only at the end: others
-get a salt that is always the same for their name.
+No key is derived from a password here, so that a login costs microseconds for any number of
+iterations. The nonce of the client's last message must be the whole one (CVE-2024-56128), `c=` the
+header that was sent, and the signed text the received bytes. The answer shows only at the end
+whether a user exists: unknown users get a salt that is constant for their name.
 """
 
 import hmac
@@ -50,19 +50,19 @@ class ScramServer:
     def __init__(
         self, mechanism: str, find: FindCredential, random_source: RandomSource, secret: bytes
     ) -> None:
-        """`secret` is the node's own: it makes the salts of users that do not exist."""
+        """`secret` is the node's own: it makes the salts of unknown users."""
         self._digest = mechanism.removeprefix("SCRAM-").replace("-", "").lower()
         self._find = find
         self._random_source = random_source
         self._secret = secret
         self.user: str | None = None
         self._claimed: str | None = None
-        """Who the client says it is, None before its first message."""
+        """The user name of the client's first message, None before it."""
         self._credential: ScramImage | None = None
         self._header = b""
         self._nonce = ""
         self._signed = ""
-        """The messages so far, as they are signed."""
+        """The messages so far, as signed."""
 
     def step(self, token: bytes) -> bytes:
         """Answer the client's first message, then its last."""
@@ -113,7 +113,7 @@ class ScramServer:
         return b"v=" + b64encode(hmac.digest(credential.server_key, signed, self._digest))
 
     def _salt_of_nobody(self, user: str) -> bytes:
-        """Return what looks like the salts that Kafka's tools make."""
+        """Return a salt of the form that Kafka's tools make."""
         made = hmac.digest(self._secret, user.encode(), self._digest)
         return _base_36(int.from_bytes(made, "big") % (1 << _NONCE_BITS)).encode()
 

@@ -1,7 +1,7 @@
-"""The subject of a certificate as Java writes it (RFC 2253): what principals of TLS are made of.
+"""The subject of a certificate as Java writes it (RFC 2253), for the principals of TLS clients.
 
 The last part comes first. Nine types have keywords; any other is its dotted number with the value's
-encoding in hex. The certificate was verified before, but its names are its owner's choice.
+encoding in hex. The certificate was verified before, but its owner chose its names.
 """
 
 from collections.abc import Iterator
@@ -24,12 +24,12 @@ _TEXT_TAGS: Final = frozenset({0x0C, 0x13, 0x14, 0x16, 0x1B, 0x1C, 0x1E})
 """UTF8, printable, T.61, IA5, general, universal and BMP strings."""
 _VERSION_TAG: Final = 0xA0
 _SUBJECT_AT: Final = 4
-"""Behind serial number, algorithm, issuer and validity."""
+"""Index of the subject: after serial number, algorithm, issuer and validity."""
 _ESCAPED: Final = frozenset(',+"\\<>;=')
 
 
 class MalformedCertificate(ValueError):
-    """Bytes that are no certificate."""
+    """Bytes that are not a certificate."""
 
 
 class _Element(NamedTuple):
@@ -89,7 +89,7 @@ def _dotted(content: bytes) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Escape what RFC 2253 wants escaped, and `=` and NUL, as Java does."""
+    """Escape the characters of RFC 2253, and `=` and NUL, as Java does."""
     shown = ["\\" + each if each in _ESCAPED else each for each in text]
     shown = ["\\00" if each == "\0" else each for each in shown]
     if shown and shown[0] == "#":
