@@ -6,7 +6,7 @@ __all__ = ["Malformation", "MalformedMessage", "UnencodableMessage"]
 
 
 class Malformation(StrEnum):
-    """What is wrong with bytes, as a fixed word that log lines carry and counters count."""
+    """The kind of an error in bytes, a fixed word in log lines and counters."""
 
     OTHER = "malformed"
     ARRAY_COUNT = "array_count_exceeds_remaining"
@@ -33,7 +33,7 @@ class MalformedMessage(ValueError):
         declared: int | None = None,
         allowed: int | None = None,
     ) -> None:
-        """`declared` and `allowed` are the numbers behind a limit that was passed."""
+        """`declared` and `allowed` are the numbers of an exceeded limit."""
         super().__init__(f"{field} at byte {byte}: {reason}")
         self.field = field
         self.byte = byte
@@ -44,7 +44,7 @@ class MalformedMessage(ValueError):
 
 
 class UnencodableMessage(ValueError):
-    """A value that the version cannot carry, or that is not of the field's type."""
+    """A value that the version has no field for, or that is not of the field's type."""
 
     def __init__(self, field: str, version: int, reason: str) -> None:
         super().__init__(f"{field} in version {version}: {reason}")

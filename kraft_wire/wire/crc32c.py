@@ -1,7 +1,7 @@
 """CRC-32C (Castagnoli), the checksum of record batches v2.
 
-One name for the rest of the package, so that the native wheel behind it can change in one place.
-Kafka's older CRC-32 of message formats 0 and 1 is `zlib.crc32`, used in `legacy_batch`.
+One name for the rest of the package, so that only this module depends on the native wheel. Kafka's
+older CRC-32 of message formats 0 and 1 is `zlib.crc32`, used in `legacy_batch`.
 """
 
 from collections.abc import Callable
@@ -13,10 +13,10 @@ __all__ = ["crc32c"]
 
 
 def _native() -> Callable[..., int]:
-    """Load the extension inside the wheel without the package around it.
+    """Load the wheel's extension without its package.
 
-    The package looks up its own version in the installed metadata and brings a command line along,
-    which takes as long as a fifth of a node's whole start.
+    The package reads its own version from the installed metadata and imports a command line, which
+    takes a fifth of a node's start.
     """
     package = PathFinder.find_spec("crc32c")
     places = None if package is None else package.submodule_search_locations

@@ -1,7 +1,7 @@
-"""What a field holds when the wire does not say, and whether a value is that.
+"""Default values of fields, and whether a value is the default.
 
-Both directions ask: a decoder fills fields that a version lacks, an encoder leaves tagged fields
-out and refuses to drop what is not a default.
+A decoder sets fields that a version lacks; an encoder omits tagged fields with defaults, and
+refuses to drop other values.
 """
 
 from kraft_wire.wire.schema import NO_VERSIONS, FieldTable, MessageTable
@@ -10,9 +10,9 @@ __all__ = ["default_value", "is_default"]
 
 
 def default_value(field: FieldTable, table: MessageTable) -> object:
-    """Return what a field holds when the wire does not say: None, a value, a fresh list or struct.
+    """Return a field's default: None, a value, a new list or struct.
 
-    A tagged struct that is never null stays None, which stands for its default.
+    A tagged struct that is never null stays None, which means its default.
     """
     if field.default != ():
         return field.default
@@ -27,12 +27,12 @@ def default_value(field: FieldTable, table: MessageTable) -> object:
 
 
 def none_is_default(field: FieldTable) -> bool:
-    """Whether None stands for a struct of defaults: tagged, and never null on the wire."""
+    """Whether None means a struct of defaults: tagged, and never null on the wire."""
     return field.tag >= 0 and field.nullable == NO_VERSIONS
 
 
 def is_default(field: FieldTable, value: object) -> bool:
-    """Whether a value is the field's default; a struct is when all its fields are."""
+    """Whether a value is the field's default; a struct is if all its fields are."""
     if field.is_array:
         return value is None if field.default is None else value == []
     if field.kind == "struct":
@@ -43,7 +43,7 @@ def is_default(field: FieldTable, value: object) -> bool:
 
 
 def is_default_struct(field: FieldTable, value: object) -> bool:
-    """Whether all fields of a struct hold their defaults and nothing unknown came along."""
+    """Whether all fields of a struct have their defaults, without unknown tagged fields."""
     assert field.struct is not None
     return getattr(value, "unknown_tagged_fields", None) is None and all(
         is_default(inner, getattr(value, inner.name)) for inner in field.struct.fields

@@ -1,8 +1,8 @@
-"""The dissector: which bytes of a message are which field, as far as the bytes can be read.
+"""The dissector: assigns the bytes of a message to its fields, up to the first error.
 
-A walk of the reference codec that listens. Of a broken message it keeps everything up to the break
-and the reason. Bytes after the message or the break are a piece of their own, so that the pieces
-cover the data without gaps.
+It records a walk of the reference codec. For a broken message it keeps the pieces before the error,
+and the reason. Bytes after the message or the error are a separate piece, so that the pieces cover
+the data without gaps.
 """
 
 import struct
@@ -30,11 +30,11 @@ class Piece(NamedTuple):
 
 @dataclass(slots=True)
 class Dissection:
-    """All pieces in wire order, and the error where the message is broken."""
+    """All pieces in wire order, and the error of a broken message."""
 
     pieces: list[Piece] = field(default_factory=list)
     end: int = 0
-    """Byte behind the message, or where it broke."""
+    """End of the message, or position of the error."""
     error: MalformedMessage | None = None
 
     def add(self, path: str, start: int, end: int, value: object) -> None:

@@ -1,4 +1,4 @@
-"""What an error code is called, for people: a peer may send one that nobody knows."""
+"""Names of error codes for people, also for unknown codes of a peer."""
 
 from kraft_wire.wire.generated.error_code import ErrorCode
 

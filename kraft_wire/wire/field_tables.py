@@ -1,6 +1,6 @@
-"""Field tables and struct classes by name; their generated modules are imported when asked for.
+"""Field tables and struct classes by name; their generated modules are imported on first use.
 
-Apart from the registry, so that the reference codec needs no `Message`.
+Separate from the registry, so that the reference codec does not need `Message`.
 """
 
 from functools import cache

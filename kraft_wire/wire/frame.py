@@ -1,7 +1,7 @@
-"""Framing: a four-byte length, then that many bytes; any chunking, no memory before the check.
+"""Framing: a four-byte length, then that many bytes; any chunks, no memory before the check.
 
-For whoever talks to a broker: the command line's client, and what judges a broker from outside. The
-server cuts its frames in place (`server/framing.py`). Time limits are the caller's.
+For clients of a broker: the command line's client, and external tests. The server has its own
+framing in place (`server/framing.py`). The caller applies time limits.
 """
 
 from kraft_wire.wire.message import Buffer
@@ -12,7 +12,7 @@ FRAME_PREFIX_BYTES = 4
 
 
 class MalformedFrame(ValueError):
-    """A length that no frame may have; the connection cannot be resynchronised."""
+    """An invalid length; the connection cannot be resynchronised."""
 
     def __init__(self, size_bytes: int, reason: str) -> None:
         super().__init__(f"frame of {size_bytes} bytes: {reason}")
@@ -26,12 +26,12 @@ def frame_prefix(size_bytes: int) -> bytes:
 
 
 class FrameReader:
-    """Cuts one connection's bytes into frames; holds what has arrived, never what is declared."""
+    """Cuts one connection's bytes into frames; holds only received bytes, not declared ones."""
 
     __slots__ = ("_arrived", "_refusal", "frame_bytes_max")
 
     def __init__(self, frame_bytes_max: int) -> None:
-        """`frame_bytes_max` may change while the connection lives; it counts from then on."""
+        """`frame_bytes_max` may change during the connection; it applies from then on."""
         assert frame_bytes_max > 0, frame_bytes_max
         self.frame_bytes_max = frame_bytes_max
         self._arrived = bytearray()
@@ -45,8 +45,8 @@ class FrameReader:
     def feed(self, chunk: Buffer) -> list[bytes]:
         """Take the next bytes of the stream; return the frames that they complete.
 
-        Raises MalformedFrame for a length that is negative or above the limit, once the frames
-        before it have been returned, and from then on at every call.
+        Raises MalformedFrame for a length that is negative or above the limit, after the frames
+        before it were returned, and at every later call.
         """
         if self._refusal is not None:
             raise self._refusal

@@ -1,8 +1,8 @@
 """The small frames around messages, as bytes and as the JSON that Kafka's dump tool prints.
 
 Metadata records (KIP-631): varint frame version, type and record version, then the body. Keys of
-the coordinators' topics: int16 type, then the body at version 0. Values there, and what group
-members exchange: int16 version, then the body.
+the coordinators' topics: int16 type, then the body at version 0. Their values, and data of group
+members: int16 version, then the body.
 """
 
 import re
@@ -75,7 +75,7 @@ def _frame_head(data: Buffer) -> tuple[int, int, int]:
 
 
 def frame_findings(data: Buffer) -> list[StrictFinding]:
-    """Return what strict mode finds in a framed metadata record that decodes."""
+    """Return the findings of strict mode in a valid framed metadata record."""
     kind, version, position = _frame_head(data)
     findings: list[StrictFinding] = []
     at = 0
@@ -111,7 +111,7 @@ def metadata_frame_to_json(data: Buffer, limits: DecodeLimits | None = None) -> 
 
 
 def metadata_frame_from_json(json: Json) -> bytes:
-    """Return the framed record that `json` says; InvalidJson or UnencodableMessage."""
+    """Return the framed record of `json`; InvalidJson or UnencodableMessage."""
     members = expect_object(json, "frame")
     kind = members.get("type")
     names = {record_type_name(entry.name): entry.name for entry in METADATA_RECORDS.values()}
@@ -152,14 +152,14 @@ def typed_key_from_json(name: str, json: Json) -> bytes:
 def versioned_to_json(
     name: str, data: Buffer, limits: DecodeLimits | None = None
 ) -> dict[str, Json]:
-    """Return version and data of a message behind its version."""
+    """Return version and data of a message after its version."""
     version = _prefix(data, "version")
     message, _ = message_class(name).decode(data, version, _INT16.size, limits)
     return {"version": str(version), "data": message_to_json(message, version)}
 
 
 def versioned_from_json(name: str, json: Json) -> bytes:
-    """Return the bytes of a message behind its version, a number or the same as a string."""
+    """Return the bytes of a message after its version, which is a number or a string of one."""
     members = expect_object(json, "value")
     version = members.get("version")
     if isinstance(version, str) and _VERSION_TEXT.fullmatch(version):

@@ -1,10 +1,10 @@
-"""Request and response headers: the four bytes of correlation, and who asks what.
+"""Request and response headers: correlation id, API key and version, client id.
 
-KIP-482 for the tagged fields. Hand-written, although the schemas have headers
-too, because every request passes here and the version is inside what is being read. Three
-oddities: the client id keeps its two-byte length in the flexible header, an ApiVersions response
-always has header version 0 (the asker cannot know what we speak), and header version 0 of a
-request belongs to the retired ControlledShutdown version 0 alone.
+KIP-482 for the tagged fields. Hand-written, although the schemas have headers too, because every
+request passes here and the header itself has the version. Three exceptions: the client id keeps its
+two-byte length in the flexible header, an ApiVersions response always has header version 0 (the
+client does not know our versions), and only the retired ControlledShutdown version 0 has request
+header version 0.
 """
 
 from struct import Struct, error
@@ -31,7 +31,7 @@ CONTROLLED_SHUTDOWN = 7
 FLEXIBLE_FROM = {key: entry.flexible_from for key, entry in REQUESTS.items()}
 NEVER_FLEXIBLE = 32767
 ANSWERS_FLEXIBLE_FROM = FLEXIBLE_FROM | {API_VERSIONS: NEVER_FLEXIBLE}
-"""From which version on the header of a response has tagged fields."""
+"""Version since which the header of a response has tagged fields."""
 EMPTY_TAGS = b"\x00"
 
 HEAD = Struct(">hhih")
@@ -41,7 +41,7 @@ CORRELATION_ID = Struct(">i")
 
 @slotted
 class RequestHeader:
-    """What a client says of its request; `client_id` is None where it names itself not at all."""
+    """The header of a request; `client_id` is None if it is null."""
 
     api_key: int
     api_version: int
@@ -53,7 +53,7 @@ new_header = maker(RequestHeader)
 
 
 def request_header_version(api_key: int, api_version: int) -> int:
-    """Return the header version of a request; an API that we do not know has version 1."""
+    """Return the header version of a request; version 1 for an unknown API."""
     if api_version >= FLEXIBLE_FROM.get(api_key, NEVER_FLEXIBLE):
         return 2
     return 0 if api_key == CONTROLLED_SHUTDOWN and api_version == 0 else 1
@@ -69,9 +69,9 @@ def parse_request_header(
 ) -> tuple[RequestHeader, int]:
     """Read the header at the start of a frame; return it and the offset of the body.
 
-    Tagged fields of the header are checked, held against `limits` and skipped: their count and
-    size are bounded although nothing is kept, because millions of them cost time before any
-    authentication. Raises MalformedMessage.
+    Tagged fields of the header are checked against `limits` and skipped: their count and size are
+    bounded although nothing is kept, because millions of them cost time before any authentication.
+    Raises MalformedMessage.
     """
     try:
         api_key, api_version, correlation_id, length = HEAD.unpack_from(frame, 0)
@@ -100,7 +100,7 @@ def _cut_off(field: str, byte: int) -> MalformedMessage:
 
 
 def _parse_short_header(frame: Buffer) -> tuple[RequestHeader, int]:
-    """Read the header of ControlledShutdown version 0, or refuse what is too short for any."""
+    """Read the header of ControlledShutdown version 0, or refuse a too short one."""
     if len(frame) < SHORT_HEAD.size:
         reason = f"{len(frame)} bytes are no header"
         raise MalformedMessage("request_header", 0, reason, Malformation.CUT_OFF)
@@ -111,7 +111,7 @@ def _parse_short_header(frame: Buffer) -> tuple[RequestHeader, int]:
 
 
 def _skip_tags(frame: Buffer, start: int, limits: DecodeLimits | None) -> int:
-    """Step over a tag section; a count above 2**31 is negative to Apache and means none."""
+    """Skip a tag section; a count above 2**31 is negative in Apache's decoder and means none."""
     count, position = _tag_number(frame, start)
     count = count if count < 1 << 31 else 0
     if limits is not None and count > limits.tagged_fields:
@@ -151,7 +151,7 @@ def _tag_number(frame: Buffer, position: int) -> tuple[int, int]:
 
 
 def encode_request_header(header: RequestHeader) -> bytes:
-    """Write a request header in the version that its API version asks for."""
+    """Write a request header in the version of its API version."""
     version = request_header_version(header.api_key, header.api_version)
     head = SHORT_HEAD.pack(header.api_key, header.api_version, header.correlation_id)
     if version == 0:

@@ -1,8 +1,8 @@
 """A message as JSON and back, exactly as Kafka's generated JsonConverter classes do it.
 
-Works over the field tables for every message and version. One difference from Kafka is kept on
-purpose: records fields are base64 of their bytes, where Kafka's own converter writes an empty text
-and so loses them.
+It uses the field tables for every message and version. One difference from Kafka is intended:
+records fields are base64 of their bytes, where Kafka's own converter writes an empty text and so
+loses them.
 
 The JSON of frames around messages is in `frames_json`, that of record batches in `records_json`.
 """
@@ -42,13 +42,13 @@ _RANGES: Final[dict[str, tuple[int, int]]] = {
 }
 
 _SPELLED: Final = frozenset({"uuid", "bytes", "records", "float64"})
-"""Kinds whose values do not stand in JSON as they are in a message."""
+"""Kinds whose values have another form in JSON than in a message."""
 
 _UUID_TEXT: Final = re.compile("[A-Za-z0-9_-]*={0,2}")
 
 
 class InvalidJson(ValueError):
-    """JSON that does not say a message; the text begins with the path of the field."""
+    """JSON that is not a message; the text begins with the path of the field."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"{path}: {reason}" if path else reason)
@@ -59,16 +59,16 @@ class InvalidJson(ValueError):
 def message_to_json(message: Message, version: int) -> dict[str, Json]:
     """Return the JSON object of `message` in `version`.
 
-    Raises UnencodableMessage for a value that the version cannot carry.
+    Raises UnencodableMessage for a value that the version has no field for.
     """
     return _struct_to_json(message, message_table(message.NAME).struct, version)
 
 
 def message_from_json(table: MessageTable, json: Json, version: int) -> Message:
-    """Return the message that `json` says in `version`; unknown keys are ignored.
+    """Return the message of `json` in `version`; unknown keys are ignored.
 
-    A key of a field that the version lacks is read: whether the value may be dropped is decided
-    when the message is encoded. Raises InvalidJson.
+    A key of a field that the version lacks is read: the encoder decides whether the value may be
+    dropped. Raises InvalidJson.
     """
     if not table.min_version <= version <= table.max_version:
         known = f"{table.min_version} to {table.max_version}"
@@ -81,7 +81,7 @@ def _struct_to_json(value: object, table: StructTable, version: int) -> dict[str
     for field in table.fields:
         inner = getattr(value, field.name)
         first, last = field.versions
-        if not first <= version <= last:  # `includes` costs a call a field
+        if not first <= version <= last:  # `includes` would cost a call for each field
             if not field.ignorable and not is_default(field, inner):
                 raise UnencodableMessage(field.name, version, "the version lacks this field")
         elif field.tag < 0 or not includes(field.tagged, version) or not is_default(field, inner):
@@ -113,7 +113,7 @@ def _element_to_json(value: object, field: FieldTable, version: int) -> Json:
 
 
 def _not_finite(value: float) -> str:
-    """Spell what JSON has no number for as Jackson does."""
+    """Return Jackson's text for values without a JSON number."""
     if math.isnan(value):
         return "NaN"
     return "Infinity" if value > 0 else "-Infinity"
@@ -177,7 +177,7 @@ def expect_object(json: Json, path: str) -> dict[str, Json]:
 
 
 def integer_of(json: Json, kind: str, path: str) -> int:
-    """Return an integer of the range of `kind`; else InvalidJson."""
+    """Return an integer in the range of `kind`; else InvalidJson."""
     if not isinstance(json, int) or isinstance(json, bool):
         raise InvalidJson(path, f"expected an integer, not {_kind(json)}")
     low, high = _RANGES[kind]

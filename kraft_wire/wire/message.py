@@ -1,11 +1,11 @@
-"""What every generated class is: a slotted struct that compares and prints itself, and codecs.
+"""Base of the generated classes: a slotted struct that compares and prints itself, and codecs.
 
-`Message.decode` and `Message.encode` try the straight-line function that was generated for the
-version. It accepts what well-behaved peers send and gives up, by any exception, on everything
-else. Only then does `walker`, the reference codec over the field tables, decide: it either
-returns the value after all (invalid UTF-8, overlong varints and whatever else Apache's decoder
-lets pass) or raises the error that names field and byte. So the rules are written once, and
-the fast path pays nothing for them.
+`Message.decode` and `Message.encode` first call the straight-line function that was generated for
+the version. It accepts what well-behaved peers send and raises any exception for everything else.
+Only then does `walker`, the reference codec over the field tables, decide: it either returns the
+value (with invalid UTF-8, overlong varints and other bytes that Apache's decoder accepts) or raises
+the error that names field and byte. So the rules are written once, and the fast path has no cost
+for them.
 """
 
 import struct
@@ -38,11 +38,11 @@ FAILURES = (
     OverflowError,
     AssertionError,
 )
-"""What a generated function may raise when the input is not what it was generated for."""
+"""Errors of a generated function for input that it was not generated for."""
 
 
 class Message(Struct):
-    """Base of the generated top-level classes: the two codecs, and what the schema says of it."""
+    """Base of the generated top-level classes: the two codecs, and values of the schema."""
 
     __slots__ = ()
 
@@ -61,14 +61,14 @@ class Message(Struct):
     def decode(
         cls, data: Buffer, version: int, offset: int = 0, limits: DecodeLimits | None = None
     ) -> tuple[Self, int]:
-        """Read a message at `offset`; return it and the offset behind it.
+        """Read a message at `offset`; return it and the offset after it.
 
-        Records and zero-copy blobs are slices of `data`; other blobs are copied, so that keeping
-        one does not keep the frame. Bytes behind the message are the caller's matter. Raises
-        MalformedMessage, also for a version that does not exist.
+        Records and zero-copy blobs are slices of `data`; other blobs are copied, so that a kept one
+        does not keep the frame. The caller handles bytes after the message. Raises
+        MalformedMessage, also for an unknown version.
 
-        With `limits` the counted ways apply as soon as a message is big enough to exceed them:
-        every element takes at least a byte, so a smaller one cannot.
+        With `limits` elements are counted only if the message is large enough to exceed them:
+        every element takes at least a byte.
         """
         if limits is None or len(data) - offset <= limits.elements:
             try:
@@ -83,9 +83,9 @@ class Message(Struct):
         return message, end
 
     def encode_parts(self, version: int) -> list[Part]:
-        """Write the message as buffers and file slices to be sent in order, nothing copied.
+        """Write the message as buffers and file slices to be sent in order, without copies.
 
-        Raises UnencodableMessage, also for a version that does not exist.
+        Raises UnencodableMessage, also for an unknown version.
         """
         parts: list[Part] = []
         try:

@@ -1,8 +1,8 @@
-"""Primitive types of the wire: unsigned varints, and what generated code calls.
+"""Primitive types of the wire: unsigned varints, and functions for generated code.
 
-The functions at the top are for hand-written code and tests; the second half is
-the small runtime of the generated modules. Whatever it cannot do at once it refuses with
-`Unusual`, and the reference codec (`walker`) takes over.
+The functions at the top are for hand-written code and tests; the second half is the small runtime
+of the generated modules. It refuses unusual input with `Unusual`, and the reference codec
+(`walker`) takes over.
 """
 
 import struct
@@ -31,11 +31,11 @@ FIXED: Final = {
     "uuid": struct.Struct("16s"),
     "bool": struct.Struct("B"),
 }
-"""The types of fixed size, as the reference codec reads and writes them."""
+"""The types of fixed size, for the reference codec."""
 STRING_BYTES_MAX: Final = 32767
 
 UNSET: Any = ()
-"""Stands for "no argument" where None is a value; generated constructors compare identity."""
+"""Means "no argument" where None is a value; generated constructors compare identity."""
 
 
 class Unusual(ValueError):
@@ -43,10 +43,10 @@ class Unusual(ValueError):
 
 
 def decode_unsigned_varint(data: Buffer, position: int) -> tuple[int, int]:
-    """Read an unsigned varint of at most 5 bytes; return it and the position behind it.
+    """Read an unsigned varint of at most 5 bytes; return it and the position after it.
 
-    Bits above the 32nd are dropped, as Java drops them. ValueError when it is longer than five
-    bytes, IndexError when it is cut off.
+    Bits above the 32nd are dropped, as in Java. ValueError if it is longer than five bytes,
+    IndexError if it is cut.
     """
     value = 0
     for shift in range(0, 35, 7):

@@ -1,7 +1,7 @@
-"""Record batches and message sets as JSON: what Apache's MemoryRecords sees in the bytes.
+"""Record batches and message sets as JSON, read like Apache's MemoryRecords.
 
-Decoding takes formats 0 to 2 in any codec and checks checksums. Encoding writes what producers send
-today: format 2, uncompressed, with create times.
+The decoder takes formats 0 to 2 in any codec and checks checksums. The encoder writes format 2,
+uncompressed, with create times, as producers do.
 """
 
 from itertools import islice
@@ -45,7 +45,7 @@ def records_to_json(
 ) -> dict[str, Json]:
     """Return the JSON of all whole batches and the number of bytes after them.
 
-    Raises CorruptRecordBatch where Apache refuses, and beyond 400,000 records.
+    Raises CorruptRecordBatch if Apache refuses the bytes, and above 400,000 records.
     """
     batches: list[Json] = []
     seen = records = 0
@@ -123,7 +123,7 @@ def record_to_json(record: Record, batch: AnyBatch) -> dict[str, Json]:
 
 
 def records_from_json(json: Json) -> bytes:
-    """Return the bytes of `batches`, sizes, counts and checksums computed; else InvalidJson."""
+    """Return the bytes of `batches` with new sizes, counts and checksums; else InvalidJson."""
     batches = expect_object(json, "records").get("batches")
     if not isinstance(batches, list):
         raise InvalidJson("batches", "expected an array")

@@ -1,9 +1,9 @@
-"""What the generated codecs call: tables of `struct` functions by length, and the long forms.
+"""Functions for the generated codecs: tables of `struct` functions by length, and long forms.
 
-Generated code reads a run of fixed-size fields together with the length byte of the field behind
-it. That byte then indexes a table of functions, each of which reads a payload of just that length
-and the next run in one step. Lengths of 128 and more, and whatever is cut off, take the functions
-below. What they refuse with `Unusual` is decided by the reference codec (`walker`).
+Generated code reads a run of fixed-size fields together with the length byte of the next field.
+That byte indexes a table of functions, each of which reads a payload of exactly that length and the
+next run in one step. Lengths of 128 and more, and cut data, use the functions below. The reference
+codec (`walker`) decides on input that they refuse with `Unusual`.
 """
 
 from collections.abc import Callable
@@ -43,7 +43,7 @@ __all__ = [
 SHORT_LENGTHS = 128
 STRING_BYTES_MAX = 32767
 UNKNOWN_TAGS_MAX = 64
-"""More tagged fields in one section, or longer ones, are for the reference codec to count."""
+"""Above this, the reference codec counts tagged fields of a section, or their bytes."""
 UNKNOWN_TAG_BYTES_MAX = 65_536
 
 Unpack = Callable[[Buffer, int], tuple[Any, ...]]
@@ -58,7 +58,7 @@ varint = encode_unsigned_varint
 def unpackers(element: str, suffix: str, bias: int) -> list[Unpack]:
     """Return functions by length byte: read that many elements, less `bias`, and the suffix.
 
-    Each function is made when it is first used: the length is the byte before the payload.
+    Each function is made on first use: the length is the byte before the payload.
     """
 
     def first_use(data: Buffer, pos: int) -> tuple[Any, ...]:
@@ -77,7 +77,7 @@ def unpackers(element: str, suffix: str, bias: int) -> list[Unpack]:
 def packers(prefix: str, element: str, suffix: str, position: int, bias: int) -> list[Pack]:
     """Return functions by element count: write prefix with length, that many elements, suffix.
 
-    Each function is made when it is first used: the length is argument `position`.
+    Each function is made on first use: the length is argument `position`.
     """
 
     def first_use(*values: Any) -> bytes:
@@ -96,7 +96,7 @@ def repeat(element: str, count: int) -> str:
 
 
 def long_count(data: Buffer, pos: int, first: int) -> tuple[int, int]:
-    """Finish a compact length of two and more bytes, of which `first` is read; one is taken off."""
+    """Finish a compact length of two and more bytes after `first`; return it less one."""
     byte = data[pos]
     if 0 < byte < 0x80:
         return (byte << 7 | first & 0x7F) - 1, pos + 1
@@ -113,7 +113,7 @@ def long_count(data: Buffer, pos: int, first: int) -> tuple[int, int]:
 
 
 def compact_text(data: Buffer, pos: int, length: int) -> tuple[str, int]:
-    """Read a string of 127 bytes and more behind the first byte of its length."""
+    """Read a string of 127 bytes and more after the first byte of its length."""
     second = data[pos]
     if 0 < second < 0x80:
         pos += 1
@@ -135,7 +135,7 @@ def classic_text(data: Buffer, pos: int, length: int) -> tuple[str, int]:
 
 
 def compact_texts(data: Buffer, pos: int, length: int) -> tuple[list[str], int]:
-    """Read an array of strings behind the first byte of its length."""
+    """Read an array of strings after the first byte of its length."""
     count = length - 1
     if length >= SHORT_LENGTHS:
         count, pos = long_count(data, pos, length)
@@ -172,7 +172,7 @@ def classic_texts(data: Buffer, pos: int, count: int) -> tuple[list[str], int]:
 def compact_numbers(
     data: Buffer, pos: int, length: int, element: str, size: int
 ) -> tuple[list[Any], int]:
-    """Read an array of 127 and more fixed-size elements behind the first byte of its length."""
+    """Read an array of 127 and more fixed-size elements after the first byte of its length."""
     count, pos = long_count(data, pos, length)
     return classic_numbers(data, pos, count, element, size)
 
@@ -260,7 +260,7 @@ def write_classic_texts(values: list[str], out: Append) -> None:
 
 
 def size_of(part: Part) -> int:
-    """Return how many bytes a records field has."""
+    """Return the size of a records field in bytes."""
     if isinstance(part, FileSlice):
         return part.size_bytes
     return part.nbytes if type(part) is memoryview else len(part)

@@ -1,8 +1,8 @@
-"""The shape of the field tables under `generated/tables`: Kafka's schemas as plain tuples.
+"""Types of the field tables under `generated/tables`: Kafka's schemas as plain tuples.
 
-What needs a message's fields as data reads these: the slow reference codec (`walker`), the JSON
-form and the dissector. The fast codecs never do. Version ranges are inclusive pairs; 32767 is the
-open end of "3+", and (0, -1) is no version at all.
+The slow reference codec (`walker`), the JSON form and the dissector read them; the fast codecs do
+not. Version ranges are inclusive pairs; 32767 is the open end of "3+", and (0, -1) is an empty
+range.
 """
 
 from typing import NamedTuple
@@ -71,7 +71,7 @@ class MessageTable(NamedTuple):
 
 
 class RegistryEntry(NamedTuple):
-    """What is known of a message without importing its module."""
+    """Facts about a message that need no import of its module."""
 
     name: str
     kind: str

@@ -1,10 +1,10 @@
-"""What Apache's decoders let pass and its encoders never write: the findings of strict mode.
+"""Findings of strict mode: bytes that Apache's decoders accept and its encoders never write.
 
-A finding is not an error: the same bytes are decoded all the same. Looks for bytes after a message,
-malformed UTF-8, odd booleans, overlong varints, tags that are repeated, unordered or of a wrong
-size, lengths below -1, and record batches whose fields contradict each other.
+A finding is not an error: the bytes can be decoded. Findings are bytes after a message, malformed
+UTF-8, unusual booleans, overlong varints, tags that are repeated, unordered or of a wrong size,
+lengths below -1, and record batches whose fields contradict each other.
 
-Expects bytes that decode; anything else raises what the decoder raises.
+Invalid bytes raise the decoder's error.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ _CLIENT_ID: Final = "client_id"  # the one string that is never compact, in Requ
 
 
 class StrictFinding(NamedTuple):
-    """One thing that was let pass: where, and what."""
+    """One finding: its place and kind."""
 
     field: str
     byte: int
@@ -59,7 +59,7 @@ def message_findings(
 
 
 class _Collector:
-    """Listens to a walk through a message and notes what is unusual."""
+    """A visitor of a walk through a message that notes findings."""
 
     def __init__(self, data: Buffer, is_flexible: bool) -> None:
         self.data = memoryview(data)
@@ -71,7 +71,7 @@ class _Collector:
         self.last_path = ""
 
     def visit(self, path: str, start: int, end: int, value: object) -> None:
-        """Look at one thing that was read; the signature is the walker's."""
+        """Check one value that was read; the signature is the walker's."""
         self.close(path, self.last_end)
         if isinstance(value, bool):
             if self.data[start] > 1:
@@ -84,18 +84,18 @@ class _Collector:
         self.last_path = path
 
     def note(self, path: str, byte: int, what: str) -> None:
-        """Keep one finding."""
+        """Add one finding."""
         self.findings.append(StrictFinding(path, byte, what))
 
     def look_at_text(self, path: str, start: int, end: int) -> None:
-        """Note text that had to be repaired."""
+        """Note text with invalid UTF-8."""
         try:
             str(self.data[start:end], "utf-8")
         except UnicodeDecodeError as error:
             self.note(path, start + error.start, f"malformed UTF-8: {error.reason}")
 
     def look_at_integer(self, path: str, start: int, end: int, value: int) -> None:
-        """Note odd lengths and tags; values of fields are all as good as another."""
+        """Note unusual lengths and tags; all values of fields are valid."""
         if path.endswith(".length"):
             if value < -1:
                 self.note(path, start, f"length {value} for null")
@@ -118,7 +118,7 @@ class _Collector:
         self.findings += varint_findings(path, start, end - start, value & 0xFFFFFFFF)
 
     def look_at_tag(self, path: str, start: int, tag: int) -> None:
-        """Note a tag that does not follow the one before it in its section."""
+        """Note a tag that is not above the previous one in its section."""
         owner = path.removesuffix(".tag").rpartition(".")[0]
         before = self.last_tags.get(owner, -1)
         if tag == before:
@@ -128,7 +128,7 @@ class _Collector:
         self.last_tags[owner] = tag
 
     def close(self, path: str, end: int) -> None:
-        """Compare sizes of the known tags that `path` no longer is in."""
+        """Compare sizes of the known tags that `path` has left."""
         while self.open_tags and not self.is_inside(path, self.open_tags[-1].path):
             tag = self.open_tags.pop()
             used = end - tag.content_at
@@ -137,14 +137,14 @@ class _Collector:
                 self.note(tag.path, tag.content_at, what)
 
     def is_inside(self, path: str, tagged: str) -> bool:
-        """Whether `path` is still part of a tagged field's value; the tag again is the next one."""
+        """Whether `path` is still in a tagged field's value; the same tag again ends it."""
         if path == tagged:
             return True
         return path.startswith((f"{tagged}.", f"{tagged}[")) and path != f"{tagged}.tag"
 
 
 def varint_findings(path: str, byte: int, size_bytes: int, raw: int) -> Iterator[StrictFinding]:
-    """Yield a finding where an unsigned varint took more bytes than its value needs."""
+    """Yield a finding for an unsigned varint with more bytes than its value needs."""
     needed = len(encode_unsigned_varint(raw))
     if size_bytes > needed:
         yield StrictFinding(path, byte, f"varint of {size_bytes} bytes where {needed} are enough")

@@ -1,4 +1,4 @@
-"""What both codecs share: the base of the generated classes, buffer types, and decode limits."""
+"""Shared by both codecs: the base of the generated classes, buffer types, and decode limits."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -13,10 +13,10 @@ Append = Callable[[Part], None]
 
 
 class DecodeLimits(NamedTuple):
-    """How much one message from a peer may make us build.
+    """Limits for decoding one message from a peer.
 
-    A single section of unknown tagged fields is always held against the two tag limits; sums over
-    many sections are, in messages of more bytes than `elements`.
+    A single section of unknown tagged fields is always checked against the two tag limits; sums
+    over many sections only in messages of more bytes than `elements`.
     """
 
     elements: int = 200_000
@@ -26,17 +26,17 @@ class DecodeLimits(NamedTuple):
     tagged_bytes: int = 65_536
     """Bytes of unknown tagged fields, all together."""
     text_bytes: int = 32_767
-    """Bytes of a string as it would be written again, bad UTF-8 having grown to U+FFFD."""
+    """Bytes of a string when it is written again, with U+FFFD for invalid UTF-8."""
 
 
 class Struct:
-    """Base of the generated classes: equal when of one class with equal fields."""
+    """Base of the generated classes: equal if of the same class with equal fields."""
 
     __slots__: tuple[str, ...] = ()
 
     @property
     def field_names(self) -> tuple[str, ...]:
-        """The fields, of a class derived from a generated one as well."""
+        """The fields, also of a class derived from a generated one."""
         return next((each.__slots__ for each in type(self).__mro__[:-1] if each.__slots__), ())  # type: ignore[attr-defined]  # all but object have slots
 
     def __eq__(self, other: object) -> bool:

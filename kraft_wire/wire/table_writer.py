@@ -1,7 +1,7 @@
-"""The reference encoder: writes any message by its field table, and says what it cannot write.
+"""The reference encoder: writes any message by its field table, with errors that name the field.
 
-The twin of `walker`: what the generated functions are measured against, and what explains when one
-of them gives up.
+The counterpart of `walker`: the generated functions are tested against it, and it finds the error
+when one of them fails.
 """
 
 import struct
@@ -17,7 +17,7 @@ __all__ = ["encode_slowly"]
 
 
 def encode_slowly(message: Struct, table: MessageTable, version: int) -> list[Part]:
-    """Write a message by its table; UnencodableMessage names what the version cannot carry."""
+    """Write a message by its table; UnencodableMessage names the field."""
     if not table.min_version <= version <= table.max_version:
         known = f"{table.min_version} to {table.max_version}"
         raise UnencodableMessage(table.name, version, f"the version is outside {known}")
@@ -80,7 +80,7 @@ class Writer:
             self.parts.extend(parts)
 
     def _tagged_field(self, field: FieldTable, value: object) -> list[Part]:
-        """Write the content of one tagged field apart, to learn its size."""
+        """Write the content of one tagged field separately, to know its size."""
         inside = Writer(self.table, self.version, [*self.path, field.name])
         if field.kind == "struct" and not field.is_array:
             assert field.struct is not None
@@ -152,7 +152,7 @@ class Writer:
         return raw
 
     def _blob(self, value: object) -> Part:
-        """Accept anything that the server can send."""
+        """Check that the server can send a value."""
         if not isinstance(value, bytes | bytearray | memoryview | FileSlice):
             raise self._fail(f"{type(value).__name__} is not bytes")
         return value
@@ -178,7 +178,7 @@ class Writer:
 
 
 def size_of(part: Part) -> int:
-    """Return how many bytes a part has."""
+    """Return the size of a part in bytes."""
     if isinstance(part, FileSlice):
         return part.size_bytes
     return part.nbytes if isinstance(part, memoryview) else len(part)

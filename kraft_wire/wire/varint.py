@@ -23,12 +23,12 @@ _REPLACEMENT: Final = "\ufffd".encode()
 
 
 def wrap_int32(value: int) -> int:
-    """Return `value` in two's complement of 32 bits, as Java's int arithmetic leaves it."""
+    """Return `value` in two's complement of 32 bits, like Java's int arithmetic."""
     return (value + 0x80000000 & 0xFFFFFFFF) - 0x80000000
 
 
 def wrap_int64(value: int) -> int:
-    """Return `value` in two's complement of 64 bits, as Java's long arithmetic leaves it."""
+    """Return `value` in two's complement of 64 bits, like Java's long arithmetic."""
     return (value + (1 << 63) & 0xFFFFFFFFFFFFFFFF) - (1 << 63)
 
 
@@ -82,9 +82,9 @@ def _read_groups(data: bytes | memoryview, position: int, groups_max: int) -> tu
 
 
 def text_from_utf8(raw: bytes | memoryview) -> str:
-    """Decode as Java does: each bad sequence becomes one U+FFFD.
+    """Decode like Java: each invalid sequence becomes one U+FFFD.
 
-    Python and Java differ only in encoded surrogates, which are one bad sequence to Java.
+    Python and Java differ only in encoded surrogates, which are one invalid sequence in Java.
     """
     try:
         return str(raw, "utf-8")

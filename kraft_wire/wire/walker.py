@@ -1,11 +1,11 @@
-"""The reference decoder: reads any message by its field table, slowly and explainably.
+"""The reference decoder: reads any message by its field table, slowly, with detailed errors.
 
-It is what the generated functions are measured against, and what runs when one of them gives up:
-it accepts and refuses exactly what Apache's generated classes accept and refuse
-(KIP-482 for tagged fields), within bounds, and its errors name the field path and the
-byte. With `visit` it also tells every primitive it reads, in wire order: the dissector.
+The generated functions are tested against it, and it runs when one of them fails: it accepts and
+refuses exactly the same bytes as Apache's generated classes (KIP-482 for tagged fields), within
+limits, and its errors name the field path and the byte. It calls `visit` with every primitive that
+it reads, in wire order, for the dissector.
 
-Writing is `table_writer`; JSON is not its business.
+Not here: writing (`table_writer`), JSON (`json_form`).
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from kraft_wire.wire.varint import text_from_utf8, wrap_int32
 __all__ = ["Visit", "decode_slowly"]
 
 Visit = Callable[[str, int, int, object], None]
-"""Called with path, first byte, byte behind the last, and value of everything that is read."""
+"""Called with path, first byte, end, and value of everything that is read."""
 
 
 def decode_slowly(
@@ -32,10 +32,10 @@ def decode_slowly(
     limits: DecodeLimits | None = None,
     visit: Visit | None = None,
 ) -> tuple[Struct, int]:
-    """Read one message by its table; return it and the offset behind it.
+    """Read one message by its table; return it and the offset after it.
 
-    A metadata record may be of a version above the schema's, as long as no struct lies inside
-    (Apache's reader checks versions only there). Raises MalformedMessage.
+    A metadata record may have a version above the schema's if it has no nested struct (Apache's
+    reader checks versions only there). Raises MalformedMessage.
     """
     # Apache's reader checks the version of nested structs only, and its metadata log relies on it.
     high = 32767 if table.kind == "metadata_record" else table.max_version
@@ -71,7 +71,7 @@ class MessageWalker:
         self.is_flexible = includes(table.flexible, version)
 
     def _where(self) -> str:
-        """Spell the path of the field being read."""
+        """Return the path of the field being read."""
         return ".".join(self.path).replace(".[", "[") or self.table.name
 
     def _fail(
@@ -89,13 +89,13 @@ class MessageWalker:
         return MalformedMessage(where, byte, reason, kind, declared=declared, allowed=allowed)
 
     def _tell(self, start: int, value: object, part: str = "") -> None:
-        """Hand what was just read to the visitor."""
+        """Pass the value that was just read to the visitor."""
         if self.visit is not None:
             path = self._where() if self.path else ""
             self.visit(path + part, start, self.position, value)
 
     def _spend(self, count: int) -> None:
-        """Count elements against the budget before they are built."""
+        """Count elements against the limit before they are built."""
         self.elements += count
         if self.limits is not None and self.elements > self.limits.elements:
             allowed = self.limits.elements
@@ -129,7 +129,7 @@ class MessageWalker:
         return self.struct(table)
 
     def _tags(self, owner: Struct, tagged: dict[int, FieldTable]) -> list[tuple[int, bytes]] | None:
-        """Read a tag section; the declared size of a known field is not used, as at Apache."""
+        """Read a tag section; the declared size of a known field is ignored, as by Apache."""
         unknown: list[tuple[int, bytes]] = []
         self.path.append("tagged_fields")
         start = self.position
@@ -153,7 +153,7 @@ class MessageWalker:
         return unknown or None
 
     def _tagged_field(self, field: FieldTable) -> object:
-        """Read the value of a tag that the schema knows."""
+        """Read the value of a known tag."""
         if not includes(field.tagged, self.version):
             reason = f"tag {field.tag} is not valid for version {self.version}"
             raise self._fail(reason, Malformation.TAG_SIZE)
@@ -169,7 +169,7 @@ class MessageWalker:
         return self._field(field)
 
     def _unknown_tag(self, size: int) -> bytes:
-        """Keep the bytes of a tag that the schema does not know, inside the limits."""
+        """Keep the bytes of an unknown tag, within the limits."""
         self.unknown_tags += 1
         self.unknown_bytes += max(size, 0)
         if self.limits is not None and (
@@ -212,7 +212,7 @@ class MessageWalker:
         return marker < 0
 
     def _array(self, field: FieldTable, compact: bool) -> object:
-        """Read an array; its count is held against the bytes left before anything is built."""
+        """Read an array; its count is first checked against the remaining bytes."""
         count = self._length(compact, 4)
         if count < 0:
             self._refuse_null(field, count)
@@ -257,7 +257,7 @@ class MessageWalker:
         return value
 
     def _refuse_null(self, field: FieldTable, size: int) -> None:
-        """Raise for a negative length where the field may not be null."""
+        """Raise for a negative length of a field that may not be null."""
         if not includes(field.nullable, self.version):
             reason = f"null (length {size}) in a field that is never null"
             raise self._fail(reason, Malformation.NULL)
@@ -275,7 +275,7 @@ class MessageWalker:
         )
 
     def _length(self, compact: bool, width_bytes: int) -> int:
-        """Read the length in front of a string, blob or array; negative stands for null."""
+        """Read the length in front of a string, blob or array; negative means null."""
         start = self.position
         if compact:
             length = wrap_int32(self._unsigned_varint() - 1)
@@ -295,7 +295,7 @@ class MessageWalker:
         return value != 0 if kind == "bool" else value
 
     def _left(self) -> int:
-        """Return how many bytes are left."""
+        """Return the number of remaining bytes."""
         return max(len(self.view) - self.position, 0)
 
     def _take(self, size: int) -> memoryview:
@@ -311,8 +311,8 @@ class MessageWalker:
     def _text(self, raw: bytes, start: int) -> str:
         """Decode a string; from a peer, only one that can be written again.
 
-        A byte that is no UTF-8 is read as U+FFFD, which takes three: such a string may outgrow
-        what a string holds, and then no answer and no record could name what it names.
+        An invalid byte of UTF-8 is read as U+FFFD, which takes three bytes: such a string may be
+        longer than the limit, and then no answer and no record could have it.
         """
         text = text_from_utf8(raw)
         if self.limits is not None:

@@ -1,12 +1,12 @@
 """Compression of record batches: gzip, snappy, lz4 and zstd, with capped decompression.
 
-KIP-110 (zstd), KIP-57 (lz4 framing), safe from decompression bombs. Output is what
-Apache's clients write by default and what every client reads; input is whatever Apache's readers
-accept. The cap is a number of bytes known before the first output byte: a size declared above it is
-refused before anything is allocated, and an undeclared one is met while streaming.
+KIP-110 (zstd), KIP-57 (lz4 framing), safe from decompression bombs. The output is what Apache's
+clients write by default and every client reads; the input is anything that Apache's readers accept.
+The cap is a number of bytes known before the first output byte: a declared size above it is refused
+before anything is allocated, and an undeclared one during the decompression.
 
-Codecs are imported when first used, because most of a node's start is imports. Does not know
-batches: `record_batch` and `legacy_batch` hand in the compressed body.
+Codecs are imported on first use, because imports are most of the time of a start. Not here:
+batches; `record_batch` and `legacy_batch` pass the compressed body.
 """
 
 from enum import IntEnum
@@ -28,7 +28,7 @@ Buffer = bytes | bytearray | memoryview
 
 
 class Compression(IntEnum):
-    """Codec ids as they are in bits 0-2 of a batch's attributes."""
+    """Codec ids in bits 0-2 of a batch's attributes."""
 
     NONE = 0
     GZIP = 1
@@ -39,14 +39,14 @@ class Compression(IntEnum):
 
 @frozen
 class DecompressionLimits:
-    """How much one compressed body may become; the smaller of both limits holds."""
+    """Limits for one decompressed body; the smaller of both applies."""
 
     bytes_max: int = 64 * 1024 * 1024
     """`max.decompressed.message.bytes`: decompressed bytes of one batch."""
     ratio_max: int = 1000
     """`decompression.ratio.max`: output bytes per input byte, once output passes the floor."""
     ratio_floor_bytes: int = 1024 * 1024
-    """Output that is allowed at any ratio: tiny bodies of zeros are honest and common."""
+    """Output that is allowed at any ratio: small bodies of zeros are valid and frequent."""
 
     def cap_bytes(self, compressed_bytes: int) -> int:
         """Return the largest output allowed for a body of `compressed_bytes`."""
@@ -56,11 +56,11 @@ class DecompressionLimits:
 
 DEFAULT_LIMITS: Final = DecompressionLimits()
 STORED_LIMITS: Final = DecompressionLimits(bytes_max=(1 << 31) - 1, ratio_max=1 << 31)
-"""For what was let in already, under limits of its time or by Apache: what a JVM can hold."""
+"""For stored batches, accepted under other limits or by Apache: the largest array of a JVM."""
 
 
 def compress(codec: Compression, data: Buffer) -> bytes:
-    """Return `data` in the form that Apache's producer gives the body of a v2 batch."""
+    """Return `data` compressed like the body of a v2 batch of Apache's producer."""
     if codec is Compression.NONE:
         return bytes(data)
     if codec is Compression.GZIP:
@@ -89,8 +89,8 @@ def decompress(
 ) -> bytes:
     """Return the decompressed body.
 
-    `magic` 0 makes lz4 skip the header checksum, which old producers computed wrongly (KIP-57).
-    Errors: DecompressedTooLarge where the limits are passed, else CorruptRecordBatch.
+    With `magic` 0 lz4 skips the header checksum, which old producers computed wrongly (KIP-57).
+    Errors: DecompressedTooLarge above the limits, else CorruptRecordBatch.
     """
     cap = limits.cap_bytes(len(data))
     if codec is Compression.NONE:

@@ -1,7 +1,7 @@
-"""Gzip bodies, one or several members, with a cap on what they become.
+"""Gzip bodies, one or several members, with a cap on the decompressed size.
 
-Read as the JDK reads them: members follow one another, and bytes after a member that begin no other
-member are ignored. Uses igzip where `isal` is installed.
+Read like the JDK: members follow one another, and bytes after a member that do not begin another
+one are ignored. Uses igzip if `isal` is installed.
 """
 
 import zlib
@@ -52,8 +52,8 @@ def gzip_decompress(data: Buffer, cap: int) -> bytes:
 def _gzip_member(view: memoryview, position: int, output: bytearray, cap: int) -> int:
     """Append one member's content to `output` and return the position after its trailer.
 
-    Goes in steps, because what a step leaves over is copied: with the whole rest as one step, a
-    body of many empty members would cost quadratic time.
+    It works in steps, because the unused rest of a step is copied: with the whole rest in one step,
+    a body of many empty members would cost quadratic time.
     """
     member = _deflate.decompressobj(wbits=_GZIP_WINDOW_BITS)
     while not member.eof:

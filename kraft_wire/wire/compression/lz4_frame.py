@@ -1,8 +1,8 @@
-"""The LZ4 frame format as Apache's reader and writer know it (KIP-57).
+"""The LZ4 frame format as Apache's reader and writer implement it (KIP-57).
 
 Narrower than the LZ4 specification on purpose: blocks must be independent, there are no
 dictionaries, bytes after the end mark are ignored, content size and content checksum are skipped.
-Message format 0 carried a wrong header checksum, so it is not checked there.
+Message format 0 has a wrong header checksum, so it is not checked there.
 
 Reads one frame block by block: a block declares at most 4 MiB, which bounds memory before the cap
 is reached.
@@ -106,7 +106,7 @@ def _blocks(view: memoryview, position: int, flags: int, block_descriptor: int, 
 
 
 def _check_block(block: memoryview, flags: int, block_descriptor: int) -> None:
-    """Let the native frame reader verify a block's checksum, as a frame of that block alone."""
+    """Verify a block's checksum by the native frame reader, in a frame of only that block."""
     lone_flags = _WRITTEN_FLG | flags & _FLG_BLOCK_CHECKSUM
     descriptor = bytes((lone_flags, block_descriptor))
     head = _UINT32.pack(_MAGIC) + descriptor + bytes((xxh32_short(descriptor) >> 8 & 0xFF,))

@@ -1,8 +1,8 @@
 """Snappy in the two framings that Kafka clients produce: raw blocks and the xerial stream.
 
-The xerial stream (snappy-java) is a 16-byte header, then chunks of int32 length and one raw block;
-it is what the JVM clients and librdkafka's readers expect, so it is what is written here. A body
-without the header is one raw block. Streams may follow one another.
+The xerial stream (snappy-java) is a 16-byte header, then chunks of int32 length and one raw block.
+JVM clients and librdkafka's readers expect it, so it is written here. A body without the header is
+one raw block. Streams may follow one another.
 
 The block format itself is `cramjam`'s.
 """
@@ -66,7 +66,7 @@ def snappy_decompress(data: Buffer, cap: int) -> bytes:
 def _is_header(view: memoryview, position: int) -> bool:
     """Whether another stream begins; other bytes end the data, as in snappy-java.
 
-    snappy-java looks at the version of a following stream, but not at that of the first.
+    snappy-java checks the version of a following stream, but not that of the first.
     """
     if len(view) - position < _HEADER_BYTES:
         raise CorruptRecordBatch("snappy header of a following stream is cut")
@@ -79,7 +79,7 @@ def _is_header(view: memoryview, position: int) -> bool:
 
 
 def _raw_block(block: memoryview, cap: int) -> bytearray:
-    """Decompress one block; its declared length is checked before memory is taken."""
+    """Decompress one block; its declared length is checked before memory is allocated."""
     try:
         declared: int = cramjam.snappy.decompress_raw_len(block)
         if declared > cap:

@@ -1,6 +1,6 @@
-"""Zstd bodies (KIP-110), one or several frames, with a cap on what they become.
+"""Zstd bodies (KIP-110), one or several frames, with a cap on the decompressed size.
 
-Accepts and refuses what Apache's reader does, its oddity about a cut last frame included.
+Accepts and refuses the same bodies as Apache's reader, even with a cut last frame.
 """
 
 from typing import Final
@@ -14,9 +14,9 @@ __all__ = ["zstd_compress", "zstd_decompress"]
 Buffer = bytes | bytearray | memoryview
 
 _ZSTD_LEVEL: Final = 3  # compression.zstd.level
-# One zstd block of 4 bytes may become 128 KiB: a step this small passes the cap by 16 MiB at most.
+# One zstd block of 4 bytes may become 128 KiB: so small a step exceeds the cap by at most 16 MiB.
 _ZSTD_STEP_BYTES: Final = 512
-_ZSTD_CHUNK_BYTES: Final = 128 * 1024 + 3  # what zstd-jni reads at once
+_ZSTD_CHUNK_BYTES: Final = 128 * 1024 + 3  # bytes that zstd-jni reads at once
 
 
 def zstd_compress(data: Buffer) -> bytes:
@@ -38,7 +38,7 @@ def zstd_decompress(data: Buffer, cap: int) -> bytes:
         if declared > 0:
             return decompressor.decompress(source, allow_extra_data=False)
     except zstandard.ZstdError:
-        pass  # several frames, or corrupt: the careful path below tells them apart
+        pass  # several frames, or corrupt: the slow path below decides
     return _zstd_frames(source, decompressor, cap)
 
 
@@ -58,7 +58,7 @@ def _zstd_frames(source: bytes, decompressor: zstandard.ZstdDecompressor, cap: i
         if frame.eof:
             frame_end = position
             frame = decompressor.decompressobj()
-    # Apache's reader misses that a frame is cut if one before it ended in the last chunk it read.
+    # Apache's reader accepts a cut frame if another one ended in the last chunk that it read.
     last_chunk = (len(source) - 1) // _ZSTD_CHUNK_BYTES * _ZSTD_CHUNK_BYTES
     if frame_end <= last_chunk and frame_end < len(source):
         raise CorruptRecordBatch("zstd data is cut")

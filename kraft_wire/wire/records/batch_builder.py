@@ -1,7 +1,7 @@
 """Building record batches of format v2 (KIP-98).
 
-`build_batch` makes one batch of records at hand; `BatchBuilder` takes them one by one and knows how
-large the batch has become. Bytes are those of Apache's builder for the same records, apart from the
+`build_batch` makes one batch of given records; `BatchBuilder` takes them one by one and has the
+current size of the batch. Bytes are those of Apache's builder for the same records, except the
 compressed body, which depends on the codec library.
 """
 
@@ -36,8 +36,8 @@ __all__ = ["BatchBuilder", "build_batch"]
 class BatchBuilder:
     """One batch under construction: append records, then `build` once.
 
-    Offsets of the records are deltas from `base_offset`: consecutive ones, or larger where given,
-    which is how compaction keeps the offsets of what it retains.
+    Offsets of the records are deltas from `base_offset`: consecutive ones, or larger if given, as
+    compaction keeps the offsets of retained records.
     """
 
     __slots__ = (
@@ -93,12 +93,12 @@ class BatchBuilder:
 
     @property
     def size_bytes(self) -> int:
-        """Size that the batch would have without compression."""
+        """Size of the batch without compression."""
         return HEADER_BYTES + len(self._body)
 
     @property
     def next_offset(self) -> int:
-        """Offset that the next record gets."""
+        """Offset of the next record."""
         return self.base_offset + self._last_offset_delta + 1
 
     def append(
@@ -110,7 +110,7 @@ class BatchBuilder:
         *,
         offset: int = NO_OFFSET,
     ) -> None:
-        """Add one record; without `offset` it follows the one before."""
+        """Add one record; without `offset` it follows the previous one."""
         offset_delta = self._last_offset_delta + 1
         if offset != NO_OFFSET:
             assert offset - self.base_offset >= offset_delta, (offset, self.base_offset)
@@ -125,7 +125,7 @@ class BatchBuilder:
         self.records_count += 1
 
     def append_values(self, timestamp: int, values: Sequence[bytes]) -> None:
-        """Add records with nothing but a value, all of one time, each behind the one before."""
+        """Add records with only a value, all of one time, at consecutive offsets."""
         assert values, "none is added"
         assert self._base_timestamp in (None, timestamp), (self._base_timestamp, timestamp)
         self._base_timestamp = timestamp
@@ -139,8 +139,8 @@ class BatchBuilder:
     ) -> bytearray:
         """Return the batch.
 
-        Compaction keeps `last_offset` of the batch it rewrote (KIP-98), and `max_timestamp` of one
-        that it emptied.
+        Compaction keeps `last_offset` of a rewritten batch (KIP-98), and `max_timestamp` of an
+        emptied one.
         """
         if last_offset is not None:
             assert last_offset >= self.next_offset - 1, (last_offset, self.next_offset)
@@ -157,7 +157,7 @@ class BatchBuilder:
         return batch
 
     def _write_header(self, batch: bytearray, max_timestamp: int) -> None:
-        """Write the header twice: the checksum covers the part of it that follows it."""
+        """Write the header twice, because the checksum covers the part after it."""
         base_timestamp = NO_TIMESTAMP if self._base_timestamp is None else self._base_timestamp
         crc = 0
         for _ in range(2):

@@ -4,7 +4,7 @@ The key is an int16 version and an int16 type. The value of a transaction marker
 and the coordinator's epoch; the values of the quorum's records (KIP-595, KIP-630, KIP-853) are
 generated messages of version 0 or 1 without any prefix, whose first field repeats the version.
 
-Which control records a log may hold, and where, is decided by its readers.
+The readers of a log decide which control records it may have, and where.
 """
 
 import struct
@@ -58,9 +58,9 @@ def control_key(kind: ControlRecordType) -> bytes:
 
 
 def parse_control_key(key: bytes | None) -> ControlRecordType | None:
-    """Return the type, None for one that this release does not know.
+    """Return the type, None for a type that this release does not know.
 
-    InvalidRecord where the key is not one: too short, or of a negative version.
+    InvalidRecord for an invalid key: too short, or of a negative version.
     """
     if key is None or len(key) < _KEY.size:
         raise InvalidRecord("control record without a whole key")
@@ -94,9 +94,9 @@ def control_record(kind: ControlRecordType, message: Message, timestamp: int) ->
 
 
 def parse_control_value(kind: ControlRecordType, value: bytes | None) -> Message:
-    """Return the message of a quorum's control record; its first field says its version.
+    """Return the message of a quorum's control record; its first field is its version.
 
-    InvalidRecord where the bytes are no such message, also for transaction markers.
+    InvalidRecord for other bytes, also for transaction markers.
     """
     from kraft_wire.wire.generated.registry import message_class
 

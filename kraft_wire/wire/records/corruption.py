@@ -1,15 +1,15 @@
-"""The declared errors of everything that reads record bytes written by a peer or found on disk.
+"""Errors of all readers of record bytes that a peer sent or that are on the disk.
 
-A reader of batches, records or compressed bodies raises one of these and nothing else. They carry
-the reason and the position of the batch, so that a log line can name both; which error code a
-client gets is the broker's decision (CORRUPT_MESSAGE, INVALID_RECORD, MESSAGE_TOO_LARGE).
+A reader of batches, records or compressed bodies raises one of these and nothing else. They have
+the reason and the position of the batch for a log line; the broker decides on the error code for
+the client (CORRUPT_MESSAGE, INVALID_RECORD, MESSAGE_TOO_LARGE).
 """
 
 __all__ = ["CorruptRecordBatch", "DecompressedTooLarge", "InvalidRecord"]
 
 
 class CorruptRecordBatch(Exception):
-    """The bytes are no whole, well-formed record batch or message set."""
+    """The bytes are not a whole, well-formed record batch or message set."""
 
     def __init__(self, reason: str, position: int = 0) -> None:
         super().__init__(f"{reason} (batch at byte {position})")
@@ -18,8 +18,8 @@ class CorruptRecordBatch(Exception):
 
 
 class InvalidRecord(CorruptRecordBatch):
-    """The batch is whole, but the records in it do not have the shape that it declares."""
+    """The batch is whole, but its records are malformed or differ from its header."""
 
 
 class DecompressedTooLarge(CorruptRecordBatch):
-    """Decompressing would pass a limit of `DecompressionLimits`."""
+    """The decompressed size exceeds a limit of `DecompressionLimits`."""

@@ -1,11 +1,11 @@
-"""Reading message formats 0 and 1, the ones before record batches (KIP-31, KIP-32).
+"""Reads message formats 0 and 1, the formats before record batches (KIP-31, KIP-32).
 
-Old segments and a few old producers still hold them. A message is an offset, a size and one record;
+Old segments and a few old producers still use them. A message is an offset, a size and one record;
 a compressed message wraps a whole message set, one level deep. In format 1 the inner offsets count
 from 0 and the wrapper has the offset of the last, in format 0 they are absolute.
 
-Only reading: nothing here is ever written. Used by dump, audit, the dissector, and by coordinators
-that load their groups.
+These formats are never written. Used by dump, audit, the dissector, and by coordinators that load
+their groups.
 """
 
 import struct
@@ -46,7 +46,7 @@ _LOG_APPEND_TIME_BIT: Final = 0x08
 class LegacyBatch:
     """One message, plain or a compressed wrapper, over a view of its bytes.
 
-    Construction raises CorruptRecordBatch where the fields do not fit into the view.
+    The constructor raises CorruptRecordBatch if the fields do not fit into the view.
     """
 
     __slots__ = ("attributes", "crc", "key", "magic", "offset", "timestamp", "value", "view")
@@ -93,7 +93,7 @@ class LegacyBatch:
         return self.offset
 
     def crc_is_valid(self) -> bool:
-        """Whether the CRC-32 over everything after it is right."""
+        """Whether the CRC-32 over everything after it is valid."""
         return zlib.crc32(self.view[_CHECKED_FROM:]) == self.crc
 
     def records(self, limits: DecompressionLimits = DEFAULT_LIMITS) -> list[Record]:
@@ -101,7 +101,7 @@ class LegacyBatch:
 
         Offsets are absolute. Errors: CorruptRecordBatch, DecompressedTooLarge, InvalidRecord (a
         wrapper without content, in another codec, or around another wrapper). The checksums of
-        inner messages are not looked at, as in Apache's iterator: see `inner_crcs_are_valid`.
+        inner messages are not checked, as in Apache's iterator: see `inner_crcs_are_valid`.
         """
         if self.compression is Compression.NONE:
             return [_record(self, self.offset, self.timestamp)]
@@ -110,7 +110,7 @@ class LegacyBatch:
         return [self._inner_record(message, base_offset) for message in inner]
 
     def inner_crcs_are_valid(self, limits: DecompressionLimits = DEFAULT_LIMITS) -> bool:
-        """Whether every inner message of a wrapper has the right checksum; errors as `records`."""
+        """Whether every inner message of a wrapper has a valid checksum; errors as `records`."""
         if self.compression is Compression.NONE:
             return True
         return all(message.crc_is_valid() for message in self._inner_messages(limits))
@@ -140,7 +140,7 @@ def _record(message: LegacyBatch, offset: int, timestamp: int) -> Record:
 
 
 def _base_offset(wrapper: LegacyBatch, last_inner_offset: int) -> int:
-    """Return what to add to the inner offsets."""
+    """Return the number to add to the inner offsets."""
     if wrapper.magic == 0:
         return 0
     if wrapper.offset == 0:

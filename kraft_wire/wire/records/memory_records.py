@@ -1,7 +1,7 @@
-"""A run of batches of any format, as a log segment or a records field holds it.
+"""A sequence of batches of any format, as in a log segment or a records field.
 
-`scan_batches` makes Apache's checks in Apache's order: a truncated last batch is not an error, it
-is what a fetch or a torn write leaves, and is counted as trailing bytes.
+`scan_batches` makes Apache's checks in Apache's order: a truncated last batch is not an error,
+because fetches and torn writes leave one; it counts as trailing bytes.
 
 The produce and append paths, which know format 2 only, use `record_batch.parse_batches`.
 """
@@ -45,7 +45,7 @@ def iter_batches(data: bytes | bytearray | memoryview) -> Iterator[AnyBatch]:
 
 
 def whole_batch_bytes(view: memoryview, position: int) -> int | None:
-    """Return the size of the batch at `position`, None where it is not whole.
+    """Return the size of the batch at `position`, None if it is not whole.
 
     Errors, first match wins: length below the smallest message's, magic other than 0 to 2, length
     that overflows with the 12 bytes before it.

@@ -1,8 +1,8 @@
-"""Records of batch format v2 (KIP-98): one record, and the body of a batch as a run of them.
+"""Records of batch format v2 (KIP-98): one record, and the body of a batch.
 
 A body is `count` records back to back, each a zig-zag varint size and then attributes, timestamp
-delta, offset delta, key, value and headers. Reading accepts and refuses what Apache's
-`DefaultRecord` does; every read stays inside the body that was handed in.
+delta, offset delta, key, value and headers. Readers accept and refuse the same bytes as Apache's
+`DefaultRecord`; every read stays inside the given body.
 
 Batches, compression and control records are one level up, in `record_batch`.
 """
@@ -44,7 +44,7 @@ _INT32_MAX: Final = 0x7FFFFFFF
 
 
 class Record:
-    """One key-value pair with its place and time; equal when all fields are equal."""
+    """One record with its offset and time; equal if all fields are equal."""
 
     __slots__ = ("attributes", "headers", "key", "offset", "sequence", "timestamp", "value")
 
@@ -111,7 +111,7 @@ def append_record(
 
 
 class _Varints(dict[int, bytes]):
-    """The zig-zag forms of small counts, each made when it is first asked for."""
+    """The zig-zag forms of small counts, each made on first use."""
 
     def __missing__(self, count: int) -> bytes:
         form = bytearray()
@@ -122,14 +122,14 @@ class _Varints(dict[int, bytes]):
 
 
 _REMEMBERED_MAX: Final = 8_192
-"""Counts below have forms of one and two bytes; so many are remembered and no more."""
+"""Smaller counts have forms of one and two bytes, which are cached."""
 _VARINTS: Final = _Varints()
 
 
 def append_values(
     output: bytearray, first_delta: int, values: Iterable[bytes | memoryview]
 ) -> None:
-    """Append records with nothing but a value, as all of the metadata are, of the batch's time."""
+    """Append records with only a value, as all metadata records, with the batch's time."""
     varints = _VARINTS
     parts: list[bytes | memoryview] = []
     for offset_delta, value in enumerate(values, first_delta):
@@ -158,9 +158,9 @@ def iter_records(
 ) -> Iterator[Record]:
     """Yield the `count` records of an uncompressed body.
 
-    `log_append_time` replaces every timestamp where the batch has that timestamp type.
-    Raises InvalidRecord at the first record that is not well formed, and at the end where the body
-    holds more than `count` records. A count of 0 leaves the body unread, as Apache does.
+    `log_append_time` replaces every timestamp if the batch has that timestamp type. Raises
+    InvalidRecord at the first malformed record, and at the end if the body has more than `count`
+    records. With a count of 0 the body is not read, as in Apache's code.
     """
     if count < 0:
         raise InvalidRecord(f"batch declares {count} records")
@@ -177,7 +177,7 @@ def iter_records(
             headers, position = _read_headers(body, position)
         except (IndexError, ValueError) as error:
             raise InvalidRecord(f"record {index} of {count} is cut or malformed") from error
-        # A blob that reaches past its record, or past the body, was cut there: the end tells.
+        # A blob that ends after its record, or after the body, was cut: the end shows it.
         if position != end or end > len(body):
             raise InvalidRecord(f"record {index} of {count} has another size than its {size} bytes")
         yield Record(
@@ -194,9 +194,9 @@ def iter_records(
 
 
 def record_values(body: bytes, count: int) -> list[bytes | None]:
-    """Return the values alone of an uncompressed body; InvalidRecord as `iter_records`.
+    """Return only the values of an uncompressed body; InvalidRecord as `iter_records`.
 
-    Several times faster where the records have neither keys nor headers, as those of the metadata.
+    Several times faster for records without keys and headers, as those of the metadata.
     """
     try:
         values = _values_alone(body, count) if count > 0 else None
@@ -208,7 +208,7 @@ def record_values(body: bytes, count: int) -> list[bytes | None]:
 
 
 def _values_alone(body: bytes, count: int) -> list[bytes | None] | None:
-    """Read records of the usual shape, with varints of one and two bytes; None for any other."""
+    """Read records of the usual form, with varints of one and two bytes; None for any other."""
     values: list[bytes | None] = []
     position = 0
     for _ in range(count):
@@ -228,7 +228,7 @@ def _values_alone(body: bytes, count: int) -> list[bytes | None] | None:
             length = length & 0x7F | body[position] << 7
             position += 1
         last = position + (length >> 1)
-        # Of either length the sign and a third byte; the end; headers.
+        # Checks of either length: its sign, a third byte; then the end, and headers.
         if (size | length) & 0x4001 or last + 1 != end or body[last]:
             return None
         values.append(body[position:last])
@@ -237,13 +237,13 @@ def _values_alone(body: bytes, count: int) -> list[bytes | None] | None:
 
 
 def check_records(body: bytes, count: int) -> None:
-    """Raise InvalidRecord where iterating the body would, without keeping records."""
+    """Raise the InvalidRecord of `iter_records`, without keeping records."""
     for _ in iter_records(body, count, 0, 0):
         pass
 
 
 def _read_blob(body: bytes, position: int) -> tuple[bytes | None, int]:
-    """Read a key or value; where the body ends too early the blob is short and the end is not."""
+    """Read a key or value; if the body ends too early, the blob is short but its end is not."""
     size = body[position]
     if size < 0x80:  # nearly every key: spare the call
         size, position = (size >> 1) ^ -(size & 1), position + 1

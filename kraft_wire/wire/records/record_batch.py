@@ -1,8 +1,8 @@
 """Record batches of format v2 (KIP-98): reading headers, checking, patching in place.
 
 `parse_batches` is the produce path: one struct unpack per batch, no copy, no record decoding.
-`RecordBatch.records` decodes. Offset and leader epoch stand before the checksummed part, so a
-leader assigns them in the producer's own bytes (`RecordBatch.assign`).
+`RecordBatch.records` decodes. Offset and leader epoch come before the part under the checksum, so
+a leader assigns them in the producer's own bytes (`RecordBatch.assign`).
 
 Building is in `batch_builder`, formats 0 and 1 in `legacy_batch`, the values of control records in
 `control_records`.
@@ -72,7 +72,7 @@ _CRC_AT: Final = 17
 CHECKED_FROM: Final = 21
 _MAX_TIMESTAMP_AT: Final = 35
 _PLACE: Final = struct.Struct(">qii")
-"""Base offset, length and leader epoch: all that the checksum does not cover, but the magic."""
+"""Base offset, length and leader epoch: the fields outside of the checksum, except the magic."""
 _CRC_AND_ATTRIBUTES: Final = struct.Struct(">Ih")
 _CRC: Final = struct.Struct(">I")
 _TIMESTAMP: Final = struct.Struct(">q")
@@ -81,9 +81,9 @@ _LENGTH_MIN: Final = HEADER_BYTES - LOG_OVERHEAD_BYTES
 
 
 class RecordBatch:
-    """The header fields of one batch over a view of its bytes; fields are those of the wire.
+    """The header fields of one batch over a view of its bytes, with the wire's names.
 
-    A snapshot: patching the view does not change an object parsed before.
+    A snapshot: a change of the view does not change an object parsed before.
     """
 
     __slots__ = (
@@ -144,7 +144,7 @@ class RecordBatch:
 
     @property
     def last_offset(self) -> int:
-        """Offset of the last record that the batch had when it was written, inclusive."""
+        """Offset of the last record of the batch when it was written, inclusive."""
         return wrap_int64(self.base_offset + self.last_offset_delta)
 
     @property
@@ -167,7 +167,7 @@ class RecordBatch:
 
     @property
     def is_compressed(self) -> bool:
-        """Whether the body is anything but plain records."""
+        """Whether the body is compressed."""
         return self.attributes & CODEC_MASK != 0
 
     @property
@@ -177,7 +177,7 @@ class RecordBatch:
 
     @property
     def is_transactional(self) -> bool:
-        """Whether a transaction's marker decides about the records."""
+        """Whether the records belong to a transaction."""
         return self.attributes & TRANSACTIONAL_BIT != 0
 
     @property
@@ -211,7 +211,7 @@ class RecordBatch:
         _PLACE.pack_into(self.view, 0, base_offset, self.batch_length, leader_epoch)
 
     def crc_is_valid(self) -> bool:
-        """Whether the checksum over everything from the attributes on is right."""
+        """Whether the checksum over everything from the attributes on is valid."""
         return crc32c(self.view[CHECKED_FROM:]) == self.crc
 
     def body(self, limits: DecompressionLimits = DEFAULT_LIMITS) -> bytes:
@@ -223,7 +223,7 @@ class RecordBatch:
 
     def iter_records(self, limits: DecompressionLimits = DEFAULT_LIMITS) -> Iterator[Record]:
         """Yield the records; errors as `records`, raised when the faulty record is reached."""
-        # Apache does not look at the body of a batch without records.
+        # Apache does not read the body of a batch without records.
         body = b"" if self.records_count == 0 else self.body(limits)
         return iter_records(
             body,
@@ -235,27 +235,27 @@ class RecordBatch:
         )
 
     def records(self, limits: DecompressionLimits = DEFAULT_LIMITS) -> list[Record]:
-        """Return the records, decompressed and decoded; the checksum is not looked at.
+        """Return the records, decompressed and decoded; the checksum is not checked.
 
         Errors: CorruptRecordBatch (codec, compressed bytes), DecompressedTooLarge, InvalidRecord.
         """
         return list(self.iter_records(limits))
 
     def values(self, limits: DecompressionLimits = DEFAULT_LIMITS) -> list[bytes | None]:
-        """Return the records' values alone; errors as `records`."""
+        """Return only the records' values; errors as `records`."""
         return record_values(self.body(limits), self.records_count) if self.records_count else []
 
     def check_records(self, limits: DecompressionLimits = DEFAULT_LIMITS) -> None:
-        """Raise what `records` would raise, without keeping any record."""
+        """Raise the errors of `records`, without keeping any record."""
         if self.records_count:
             check_records(self.body(limits), self.records_count)
 
 
 def parse_batches(data: Buffer) -> list[RecordBatch]:
-    """Return the batches that `data` is made of, which must be whole and of format v2.
+    """Return the batches of `data`, which must be whole and of format v2.
 
-    Checks lengths and magic only: no checksum, no record. The views reach into `data`.
-    Errors: CorruptRecordBatch with the position of the batch that is wrong.
+    Checks only lengths and magic, no checksum, no record. The views are slices of `data`.
+    Errors: CorruptRecordBatch with the position of the invalid batch.
     """
     view = data if isinstance(data, memoryview) else memoryview(data)
     batches: list[RecordBatch] = []
@@ -272,7 +272,7 @@ def parse_batches(data: Buffer) -> list[RecordBatch]:
 
 
 def peek_header(data: Buffer, position: int = 0) -> RecordBatch:
-    """Return the batch that begins at `position`, of which only the header need be there.
+    """Return the batch at `position`, of which only the header is required.
 
     Its view ends where `data` or the batch ends. Errors: CorruptRecordBatch for fewer than 61
     bytes, another magic, or a length below a header's.
@@ -291,13 +291,13 @@ def peek_header(data: Buffer, position: int = 0) -> RecordBatch:
 
 
 def patch_log_append_time(view: memoryview, wall_ms: int) -> None:
-    """Make `wall_ms` the time of every record of a whole batch and renew its checksum."""
+    """Set `wall_ms` as the time of every record of a whole batch and renew its checksum."""
     attributes: int = _CRC_AND_ATTRIBUTES.unpack_from(view, _CRC_AT)[1]
     _patch_timestamps(view, wall_ms, attributes | LOG_APPEND_TIME_BIT)
 
 
 def patch_create_time(view: memoryview, max_timestamp: int) -> None:
-    """Say that records carry their creators' times, and which is the latest; renew the checksum."""
+    """Set the timestamp type CreateTime, and the largest timestamp; renew the checksum."""
     attributes: int = _CRC_AND_ATTRIBUTES.unpack_from(view, _CRC_AT)[1]
     _patch_timestamps(view, max_timestamp, attributes & ~LOG_APPEND_TIME_BIT)
 

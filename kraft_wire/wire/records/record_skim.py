@@ -1,10 +1,10 @@
-"""A walk over the records of a batch that keeps nothing: shape, null keys, range of timestamps.
+"""A check of the records of a batch without decoding: form, null keys, range of timestamps.
 
-A broker has to know that a batch can be read before it stores it (KIP-98's record format), but
-needs no record. Accepts and refuses what `record.iter_records` does, several times faster: no
-object is made, and varints of one and two bytes are read in place: sizes up to 8 KiB, deltas up to
-eight seconds. The lowest bit of a length is its sign; all negative ones mean null. A body with
-anything out of the ordinary is read again by `iter_records`, whose verdict counts.
+Before it stores a batch, a broker must check that it can be read (KIP-98's record format), but
+needs no record. Accepts and refuses the same bodies as `record.iter_records`, several times faster:
+no object is made, and varints of one and two bytes are read in place: sizes up to 8 KiB, deltas up
+to eight seconds. The lowest bit of a length is its sign; all negative ones mean null. A body with
+unusual parts is read again by `iter_records`, which decides.
 """
 
 from typing import Final, TypeAlias
@@ -16,24 +16,24 @@ __all__ = ["RecordSkim", "skim_records"]
 
 
 RecordSkim: TypeAlias = tuple[int, int, bool]
-"""What a broker asks about the records of a batch as a whole.
+"""The values that a broker needs of the records of a batch.
 
 The lowest and the highest timestamp delta, 0 included, and whether a key is null.
 """
 
 # Looked up, because a shift or a mask of an int costs three times as much as an element of a tuple.
 _DELTAS: Final = tuple((byte >> 1) ^ -(byte & 1) for byte in range(0x80))
-"""The numbers that varints of one byte stand for."""
+"""The values of varints of one byte."""
 _FIELD_BYTES: Final = tuple(1 if byte & 1 else 1 + (byte >> 1) for byte in range(0x80))
 """Bytes of a key or value with its length, by a length of one byte."""
 _LOW_BITS: Final = tuple((byte & 0x7F) >> 1 for byte in range(0x100))
-"""The part of a length that the first of two bytes has; the second one counts in units of 64."""
+"""The first byte's part of a length of two bytes; the second one counts in units of 64."""
 
 
 def skim_records(body: bytes | memoryview, count: int, begin: int = 0) -> RecordSkim:
     """Check `count` records of an uncompressed body, which `begin` bytes may precede.
 
-    InvalidRecord where reading them would fail.
+    InvalidRecord if they cannot be read.
     """
     try:
         skim = _skim(body, count, begin) if count > 0 else None
@@ -43,7 +43,7 @@ def skim_records(body: bytes | memoryview, count: int, begin: int = 0) -> Record
 
 
 def _skim(body: bytes | memoryview, count: int, position: int) -> RecordSkim | None:  # noqa: C901  # a call per field would double the cost of every produced record
-    """Walk over records of the usual shape; None or ValueError as soon as one has another."""
+    """Walk over records of the usual form; None or ValueError at the first other one."""
     lowest = highest = 0
     has_null_key = False
     for _ in range(count):
@@ -110,7 +110,7 @@ def _skip_bytes(body: bytes | memoryview, position: int) -> int:
 
 
 def _skip_headers(body: bytes | memoryview, position: int) -> int:
-    """Return the position after the headers; ValueError for what only the slow reader judges."""
+    """Return the position after the headers; ValueError for those that need the slow reader."""
     count, position = read_varint(body, position)
     if count < 0:
         raise ValueError(count)
