@@ -123,7 +123,7 @@ class Walk:
         return None
 
     def _is_misplaced(self, index: int) -> bool:
-        """Whether the next batch begins where this one would end, if it stood where it should."""
+        """Whether the next batch begins where this one would end at its right offset."""
         width = int(self._last[index]) - int(self._base[index]) + 1
         return self._next_base(index) == self._end + width
 

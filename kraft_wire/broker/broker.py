@@ -70,7 +70,7 @@ class MetadataFollower(Protocol):
     """A part of the broker that keeps state per topic or partition: the group coordinator."""
 
     def published(self, delta: MetadataDelta, now_ms: int) -> None:
-        """Follow what has changed in the metadata."""
+        """Follow the changes of the metadata."""
         ...
 
     def tick(self, now_ms: int, wall_ms: int) -> None:
@@ -279,7 +279,7 @@ class Broker:
             self.fetch_purgatory.wake(partition)
 
     def flushed(self, ends: Mapping[tuple[str, int], Offset], now_ms: int) -> None:
-        """Acknowledge what a flush made durable, up to the end that each log had when it began."""
+        """Acknowledge the records of a flush, up to the end of each log at its start."""
         for name, end_offset in ends.items():
             partition = self.partitions.get(name)
             if partition is not None:

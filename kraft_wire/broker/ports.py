@@ -334,7 +334,7 @@ class TimestampAndOffsetView(Protocol):
 
 @frozen(kw_only=True)
 class LogDirectoryUsage:
-    """One entry of `log.dirs`, as DescribeLogDirs shows it; sizes are -1 where it is offline."""
+    """One entry of `log.dirs`, for DescribeLogDirs; sizes are -1 if it is offline."""
 
     path: str
     is_offline: bool = False

@@ -26,7 +26,7 @@ class ResponseBudget:
         self._version = version
 
     def take(self, size_bytes: int) -> None:
-        """Count a part of the answer; UnencodableMessage where it does not fit any more."""
+        """Count a part of the answer. Errors: UnencodableMessage if it does not fit any more."""
         assert size_bytes >= 0, size_bytes
         self._left_bytes -= size_bytes
         if self._left_bytes < 0:

@@ -303,7 +303,7 @@ def _write(path: Path | None, report: Callable[[], str]) -> None:
 
 
 class _Progress:
-    """One line on a terminal's standard error; silent where it is no terminal."""
+    """One line on a terminal's standard error; without a terminal nothing is written."""
 
     def __init__(self, rows: int) -> None:
         self._rows = rows

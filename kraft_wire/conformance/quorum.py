@@ -47,7 +47,7 @@ class QuorumFacts:
 
 
 def quorum_facts(controller: Subject) -> QuorumFacts:
-    """Describe the quorum; raises Mismatch where that fails."""
+    """Describe the quorum. Errors: Mismatch if that fails."""
     topics = [
         describe_quorum.TopicData(
             topic_name=METADATA_TOPIC, partitions=[describe_quorum.PartitionData(partition_index=0)]

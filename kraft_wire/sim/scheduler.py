@@ -98,7 +98,7 @@ class Scheduler:
         self._queue: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []
 
     def at(self, at_us: int, do: Callable[..., None], *arguments: object) -> None:
-        """Have something done at a time; at once where that has passed."""
+        """Schedule a call at a time; at once if the time has passed."""
         self._number += 1
         if at_us < self.now_us:
             at_us = self.now_us

@@ -49,7 +49,7 @@ class Surroundings:
 
 
 def bind(names: list[str], ports: Mapping[str, int]) -> dict[str, socket.socket]:
-    """Bind a socket for each listener, on its former port where it has one."""
+    """Bind a socket for each listener, on its former port if it has one."""
     bound = {}
     for name in names:
         sock = bound[name] = socket.socket()

@@ -94,7 +94,7 @@ class Subprocesses:
         json.loads(self._file(node_id, "ready").read_text())
 
     def stop_node(self, node_id: int) -> None:
-        """End a node by SIGTERM, or by SIGKILL where that takes too long."""
+        """End a node by SIGTERM, or by SIGKILL if that takes too long."""
         process = self._processes.pop(node_id, None)
         if process is not None:
             process.terminate()

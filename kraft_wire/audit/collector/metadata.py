@@ -181,7 +181,7 @@ def _has_grown(fs: FileSystem, files: PartitionFiles) -> bool:
 
 
 def _trusted_end(layout: Layout) -> tuple[int, int]:
-    """Return the newest epoch of a copy and the end of what can be trusted without a break."""
+    """Return the newest epoch of a copy and the end of its sound part."""
     faults = [*layout.faults, *epoch_faults(layout.replica, layout.rows)[0]]
     first_fault = min((each.first_offset for each in faults if each.end_offset), default=END_OF_LOG)
     batches = layout.replica.batches

@@ -158,7 +158,7 @@ def plan_audit(
     high_watermarks: dict[tuple[str, int], int] | None = None,
     fs: FileSystem | None = None,
 ) -> AuditPlan:
-    """List the directories and read the metadata log's end; CannotAudit where that fails."""
+    """List the directories and read the metadata log's end. Errors: CannotAudit."""
     fs = fs or OsFileSystem()
     directories = node_directories(fs, paths)
     try:

@@ -13,7 +13,7 @@ class ClockReading(NamedTuple):
     now_ms: int
     """Monotonic: deadlines are counted from it."""
     wall_ms: int
-    """Wall clock: stamps records and changes of state, and decides what is too old."""
+    """Wall clock: stamps records and changes of state, and decides expiry."""
 
 
 def arrival_of(context: RequestContext) -> ClockReading:

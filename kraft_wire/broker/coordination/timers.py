@@ -112,7 +112,7 @@ class ShardTimers:
     def __init__(self) -> None:
         self._members: dict[Timers[Any], None] = {}
         self._first: Timers[Any] | None = None
-        """Whose deadline was the earliest; None while no timer is set."""
+        """The owner of the earliest deadline; None while no timer is set."""
         self._deadline_ms: int | None = None
         """Never later than the deadline of any member."""
 

@@ -257,7 +257,7 @@ class FetchRun:
     def _instead_of_records(
         self, wanted: WantedPartition, partition: Partition
     ) -> PartitionData | None:
-        """Send a reader elsewhere, or have it cut its log where that and ours have parted."""
+        """Send a reader to another replica, or let it truncate its log if that has diverged."""
         if self.rack and partition.leadership is not None:
             elsewhere = self._elsewhere(wanted, partition)
             if elsewhere is not None:

@@ -42,12 +42,12 @@ _GROUP_VERSION: Final = 3
 
 
 def record_type(key: bytes) -> int:
-    """Return the record type that a key starts with; -1 where it is too short to have one."""
+    """Return the record type at the start of a key; -1 if the key is too short."""
     return int(_INT16.unpack_from(key)[0]) if len(key) >= _INT16.size else -1
 
 
 def value_version(value: bytes) -> int:
-    """Return the version that a value starts with; -1 where it is too short to have one."""
+    """Return the version at the start of a value; -1 if the value is too short."""
     return int(_INT16.unpack_from(value)[0]) if len(value) >= _INT16.size else -1
 
 

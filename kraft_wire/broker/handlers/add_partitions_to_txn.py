@@ -38,7 +38,7 @@ _BROKERS_FROM: Final = 4
 _FENCED_ERROR_FROM: Final = 2
 
 _Results = list[AddPartitionsToTxnTopicResult]
-"""What is answered about one transaction."""
+"""The answer for one transaction."""
 
 
 def handle(
@@ -171,7 +171,7 @@ class _Question:
 
 
 def _results_of(errors: Mapping[TopicPartition, ErrorCode]) -> _Results:
-    """Return what a table of partitions says, every topic and partition once."""
+    """Return the content of a table of partitions, every topic and partition once."""
     topics: dict[str, AddPartitionsToTxnTopicResult] = {}
     for (topic, partition), error in errors.items():
         (result,) = _topic_result(topic, [partition], error).results_by_partition

@@ -54,7 +54,7 @@ class _State(NamedTuple):
     """What an answer depends on, beside its version."""
 
     offered: Mapping[int, tuple[int, int]] | None
-    """Versions that the active controller serves, None where it is on this node."""
+    """Versions that the active controller serves, None if it is on this node."""
     supported: Mapping[str, FeatureRange]
     finalized: Mapping[str, int]
     finalized_epoch: int
@@ -73,7 +73,7 @@ def _made(state: _State, version: int) -> ApiVersionsResponse:
 
 
 def _shown(offered: Mapping[int, tuple[int, int]] | None) -> dict[int, tuple[int, int]]:
-    """Return what is served; of what is forwarded only what the active controller serves too."""
+    """Return the served APIs; of forwarded ones only those that the active controller serves."""
     shown = advertised()
     if offered is not None:
         for key, (low, high) in FORWARDED.items():
@@ -85,7 +85,7 @@ def _shown(offered: Mapping[int, tuple[int, int]] | None) -> dict[int, tuple[int
 
 
 def names_itself(request: ApiVersionsRequest) -> bool:
-    """Tell whether a client's software has a name and a version of the allowed form (KIP-511)."""
+    """Return whether a client's software name and version have the allowed form (KIP-511)."""
     return (
         _SOFTWARE.fullmatch(request.client_software_name) is not None
         and _SOFTWARE.fullmatch(request.client_software_version) is not None

@@ -60,7 +60,7 @@ def _describe(broker: "Broker", group_id: str, version: int) -> DescribedGroup:
 
 
 def _size_bytes(group: DescribedGroup) -> int:
-    """Return about what a group takes of the answer."""
+    """Return the approximate size of a group in the answer."""
     return _FLAT_BYTES + sum(
         _FLAT_BYTES + len(each.client_id) + len(each.member_metadata) + len(each.member_assignment)
         for each in group.members

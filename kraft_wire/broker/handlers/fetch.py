@@ -90,7 +90,7 @@ def handle(
 
 
 def _reads_any(broker: Broker, run: FetchRun) -> bool:
-    """Whether a partition of the fetch exists; of one that does not, Kafka reads no level."""
+    """Whether a partition of the fetch exists; Kafka reads the level only then."""
     return any(
         wanted.topic is not None
         and wanted.key not in run.nowhere
@@ -100,7 +100,7 @@ def _reads_any(broker: Broker, run: FetchRun) -> bool:
 
 
 def refuse(request: FetchRequest, error: ErrorCode, version: int) -> FetchResponse:
-    """Refuse a whole request; before topic ids, its partitions say so too."""
+    """Refuse a whole request; before topic ids, its partitions have the error too."""
     if version >= _FIRST_TOPIC_ID_VERSION:
         return FetchResponse(error_code=error)
     topics = [
@@ -123,7 +123,7 @@ def refuse(request: FetchRequest, error: ErrorCode, version: int) -> FetchRespon
 
 
 def _replica(request: FetchRequest, version: int) -> tuple[int, int]:
-    """Return the asker's broker id and epoch, where it says that it is a broker."""
+    """Return the sender's broker id and epoch, if it is a broker."""
     if version < _FIRST_REPLICA_STATE_VERSION:
         return request.replica_id, _UNKNOWN
     state = request.replica_state

@@ -92,7 +92,7 @@ def handle(
 
 
 def _refused(request: ListOffsetsRequest) -> ListOffsetsResponse:
-    """Refuse all that is asked, in its order: what Kafka does not know fails the whole request."""
+    """Refuse all partitions, in order: as in Kafka an unknown value fails the request."""
     error = ErrorCode.UNKNOWN_SERVER_ERROR
     topics = [
         ListOffsetsTopicResponse(
@@ -170,7 +170,7 @@ def _not_available(version: int) -> ErrorCode:
 def _find(
     broker: Broker, request: ListOffsetsRequest, partition: Partition, timestamp: int
 ) -> _Found | None:
-    """Return what there is, None where the leader cannot say yet (KIP-207)."""
+    """Return the offset, None if the leader cannot know it yet (KIP-207)."""
     bound = _readable_end(request, partition)
     log = partition.log
     nothing = None if _is_behind(request, partition) else _NOTHING
@@ -201,7 +201,7 @@ def _is_behind(request: ListOffsetsRequest, partition: Partition) -> bool:
 
 
 def _readable_end(request: ListOffsetsRequest, partition: Partition) -> Offset:
-    """Return the exclusive end of what the asker may read."""
+    """Return the exclusive end of the records that the requester may read."""
     if request.replica_id != _CONSUMER:
         return partition.log_end_offset
     if request.isolation_level == _READ_COMMITTED:

@@ -89,9 +89,9 @@ def _identity(context: RequestContext, request: MetadataRequest) -> Hashable:
 def _depends_on_image_alone(
     topics: list[MetadataResponseTopic], wanted: list[MetadataRequestTopic] | None
 ) -> bool:
-    """Whether nothing is missing, which may be created; and no topic is named twice.
+    """Whether no topic is missing (it may be created), and none is named twice.
 
-    So what is kept of a request is not larger than its answer.
+    So the kept state of a request is not larger than its answer.
     """
     is_each_once = not wanted or len(wanted) == len(topics)
     return is_each_once and all(topic.error_code == _NO_ERROR for topic in topics)
@@ -181,7 +181,7 @@ def _named(
 def _errors_of_missing(
     broker: Broker, context: RequestContext, request: MetadataRequest, missing: list[str]
 ) -> dict[str, int]:
-    """Have the missing topics created where that is allowed; return why others are not there."""
+    """Have missing topics created if that is allowed; return the errors of the others."""
     errors: dict[str, int] = {
         name: ErrorCode.INVALID_TOPIC_EXCEPTION
         for name in missing
@@ -227,7 +227,7 @@ def _existing(
 
 
 def _operations(request: MetadataRequest) -> int:
-    """What may be done to any topic, if that was asked."""
+    """The allowed operations on any topic, if requested."""
     return TOPIC_OPERATIONS if request.include_topic_authorized_operations else NO_OPERATIONS
 
 

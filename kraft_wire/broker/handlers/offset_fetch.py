@@ -62,7 +62,7 @@ def handle(
 
 
 def _size_bytes(answer: OffsetFetchResponseGroup) -> int:
-    """Return about what a group takes of the answer."""
+    """Return the approximate size of a group in the answer."""
     return _FLAT_BYTES + sum(
         _FLAT_BYTES + len(partition.metadata or "")
         for topic in answer.topics
@@ -106,7 +106,7 @@ def _named(
 def _with_ids(
     broker: "Broker", topics: list[OffsetFetchResponseTopics]
 ) -> list[OffsetFetchResponseTopics]:
-    """Give the topics their ids; offsets of topics that are gone have none and are not shown."""
+    """Set the topics' ids; offsets of deleted topics have none and are left out."""
     found = []
     for topic in topics:
         view = broker.image.topic(topic.name)

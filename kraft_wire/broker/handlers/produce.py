@@ -92,7 +92,7 @@ def _append_all(
     requested: list[TopicProduceData],
     verified: "Verified | None",
 ) -> ProduceResponse | Withheld:
-    """Append what is not refused; `verified` is None for a request without transactional id."""
+    """Append the accepted batches; `verified` is None for a request without transactional id."""
     uncommitted: list[_Appended] = []
     failed = False
     topics = []
@@ -124,7 +124,7 @@ def _append_all(
 
 
 def _missing(broker: Broker, name: str | None, data: PartitionProduceData) -> AppendResult:
-    """Return what to tell of a partition that is not here; of an unknown id there is no name."""
+    """Return the error for a partition that is not here; an unknown id has no name."""
     corrupt = first_corruption((data.records,))
     if corrupt is not None:
         return AppendResult(corrupt.error, error_message=corrupt.message)
@@ -161,7 +161,7 @@ def _verify(
     request: ProduceRequest,
     topics: list[TopicProduceData],
 ) -> ProduceResponse | Withheld:
-    """Serve a request of a transactional producer, in one go or when the coordinator has answered.
+    """Serve a request of a transactional producer, at once or after the coordinator's answer.
 
     INVALID_PRODUCER_ID_MAPPING of all partitions: one request is of one producer.
     """
@@ -261,7 +261,7 @@ def _append(
     data: PartitionProduceData,
     verified: "Verified | None",
 ) -> AppendResult:
-    """Check what a request may carry, and append it."""
+    """Check the form of a request's records, and append them."""
     try:
         batch = produced_batch(data.records, context.api_version)
     except AppendRejected as rejected:
@@ -293,7 +293,7 @@ def _append(
     if result.error in REFUSALS:
         broker.producer_refusals.tell(context, partition, batch, result.error)
     if not result.record_errors:
-        result.error_message = None  # Kafka words what is wrong with records, nothing else
+        result.error_message = None  # as in Kafka, only errors of records have a text
     return result
 
 
@@ -319,7 +319,7 @@ def _topic_answer(
 
 
 def _answer(index: int, result: AppendResult) -> PartitionProduceResponse:
-    """Say what became of an append."""
+    """Return the answer with the result of an append."""
     answer = new(PartitionProduceResponse)
     answer.index = index
     answer.error_code = result.error
@@ -342,7 +342,7 @@ def _record_errors(result: AppendResult) -> list[BatchIndexAndErrorMessage]:
 
 
 def _name_leaders(broker: Broker, context: RequestContext, response: ProduceResponse) -> None:
-    """Point clients that came to the wrong broker to the right one (KIP-951)."""
+    """Name the leader to clients that use the wrong broker (KIP-951)."""
     leaders: dict[int, NodeEndpoint] = {}
     for topic in response.responses:
         name = topic.name or broker.topic_name(topic.topic_id)

@@ -229,7 +229,7 @@ def _head_problem(batch: RecordBatch) -> str | None:
 def _body(batch: RecordBatch, limits: DecompressionLimits) -> tuple[bytes | memoryview, int]:
     """Return bytes, and where the records begin in them.
 
-    They are copied where that makes walking over them cheaper than not.
+    They are copied if that makes reading them cheaper.
     """
     if batch.attributes & CODEC_MASK:
         return batch.body(limits), 0

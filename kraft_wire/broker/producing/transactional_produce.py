@@ -171,7 +171,7 @@ class TransactionalProduce:
         self._broker.transaction_verifier.ask(question, answered, context.now_ms, context.wall_ms)
 
     def _retries(self, errors: Mapping[TopicPartition, ErrorCode], now: RequestContext) -> bool:
-        """Have the coordinator asked again where it completes a transaction; whether it will be."""
+        """Ask the coordinator again if it completes a transaction; return whether that happens."""
         settings = self._broker.settings
         waited_ms = now.now_ms - self._context.now_ms
         if (

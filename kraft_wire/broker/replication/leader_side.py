@@ -111,7 +111,7 @@ class LeaderSide:
     # -- appends and fetches ---------------------------------------------------------------------
 
     def appended(self, partition: Partition) -> None:
-        """Have an append flushed where that is promised, and let the followers fetch it."""
+        """Have an append flushed if that is promised, and let the followers fetch it."""
         self._flush(partition)
         self._env.fetches.wake_followers(partition)
         self.tell(partition)

@@ -59,7 +59,7 @@ class QuorumFacts:
 
     @property
     def max_follower_lag_ms(self) -> int | None:
-        """How long it is behind; 0 where it is the leader itself."""
+        """How long it is behind; 0 for the leader itself."""
         leader, slowest = self.leader, self.slowest
         if leader is None or slowest is None:
             return None

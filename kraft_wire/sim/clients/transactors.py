@@ -297,7 +297,7 @@ class Transactor(TransactionalClient):
     # -- records ---------------------------------------------------------------------------------
 
     def _next_batch(self) -> None:
-        """Draw a batch, and have its partition added first where that is up to the client."""
+        """Draw a batch, and have its partition added first if the client must do so."""
         assert self.topic_id is not None, self.topic
         if not self.leaders:
             self.again()

@@ -39,7 +39,7 @@ def judge_metadata(node_id: int, response: MetadataResponse, truth: Truth) -> No
 
 
 def judge_coordinator(node_id: int, found: Coordinator, partitions: list[PartitionTruth]) -> None:
-    """A coordinator led some partition of the offsets topic, and is where it listens."""
+    """A coordinator led some partition of the offsets topic, and has that address."""
     leaders = {leader for each in partitions for leader in each.leaders.values()}
     is_there = (found.host, found.port) == _address_of(found.node_id)
     _check(node_id, found.node_id in leaders and is_there, found, "leaders were", leaders)

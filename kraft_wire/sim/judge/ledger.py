@@ -1,4 +1,4 @@
-"""The judge's memory: what was committed, who led, who voted, what the settings are.
+"""The judge's memory: committed batches, leaders, votes and settings.
 
 Nothing is ever taken back. The first node that rightly calls an offset committed fixes its batch
 permanently. Its records are replayed here into a small state of settings and producer ids that

@@ -121,10 +121,11 @@ class Totals:
 def drawn(
     seed: int, *, events: int, nodes: int | None, brokers: int | None, focus: str | None = None
 ) -> Plan:
-    """Draw a seed's run: of a quorum, or with `brokers` of a cluster; 0 lets the seed say how many.
+    """Draw a seed's run: of a quorum, or with `brokers` of a cluster; 0 lets the seed decide.
 
-    `nodes` voters in a quorum, or as many as the seed says. `focus` "membership" draws a quorum
-    whose voters come, go, lag and lose their disks; "transactions" a cluster that has transactions.
+    `nodes` is the number of voters of a quorum, by default from the seed. `focus` "membership"
+    draws a quorum whose voters change, lag and lose their disks; "transactions" a cluster that has
+    transactions.
     """
     if focus == "membership":
         return drawn_membership_plan(seed, nodes=nodes, events=events)

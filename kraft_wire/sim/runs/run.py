@@ -297,7 +297,7 @@ class Run:
             scheduler.step()
 
     def _until(self, condition: Callable[[], bool]) -> bool:
-        """Let time pass until something holds; False where it does not within the bound."""
+        """Let time pass until a condition holds; False if it does not within the bound."""
         world = self.world
         end_us = world.now_us + _SETTLES_WITHIN_US
         events_max = world.events + _EVENTS_TO_SETTLE_MAX

@@ -48,7 +48,7 @@ class _Search:
         self._runs_max = runs_max
 
     def accepts(self, candidate: Plan) -> bool:
-        """Run a candidate; keep it where it fails in the same way."""
+        """Run a candidate; keep it if it fails in the same way."""
         if self.runs >= self._runs_max:
             return False
         self.runs += 1

@@ -39,7 +39,7 @@ class Story:
 
     @property
     def world(self) -> World:
-        """Where it happened. StoryError where no command made one."""
+        """The world of the story. Errors: StoryError if no command made one."""
         if self._player.world is None:
             raise StoryError("the first command is `cluster`")
         return self._player.world

@@ -59,7 +59,7 @@ _PARTS: Final = "seeds"
 
 
 class Row(NamedTuple):
-    """One seed's result, and where it was run."""
+    """One seed's result, and the worker that ran it."""
 
     result: Result
     seconds: float

@@ -34,7 +34,7 @@ class LoggedBatch(NamedTuple):
 def logged_batches(fs: FileSystem, part: LogPart) -> Iterator[LoggedBatch]:
     """Yield all batches of a metadata log in order.
 
-    PipelineError where it is damaged, CorruptRecordBatch for records that cannot be read.
+    Errors: PipelineError if it is damaged, CorruptRecordBatch for unreadable records.
     """
     for found in metadata_windows(fs, part):
         by_row = _entries(found)

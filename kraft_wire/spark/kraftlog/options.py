@@ -78,7 +78,7 @@ class LogOptions:
     assign: frozenset[TopicPartition] | None = None
     starting: Literal["earliest", "physical"] = "earliest"
     starting_offsets: Mapping[TopicPartition, int] | None = None
-    """Where it begins in the partitions that are named; elsewhere at the earliest."""
+    """The begin in the named partitions; other partitions begin at the earliest offset."""
     ending_offsets: Mapping[TopicPartition, int] | None = None
     """Exclusive; partitions that are not named are read to their end."""
     is_start_explicit: bool = False

@@ -73,7 +73,7 @@ def one_of_each(fs: FileSystem, replicas: Iterable[ReplicaDirectory]) -> list[Re
 
 
 def log_end(fs: FileSystem, files: PartitionFiles) -> int:
-    """Return the offset after the last whole batch; PipelineError where that cannot be read."""
+    """Return the offset after the last whole batch. Errors: PipelineError if it is unreadable."""
     try:
         return log_end_offset(fs, files)
     except StorageError as error:

@@ -266,7 +266,7 @@ class _Request:
 
 
 class _Response:
-    """A response, decoded, and encoded again where it was changed."""
+    """A response, decoded, and encoded again if it was changed."""
 
     def __init__(self, treatment: Treatment, frame: bytes) -> None:
         self._treatment = treatment

@@ -42,7 +42,7 @@ The value is Kafka's; it is not configurable there.
 
 @frozen
 class JoinAttempt:
-    """A JoinGroup request with its defaults applied, and who sent it."""
+    """A JoinGroup request with its defaults applied, and its sender."""
 
     waiting: ParkedRequest
     client_id: str

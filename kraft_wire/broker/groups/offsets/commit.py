@@ -135,7 +135,7 @@ def _validate_commit(
 
 
 def _validate_transactional(shard: GroupShard, request: OffsetCommitRequest) -> ErrorCode:
-    """Check the committer of a transaction against the group, where it names a member (KIP-447)."""
+    """Check the committer of a transaction against the group, if it names a member (KIP-447)."""
     generation_id, group_id = request.generation_id_or_member_epoch, request.group_id
     is_anonymous = (
         generation_id == -1 and not request.member_id and request.group_instance_id is None
