@@ -153,7 +153,7 @@ class AdminAdapter(Adapter):
         """Delete the topic."""
 
 
-def wait_until(condition: Callable[[], bool], what: str, seconds: float = 60.0) -> None:
+def wait_until(condition: Callable[[], bool], what: str, seconds: float = 120.0) -> None:
     """Poll a condition until it holds; ``what`` names it when it does not in time."""
     deadline = time.monotonic() + seconds
     while not condition():
