@@ -68,11 +68,15 @@ class Principal(NamedTuple):
 
     type: str
     name: str
-    token_authenticated: bool
+    token_authenticated: bool = False
     """Whether it authenticated by a delegation token."""
 
+    def __str__(self) -> str:
+        """Return the principal as `Type:Name`, as entries and log lines have it."""
+        return f"{self.type}:{self.name}"
 
-ANONYMOUS = Principal("User", "ANONYMOUS", token_authenticated=False)
+
+ANONYMOUS = Principal("User", "ANONYMOUS")
 """The principal of all clients on a listener without authentication."""
 
 

@@ -49,4 +49,4 @@ def _name_peer(peer: Peer, rules: PrincipalRules | None, certificate: bytes | No
     name = rules.name_of(subject)
     if name is None:
         raise TransportRefused("no rule of ssl.principal.mapping.rules matches the certificate")
-    peer.principal = Principal("User", name, token_authenticated=False)
+    peer.principal = Principal("User", name)

@@ -9,13 +9,13 @@ from collections.abc import Iterator, Sequence
 from random import Random
 
 from kraft_wire.apis.rights import AclOperation, ResourceType
-from kraft_wire.metadata.authorizer.principal import Principal, host_text, super_users
+from kraft_wire.metadata.authorizer.principal import host_text, super_users
 from kraft_wire.metadata.authorizer.standard_authorizer import (
     AuthorizerNotReady,
     StandardAuthorizer,
 )
 from kraft_wire.metadata.loader import MetadataLoader
-from kraft_wire.model import Uuid
+from kraft_wire.model import Principal, Uuid
 from kraft_wire.wire.generated.access_control_entry_record import AccessControlEntryRecord
 from kraft_wire.wire.generated.remove_access_control_entry_record import (
     RemoveAccessControlEntryRecord,

@@ -10,7 +10,7 @@ import pytest
 
 from kraft_wire.apis.rights import AclOperation, ResourceType
 from kraft_wire.metadata.authorizer.operation_bits import OPERATIONS_OF
-from kraft_wire.metadata.authorizer.principal import ANONYMOUS, Principal, host_text, super_users
+from kraft_wire.metadata.authorizer.principal import host_text, super_users
 from kraft_wire.metadata.authorizer.resource_acls import Pattern, ResourceAcls
 from kraft_wire.metadata.authorizer.standard_authorizer import (
     AuthorizerNotReady,
@@ -18,7 +18,7 @@ from kraft_wire.metadata.authorizer.standard_authorizer import (
 )
 from kraft_wire.metadata.delta import MetadataDelta
 from kraft_wire.metadata.image import EMPTY_IMAGE, AclImage, MetadataImage
-from kraft_wire.model import Uuid
+from kraft_wire.model import ANONYMOUS, Principal, Uuid
 from tests.metadata.authorizer_stories import OurAuthorizer
 from tests.metadata.test_authorizer_against_apache import RECORDED, is_apaches_fault
 

@@ -5,9 +5,11 @@ A principal has a type and a name; its text is `Type:Name`. An address is the te
 """
 
 from ipaddress import IPv6Address, ip_address
-from typing import Final, NamedTuple
+from typing import Final
 
-__all__ = ["ANONYMOUS", "EVERYONE", "Principal", "host_text", "super_users"]
+from kraft_wire.model import Principal
+
+__all__ = ["EVERYONE", "entries_name", "host_text", "super_users"]
 
 EVERYONE: Final = "User:*"
 """An entry's principal that matches principals of every type."""
@@ -15,24 +17,9 @@ _TRIMMED: Final = "".join(map(chr, range(0x21)))
 """Characters that Java's `String.trim` removes."""
 
 
-class Principal(NamedTuple):
-    """One authenticated client, or the client whose request a broker forwards."""
-
-    type: str
-    name: str
-
-    def __str__(self) -> str:
-        """Return the principal as `Type:Name`."""
-        return f"{self.type}:{self.name}"
-
-    @property
-    def entries_name(self) -> str:
-        """The text that entries may have for it; an entry's type ends at the first colon."""
-        return EVERYONE if ":" in self.type else f"{self.type}:{self.name}"
-
-
-ANONYMOUS: Final = Principal("User", "ANONYMOUS")
-"""A client that has not authenticated."""
+def entries_name(principal: Principal) -> str:
+    """Return the text that entries may have for a principal; an entry's type ends at a colon."""
+    return EVERYONE if ":" in principal.type else str(principal)
 
 
 def super_users(text: str) -> frozenset[str]:

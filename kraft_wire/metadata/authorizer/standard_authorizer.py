@@ -22,10 +22,11 @@ from kraft_wire.metadata.authorizer.operation_bits import (
     exactly_allowing,
     matched,
 )
-from kraft_wire.metadata.authorizer.principal import Principal
+from kraft_wire.metadata.authorizer.principal import entries_name
 from kraft_wire.metadata.authorizer.resource_acls import WILDCARD, Pattern, ResourceAcls
 from kraft_wire.metadata.delta import MetadataDelta
 from kraft_wire.metadata.image import AclImage, MetadataImage
+from kraft_wire.model import Principal
 
 __all__ = ["AuthorizerNotReady", "StandardAuthorizer"]
 
@@ -114,7 +115,7 @@ class StandardAuthorizer:
         acls = self._by_type.get(resource_type)
         if acls is None:
             return False
-        found = list(acls.patterns(principal.entries_name, host))
+        found = list(acls.patterns(entries_name(principal), host))
         denied = {pattern for pattern, bits in found if bits & denying[operation]}
         if Pattern(WILDCARD, False) in denied:
             return False
@@ -149,7 +150,7 @@ class StandardAuthorizer:
         if str(principal) in self._super_users:
             return "SuperUser"
         acls = self._by_type.get(resource_type)
-        found = [] if acls is None else list(acls.entries(name, principal.entries_name, host))
+        found = [] if acls is None else list(acls.entries(name, entries_name(principal), host))
         for wanted, permission in ((denying, "DENY"), (allowing, "ALLOW")):
             for pattern, who, at, bits in found:
                 if bits & wanted[operation]:
@@ -160,7 +161,7 @@ class StandardAuthorizer:
                         f"host={at}, operation={matched(bits & wanted[operation])}, "
                         f"permissionType={permission}))"
                     )
-        bits_of_all = None if acls is None else acls.bits(name, principal.entries_name, host)
+        bits_of_all = None if acls is None else acls.bits(name, entries_name(principal), host)
         allows = bits_of_all is None and self._allows_without_acl
         return "DefaultAllow" if allows else "DefaultDeny"
 
@@ -170,7 +171,7 @@ class StandardAuthorizer:
         if not self.is_loaded:
             raise AuthorizerNotReady(f"no image is loaded: {principal} cannot be served")
         acls = self._by_type.get(resource_type)
-        return None if acls is None else acls.bits(name, principal.entries_name, host)
+        return None if acls is None else acls.bits(name, entries_name(principal), host)
 
     def _allows(self, bits: int | None, operation: AclOperation) -> bool:
         if bits is None:

@@ -11,9 +11,8 @@ from typing import Final, NamedTuple
 
 from kraft_wire.apis.rights import Right
 from kraft_wire.broker.log_line_limiter import LogLineLimiter
-from kraft_wire.metadata.authorizer.principal import Principal
 from kraft_wire.metadata.authorizer.standard_authorizer import StandardAuthorizer
-from kraft_wire.model import ReportEvent
+from kraft_wire.model import Principal, ReportEvent
 from kraft_wire.node.event_log import Line
 
 __all__ = ["Audit", "Who"]

@@ -17,7 +17,7 @@ from kraft_wire.apis.api import ListenerType
 from kraft_wire.apis.registry import APIS, key_of
 from kraft_wire.broker.context import CLOSE, PARKED, ReplyTo, RequestContext, Silence, Withheld
 from kraft_wire.broker.dispatch import Handle, handler
-from kraft_wire.metadata.authorizer.principal import Principal, host_text
+from kraft_wire.metadata.authorizer.principal import host_text
 from kraft_wire.metadata.authorizer.standard_authorizer import (
     AuthorizerNotReady,
     StandardAuthorizer,
@@ -211,8 +211,7 @@ class Guards(dict[int, Handle]):
         return may_read
 
     def _asker(self, context: RequestContext, api_key: int) -> Asker:
-        principal = Principal(context.principal.type, context.principal.name)
-        who = Who(principal, self._host(context.client_host), APIS[api_key].name)
+        who = Who(context.principal, self._host(context.client_host), APIS[api_key].name)
         return Asker(self._authorizer, self._audit, who, context.now_ms)
 
     def _host(self, address: str) -> str:

@@ -202,7 +202,7 @@ class Login:
 
     def _finish(self, user: str, now_ms: int) -> int:
         """Complete the login; return the session's lifetime, 0 for that of the connection."""
-        self._peer.principal = Principal("User", user, token_authenticated=False)
+        self._peer.principal = Principal("User", user)
         self.is_over, self._mechanism = True, None
         session_ms = self._rules.session_ms(self._name)
         if session_ms > 0:
