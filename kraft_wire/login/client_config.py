@@ -4,7 +4,6 @@ TLS by PEM files or PEM texts, and SASL by PLAIN and SCRAM (`sasl`). Other kinds
 and mechanisms are refused; keys that are not about security are ignored, and named.
 """
 
-import re
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,10 +11,12 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Final
 
+from kraft_wire.login.jaas import LOGIN_MODULES, InvalidJaas, parse_jaas
+from kraft_wire.properties import parse_properties
+
 __all__ = ["Credentials", "Security", "UnusableConfig", "read_client_config"]
 
 _PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-_MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 _PEM: Final = "PEM"
 _KNOWN: Final = frozenset(
     {
@@ -34,7 +35,6 @@ _KNOWN: Final = frozenset(
     }
 )
 _ABOUT_SECURITY: Final = ("ssl.", "sasl.", "security.")
-_OPTION: Final = re.compile(r'(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\.)*)\')')
 
 
 class UnusableConfig(Exception):
@@ -85,19 +85,8 @@ def read_client_config(path: Path) -> tuple[Security, list[str]]:
 
 
 def _properties(text: str) -> dict[str, str]:
-    """Return keys and values of a properties file; a backslash continues a line."""
-    joined = re.sub(r"\\\r?\n[ \t]*", "", text)
-    found = {}
-    for line in joined.splitlines():
-        line = line.strip()
-        if line and line[0] not in "#!":
-            key, _, value = re.sub(r"\s*[=:]\s*|\s+", "=", line, count=1).partition("=")
-            found[key] = re.sub(r"\\(.)", _unescaped, value)
-    return found
-
-
-def _unescaped(escape: re.Match[str]) -> str:
-    return {"n": "\n", "r": "\r", "t": "\t"}.get(escape[1], escape[1])
+    """Return keys and values; Kafka strips the values of all its client keys."""
+    return {each.key: each.value.strip() for each in parse_properties(text)}
 
 
 def _tls(config: Mapping[str, str]) -> ssl.SSLContext:
@@ -137,12 +126,14 @@ def _load_own(context: ssl.SSLContext, config: Mapping[str, str]) -> None:
 
 def _credentials(config: Mapping[str, str]) -> Credentials:
     mechanism = config.get("sasl.mechanism", "GSSAPI")
-    if mechanism not in _MECHANISMS:
-        raise UnusableConfig(f"sasl.mechanism={mechanism} is not supported; use {_or(_MECHANISMS)}")
-    options = {
-        name: re.sub(r"\\(.)", r"\1", double or single)
-        for name, double, single in _OPTION.findall(config.get("sasl.jaas.config", ""))
-    }
+    if mechanism not in LOGIN_MODULES:
+        supported = _or(tuple(LOGIN_MODULES))
+        raise UnusableConfig(f"sasl.mechanism={mechanism} is not supported; use {supported}")
+    entry = config.get("sasl.jaas.config")
+    try:
+        options = parse_jaas(entry).options if entry else {}
+    except InvalidJaas as problem:
+        raise UnusableConfig(f"sasl.jaas.config: {problem}") from problem
     if "username" not in options or "password" not in options:
         raise UnusableConfig("sasl.jaas.config names no username and password")
     return Credentials(mechanism, options["username"], options["password"])

@@ -7,19 +7,15 @@ A key for one listener overrides the same key for all.
 from collections.abc import Mapping
 from typing import Final
 
+from kraft_wire.login.jaas import LOGIN_MODULES, InvalidJaas, LoginEntry, parse_jaas
 from kraft_wire.node.config.listener_values import ListenerValues
 from kraft_wire.node.config.listeners import Listener, Listeners, inter_broker_listener
 from kraft_wire.node.config.security import LinkSecurity, ListenerSecurity, SaslSettings
 from kraft_wire.node.config.sources import ConfigReader
 from kraft_wire.node.config.tls_reading import read_tls
-from kraft_wire.node.security.jaas import (
-    PLAIN_MODULE,
-    SCRAM_MODULE,
-    InvalidJaas,
-    LoginEntry,
-    parse_jaas,
-)
-from kraft_wire.node.security.mechanisms import PLAIN, SCRAM_MECHANISMS
+from kraft_wire.node.security.mechanisms import PLAIN
+from kraft_wire.settings.broker import BROKER_KEYS
+from kraft_wire.settings.values import InvalidConfigValue, parse_value
 
 __all__ = ["read_links", "read_security"]
 
@@ -30,7 +26,6 @@ _SESSION: Final = "connections.max.reauth.ms"
 _ENTRY: Final = "sasl.jaas.config"
 _BROKERS_MECHANISM: Final = "sasl.mechanism.inter.broker.protocol"
 _CONTROLLERS_MECHANISM: Final = "sasl.mechanism.controller.protocol"
-_MODULES: Final = {PLAIN: PLAIN_MODULE, **dict.fromkeys(SCRAM_MECHANISMS, SCRAM_MODULE)}
 _KNOWN_BUILDER: Final = "DefaultKafkaPrincipalBuilder"
 _CLASSES: Final = (
     "sasl.server.callback.handler.class",
@@ -87,9 +82,9 @@ def _read(values: ListenerValues, protocol: str) -> ListenerSecurity:
 
 def _read_sasl(values: ListenerValues) -> SaslSettings:
     mechanisms = values.strings(_MECHANISMS)
-    supported = ", ".join(_MODULES)
+    supported = ", ".join(LOGIN_MODULES)
     for name in mechanisms:
-        if name not in _MODULES:
+        if name not in LOGIN_MODULES:
             raise values.error(
                 _MECHANISMS,
                 f"listener {values.listener} cannot offer {name}; supported: {supported}",
@@ -128,8 +123,8 @@ def _read_link(
     if not is_sasl:
         return LinkSecurity(protocol, tls)
     mechanism = values.text(mechanism_key) or ""
-    if mechanism not in _MODULES or (enabled is not None and mechanism not in enabled):
-        choices = ", ".join(_MODULES if enabled is None else enabled)
+    if mechanism not in LOGIN_MODULES or (enabled is not None and mechanism not in enabled):
+        choices = ", ".join(LOGIN_MODULES if enabled is None else enabled)
         raise values.error(
             mechanism_key, f"listener {values.listener} cannot be dialled so; use one of {choices}"
         )
@@ -152,8 +147,9 @@ def _entry(values: ListenerValues, mechanism: str) -> LoginEntry:
     handler = f"{mechanism.lower()}.{_CLASSES[0]}"
     if values.own_text(handler) is not None:
         raise values.own_error(handler, _JAVA)
-    if entry.module != _MODULES[mechanism]:
-        raise values.own_error(key, f"the login module of {mechanism} is {_MODULES[mechanism]}")
+    module = LOGIN_MODULES[mechanism]
+    if entry.module != module:
+        raise values.own_error(key, f"the login module of {mechanism} is {module}")
     return entry
 
 
@@ -162,6 +158,9 @@ def _session_ms(values: ListenerValues, mechanism: str) -> int:
     text = values.own_text(key)
     if text is None:
         return max(0, values.integer(_SESSION))
-    if not text.isascii() or not text.strip().isdecimal() or len(text) > 18:
-        raise values.own_error(key, "Not a number of type LONG")
-    return int(text)
+    try:
+        found = parse_value(BROKER_KEYS[_SESSION], text)
+    except InvalidConfigValue as error:
+        raise values.own_error(key, error.reason) from error
+    assert isinstance(found, int), (key, found)
+    return max(0, found)

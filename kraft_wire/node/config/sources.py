@@ -8,7 +8,7 @@ the order of precedence.
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from kraft_wire.node.config.properties import parse_properties
+from kraft_wire.properties import parse_properties
 from kraft_wire.settings.broker import BROKER_KEYS
 from kraft_wire.settings.node_settings import NodeSettings
 

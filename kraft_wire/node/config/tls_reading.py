@@ -1,6 +1,7 @@
 """The `ssl.*` keys of one listener: stores in PEM form, versions, ciphers, clients' certificates.
 
-Key stores of the types JKS and PKCS12 are refused. Files are read by the host (`server.tls`).
+Key stores of the types JKS and PKCS12 are refused. The host reads the
+files (`tls.contexts`).
 """
 
 from typing import Final

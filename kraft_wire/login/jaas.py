@@ -9,10 +9,15 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-__all__ = ["PLAIN_MODULE", "SCRAM_MODULE", "InvalidJaas", "LoginEntry", "parse_jaas"]
+__all__ = ["LOGIN_MODULES", "InvalidJaas", "LoginEntry", "parse_jaas"]
 
-PLAIN_MODULE: Final = "org.apache.kafka.common.security.plain.PlainLoginModule"
-SCRAM_MODULE: Final = "org.apache.kafka.common.security.scram.ScramLoginModule"
+_SECURITY: Final = "org.apache.kafka.common.security"
+LOGIN_MODULES: Final[Mapping[str, str]] = {
+    "PLAIN": f"{_SECURITY}.plain.PlainLoginModule",
+    "SCRAM-SHA-256": f"{_SECURITY}.scram.ScramLoginModule",
+    "SCRAM-SHA-512": f"{_SECURITY}.scram.ScramLoginModule",
+}
+"""Kafka's login modules of the supported mechanisms."""
 _FLAGS: Final = ("required", "requisite", "sufficient", "optional")
 _IGNORED: Final = re.compile(r"(?:[\x00-\x20]+|//[^\r\n]*|/\*.*?\*/)+", re.DOTALL)
 _WORD: Final = re.compile(r"[A-Za-z_$\u00a0-\U0010ffff][A-Za-z0-9._$\u00a0-\U0010ffff-]*")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kraft_wire.node.config.properties import Property, parse_properties
+from kraft_wire.properties import Property, parse_properties
 
 SIGNS = ["a", "b", "=", ":", " ", "\t", "\f", "\\", "\n", "\r", "\r\n", "#", "!"]
 SIGNS += ["\\u0041", "\\ud83d\\ude00", "\u2028", "\x85", "\x1c", "\\\\", "\\\n", "\\n", "\u00e9"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kraft_wire.node.security.jaas import InvalidJaas, parse_jaas
+from kraft_wire.login.jaas import InvalidJaas, parse_jaas
 
 HEAD = "a.b.Module required "
 
