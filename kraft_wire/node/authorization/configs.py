@@ -12,7 +12,7 @@ from kraft_wire.metadata.image import (
     TOPIC_RESOURCE,
 )
 from kraft_wire.node.authorization.asker import REFUSED_WORDS, Asked, Verdict
-from kraft_wire.node.authorization.splitting import passed_or_answered
+from kraft_wire.node.authorization.splitting import with_refused
 from kraft_wire.wire.generated.alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResourceResponse,
@@ -30,7 +30,6 @@ from kraft_wire.wire.generated.incremental_alter_configs import (
 from kraft_wire.wire.generated.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
-from kraft_wire.wire.message import Message
 
 __all__ = ["alter_configs", "describe_configs", "incremental_alter_configs"]
 
@@ -60,17 +59,7 @@ def describe_configs(asked: Asked) -> Verdict:
     request.resources, refused = _split(asked, request.resources, lambda _: False)
     answers = [_refused(DescribeConfigsResult, *each) for each in refused]
 
-    def change(answer: DescribeConfigsResponse) -> Message:
-        answer.results += answers
-        return answer
-
-    return passed_or_answered(
-        request,
-        DescribeConfigsResponse,
-        change,
-        has_refused=bool(refused),
-        has_served=bool(request.resources),
-    )
+    return with_refused(request, DescribeConfigsResponse, "results", answers, request.resources)
 
 
 def alter_configs(asked: Asked) -> Verdict:
@@ -92,17 +81,7 @@ def _changed(
     request.resources, refused = _split(asked, request.resources, _named_twice(request.resources))
     answers = [_refused(one, *each) for each in refused]
 
-    def change(answer: Message) -> Message:
-        getattr(answer, "responses").extend(answers)  # noqa: B009  # both have the field
-        return answer
-
-    return passed_or_answered(
-        request,
-        kind,
-        change,
-        has_refused=bool(refused),
-        has_served=bool(request.resources),
-    )
+    return with_refused(request, kind, "responses", answers, request.resources)
 
 
 def _refused(kind: Callable[..., ResultT], resource: _Resource, error: ErrorCode) -> ResultT:

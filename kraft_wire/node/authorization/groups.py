@@ -7,8 +7,8 @@ from kraft_wire.node.authorization.asker import NO_OPERATIONS, Asked, Passed, Ve
 from kraft_wire.node.authorization.splitting import (
     by_id_or_name,
     finishing,
-    passed_or_answered,
     split,
+    with_refused,
 )
 from kraft_wire.node.authorization.whole import group, refused
 from kraft_wire.wire.generated.delete_groups import (
@@ -111,17 +111,7 @@ def delete_groups(asked: Asked) -> Verdict:
     request.groups_names = served
     answers = [DeletableGroupResult(group_id=name, error_code=delete.error) for name in hidden]
 
-    def change(answer: DeleteGroupsResponse) -> Message:
-        answer.results += answers
-        return answer
-
-    return passed_or_answered(
-        request,
-        DeleteGroupsResponse,
-        change,
-        has_refused=bool(hidden),
-        has_served=bool(served),
-    )
+    return with_refused(request, DeleteGroupsResponse, "results", answers, served)
 
 
 def offset_commit(asked: Asked) -> Verdict:
@@ -135,17 +125,8 @@ def offset_commit(asked: Asked) -> Verdict:
     request.topics, hidden = split(asked, read_topic, request.topics, name_of)
     answers = [_uncommitted(each, read_topic.error) for each in hidden]
 
-    def change(answer: OffsetCommitResponse) -> Message:
-        answer.topics = answers + answer.topics
-        return answer
-
-    return passed_or_answered(
-        request,
-        OffsetCommitResponse,
-        change,
-        has_refused=bool(hidden),
-        has_served=bool(request.topics),
-    )
+    topics = request.topics
+    return with_refused(request, OffsetCommitResponse, "topics", answers, topics, first=True)
 
 
 def offset_delete(asked: Asked) -> Verdict:

@@ -8,7 +8,7 @@ from kraft_wire.broker.context import Silence
 from kraft_wire.node.authorization.asker import Asked, Finish, Passed, Verdict
 from kraft_wire.wire.message import Message
 
-__all__ = ["by_id_or_name", "finishing", "passed_or_answered", "split"]
+__all__ = ["by_id_or_name", "finishing", "split", "with_refused"]
 
 PartT = TypeVar("PartT")
 MessageT = TypeVar("MessageT", bound=Message)
@@ -58,17 +58,26 @@ def finishing(kind: type[MessageT], change: Callable[[MessageT], Message]) -> Fi
     return finish
 
 
-def passed_or_answered(
+def with_refused(
     request: Message,
-    kind: type[MessageT],
-    change: Callable[[MessageT], Message],
+    kind: type[Message],
+    field: str,
+    refused: Sequence[object],
+    served: Sequence[object],
     *,
-    has_refused: bool,
-    has_served: bool,
+    first: bool = False,
 ) -> Verdict:
-    """Pass the served part of a request, or answer a request without one."""
-    if not has_refused:
+    """Pass the served parts of a request; add the answers of the refused ones to a list of its.
+
+    `field` is the list in an answer of the class `kind`. The refused parts are last, or `first`. A
+    request without served parts is answered at once.
+    """
+    if not refused:
         return Passed(request)
-    if not has_served:
-        return change(kind())
-    return Passed(request, finishing(kind, change))
+
+    def change(answer: Message) -> Message:
+        answers = getattr(answer, field)
+        setattr(answer, field, [*refused, *answers] if first else [*answers, *refused])
+        return answer
+
+    return Passed(request, finishing(kind, change)) if served else change(kind())

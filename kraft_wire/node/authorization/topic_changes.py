@@ -8,7 +8,7 @@ from typing import Final, cast
 
 from kraft_wire.model import ZERO_UUID
 from kraft_wire.node.authorization.asker import REFUSED_WORDS, Asked, Passed, Verdict
-from kraft_wire.node.authorization.splitting import finishing, passed_or_answered, split
+from kraft_wire.node.authorization.splitting import finishing, split, with_refused
 from kraft_wire.settings.topic_names import METADATA_TOPIC
 from kraft_wire.wire.generated.create_partitions import (
     CreatePartitionsRequest,
@@ -84,17 +84,7 @@ def create_partitions(asked: Asked) -> Verdict:
         for topic in hidden
     ]
 
-    def change(answer: CreatePartitionsResponse) -> Message:
-        answer.results += answers
-        return answer
-
-    return passed_or_answered(
-        request,
-        CreatePartitionsResponse,
-        change,
-        has_refused=bool(hidden),
-        has_served=bool(request.topics),
-    )
+    return with_refused(request, CreatePartitionsResponse, "results", answers, request.topics)
 
 
 def delete_topics(asked: Asked) -> Verdict:
@@ -143,17 +133,7 @@ def delete_topics(asked: Asked) -> Verdict:
     else:
         request.topic_names = [each.name or "" for each in served]
 
-    def change(answer: DeleteTopicsResponse) -> Message:
-        answer.responses += answers
-        return answer
-
-    return passed_or_answered(
-        request,
-        DeleteTopicsResponse,
-        change,
-        has_refused=bool(answers),
-        has_served=bool(served),
-    )
+    return with_refused(request, DeleteTopicsResponse, "responses", answers, served)
 
 
 def _name(asked: Asked, state: DeleteTopicState) -> str | None:

@@ -1,10 +1,9 @@
 """Guards of requests that name topics, and are refused topic by topic."""
 
-from collections.abc import Sequence
 from typing import Final, cast
 
-from kraft_wire.node.authorization.asker import REFUSED_WORDS, Asked, Passed, Verdict
-from kraft_wire.node.authorization.splitting import passed_or_answered, split
+from kraft_wire.node.authorization.asker import REFUSED_WORDS, Asked, Verdict
+from kraft_wire.node.authorization.splitting import split, with_refused
 from kraft_wire.settings.topic_names import topic_name_problem
 from kraft_wire.wire.generated.delete_records import (
     DeleteRecordsPartitionResult,
@@ -32,7 +31,6 @@ from kraft_wire.wire.generated.offset_for_leader_epoch import (
     OffsetForLeaderEpochResponse,
     OffsetForLeaderTopicResult,
 )
-from kraft_wire.wire.message import Message, Struct
 
 __all__ = ["delete_records", "describe_producers", "list_offsets", "offset_for_leader_epoch"]
 
@@ -56,7 +54,7 @@ def list_offsets(asked: Asked) -> Verdict:
         )
         for topic in refused
     ]
-    return _with(request, ListOffsetsResponse, request.topics, answers)
+    return with_refused(request, ListOffsetsResponse, "topics", answers, request.topics)
 
 
 def offset_for_leader_epoch(asked: Asked) -> Verdict:
@@ -74,7 +72,7 @@ def offset_for_leader_epoch(asked: Asked) -> Verdict:
         )
         for topic in refused
     ]
-    return _with(request, OffsetForLeaderEpochResponse, request.topics, answers)
+    return with_refused(request, OffsetForLeaderEpochResponse, "topics", answers, request.topics)
 
 
 def delete_records(asked: Asked) -> Verdict:
@@ -94,7 +92,7 @@ def delete_records(asked: Asked) -> Verdict:
         )
         for topic in refused
     ]
-    return _with(request, DeleteRecordsResponse, request.topics, answers)
+    return with_refused(request, DeleteRecordsResponse, "topics", answers, request.topics)
 
 
 def describe_producers(asked: Asked) -> Verdict:
@@ -120,23 +118,4 @@ def describe_producers(asked: Asked) -> Verdict:
         )
         for topic in refused
     ]
-    return _with(request, DescribeProducersResponse, request.topics, answers)
-
-
-def _with(
-    request: Message,
-    kind: type[Message],
-    served: Sequence[Struct],
-    refused: Sequence[Struct],
-) -> Verdict:
-    """Append the answers of refused topics to those of the others."""
-    if not refused:
-        return Passed(request)
-
-    def change(answer: Message) -> Message:
-        getattr(answer, "topics").extend(refused)  # noqa: B009  # all of these have the field
-        return answer
-
-    return passed_or_answered(
-        request, kind, change, has_refused=bool(refused), has_served=bool(served)
-    )
+    return with_refused(request, DescribeProducersResponse, "topics", answers, request.topics)

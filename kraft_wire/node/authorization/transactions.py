@@ -4,7 +4,7 @@ from typing import Final, cast
 
 from kraft_wire.broker.metadata.metadata_cache import is_internal
 from kraft_wire.node.authorization.asker import Asked, Passed, Verdict
-from kraft_wire.node.authorization.splitting import finishing, passed_or_answered, split
+from kraft_wire.node.authorization.splitting import finishing, split, with_refused
 from kraft_wire.node.authorization.whole import refused
 from kraft_wire.wire.generated.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
@@ -126,17 +126,8 @@ def txn_offset_commit(asked: Asked) -> Verdict:
     request.topics, hidden = split(asked, read_topic, request.topics, lambda topic: topic.name)
     answers = [_uncommitted(topic, read_topic.error) for topic in hidden]
 
-    def change(answer: TxnOffsetCommitResponse) -> Message:
-        answer.topics = answers + answer.topics
-        return answer
-
-    return passed_or_answered(
-        request,
-        TxnOffsetCommitResponse,
-        change,
-        has_refused=bool(hidden),
-        has_served=bool(request.topics),
-    )
+    topics = request.topics
+    return with_refused(request, TxnOffsetCommitResponse, "topics", answers, topics, first=True)
 
 
 def _uncommitted(
