@@ -15,6 +15,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -163,11 +164,10 @@ class Place:
                 stdin=subprocess.DEVNULL,
             )
         self._endless.append(started)
-        is_ready: Callable[[], object] = log.read_text
-        if text.startswith("kraft-wire cluster"):
-            is_ready = self._is_cluster_up
-        elif text.startswith("kraft-wire server"):
-            is_ready = lambda: " is ready on " in log.read_text()  # noqa: E731  # one of three
+        is_ready: Callable[[], object] = self._is_cluster_up
+        if not text.startswith("kraft-wire cluster"):
+            sign = " is ready on " if text.startswith("kraft-wire server") else "\n"
+            is_ready = partial(_has, log, sign)
         until(is_ready, lambda: f"{text}\n{log.read_text()}", every_s=0.5)
         assert started.poll() is None, f"{text}\n{log.read_text()}"
 
@@ -189,6 +189,10 @@ class Place:
             started.send_signal(signal.SIGINT)
             code = started.wait(HANG_S)
             assert code in (0, 130), f"{started.args}: exit code {code}"
+
+
+def _has(log: Path, sign: str) -> bool:
+    return sign in log.read_text()
 
 
 @contextmanager

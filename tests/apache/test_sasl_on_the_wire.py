@@ -210,7 +210,7 @@ TALKS: dict[str, Sequence[Callable[[Conversation], None]]] = {
     "SCRAM: other authzid": [_chosen("SCRAM-SHA-256"), _token(b"n,a=bob,n=ann,r=abc")],
     "SCRAM: name with =": [_chosen("SCRAM-SHA-256"), _token(b"n,,n=a=b,r=abc")],
     "SCRAM: no ASCII": [_chosen("SCRAM-SHA-256"), _token("n,,n=änn,r=abc".encode())],
-    "SCRAM: token of nobody": [
+    "SCRAM: token of an unknown user": [
         _chosen("SCRAM-SHA-256"),
         _token(b"n,,n=ann,r=abc,tokenauth=true"),
     ],

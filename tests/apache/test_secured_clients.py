@@ -127,7 +127,7 @@ def test_librdkafka_works_with_every_mechanism(
 
 FAULTS: dict[str, tuple[str, Callable[[Authority], dict[str, str]]]] = {
     "wrong password": ("SASL", lambda _: {"sasl_password": "wrong"}),
-    "unknown user": ("SASL", lambda _: {"sasl_username": "nobody"}),
+    "unknown user": ("SASL", lambda _: {"sasl_username": "unknown"}),
     "another authority": ("SSL", lambda a: {"ssl_ca_location": str(a.signed("x").chain)}),
     "expired certificate": (
         "SSL",

@@ -1,4 +1,4 @@
-"""SaslHandshake where there is nobody to log in; logins are in `tests/node/security`."""
+"""SaslHandshake on a listener without logins; `tests/node/security` tests logins."""
 
 from kraft_wire.broker.handlers.sasl_handshake import handle
 from kraft_wire.wire.generated.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse

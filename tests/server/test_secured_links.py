@@ -102,7 +102,7 @@ def members(
 def test_a_broker_registers_and_forwards_behind_a_login(
     tmp_path: Path, authority: Authority, protocol: str
 ) -> None:
-    """SEC-ENV-02, SEC-ENV-03: a topic is created on the controller, asked for at the broker."""
+    """SEC-ENV-02: a topic is created on the controller, asked for at the broker."""
     settings = shared(protocol, authority)
     controller, broker = members(tmp_path, settings, settings)
     with controller, broker:

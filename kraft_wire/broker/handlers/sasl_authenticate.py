@@ -1,7 +1,7 @@
 """SaslAuthenticate, API key 36, versions 0-2.
 
-Behaviour:   on a connection that has logged in, or need not, ILLEGAL_SASL_STATE; the connection
-             goes on (KIP-152); the login is before any handler (`node/security/login`)
+Behaviour:   ILLEGAL_SASL_STATE, after a login and on listeners without one; the connection stays
+             open (KIP-152). `node/security/login` handles the tokens of a login
 Versions:    v1 session lifetime (KIP-368), which is 0 here
 Left out:    nothing
 """

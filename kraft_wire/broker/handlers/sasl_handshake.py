@@ -1,8 +1,8 @@
 """SaslHandshake, API key 17, versions 0-1.
 
-Behaviour:   on a connection that has logged in, or need not, ILLEGAL_SASL_STATE without mechanisms;
-             the connection goes on (KIP-43, KIP-152); the login is before any handler
-             (`node/security/login`)
+Behaviour:   ILLEGAL_SASL_STATE without mechanisms, after a login and on listeners without one;
+             the connection stays open (KIP-43, KIP-152). `node/security/login` handles the
+             handshake of a login
 Versions:    both are alike
 Left out:    nothing
 """

@@ -139,7 +139,7 @@ class UpkeepJudge:
         if removed:
             self._removed(watch, edit, removed, start)
         if edit.is_rewritten:
-            kept = [each for each in edit.before if each not in removed]
+            kept = list(edit.before[len(removed) :])
             self._rewritten(watch, kept, edit.after)
 
     def _removed(
