@@ -32,7 +32,7 @@ from kraft_wire.wire.generated.error_code import ErrorCode
 if TYPE_CHECKING:
     from kraft_wire.broker.broker import Broker
 
-__all__ = ["handle"]
+__all__ = ["handle", "topic_result"]
 
 _BROKERS_FROM: Final = 4
 _FENCED_ERROR_FROM: Final = 2
@@ -166,7 +166,7 @@ class _Question:
         if error is ErrorCode.PRODUCER_FENCED and self._context.api_version < _FENCED_ERROR_FROM:
             error = ErrorCode.INVALID_PRODUCER_EPOCH
         topics = self._transaction.topics
-        results = [_topic_result(topic.name, topic.partitions, error) for topic in topics]
+        results = [topic_result(topic.name, topic.partitions, error) for topic in topics]
         self._answers.take(self._number, results)
 
 
@@ -174,16 +174,15 @@ def _results_of(errors: Mapping[TopicPartition, ErrorCode]) -> _Results:
     """Return the content of a table of partitions, every topic and partition once."""
     topics: dict[str, AddPartitionsToTxnTopicResult] = {}
     for (topic, partition), error in errors.items():
-        (result,) = _topic_result(topic, [partition], error).results_by_partition
-        topics.setdefault(topic, _topic_result(topic, [], error)).results_by_partition.append(
-            result
-        )
+        (result,) = topic_result(topic, [partition], error).results_by_partition
+        topics.setdefault(topic, topic_result(topic, [], error)).results_by_partition.append(result)
     return list(topics.values())
 
 
-def _topic_result(
+def topic_result(
     topic: str, partitions: Sequence[int], error: ErrorCode
 ) -> AddPartitionsToTxnTopicResult:
+    """Return a topic's answer with one error for all of its partitions."""
     return AddPartitionsToTxnTopicResult(
         name=topic,
         results_by_partition=[

@@ -30,7 +30,7 @@ from kraft_wire.wire.generated.offset_fetch import (
 if TYPE_CHECKING:
     from kraft_wire.broker.broker import Broker
 
-__all__ = ["handle"]
+__all__ = ["failed_topic", "handle"]
 
 _TOP_LEVEL_ERROR_FROM: Final = 2
 _SEVERAL_GROUPS_FROM: Final = 8
@@ -86,7 +86,7 @@ def _fetch(
     if version >= _TOPIC_IDS_FROM:
         known, unknown = _named(broker, group.topics)
     answer.topics = fetch_offsets(shard, group.group_id, known, require_stable=require_stable)
-    answer.topics += [_failed_topic(topic, ErrorCode.UNKNOWN_TOPIC_ID) for topic in unknown]
+    answer.topics += [failed_topic(topic, ErrorCode.UNKNOWN_TOPIC_ID) for topic in unknown]
     return answer
 
 
@@ -125,11 +125,12 @@ def _failed(
     if version >= _TOP_LEVEL_ERROR_FROM:
         answer.error_code = error
     else:
-        answer.topics = [_failed_topic(topic, error) for topic in group.topics or []]
+        answer.topics = [failed_topic(topic, error) for topic in group.topics or []]
     return answer
 
 
-def _failed_topic(topic: OffsetFetchRequestTopics, error: ErrorCode) -> OffsetFetchResponseTopics:
+def failed_topic(topic: OffsetFetchRequestTopics, error: ErrorCode) -> OffsetFetchResponseTopics:
+    """Return a topic's answer with one error for all of its partitions."""
     return OffsetFetchResponseTopics(
         name=topic.name,
         topic_id=topic.topic_id,

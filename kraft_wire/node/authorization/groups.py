@@ -3,6 +3,7 @@
 from typing import Final, cast
 
 from kraft_wire.apis.rights import ResourceType
+from kraft_wire.broker.groups.offsets.commit import failed_topics
 from kraft_wire.node.authorization.asker import NO_OPERATIONS, Asked, Passed, Verdict
 from kraft_wire.node.authorization.splitting import (
     by_id_or_name,
@@ -25,10 +26,7 @@ from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.list_groups import ListGroupsResponse
 from kraft_wire.wire.generated.offset_commit import (
     OffsetCommitRequest,
-    OffsetCommitRequestTopic,
     OffsetCommitResponse,
-    OffsetCommitResponsePartition,
-    OffsetCommitResponseTopic,
 )
 from kraft_wire.wire.generated.offset_delete import (
     OffsetDeleteRequest,
@@ -120,10 +118,10 @@ def offset_commit(asked: Asked) -> Verdict:
     read_group, read_topic = asked.needs
     if not asked.asker.meets(read_group, request.group_id):
         error = read_group.error
-        return OffsetCommitResponse(topics=[_uncommitted(each, error) for each in request.topics])
+        return OffsetCommitResponse(topics=failed_topics(request.topics, error))
     name_of = by_id_or_name(asked, _COMMIT_BY_ID_FROM)
     request.topics, hidden = split(asked, read_topic, request.topics, name_of)
-    answers = [_uncommitted(each, read_topic.error) for each in hidden]
+    answers = failed_topics(hidden, read_topic.error)
 
     topics = request.topics
     return with_refused(request, OffsetCommitResponse, "topics", answers, topics, first=True)
@@ -155,14 +153,3 @@ def offset_delete(asked: Asked) -> Verdict:
         return answer
 
     return Passed(request, finishing(OffsetDeleteResponse, change) if hidden else None)
-
-
-def _uncommitted(topic: OffsetCommitRequestTopic, error: ErrorCode) -> OffsetCommitResponseTopic:
-    return OffsetCommitResponseTopic(
-        name=topic.name,
-        topic_id=topic.topic_id,
-        partitions=[
-            OffsetCommitResponsePartition(partition_index=each.partition_index, error_code=error)
-            for each in topic.partitions
-        ],
-    )

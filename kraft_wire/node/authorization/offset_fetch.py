@@ -3,17 +3,16 @@
 from typing import Final, TypeVar, cast
 
 from kraft_wire.apis.rights import Need
+from kraft_wire.broker.handlers.offset_fetch import failed_topic
 from kraft_wire.node.authorization.asker import Asked, Passed, Verdict
 from kraft_wire.node.authorization.splitting import by_id_or_name, finishing, split
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestTopic,
-    OffsetFetchRequestTopics,
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
     OffsetFetchResponsePartition,
-    OffsetFetchResponsePartitions,
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
@@ -43,7 +42,7 @@ def offset_fetch(asked: Asked) -> Verdict:
     for group in groups:
         if group.topics is not None:
             group.topics, unseen = split(asked, topic_need, group.topics, name_of)
-            extra[group.group_id] = [_refused_topic(each, topic_need.error) for each in unseen]
+            extra[group.group_id] = [failed_topic(each, topic_need.error) for each in unseen]
     request.groups = groups
 
     def change(answer: OffsetFetchResponse) -> Message:
@@ -95,19 +94,6 @@ def _one(asked: Asked, request: OffsetFetchRequest) -> Verdict:
 def _visible(asked: Asked, need: Need, topics: list[TopicT]) -> list[TopicT]:
     """Return the topics that may be described; the others are hidden silently."""
     return split(asked, need, topics, lambda each: each.name, is_silent=True)[0]
-
-
-def _refused_topic(topic: OffsetFetchRequestTopics, error: ErrorCode) -> OffsetFetchResponseTopics:
-    return OffsetFetchResponseTopics(
-        name=topic.name,
-        topic_id=topic.topic_id,
-        partitions=[
-            OffsetFetchResponsePartitions(
-                partition_index=index, committed_offset=-1, metadata="", error_code=error
-            )
-            for index in topic.partition_indexes
-        ],
-    )
 
 
 def _refused_before_v8(

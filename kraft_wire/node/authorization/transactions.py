@@ -2,12 +2,12 @@
 
 from typing import Final, cast
 
+from kraft_wire.broker.handlers.add_partitions_to_txn import topic_result
 from kraft_wire.broker.metadata.metadata_cache import is_internal
 from kraft_wire.node.authorization.asker import Asked, Passed, Verdict
 from kraft_wire.node.authorization.splitting import finishing, split, with_refused
 from kraft_wire.node.authorization.whole import refused
 from kraft_wire.wire.generated.add_partitions_to_txn import (
-    AddPartitionsToTxnPartitionResult,
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
     AddPartitionsToTxnTopic,
@@ -78,7 +78,9 @@ def add_partitions_to_txn(asked: Asked) -> Verdict:
     for topic in topics:
         is_refused = topic.name in names or is_internal(topic.name)
         answer.results_by_topic_v3_and_below.append(
-            _topic_result(topic, write_topic.error) if is_refused else _not_attempted(asked, topic)
+            topic_result(topic.name, topic.partitions, write_topic.error)
+            if is_refused
+            else _not_attempted(asked, topic)
         )
     return answer
 
@@ -87,7 +89,7 @@ def _not_attempted(asked: Asked, topic: AddPartitionsToTxnTopic) -> AddPartition
     """Return the answer of an allowed topic beside a refused one; partitions may not exist."""
     found = asked.image.topic(topic.name)
     known = {} if found is None else found.partitions
-    result = _topic_result(topic, ErrorCode.OPERATION_NOT_ATTEMPTED)
+    result = topic_result(topic.name, topic.partitions, ErrorCode.OPERATION_NOT_ATTEMPTED)
     for each in result.results_by_partition:
         if each.partition_index not in known:
             each.partition_error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -97,20 +99,8 @@ def _not_attempted(asked: Asked, topic: AddPartitionsToTxnTopic) -> AddPartition
 def _not_added(
     topics: list[tuple[AddPartitionsToTxnTopic, ErrorCode]],
 ) -> AddPartitionsToTxnResponse:
-    results = [_topic_result(topic, error) for topic, error in topics]
+    results = [topic_result(topic.name, topic.partitions, error) for topic, error in topics]
     return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results)
-
-
-def _topic_result(
-    topic: AddPartitionsToTxnTopic, error: ErrorCode
-) -> AddPartitionsToTxnTopicResult:
-    return AddPartitionsToTxnTopicResult(
-        name=topic.name,
-        results_by_partition=[
-            AddPartitionsToTxnPartitionResult(partition_index=each, partition_error_code=error)
-            for each in topic.partitions
-        ],
-    )
 
 
 def txn_offset_commit(asked: Asked) -> Verdict:
