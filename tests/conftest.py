@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,9 @@ settings.register_profile(
     "unhurried", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("unhurried")  # a busy machine makes no example wrong
+
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+"""A test's Spark ends before a thorough compiler pays, and two of them share two processors."""
 
 LANES = ("all", "without", "only")
 """What `--judges` takes: every test, those that need no judge, or those that need one."""

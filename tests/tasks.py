@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.apache.java_process import java_command
+from tests.apache.java_process import LEAN_FLAGS, SHARED, java_command
 from tests.apache.tools import MAIN_CLASSES
 from tests.server_process import ServerProcess
 from tests.tidiness import CHECKOUT
@@ -85,6 +85,8 @@ _TOOLS = MAIN_CLASSES | {
     "kafka-reassign-partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 }
 _KCAT = "/usr/bin/kcat"
+AS_USERS = [flag for flag in LEAN_FLAGS if flag != SHARED]
+"""Apache's tools as users run them, who have no archive of their classes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +180,7 @@ def write_tools(folder: Path) -> Path:
     address = '"$KRAFT_WIRE_BOOTSTRAP_SERVER"'
     for name, main_class in _TOOLS.items():
         to_server = "" if name == "kafka-dump-log" else f"--bootstrap-server {address}"
-        java = " ".join(f"'{word}'" for word in java_command(main_class))
+        java = " ".join(f"'{word}'" for word in java_command(main_class, base_flags=AS_USERS))
         _write_script(folder / name, f'exec {java} {to_server} "$@"')
     _write_script(folder / "kcat", f'exec {_KCAT} -b {address} "$@"')
     return folder

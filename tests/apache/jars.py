@@ -12,11 +12,13 @@ Does not verify the jars beyond what Maven does itself.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 from pathlib import Path
 
 from kraft_wire.wire.generated.messages import RELEASE
@@ -81,8 +83,13 @@ def _complete(directory: Path, wanted: list[tuple[str, str, str]]) -> Path:
 
 
 def classpath(release: str = RELEASE) -> str:
-    """A Java class path with every jar of the release, and ours quiet log settings first."""
+    """A Java class path with every jar of the release, and our quiet log settings first."""
     return _path(jar_directory(release))
+
+
+def class_archive(release: str = RELEASE) -> Path:
+    """Where the classes of a release are kept as Java holds them; see ``class_archive``."""
+    return cache_directory() / f"{release}.jsa"
 
 
 def streams_classpath(release: str = RELEASE) -> str:
@@ -92,8 +99,23 @@ def streams_classpath(release: str = RELEASE) -> str:
 
 
 def _path(directory: Path) -> str:
-    settings = Path(__file__).parent / "java" / "resources"
-    return os.pathsep.join([str(settings), str(directory / "*")])
+    jars = sorted(str(each) for each in directory.glob("*.jar"))
+    return os.pathsep.join([str(_log_settings()), *jars])
+
+
+def _log_settings() -> Path:
+    """A jar of our quiet log settings: an archive of classes allows no folder in its path."""
+    files = sorted((Path(__file__).parent / "java" / "resources").iterdir())
+    digest = hashlib.sha256(b"".join(each.read_bytes() for each in files)).hexdigest()[:16]
+    jar = cache_directory() / f"log-settings-{digest}.jar"
+    if not jar.exists():
+        jar.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=jar.parent, suffix=".jar", delete=False) as scratch:
+            with zipfile.ZipFile(scratch, "w") as archive:
+                for each in files:
+                    archive.write(each, each.name)
+        os.replace(scratch.name, jar)
+    return jar
 
 
 def _bring(wanted: list[tuple[str, str, str]], directory: Path) -> None:

@@ -19,7 +19,9 @@ from pathlib import Path
 from tests.apache import jars
 
 SOURCE_ROOTS = (Path(__file__).parent / "java", jars.CHECKOUT / "tests" / "clients" / "java")
-LEAN_FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+SHARED = "-Xshare:auto"
+"""Take classes from the archive, if there is one (``tests.apache.class_archive``)."""
+LEAN_FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", SHARED)
 COMPILE_SECONDS_MAX = 300
 
 
@@ -84,11 +86,23 @@ def java_command(
     """The command that runs ``main_class`` with Apache's jars and, for ``judge.*``, our classes.
 
     ``base_flags`` keep a test's Java small; a benchmark replaces them by what Apache's script uses.
+    What compares times leaves ``SHARED`` out: users have no archive of classes.
     """
     path = jars.classpath(release)
     if main_class.startswith("judge."):
-        path = os.pathsep.join([str(compiled_classes(release)), path])
-    return ["java", *base_flags, f"-Xmx{heap_mb}m", *flags, "-cp", path, main_class, *arguments]
+        path = os.pathsep.join([path, str(compiled_classes(release))])
+    quick = archive_flags(release) if SHARED in base_flags else []
+    lean = [*base_flags, *quick, f"-Xmx{heap_mb}m"]
+    return ["java", *lean, *flags, "-cp", path, main_class, *arguments]
+
+
+def archive_flags(release: str = jars.RELEASE) -> list[str]:
+    """What makes Java take classes from the archive; nothing where there is none.
+
+    The class path must begin with that of the release.
+    """
+    archive = jars.class_archive(release)
+    return [f"-XX:SharedArchiveFile={archive}", "-Xlog:cds=off"] if archive.exists() else []
 
 
 def run_java(
@@ -98,11 +112,12 @@ def run_java(
     stdin: str = "",
     timeout_s: float = 120,
     heap_mb: int = 256,
+    flags: Sequence[str] = (),
     release: str = jars.RELEASE,
 ) -> Outcome:
     """Run a main class to its end; the exit code is the caller's to judge."""
     done = subprocess.run(
-        java_command(main_class, arguments, release=release, heap_mb=heap_mb),
+        java_command(main_class, arguments, release=release, heap_mb=heap_mb, flags=flags),
         input=stdin,
         capture_output=True,
         text=True,
