@@ -21,13 +21,18 @@ TIDY_TESTS = (
     "tests/test_tidy.py",
     "tests/test_error_orders.py",
     "tests/test_docs.py",
+    "tests/test_words.py",
+    "tests/test_time_as_argument.py",
+    "tests/test_import_contracts.py",
+    "tests/mutants/test_catalogue.py",
     "tests/codegen",
 )
+PARALLEL = ("--numprocesses", "logical", "--maxprocesses", "4", "--dist", "loadfile")
 TIDINESS = "tidiness and documents"
 
 STEPS: dict[str, list[str]] = {
     "types": [str(PROGRAMS / "mypy")],
-    TIDINESS: [PYTHON, "-m", "pytest", "-q", "--durations=0", *TIDY_TESTS],
+    TIDINESS: [PYTHON, "-m", "pytest", "-q", "--durations=0", *PARALLEL, *TIDY_TESTS],
     "generated code": [PYTHON, "-m", "codegen", "--check"],
     "import contracts": [str(PROGRAMS / "lint-imports")],
     "lint": [str(PROGRAMS / "ruff"), "check"],

@@ -1,9 +1,9 @@
 """Keep Apache's classes as the virtual machine holds them: a broker starts with half the work.
 
-``python -m tests.apache.class_archive [RELEASE ...]`` runs one node of each release (4.3.1 if none is
-named) and the tools that tests use most, notes which classes they load, and writes them to one
-archive beside the jars, once. Without it every test runs all the same. An archive of another virtual machine, or of jars that changed, is
-ignored by Java itself.
+``python -m tests.apache.class_archive [RELEASE ...]`` runs one node of each release (4.3.1 if none
+is named) and the tools that tests use most, notes which classes they load, and writes them to one
+archive beside the jars, once. Without it every test runs all the same. Java itself ignores an
+archive of another virtual machine, or of jars that have changed.
 
 Source: JEP 310, application class-data sharing.
 """

@@ -110,11 +110,11 @@ def _log_settings() -> Path:
     jar = cache_directory() / f"log-settings-{digest}.jar"
     if not jar.exists():
         jar.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=jar.parent, suffix=".jar", delete=False) as scratch:
-            with zipfile.ZipFile(scratch, "w") as archive:
+        with tempfile.TemporaryDirectory(dir=jar.parent, prefix=".settings-") as scratch:
+            with zipfile.ZipFile(Path(scratch, jar.name), "w") as archive:
                 for each in files:
                     archive.write(each, each.name)
-        os.replace(scratch.name, jar)
+            Path(scratch, jar.name).replace(jar)
     return jar
 
 
