@@ -15,6 +15,7 @@ from kraft_wire.cli.configs.command import explained
 from kraft_wire.cli.main import COMMANDS
 from kraft_wire.cli.server.command import USAGE
 from kraft_wire.node.events.catalogue import EVENTS, LEVELS
+from kraft_wire.node.events.loggers import LOGGERS
 from kraft_wire.settings.broker import OWN_DEFAULTS, OWN_KEYS
 from kraft_wire.settings.key_tables import load_keys
 from tests.apis.rights_page import rights_page
@@ -131,12 +132,19 @@ def log_page() -> str:
         "component, event, then fields as `key=value`; texts are in quotes, and `-` stands for a\n"
         "value that is not known. `--log-format json` writes the same as one object a line.\n\n"
         "`--log-level LEVEL`, or else the variable `KAFKA_LOG4J_ROOT_LOGLEVEL` of Kafka's image,\n"
-        f"sets the least severe level: {', '.join(LEVELS)} (default: INFO).\n\n"
+        f"sets the least severe level: {', '.join(LEVELS)} (default: INFO).\n"
+        "`KAFKA_LOG4J_LOGGERS=LOGGER=LEVEL,...` sets levels of components: a component has the\n"
+        "level of the loggers below and of its own name, and the longest logger counts.\n"
+        "`--log-level` replaces both variables.\n\n"
         "Lines that clients cause are limited to 10 a second for each address and reason, those\n"
         "of one change of the metadata to 20 for each event; a line states how many are left out.\n"
         "How to read them: [OPERATING.md](OPERATING.md).\n\n"
-        "| event | level | component | meaning |\n|---|---|---|---|\n"
+        "| component | Kafka's loggers, and all names above them |\n|---|---|\n"
     ]
+    for name, loggers in LOGGERS.items():
+        kafkas = ", ".join(f"`{each}`" for each in loggers)
+        parts.append(f"| `{name}` | {kafkas} |\n")
+    parts.append("\n| event | level | component | meaning |\n|---|---|---|---|\n")
     parts += [
         f"| `{name}` | {each.level} | {each.component} | {each.meaning} |\n"
         for name, each in EVENTS.items()

@@ -52,19 +52,29 @@ class EventLog:
         self.form: Callable[[Entry], str] = _text
         """Makes the line of an event, without a newline; key=value by default."""
         self._level = LEVELS["INFO"]
+        self._levels: dict[str, int] = {}
+        """Levels of components that have another one."""
         self._rejections_limit = LogLineLimiter(self._suppressed)
         self._limit = LogLineLimiter(self._lines_suppressed)
         self.rejections: dict[str, int] = {}
         """Refused or broken connections by reason."""
 
-    def set_level(self, name: str) -> None:
-        """Write lines of this level and above; `name` is one of `LEVELS`."""
-        self._level = LEVELS[name]
+    def set_level(self, name: str, component: str | None = None) -> None:
+        """Write lines of this level and above: of one component, or of all others.
 
-    @property
-    def has_debug(self) -> bool:
-        """Whether lines of level DEBUG are written."""
-        return self._level <= LEVELS["DEBUG"]
+        `name` is one of `LEVELS`.
+        """
+        if component is None:
+            self._level = LEVELS[name]
+        else:
+            self._levels[component] = LEVELS[name]
+
+    def may_write(self, name: str) -> bool:
+        """Whether an event is written at its own level."""
+        return self._has_level(EVENTS[name].level, name)
+
+    def _has_level(self, level: str, name: str) -> bool:
+        return LEVELS[level] >= self._levels.get(EVENTS[name].component, self._level)
 
     def event(self, name: str, **fields: object) -> None:
         """Write the line of an event at its own level."""
@@ -72,7 +82,7 @@ class EventLog:
 
     def event_at(self, level: str, name: str, /, **fields: object) -> None:
         """Write the line of an event at another level than its own."""
-        if LEVELS[level] >= self._level:
+        if self._has_level(level, name):
             wall_ms = None if self._wall_ms is None else self._wall_ms()
             entry = Entry(wall_ms, level, EVENTS[name].component, name, fields)
             self._write(self.form(entry) + "\n")

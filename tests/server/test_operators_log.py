@@ -80,6 +80,27 @@ def test_level_is_the_options_or_else_kafkas_variable(
     assert (["WARN", "server", "unknown_log_level"] in events) == (variable == "LOUD")
 
 
+def test_loggers_of_kafkas_variable_set_levels_of_components(tmp_path: Path) -> None:
+    loggers = "org.apache.kafka.image=ERROR,network=DEBUG,kafka.log=LOUD,org.apache.zookeeper=INFO"
+    variables = {"KAFKA_LOG4J_ROOT_LOGLEVEL": "WARN", "KAFKA_LOG4J_LOGGERS": loggers}
+    with Leveled(tmp_path, **variables) as server, WireClient(server.bootstrap) as client:
+        client.topic("orders")
+    assert server.events() == [
+        ["WARN", "server", "unknown_log_level"],
+        ["WARN", "server", "unknown_loggers"],
+        ["DEBUG", "network", "connection_opened"],
+        ["DEBUG", "network", "connection_closed"],
+    ]
+    assert "value=kafka.log=LOUD used=none" in server.text
+    assert "loggers=org.apache.zookeeper action=ignored" in server.text
+
+
+def test_log_level_option_replaces_the_loggers(tmp_path: Path) -> None:
+    with Leveled(tmp_path, "--log-level", "OFF", KAFKA_LOG4J_LOGGERS="kafka=DEBUG") as server:
+        pass
+    assert server.events() == []
+
+
 def test_flood_of_refused_versions_is_ten_lines_a_second_and_a_count(tmp_path: Path) -> None:
     with Leveled(tmp_path) as server:
         for _ in range(40):

@@ -75,7 +75,7 @@ Options for tests (docs/TESTING.md, docs/FAULTS.md):
 _COULD_NOT_RUN = 2
 _FOR_TESTS = {"--faults": "faults_file", "--control": "control", "--trace": "trace_file"}
 _LOG_FORMATS = ("text", "json")
-_LEVEL_VARIABLE = "KAFKA_LOG4J_ROOT_LOGLEVEL"
+_LEVEL_VARIABLE, _LOGGERS_VARIABLE = "KAFKA_LOG4J_ROOT_LOGLEVEL", "KAFKA_LOG4J_LOGGERS"
 _VALUED = (
     *("--override", "--data", "--listen", "--log-format", "--log-level", "--ready-file"),
     *_FOR_TESTS,
@@ -165,18 +165,36 @@ def _serve(parsed: _Arguments, config: NodeConfig) -> None:
 
 
 def _set_up_log(parsed: _Arguments, log: EventLog) -> None:
-    """Choose form and level; a variable that names no level is reported in the form chosen."""
+    """Choose form and level: `--log-level` or Kafka's variables, whose mistakes are logged."""
     if parsed.log_format == "json":
         from kraft_wire.cli.server.json_log import json_line
 
         log.form = json_line
-    wanted = os.environ.get(_LEVEL_VARIABLE, "").strip().upper()
     if parsed.log_level is not None:
         log.set_level(parsed.log_level)
-    elif wanted in LEVELS:
+        return
+    wanted = os.environ.get(_LEVEL_VARIABLE, "").strip().upper()
+    if wanted in LEVELS:
         log.set_level(wanted)
     elif wanted:
         log.event("unknown_log_level", variable=_LEVEL_VARIABLE, value=wanted, used="INFO")
+    loggers = os.environ.get(_LOGGERS_VARIABLE, "").strip()
+    if loggers:
+        _set_up_loggers(loggers, log)
+
+
+def _set_up_loggers(text: str, log: EventLog) -> None:
+    """Give components the levels of the loggers that Kafka's images take."""
+    from kraft_wire.node.events.loggers import logger_levels
+
+    found = logger_levels(text)
+    for component, level in found.levels.items():
+        log.set_level(level, component)
+    for entry in found.wrong:
+        log.event("unknown_log_level", variable=_LOGGERS_VARIABLE, value=entry, used="none")
+    if found.unused:
+        loggers = ",".join(found.unused)
+        log.event("unknown_loggers", variable=_LOGGERS_VARIABLE, loggers=loggers, action="ignored")
 
 
 def _observed(parsed: _Arguments) -> "ObservedServer":

@@ -36,7 +36,10 @@ EVENTS: Final[Mapping[str, Event]] = {
         "INFO", "server", "The first line: version, identity, directories and the disk reserve."
     ),
     "unknown_log_level": Event(
-        "WARN", "server", "`KAFKA_LOG4J_ROOT_LOGLEVEL` names no level; INFO is used."
+        "WARN", "server", "A variable names no level of log4j; `used` is what applies instead."
+    ),
+    "unknown_loggers": Event(
+        "WARN", "server", "`KAFKA_LOG4J_LOGGERS` names loggers to which no component belongs."
     ),
     "unknown_config_key": Event(
         "WARN", "server", "A key of the file or environment has no effect."

@@ -35,7 +35,7 @@ class HostEvents:
 
     def connection(self, name: str, peer: Peer) -> None:
         """Log that a connection opened or closed, at level DEBUG."""
-        if self._log.has_debug:
+        if self._log.may_write(name):
             self._log.event(
                 name,
                 client=f"{peer.client_host}:{peer.client_port}",
