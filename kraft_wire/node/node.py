@@ -42,6 +42,7 @@ from kraft_wire.node.quorum.raft_io import RaftIo
 from kraft_wire.node.quorum_node import QuorumNode
 from kraft_wire.node.requests.decoding import Decoded, RequestDecoder, refused, unencodable
 from kraft_wire.node.requests.replies import encoded_reply, reply_of_bytes
+from kraft_wire.node.requests.version_refusals import VersionRefusals
 from kraft_wire.storage.directory.log_directory import METADATA_PARTITION, LogDirectory
 from kraft_wire.storage.files import FileSystem
 from kraft_wire.wire.header import RequestHeader
@@ -105,6 +106,7 @@ class Node:
         self._flush_ids, self._limits, self._is_stopped = count(1), config.limits, False
         self._refused_appends, self._guards = RefusedAppends(report), _guards(config, report)
         self._metadata_events = MetadataEvents(config.node_id, report)
+        self._version_refusals = VersionRefusals(report)
         self._last_error: StorageError | None = None
         """The reason to end the process after the current call."""
         self._directories = open_directories(fs, config, random_source, cluster_id, wall_ms, report)
@@ -249,6 +251,7 @@ class Node:
             elif isinstance(decoded, Rejection):
                 self.outputs.append(Close(peer.connection_id, decoded))
             else:
+                self._version_refusals.note(peer, decoded, now_ms)
                 self.outputs.append(reply_of_bytes(peer.connection_id, decoded))
         else:
             self.outputs += taken
@@ -261,6 +264,7 @@ class Node:
         """Do work that is due by time; needed at `deadline_ms`, harmless earlier."""
         self._quorum.tick(now_ms, wall_ms)
         self._refused_appends.tick(now_ms)
+        self._version_refusals.tick(now_ms)
         if self._broker is not None:
             self._broker.tick(now_ms, wall_ms)
             self._ask_controller(now_ms, wall_ms)

@@ -61,6 +61,12 @@ EVENTS: Final[Mapping[str, Event]] = {
         "WARN", "network", "A connection was refused or closed, for a limit or error."
     ),
     "rejected_suppressed": Event("WARN", "network", "Such lines that were left out."),
+    "version_refused": Event(
+        "INFO",
+        "network",
+        "A request of an unsupported version got an error; others are `rejected`.",
+    ),
+    "version_refused_suppressed": Event("INFO", "network", "Such lines that were left out."),
     "request_memory_exhausted": Event(
         "WARN", "network", "Requests wait for memory: `queued.max.request.bytes` is in use."
     ),

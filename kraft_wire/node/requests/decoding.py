@@ -50,9 +50,9 @@ callers recognise it by its type, so neither `Answered` nor `Rejection` may be a
 
 @slotted
 class Answered:
-    """A request that is answered without a handler: a body without a message class."""
+    """A request of another version, with the body that refuses it: no handler or class makes it."""
 
-    correlation_id: int
+    header: RequestHeader
     body: bytes
 
 
@@ -98,12 +98,12 @@ def _other_version(
     header: RequestHeader, frame: bytearray, body_at: int, versions: tuple[int, int]
 ) -> Answered | Rejection:
     if header.api_key == _API_VERSIONS:
-        return Answered(header.correlation_id, _api_versions_refusal(versions))
+        return Answered(header, _api_versions_refusal(versions))
     is_produce = header.api_key == _PRODUCE.key
     if is_produce and _PRODUCE.advertised_min <= header.api_version < _PRODUCE.versions[0]:
         body = _produce_refusal(header.api_version, frame, body_at)
         if body is not None:
-            return Answered(header.correlation_id, body)
+            return Answered(header, body)
         return refused(header, "truncated")
     return refused(header, "version_not_served")
 

@@ -71,5 +71,5 @@ def _joined(parts: Buffers) -> tuple[Buffers, int]:
 def reply_of_bytes(connection_id: int, answer: Answered) -> Reply:
     """Return an answer without a message class."""
     size = _HEAD.size - _LENGTH_BYTES + len(answer.body)
-    frame = _HEAD.pack(size, answer.correlation_id) + answer.body
+    frame = _HEAD.pack(size, answer.header.correlation_id) + answer.body
     return Reply(connection_id, [frame], len(frame))
