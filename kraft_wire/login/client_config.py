@@ -1,23 +1,28 @@
 """A client's security settings: the keys of Kafka's client configuration.
 
-TLS by PEM files or PEM texts, and SASL by PLAIN and SCRAM (`sasl`). Other kinds of key stores
-and mechanisms are refused; keys that are not about security are ignored, and named.
+TLS by stores (`keystores`), and SASL by PLAIN and SCRAM (`sasl`). Other mechanisms are refused;
+keys that are not about security are ignored, and named.
 """
 
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Final
 
+from kraft_wire.keystores.loading import load_identity, load_trust
+from kraft_wire.keystores.store import STORE_TYPES, Store, UnusableStore, is_pem_type
 from kraft_wire.login.jaas import LOGIN_MODULES, InvalidJaas, parse_jaas
 from kraft_wire.properties import parse_properties
 
 __all__ = ["Credentials", "Security", "UnusableConfig", "read_client_config"]
 
 _PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-_PEM: Final = "PEM"
+_TEXTS: Final = {
+    "ssl.truststore": ("ssl.truststore.certificates",),
+    "ssl.keystore": ("ssl.keystore.key", "ssl.keystore.certificate.chain"),
+}
+"""The keys of each store in the settings themselves."""
 _KNOWN: Final = frozenset(
     {
         "security.protocol",
@@ -25,9 +30,11 @@ _KNOWN: Final = frozenset(
         "sasl.jaas.config",
         "ssl.truststore.type",
         "ssl.truststore.location",
+        "ssl.truststore.password",
         "ssl.truststore.certificates",
         "ssl.keystore.type",
         "ssl.keystore.location",
+        "ssl.keystore.password",
         "ssl.keystore.key",
         "ssl.keystore.certificate.chain",
         "ssl.key.password",
@@ -79,8 +86,8 @@ def read_client_config(path: Path) -> tuple[Security, list[str]]:
         credentials = _credentials(config) if protocol.startswith("SASL") else None
     except UnusableConfig as error:
         raise UnusableConfig(f"{path}: {error}") from error
-    except (OSError, ValueError) as error:  # ssl's errors are of both kinds
-        raise UnusableConfig(f"{path}: a PEM store cannot be used: {error}") from error
+    except UnusableStore as error:
+        raise UnusableConfig(f"{path}: a store cannot be used: {error}") from error
     return Security(tls, credentials), others
 
 
@@ -90,38 +97,28 @@ def _properties(text: str) -> dict[str, str]:
 
 
 def _tls(config: Mapping[str, str]) -> ssl.SSLContext:
-    for store in ("truststore", "keystore"):
-        kind = config.get(f"ssl.{store}.type", _PEM if _is_inline(config, store) else "JKS")
-        if kind != _PEM and any(key.startswith(f"ssl.{store}.") for key in config):
-            raise UnusableConfig(f"ssl.{store}.type={kind} is not supported; use PEM")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = config.get("ssl.endpoint.identification.algorithm", "https") != ""
-    location = config.get("ssl.truststore.location")
-    certificates = config.get("ssl.truststore.certificates")
-    if location or certificates:
-        context.load_verify_locations(cafile=location or None, cadata=certificates or None)
+    if trusted := _store(config, "ssl.truststore"):
+        load_trust(context, trusted)
     else:
         context.load_default_certs()
-    _load_own(context, config)
+    if own := _store(config, "ssl.keystore"):
+        load_identity(context, own, config.get("ssl.key.password"))
     return context
 
 
-def _is_inline(config: Mapping[str, str], store: str) -> bool:
-    keys = {"truststore": "ssl.truststore.certificates", "keystore": "ssl.keystore.key"}
-    return keys[store] in config
-
-
-def _load_own(context: ssl.SSLContext, config: Mapping[str, str]) -> None:
-    """Load the client's own certificate, if any; `ssl` reads it only from files."""
-    password = config.get("ssl.key.password", "")
-    if location := config.get("ssl.keystore.location"):
-        context.load_cert_chain(location, password=password)
-    elif key := config.get("ssl.keystore.key"):
-        chain = config.get("ssl.keystore.certificate.chain", "")
-        with NamedTemporaryFile("w", suffix=".pem") as file:
-            file.write(f"{key}\n{chain}\n")
-            file.flush()
-            context.load_cert_chain(file.name, password=password)
+def _store(config: Mapping[str, str], store: str) -> Store | None:
+    """Return a store of the settings, None if they name none."""
+    location = config.get(f"{store}.location")
+    texts = [config[key] for key in _TEXTS[store] if config.get(key)]
+    kind = config.get(f"{store}.type", "PEM" if texts else "JKS")
+    is_pem = is_pem_type(kind)
+    if is_pem is None or (texts and not is_pem):
+        raise UnusableConfig(f"{store}.type={kind}: use {_or(tuple(STORE_TYPES))}")
+    if location:
+        return Store(location, is_pem=is_pem, password=config.get(f"{store}.password"))
+    return Store(text="\n".join([*texts, ""])) if texts else None
 
 
 def _credentials(config: Mapping[str, str]) -> Credentials:

@@ -1,18 +1,16 @@
 """TLS for listeners and for the node's own links: OpenSSL contexts from settings.
 
-Stores are read once, when the node starts. Python passes a key to OpenSSL only by a file's name, so
-a key in the properties is written to a file in memory, and never to a disk.
+Stores are read once, when the node starts (`keystores`).
 """
 
-import os
 import re
 import ssl
-from collections.abc import Iterator
-from contextlib import contextmanager
-from tempfile import NamedTemporaryFile
 from typing import Final
 
-from kraft_wire.node.config.security import PemStore, TlsSettings
+from kraft_wire.keystores.loading import load_identity, load_trust
+from kraft_wire.keystores.reading import CERTIFICATE, identity_of
+from kraft_wire.keystores.store import Store
+from kraft_wire.node.config.security import TlsSettings
 from kraft_wire.node.disks.opening import StartError
 
 __all__ = ["client_context", "server_context"]
@@ -24,7 +22,6 @@ _VERIFY: Final = {
 }
 _VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 _KEY: Final = re.compile(rb"-----BEGIN ([A-Z ]*)PRIVATE KEY-----")
-_CERTIFICATE: Final = re.compile(rb"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.S)
 _PKCS8: Final = (b"", b"ENCRYPTED ")
 """The forms of a key that Kafka takes."""
 _TLS_1_3_SUITES: Final = (
@@ -76,40 +73,34 @@ def _context(protocol: int, settings: TlsSettings, listener: str) -> ssl.SSLCont
 
 
 def _load_key(context: ssl.SSLContext, settings: TlsSettings) -> None:
-    if settings.key_store is None:
+    store, password = settings.key_store, settings.key_password
+    if store is None:
         return
-    pem = _read(settings.key_store)
+    if store.is_pem:
+        _check_form(identity_of(store, password)[0], password)
+    load_identity(context, store, password)
+
+
+def _check_form(pem: bytes, password: str | None) -> None:
+    """Refuse what Kafka refuses in a PEM store. Errors: ValueError."""
     kinds = _KEY.findall(pem)
     if len(kinds) != 1:
         raise ValueError(f"the key store has {len(kinds)} private keys, and needs one")
     if kinds[0] not in _PKCS8:
         form = kinds[0].decode().strip()
         raise ValueError(f"the private key has the form of {form}; convert it to PKCS#8")
-    if kinds[0] and settings.key_password is None:
+    if kinds[0] and password is None:
         raise ValueError("the private key is encrypted, and ssl.key.password is not set")
-    if not _CERTIFICATE.search(pem):
+    if not CERTIFICATE.search(pem):
         raise ValueError("the key store has no certificate")
-    with _named(pem) as path:
-        try:
-            context.load_cert_chain(path, password=settings.key_password or "")
-        except ssl.SSLError as error:
-            raise ValueError(f"the key store cannot be used: {_words(error)}") from error
 
 
-def _load_trust(context: ssl.SSLContext, store: PemStore | None) -> None:
-    if store is None:
-        is_server = context.protocol == ssl.PROTOCOL_TLS_SERVER
-        context.load_default_certs(
-            ssl.Purpose.CLIENT_AUTH if is_server else ssl.Purpose.SERVER_AUTH
-        )
+def _load_trust(context: ssl.SSLContext, store: Store | None) -> None:
+    if store is not None:
+        load_trust(context, store)
         return
-    certificates = _CERTIFICATE.findall(_read(store))
-    if not certificates:
-        raise ValueError("the trust store has no certificate")
-    try:
-        context.load_verify_locations(cadata="\n".join(each.decode() for each in certificates))
-    except (ssl.SSLError, UnicodeDecodeError) as error:
-        raise ValueError(f"the trust store cannot be used: {_words(error)}") from error
+    is_server = context.protocol == ssl.PROTOCOL_TLS_SERVER
+    context.load_default_certs(ssl.Purpose.CLIENT_AUTH if is_server else ssl.Purpose.SERVER_AUTH)
 
 
 def _choose_ciphers(context: ssl.SSLContext, names: tuple[str, ...]) -> None:
@@ -124,35 +115,3 @@ def _choose_ciphers(context: ssl.SSLContext, names: tuple[str, ...]) -> None:
         context.minimum_version = ssl.TLSVersion.TLSv1_3
     elif names and len(old) == len(names):
         context.maximum_version = ssl.TLSVersion.TLSv1_2
-
-
-def _read(store: PemStore) -> bytes:
-    if store.location is None:
-        assert store.text is not None, "a store is a file or a text"
-        return store.text.encode()
-    try:
-        with open(store.location, "rb") as file:
-            return file.read()
-    except OSError as error:
-        raise ValueError(f"{store.location}: {error.strerror or error}") from error
-
-
-@contextmanager
-def _named(pem: bytes) -> Iterator[str]:
-    """Yield the name of a file with these bytes, in memory if the system supports it."""
-    if hasattr(os, "memfd_create"):
-        descriptor = os.memfd_create("key")
-        try:
-            os.write(descriptor, pem)
-            yield f"/proc/self/fd/{descriptor}"
-        finally:
-            os.close(descriptor)
-    else:
-        with NamedTemporaryFile(suffix=".pem") as file:
-            file.write(pem)
-            file.flush()
-            yield file.name
-
-
-def _words(error: Exception) -> str:
-    return getattr(error, "reason", None) or str(error)

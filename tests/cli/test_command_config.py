@@ -13,6 +13,8 @@ import pytest
 from tests.apache.secured_node import ACCOUNTS, SecuredNode, sasl_settings
 from tests.certificates import Authority
 from tests.cluster_command import kraft_wire
+from tests.keystores.java_stores import PASSWORD as STORE_PASSWORD
+from tests.keystores.java_stores import pkcs12_of
 from tests.process import write_properties
 
 LOGIN = "org.apache.kafka.common.security"
@@ -96,6 +98,30 @@ def test_plain_logs_in_too(node: SecuredNode, authority: Authority, tmp_path: Pa
     assert done.returncode == 0, done.stderr
 
 
+def test_the_stores_of_javas_clients_are_read(
+    node: SecuredNode, authority: Authority, tmp_path: Path
+) -> None:
+    """SEC-TLS-10: a PKCS12 key store, whose certificate is trusted by a store of the same form."""
+    own = pkcs12_of(tmp_path, authority.signed("client"))
+    pem = {"ssl_truststore_type": "PEM", "ssl_truststore_location": str(authority.trusted)}
+    file = client_file(
+        tmp_path,
+        authority,
+        **pem,
+        ssl_keystore_location=str(own),
+        ssl_keystore_password=STORE_PASSWORD,
+    )
+    done = kraft_wire("groups", "list", "-b", node.secure, "--command-config", file)
+    assert done.returncode == 0, done.stderr
+    file = client_file(
+        tmp_path, authority, **pem, ssl_keystore_location=str(own), ssl_keystore_password="hunter2"
+    )
+    done = kraft_wire("groups", "list", "-b", node.secure, "--command-config", file)
+    assert done.returncode != 0
+    assert f"{own}: the password of the store is wrong" in done.stderr
+    assert "hunter2" not in done.stderr
+
+
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
@@ -104,7 +130,8 @@ def test_plain_logs_in_too(node: SecuredNode, authority: Authority, tmp_path: Pa
         ({"security_protocol": "SASL_PLAINTEXT"}, "does not answer like a Kafka broker"),
         ({"security_protocol": "SSL"}, "closed the connection"),
         ({"sasl_mechanism": "GSSAPI"}, "sasl.mechanism=GSSAPI is not supported"),
-        ({"ssl_keystore_type": "JKS"}, "ssl.keystore.type=JKS is not supported"),
+        ({"ssl_keystore_type": "BCFKS"}, "ssl.keystore.type=BCFKS: use JKS, PKCS12 or PEM"),
+        ({"ssl_truststore_type": "JKS"}, "neither a JKS nor a PKCS12 store"),
     ],
 )
 def test_a_refusal_is_one_line_without_the_password(

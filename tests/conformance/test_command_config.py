@@ -201,14 +201,14 @@ def test_broker_of_another_authority_is_one_line(secured: SecuredNode, tmp_path:
         (["security.protocol=KERBEROS"], "security.protocol=KERBEROS: use PLAINTEXT, SSL"),
         (["security.protocol=SASL_PLAINTEXT"], "sasl.mechanism=GSSAPI is not supported"),
         (["security.protocol=SASL_SSL", "sasl.mechanism=PLAIN"], "names no username"),
-        (["security.protocol=SSL", "ssl.truststore.location=a.jks"], "ssl.truststore.type=JKS"),
+        (["security.protocol=SSL", "ssl.truststore.location=a.jks"], "a.jks: No such file"),
         (
             [
                 "security.protocol=SSL",
                 "ssl.truststore.type=PEM",
                 "ssl.truststore.location=/nowhere.pem",
             ],
-            "a PEM store cannot be used",
+            "a store cannot be used: /nowhere.pem: No such file",
         ),
         (["ssl.provider=BC"], "ssl.provider is not supported; remove it"),
     ],

@@ -13,11 +13,15 @@ from pathlib import Path
 
 import pytest
 
+from kraft_wire.keystores.loading import load_identity
+from kraft_wire.keystores.store import Store
 from kraft_wire.wire.generated.api_versions import ApiVersionsRequest
 from kraft_wire.wire.generated.metadata import MetadataRequest
 from kraft_wire.wire.header import RequestHeader, encode_request_header
 from kraft_wire.wire.message import Message
 from tests.certificates import Authority
+from tests.keystores.java_stores import pkcs12_of
+from tests.keystores.recorded import KEY_PASSWORD, STORE_PASSWORD, written
 from tests.ports import free_port
 from tests.server_process import ServerProcess
 from tests.waiting import HANG_S, until
@@ -239,3 +243,29 @@ def test_suites_are_narrowed(authority: Authority, tmp_path: Path, suite: str, n
         context.set_ciphers("ECDHE-ECDSA-AES256-GCM-SHA384")
         with pytest.raises(ssl.SSLError):
             opened(node.tls_port, context)
+
+
+def test_a_node_with_the_stores_of_java(authority: Authority, tmp_path: Path) -> None:
+    """SEC-TLS-10: a PKCS12 key store and a JKS trust store, for a client with a certificate."""
+    stores = {
+        "ssl_keystore_type": "JKS",
+        "ssl_keystore_location": str(pkcs12_of(tmp_path, authority.signed("server"))),
+        "ssl_keystore_password": STORE_PASSWORD,
+        "ssl_truststore_type": "PKCS12",
+        "ssl_truststore_location": str(written(tmp_path, "trust.jks")),
+        "ssl_truststore_password": STORE_PASSWORD,
+        "ssl_client_auth": "required",
+    }
+    own = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    own.load_verify_locations(authority.trusted)
+    recorded = Store(str(written(tmp_path, "identity.jks")), is_pem=False, password=STORE_PASSWORD)
+    load_identity(own, recorded, KEY_PASSWORD)
+    with TlsNode(tmp_path, authority, **stores) as node:
+        with opened(node.tls_port, own) as sock:
+            assert len(ask(sock, VERSIONS, 3)) > 100
+        stranger = trusting(authority)
+        signed = authority.signed("stranger")
+        stranger.load_cert_chain(signed.chain, signed.key)
+        with opened(node.tls_port, stranger) as sock, pytest.raises(ssl.SSLError):
+            ask(sock, VERSIONS, 3)
+        assert STORE_PASSWORD not in node.log.read_text()

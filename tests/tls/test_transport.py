@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from kraft_wire.keystores.store import Store
 from kraft_wire.model import FileSlice
-from kraft_wire.node.config.security import ListenerSecurity, PemStore, TlsSettings
+from kraft_wire.node.config.security import ListenerSecurity, TlsSettings
 from kraft_wire.node.disks.opening import StartError
 from kraft_wire.node.outputs import Peer
 from kraft_wire.node.security.principal_rules import parse_principal_rules
@@ -30,9 +31,9 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 def settings(authority: Authority, store: Path, **changed: object) -> TlsSettings:
     made = {
-        "key_store": PemStore(str(store)),
+        "key_store": Store(str(store)),
         "key_password": None,
-        "trust_store": PemStore(str(authority.trusted)),
+        "trust_store": Store(str(authority.trusted)),
         "client_auth": "requested",
         "versions": ("TLSv1.2", "TLSv1.3"),
         "cipher_suites": (),
@@ -153,7 +154,7 @@ def test_a_client_is_told_the_end(authority: Authority) -> None:
 def test_inline_and_encrypted_stores_are_read(authority: Authority) -> None:
     """SEC-TLS-08, SEC-TLS-09: the same PEM as text; an encrypted key with its password."""
     plain, locked = authority.signed("plain"), authority.signed("locked", password="open")
-    texts = PemStore(text=plain.store.read_text())
+    texts = Store(text=plain.store.read_text())
     server_context(settings(authority, plain.store, key_store=texts), "L")
     server_context(settings(authority, locked.store, key_password="open"), "L")
 

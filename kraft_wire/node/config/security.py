@@ -9,29 +9,22 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from kraft_wire.frozen import frozen
+from kraft_wire.keystores.store import Store
 
 if TYPE_CHECKING:
     from kraft_wire.node.security.principal_rules import PrincipalRules
 
-__all__ = ["LinkSecurity", "ListenerSecurity", "PemStore", "SaslSettings", "TlsSettings"]
-
-
-@frozen
-class PemStore:
-    """Certificates, or a key with its chain: by file, or as text."""
-
-    location: str | None = None
-    text: str | None = field(default=None, repr=False)
+__all__ = ["LinkSecurity", "ListenerSecurity", "SaslSettings", "TlsSettings"]
 
 
 @frozen
 class TlsSettings:
     """The TLS settings of a listener, or of links to it."""
 
-    key_store: PemStore | None
+    key_store: Store | None
     """None only for links to listeners that request no certificate."""
     key_password: str | None = field(repr=False)
-    trust_store: PemStore | None
+    trust_store: Store | None
     """None: the platform's authorities."""
     client_auth: str
     versions: tuple[str, ...]

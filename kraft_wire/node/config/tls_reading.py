@@ -1,13 +1,13 @@
-"""The `ssl.*` keys of one listener: stores in PEM form, versions, ciphers, clients' certificates.
+"""The `ssl.*` keys of one listener: stores, versions, ciphers, clients' certificates.
 
-Key stores of the types JKS and PKCS12 are refused. The host reads the
-files (`tls.contexts`).
+The host reads the files (`tls.contexts`).
 """
 
 from typing import Final
 
+from kraft_wire.keystores.store import STORE_TYPES, Store, is_pem_type
 from kraft_wire.node.config.listener_values import ListenerValues
-from kraft_wire.node.config.security import PemStore, TlsSettings
+from kraft_wire.node.config.security import TlsSettings
 from kraft_wire.node.security.principal_rules import (
     InvalidPrincipalRule,
     PrincipalRules,
@@ -16,7 +16,6 @@ from kraft_wire.node.security.principal_rules import (
 
 __all__ = ["read_tls"]
 
-_PEM: Final = "PEM"
 _CLIENT_AUTH: Final = "ssl.client.auth"
 _PROTOCOLS: Final = "ssl.enabled.protocols"
 _RULES: Final = "ssl.principal.mapping.rules"
@@ -39,7 +38,7 @@ def read_tls(values: ListenerValues, *, has_sasl: bool, is_served: bool) -> TlsS
     )
 
 
-def _key_store(values: ListenerValues, *, is_served: bool) -> PemStore | None:
+def _key_store(values: ListenerValues, *, is_served: bool) -> Store | None:
     location = values.text("ssl.keystore.location")
     key, chain = values.text("ssl.keystore.key"), values.text("ssl.keystore.certificate.chain")
     if not location and not key and not is_served:
@@ -48,36 +47,62 @@ def _key_store(values: ListenerValues, *, is_served: bool) -> PemStore | None:
         raise values.error(
             "ssl.keystore.location", f"listener {values.listener} needs a key and a certificate"
         )
-    _check_type(values, "ssl.keystore", "only the key password may be given")
     if location and (key or chain):
         raise values.error(
             "ssl.keystore.location", "the key is given twice: as a file and as ssl.keystore.key"
         )
     if key and not chain:
         raise values.error("ssl.keystore.certificate.chain", "the key has no certificate")
-    return PemStore(location) if location else PemStore(text=f"{key}\n{chain}\n")
+    if not location:
+        return _text_store(values, "ssl.keystore", f"{key}\n{chain}\n")
+    store = _file_store(values, "ssl.keystore", location, "only the key password may be given")
+    if not store.is_pem and not store.password:
+        raise values.error("ssl.keystore.password", "a JKS or PKCS12 key store needs its password")
+    return store
 
 
-def _trust_store(values: ListenerValues) -> PemStore | None:
+def _trust_store(values: ListenerValues) -> Store | None:
     location = values.text("ssl.truststore.location")
     certificates = values.text("ssl.truststore.certificates")
     if not location and not certificates:
+        if values.text("ssl.truststore.password"):
+            raise values.error(
+                "ssl.truststore.password", "there is no ssl.truststore.location that it belongs to"
+            )
         return None
-    _check_type(values, "ssl.truststore", "certificates have none")
     if location and certificates:
         raise values.error(
             "ssl.truststore.location",
             "certificates are given twice: as a file and as ssl.truststore.certificates",
         )
-    return PemStore(location) if location else PemStore(text=certificates)
+    if certificates:
+        return _text_store(values, "ssl.truststore", certificates)
+    assert location, "one of both is given"
+    return _file_store(values, "ssl.truststore", location, "certificates have none")
 
 
-def _check_type(values: ListenerValues, store: str, no_password: str) -> None:
-    kind = values.text(f"{store}.type")
-    if kind != _PEM:
-        raise values.error(f"{store}.type", f"stores of the type {kind} are not supported; use PEM")
-    if values.text(f"{store}.password"):
+def _file_store(values: ListenerValues, store: str, location: str, no_password: str) -> Store:
+    password = values.text(f"{store}.password") or None
+    is_pem = _is_pem(values, store)
+    if is_pem and password:
         raise values.error(f"{store}.password", f"a PEM store has no password: {no_password}")
+    return Store(location, is_pem=is_pem, password=password)
+
+
+def _text_store(values: ListenerValues, store: str, text: str) -> Store:
+    if not _is_pem(values, store):
+        raise values.error(f"{store}.type", "keys and certificates in the settings are PEM")
+    if values.text(f"{store}.password"):
+        raise values.error(f"{store}.password", f"there is no {store}.location that it belongs to")
+    return Store(text=text)
+
+
+def _is_pem(values: ListenerValues, store: str) -> bool:
+    kind = values.text(f"{store}.type") or ""
+    is_pem = is_pem_type(kind)
+    if is_pem is None:
+        raise values.error(f"{store}.type", f"it is none of {', '.join(STORE_TYPES)}")
+    return is_pem
 
 
 def _client_auth(values: ListenerValues, *, has_sasl: bool) -> str:

@@ -4,8 +4,9 @@ The last part comes first. Nine types have keywords; any other is its dotted num
 encoding in hex. The certificate was verified before, but its owner chose its names.
 """
 
-from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
+
+from kraft_wire.keystores.der import Element, elements
 
 __all__ = ["MalformedCertificate", "subject_name"]
 
@@ -32,44 +33,20 @@ class MalformedCertificate(ValueError):
     """Bytes that are not a certificate."""
 
 
-class _Element(NamedTuple):
-    tag: int
-    content: bytes
-    encoded: bytes
-
-
 def subject_name(certificate: bytes) -> str:
     """Return the subject of a certificate in DER form. Errors: MalformedCertificate."""
     try:
-        signed = list(_elements(next(_elements(next(_elements(certificate)).content)).content))
+        signed = list(elements(next(elements(next(elements(certificate)).content)).content))
         if signed[0].tag == _VERSION_TAG:
             del signed[0]
-        parts = list(_elements(signed[_SUBJECT_AT].content))
-        return ",".join("+".join(map(_attribute, _elements(each.content))) for each in parts[::-1])
+        parts = list(elements(signed[_SUBJECT_AT].content))
+        return ",".join("+".join(map(_attribute, elements(each.content))) for each in parts[::-1])
     except (IndexError, StopIteration, ValueError) as error:
         raise MalformedCertificate("the subject cannot be read") from error
 
 
-def _elements(data: bytes) -> Iterator[_Element]:
-    """Yield the elements of a constructed value."""
-    position = 0
-    while position < len(data):
-        begin = position
-        tag, length = data[position], data[position + 1]
-        position += 2
-        if length & 0x80:
-            count = length & 0x7F
-            length = int.from_bytes(data[position : position + count], "big")
-            position += count
-        end = position + length
-        if end > len(data):
-            raise IndexError(end)
-        yield _Element(tag, data[position:end], data[begin:end])
-        position = end
-
-
-def _attribute(element: _Element) -> str:
-    kind, value = _elements(element.content)
+def _attribute(element: Element) -> str:
+    kind, value = elements(element.content)
     number = _dotted(kind.content)
     keyword = _KEYWORDS.get(number)
     if keyword is None or value.tag not in _TEXT_TAGS:

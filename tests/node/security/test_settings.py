@@ -135,7 +135,27 @@ def test_login_entries_without_a_listener_are_without_effect() -> None:
         ("SSL", "ssl.client.auth=Required", "String must be one of: required, requested, none"),
         ("SSL", "listener.name.secure.ssl.client.auth=yes", "String must be one of"),
         ("SSL", "ssl.keystore.location=", "listener SECURE needs a key and a certificate"),
-        ("SSL", "ssl.keystore.type=JKS", "stores of the type JKS are not supported; use PEM"),
+        ("SSL", "ssl.keystore.type=BCFKS", "it is none of JKS, PKCS12, PEM"),
+        ("SSL", "ssl.keystore.type=pem", "it is none of JKS, PKCS12, PEM"),
+        ("SSL", "ssl.keystore.type=JKS", "a JKS or PKCS12 key store needs its password"),
+        ("SSL", "ssl.keystore.type=pkcs12", "a JKS or PKCS12 key store needs its password"),
+        (
+            "SSL",
+            "ssl.keystore.location=\nssl.keystore.type=JKS\nssl.keystore.key=k\n"
+            "ssl.keystore.certificate.chain=c",
+            "keys and certificates in the settings are PEM",
+        ),
+        (
+            "SSL",
+            "ssl.keystore.location=\nssl.keystore.password=hunter2\nssl.keystore.key=k\n"
+            "ssl.keystore.certificate.chain=c",
+            "[hidden]: there is no ssl.keystore.location that it belongs to",
+        ),
+        (
+            "SSL",
+            "ssl.truststore.password=hunter2",
+            "[hidden]: there is no ssl.truststore.location that it belongs to",
+        ),
         ("SSL", "ssl.keystore.password=hunter2", "[hidden]: a PEM store has no password"),
         ("SSL", "ssl.keystore.key=hunter2", "the key is given twice"),
         ("SSL", "ssl.keystore.location=\nssl.keystore.key=hunter2", "the key has no certificate"),
@@ -144,7 +164,12 @@ def test_login_entries_without_a_listener_are_without_effect() -> None:
             "ssl.truststore.type=PEM\nssl.truststore.location=/t\nssl.truststore.certificates=x",
             "certificates are given twice",
         ),
-        ("SSL", "ssl.truststore.location=/t", "stores of the type JKS are not supported"),
+        (
+            "SSL",
+            "ssl.truststore.type=PEM\nssl.truststore.location=/t\nssl.truststore.password=hunter2",
+            "[hidden]: a PEM store has no password",
+        ),
+        ("SSL", "ssl.truststore.type=x\nssl.truststore.location=/t", "it is none of JKS, PKCS12"),
         ("SSL", "ssl.enabled.protocols=TLSv1.1,TLSv1.2", "TLSv1.1 is not secure"),
         ("SSL", "ssl.enabled.protocols=TLSv1.4", "TLSv1.4 is no version of TLS"),
         ("SSL", "ssl.principal.mapping.rules=RULE:x", "neither DEFAULT nor RULE:pattern/name/"),
