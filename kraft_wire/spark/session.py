@@ -14,6 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from kraft_wire.spark.failure import PipelineError
+from kraft_wire.spark.quiet_start import quiet_start
 from kraft_wire.spark.registration import register
 
 __all__ = ["running", "session"]
@@ -62,13 +63,17 @@ def session(
 def running(
     master: str, *, conf: Mapping[str, str] | None = None, jars: Sequence[str] = ()
 ) -> Iterator[SparkSession]:
-    """Start a session for one verb and stop it afterwards; an existing session stays."""
-    before = SparkSession.getActiveSession()
-    started = session(master, conf=conf, jars=jars)
-    if before is None:  # a failure is one line of the verb, not a trace for each task
+    """Start a session for one verb and stop it afterwards; an existing session stays.
+
+    The JVM's lines are not shown: a failure is one line of the verb, not a trace for each task.
+    """
+    if SparkSession.getActiveSession() is not None:
+        yield session(master, conf=conf, jars=jars)
+        return
+    with quiet_start():
+        started = session(master, conf=conf, jars=jars)
         started.sparkContext.setLogLevel("OFF")
     try:
         yield started
     finally:
-        if before is None:
-            started.stop()
+        started.stop()
