@@ -34,6 +34,9 @@ def commands_page() -> str:
         "with `--bootstrap` have the same defaults everywhere. `python -m kraft_wire` is the same\n"
         "command. `source <(kraft-wire completion bash)` turns on completion; zsh and fish work\n"
         "likewise.\n\n"
+        "JSON has keys in snake_case. `wire decode` and `wire encode` have the JSON of Kafka's\n"
+        "converters, and `dump` the names of kafka-dump-log. `wire schema` and `wire apis` have\n"
+        "Kafka's keys beside those in snake_case.\n\n"
         "| command | does |\n|---|---|\n"
     ]
     parts += [

@@ -338,6 +338,18 @@ def test_schema_as_json_is_what_the_release_says(path: Path) -> None:
     assert list(field_facts(ours["fields"])) == list(field_facts(theirs["fields"], shared))
 
 
+def test_schema_has_each_key_of_kafka_in_snake_case_too() -> None:
+    shown: dict[str, Any] = json.loads(
+        runner.invoke(app, ["schema", "FetchRequest", "--json"]).output
+    )
+    assert shown["api_key"] == shown["apiKey"] == 1
+    assert shown["valid_versions"] == shown["validVersions"]
+    assert shown["flexible_versions"] == shown["flexibleVersions"] == "12+"
+    cluster_id = next(each for each in shown["fields"] if each["name"] == "clusterId")
+    assert cluster_id["nullable_versions"] == cluster_id["nullableVersions"] == "12+"
+    assert cluster_id["tagged_versions"] == cluster_id["taggedVersions"] == "12+"
+
+
 def test_schema_of_an_unknown_message_or_version_is_refused() -> None:
     assert runner.invoke(app, ["schema", "Nothing"]).exit_code == 2
     assert runner.invoke(app, ["schema", "Vote", "--version", "9"]).exit_code == 2

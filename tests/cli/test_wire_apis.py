@@ -13,7 +13,8 @@ def test_every_api_is_listed_with_its_versions_and_owners() -> None:
     listed = {each["key"]: each for each in json.loads(done.stdout)}
     assert list(listed) == list(APIS)
     fetch = listed[1]
-    assert (fetch["minVersion"], fetch["maxVersion"]) == APIS[1].versions
+    assert (fetch["min_version"], fetch["max_version"]) == APIS[1].versions
+    assert (fetch["minVersion"], fetch["maxVersion"]) == APIS[1].versions, "what people call stays"
     assert fetch["listeners"]["controller"] == {
         "owner": "raft",
         "needs": ["CLUSTER_ACTION CLUSTER"],

@@ -25,11 +25,16 @@ def apis_table() -> Table:
 
 
 def apis_json() -> list[dict[str, object]]:
-    """Return the registry with the rights that each API needs on each kind of listener."""
+    """Return the registry with the rights that each API needs on each kind of listener.
+
+    Kafka's names of the versions stay beside those in snake_case.
+    """
     return [
         {
             "key": api.key,
             "name": api.name,
+            "min_version": api.versions[0],
+            "max_version": api.versions[1],
             "minVersion": api.versions[0],
             "maxVersion": api.versions[1],
             "forwardable": api.is_forwardable,

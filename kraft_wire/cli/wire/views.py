@@ -109,15 +109,20 @@ def schema_table(message: MessageTable, version: int | None) -> Table:
 
 
 def schema_json(message: MessageTable, version: int | None) -> dict[str, object]:
-    """Return the content of the table as a JSON object."""
+    """Return the content of the table as a JSON object; keys of Kafka's schema files stay, too."""
     return {
         "name": message.name,
         "kind": message.kind,
-        "apiKey": message.api_key if message.api_key >= 0 else None,
-        "validVersions": f"{message.min_version}-{message.max_version}",
-        "flexibleVersions": _range_text(message.flexible) or "none",
+        **_both("api_key", "apiKey", message.api_key if message.api_key >= 0 else None),
+        **_both("valid_versions", "validVersions", f"{message.min_version}-{message.max_version}"),
+        **_both("flexible_versions", "flexibleVersions", _range_text(message.flexible) or "none"),
         "fields": _fields_json(message.struct, version),
     }
+
+
+def _both(key: str, kafkas: str, value: object) -> dict[str, object]:
+    """Return an entry under its own key, and under Kafka's key."""
+    return {key: value, kafkas: value}
 
 
 def _fields_json(struct: StructTable, version: int | None) -> list[dict[str, object]]:
@@ -129,9 +134,9 @@ def _fields_json(struct: StructTable, version: int | None) -> list[dict[str, obj
             "name": field.json_name,
             "type": _type_text(field),
             "versions": _range_text(field.versions),
-            "nullableVersions": _range_text(field.nullable) or None,
+            **_both("nullable_versions", "nullableVersions", _range_text(field.nullable) or None),
             "tag": field.tag if field.tag >= 0 else None,
-            "taggedVersions": _range_text(field.tagged) or None,
+            **_both("tagged_versions", "taggedVersions", _range_text(field.tagged) or None),
             "default": _default_text(field),
             "ignorable": field.ignorable,
         }
