@@ -17,14 +17,14 @@ from tests import judges
 from tests.apache.node import ApacheNode
 from tests.everything import DURATIONS
 from tests.server_process import ServerProcess
+from tests.spark import class_archive
 
 settings.register_profile(
     "unhurried", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("unhurried")  # a busy machine makes no example wrong
 
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-"""A test's Spark ends before a thorough compiler pays, and two of them share two processors."""
+os.environ.setdefault(class_archive.OPTIONS, class_archive.quick_options())
 
 LANES = ("all", "without", "only")
 """What `--judges` takes: every test, those that need no judge, or those that need one."""
@@ -40,6 +40,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """`--judges` chooses a lane."""
     text = "tests that need a judge: run them too (default), run all without them, or only them"
     parser.addoption("--judges", choices=LANES, default=LANES[0], help=text)
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Run one worker more than processors where tests wait for judges to start."""
+    processors = len(os.sched_getaffinity(0))
+    return processors + 1 if config.getoption("--judges") == "only" else None
 
 
 @pytest.hookimpl(trylast=True)
