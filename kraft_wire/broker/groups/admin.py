@@ -7,10 +7,10 @@ from kraft_wire.broker.coordination.clock_reading import ClockReading
 from kraft_wire.broker.coordination.log import Appended
 from kraft_wire.broker.groups.classic.group import ClassicGroup
 from kraft_wire.broker.groups.classic.states import GroupState
+from kraft_wire.broker.groups.group_types import OtherGroup
 from kraft_wire.broker.groups.offsets.delete import write_tombstones
 from kraft_wire.broker.groups.records import group_tombstone
 from kraft_wire.broker.groups.shard import GroupShard
-from kraft_wire.broker.groups.unsupported_groups import UnsupportedGroup
 from kraft_wire.wire.generated.describe_groups import DescribedGroup, DescribedGroupMember
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.list_groups import ListedGroup
@@ -29,7 +29,7 @@ def list_groups(
     `states` and `types` are in lower case; an unknown state or type matches no group.
     """
     listed = [_listed(group) for group in shard.groups.values()]
-    listed += [_listed_unsupported(group) for group in shard.unsupported_groups.values()]
+    listed += [_listed_other(group) for group in shard.other_groups.values()]
     return [
         group
         for group in listed
@@ -46,7 +46,7 @@ def describe_group(shard: GroupShard, group_id: str, api_version: int) -> Descri
     group = shard.groups.get(group_id)
     if group is None:
         reason = f"Group {group_id} not found."
-        if group_id in shard.unsupported_groups:
+        if group_id in shard.other_groups:
             reason = f"Group {group_id} is not a classic group."
         dead = DescribedGroup(group_id=group_id, group_state=GroupState.DEAD.value)
         if api_version >= _NOT_FOUND_ERROR_FROM:
@@ -81,17 +81,17 @@ def delete_group(shard: GroupShard, group_id: str, at: ClockReading) -> Appended
     wait for the returned high watermark.
     """
     group = shard.groups.get(group_id)
-    unsupported = shard.unsupported_groups.get(group_id)
-    if group is None and unsupported is None:
+    other = shard.other_groups.get(group_id)
+    if group is None and other is None:
         return Appended(ErrorCode.GROUP_ID_NOT_FOUND)
     if group is not None and not group.is_in(GroupState.EMPTY):
         return Appended(ErrorCode.NON_EMPTY_GROUP)
-    if unsupported is not None and not unsupported.is_empty:
+    if other is not None and not other.is_empty:
         return Appended(ErrorCode.NON_EMPTY_GROUP)
     removed = write_tombstones(shard, shard.offsets.keys_of(group_id), at)
     if removed.error is not ErrorCode.NONE:
         return removed
-    tombstones = [group_tombstone(group_id)] if unsupported is None else unsupported.tombstones()
+    tombstones = [group_tombstone(group_id)] if other is None else other.tombstones()
     appended = shard.log.append_for_later(tombstones, at)
     if appended.error is ErrorCode.NONE:
         shard.remove_group(group_id, at)
@@ -107,11 +107,10 @@ def _listed(group: ClassicGroup) -> ListedGroup:
     )
 
 
-def _listed_unsupported(group: UnsupportedGroup) -> ListedGroup:
-    state = GroupState.EMPTY if group.is_empty else GroupState.STABLE
+def _listed_other(group: OtherGroup) -> ListedGroup:
     return ListedGroup(
         group_id=group.group_id,
         protocol_type=group.kind.value,
-        group_state=state.value,
+        group_state=group.state_name,
         group_type=group.kind.value,
     )

@@ -13,6 +13,7 @@ from kraft_wire.wire.generated.group_metadata_key import GroupMetadataKey
 from kraft_wire.wire.generated.group_metadata_value import GroupMetadataValue, MemberMetadata
 from kraft_wire.wire.generated.offset_commit_key import OffsetCommitKey
 from kraft_wire.wire.generated.offset_commit_value import OffsetCommitValue
+from kraft_wire.wire.message import Message
 
 if TYPE_CHECKING:
     from kraft_wire.broker.groups.classic.group import ClassicGroup
@@ -22,12 +23,14 @@ __all__ = [
     "GROUP_METADATA",
     "LEGACY_OFFSET_COMMIT",
     "OFFSET_COMMIT",
+    "coordinator_record",
     "empty_group_record",
     "group_record",
     "group_tombstone",
     "offset_record",
     "offset_tombstone",
     "record_type",
+    "tombstone",
     "value_version",
 ]
 
@@ -49,6 +52,16 @@ def record_type(key: bytes) -> int:
 def value_version(value: bytes) -> int:
     """Return the version at the start of a value; -1 if the value is too short."""
     return int(_INT16.unpack_from(value)[0]) if len(value) >= _INT16.size else -1
+
+
+def coordinator_record(key: Message, value: Message, version: int) -> CoordinatorRecord:
+    """Write a record of a key's type, with the value in a version."""
+    return CoordinatorRecord(_key(key), _INT16.pack(version) + value.encode(version))
+
+
+def tombstone(key: Message) -> CoordinatorRecord:
+    """Return the tombstone of a key."""
+    return CoordinatorRecord(_key(key), None)
 
 
 def group_record(group: "ClassicGroup", assignments: dict[str, bytes]) -> CoordinatorRecord:
@@ -89,7 +102,7 @@ def empty_group_record(group_id: str, wall_ms: int) -> CoordinatorRecord:
 
 def group_tombstone(group_id: str) -> CoordinatorRecord:
     """Return the tombstone of a group."""
-    return CoordinatorRecord(_key(GROUP_METADATA, GroupMetadataKey(group=group_id).encode(0)), None)
+    return tombstone(GroupMetadataKey(group=group_id))
 
 
 def offset_record(key: "OffsetKey", committed: "CommittedOffset") -> CoordinatorRecord:
@@ -104,28 +117,24 @@ def offset_record(key: "OffsetKey", committed: "CommittedOffset") -> Coordinator
         expire_timestamp=_timestamp(committed.expire_timestamp_ms),
         topic_id=committed.topic_id,
     )
-    return CoordinatorRecord(_offset_key(key), _INT16.pack(version) + value.encode(version))
+    return coordinator_record(_offset_key(key), value, version)
 
 
 def offset_tombstone(key: "OffsetKey") -> CoordinatorRecord:
     """Return the tombstone of a committed offset."""
-    return CoordinatorRecord(_offset_key(key), None)
+    return tombstone(_offset_key(key))
 
 
 def _group(group_id: str, value: GroupMetadataValue) -> CoordinatorRecord:
-    return CoordinatorRecord(
-        _key(GROUP_METADATA, GroupMetadataKey(group=group_id).encode(0)),
-        _INT16.pack(_GROUP_VERSION) + value.encode(_GROUP_VERSION),
-    )
+    return coordinator_record(GroupMetadataKey(group=group_id), value, _GROUP_VERSION)
 
 
-def _offset_key(key: "OffsetKey") -> bytes:
-    struct = OffsetCommitKey(group=key.group_id, topic=key.topic, partition=key.partition)
-    return _key(OFFSET_COMMIT, struct.encode(0))
+def _offset_key(key: "OffsetKey") -> OffsetCommitKey:
+    return OffsetCommitKey(group=key.group_id, topic=key.topic, partition=key.partition)
 
 
-def _key(kind: int, body: bytes) -> bytes:
-    return _INT16.pack(kind) + body
+def _key(key: Message) -> bytes:
+    return _INT16.pack(key.RECORD_TYPE) + key.encode(0)
 
 
 def _timestamp(wall_ms: int | None) -> int:

@@ -1,7 +1,8 @@
 """Replays a partition of `__consumer_offsets`: record type to change of the shard.
 
-Groups of other protocols are remembered (`unsupported_groups`). Unreadable records are left in the
-log, and counted under a named reason.
+Records of a consumer group change that group (`consumer/replay`); those of share and streams groups
+are remembered (`unsupported_groups`). Unreadable records are left in the log, and counted under a
+named reason.
 """
 
 from collections.abc import Callable, Iterable
@@ -11,6 +12,9 @@ from kraft_wire.broker.coordination.memory import MemoryUse
 from kraft_wire.broker.groups.classic.group import ClassicGroup
 from kraft_wire.broker.groups.classic.member import Member
 from kraft_wire.broker.groups.classic.states import GroupState
+from kraft_wire.broker.groups.consumer.group import ConsumerGroup
+from kraft_wire.broker.groups.consumer.replay import group_remains, replay_record
+from kraft_wire.broker.groups.group_types import GROUP_TYPES_OF_RECORDS, GroupType
 from kraft_wire.broker.groups.offsets.table import CommittedOffset, OffsetKey
 from kraft_wire.broker.groups.records import (
     GROUP_METADATA,
@@ -20,11 +24,7 @@ from kraft_wire.broker.groups.records import (
     value_version,
 )
 from kraft_wire.broker.groups.shard import GroupShard
-from kraft_wire.broker.groups.unsupported_groups import (
-    GROUP_TYPES_OF_RECORDS,
-    UnsupportedGroup,
-    unsupported_group_id,
-)
+from kraft_wire.broker.groups.unsupported_groups import UnsupportedGroup, unsupported_group_id
 from kraft_wire.wire.compression.codecs import STORED_LIMITS
 from kraft_wire.wire.generated.group_metadata_key import GroupMetadataKey
 from kraft_wire.wire.generated.group_metadata_value import GroupMetadataValue, MemberMetadata
@@ -62,7 +62,7 @@ class CoordinatorReplay:
             OFFSET_COMMIT: self._offset_commit,
             GROUP_METADATA: self._group_metadata,
         }
-        by_type.update((kind, self._unsupported) for kind in GROUP_TYPES_OF_RECORDS)
+        by_type.update((kind, self._other_group) for kind in GROUP_TYPES_OF_RECORDS)
         self._by_type = by_type
 
     def batch(self, batch: AnyBatch) -> None:
@@ -113,7 +113,7 @@ class CoordinatorReplay:
             _offset_value(record_type(key), record.value), record.offset
         )
         group_id = offset_key.group_id
-        if group_id not in self.shard.groups and group_id not in self.shard.unsupported_groups:
+        if group_id not in self.shard.groups and group_id not in self.shard.other_groups:
             self.shard.groups[group_id] = ClassicGroup(group_id, self.shard.env.memory, None)
         if isinstance(batch, RecordBatch) and batch.is_transactional:
             self.shard.offsets.put_open(batch.producer_id, offset_key, committed)
@@ -135,28 +135,40 @@ class CoordinatorReplay:
             self._ignore("group metadata that contradicts itself")
             return
         self._drop(group_id)
-        self.shard.unsupported_groups.pop(group_id, None)
+        self.shard.remove_other_group(group_id)
         self.shard.groups[group_id] = _loaded_group(group_id, self.shard.env.memory, value)
 
-    def _unsupported(self, batch: AnyBatch, record: Record, key: bytes) -> None:
+    def _other_group(self, batch: AnyBatch, record: Record, key: bytes) -> None:
         group_id = unsupported_group_id(key)
         if group_id is None:
             self._ignore(f"key of record type {record_type(key)}")
             return
-        kind = record_type(key)
-        unsupported = self.shard.unsupported_groups.get(group_id)
-        if unsupported is None or unsupported.kind is not GROUP_TYPES_OF_RECORDS[kind]:
+        kind = GROUP_TYPES_OF_RECORDS[record_type(key)]
+        group = self.shard.other_groups.get(group_id)
+        if group is None or group.kind is not kind:
             if record.value is None:
                 return
-            unsupported = UnsupportedGroup(group_id, GROUP_TYPES_OF_RECORDS[kind])
-            self.shard.unsupported_groups[group_id] = unsupported
             # A group that only had offsets turns out to be the other protocol's; one with members
             # was converted, and its own tombstone may have been compacted away.
             self._drop(group_id)
-        unsupported.replay(kind, key, is_tombstone=record.value is None)
-        if not unsupported.keys:
-            del self.shard.unsupported_groups[group_id]
+            self.shard.remove_other_group(group_id)
+            group = self._new_group(group_id, kind)
+            self.shard.other_groups[group_id] = group
+        if isinstance(group, ConsumerGroup):
+            replay_record(group, key, record.value)
+            remains = group_remains(key, record.value)
+        else:
+            assert isinstance(group, UnsupportedGroup), group
+            group.replay(record_type(key), key, is_tombstone=record.value is None)
+            remains = bool(group.keys)
+        if not remains:
+            self.shard.remove_other_group(group_id)
             self._keep_offsets_reachable(group_id)
+
+    def _new_group(self, group_id: str, kind: GroupType) -> ConsumerGroup | UnsupportedGroup:
+        if kind is GroupType.CONSUMER:
+            return ConsumerGroup(group_id, self.shard.env.memory)
+        return UnsupportedGroup(group_id, kind)
 
     def _keep_offsets_reachable(self, group_id: str) -> None:
         if self.shard.offsets.of_group(group_id):

@@ -13,11 +13,11 @@ from kraft_wire.broker.groups.classic.member import Member, ParkedRequest
 from kraft_wire.broker.groups.classic.states import GroupEvent
 from kraft_wire.broker.groups.classic.timers import Timer, TimerKind
 from kraft_wire.broker.groups.environment import GroupEnvironment
+from kraft_wire.broker.groups.group_types import OtherGroup
 from kraft_wire.broker.groups.object_sizes import GROUP_BYTES
 from kraft_wire.broker.groups.offsets.table import OffsetTable
 from kraft_wire.broker.groups.offsets.uncommitted import UncommittedOffsets
 from kraft_wire.broker.groups.records import empty_group_record
-from kraft_wire.broker.groups.unsupported_groups import UnsupportedGroup
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.join_group import JoinGroupResponse
 from kraft_wire.wire.generated.sync_group import SyncGroupResponse
@@ -35,9 +35,9 @@ class GroupShard:
         "is_released",
         "log",
         "offsets",
+        "other_groups",
         "timers",
         "uncommitted",
-        "unsupported_groups",
     )
 
     def __init__(self, log: ShardLog, env: GroupEnvironment) -> None:
@@ -46,8 +46,8 @@ class GroupShard:
         self.is_released = False
         """Whether another coordinator has the groups now."""
         self.groups: dict[str, ClassicGroup] = {}
-        self.unsupported_groups: dict[str, UnsupportedGroup] = {}
-        """Groups of other protocols; no group id is in both tables."""
+        self.other_groups: dict[str, OtherGroup] = {}
+        """Groups of other kinds than classic; no group id is in both tables."""
         self.offsets = OffsetTable(env.memory)
         """The newest offsets; `uncommitted` decides which ones are visible."""
         self.uncommitted = UncommittedOffsets(self.offsets, env.memory, log.high_watermark)
@@ -81,14 +81,14 @@ class GroupShard:
         if not self.env.memory.has_room_for(GROUP_BYTES + len(group_id)):
             return ErrorCode.POLICY_VIOLATION
         records = [empty_group_record(group_id, at.wall_ms)]
-        unsupported = self.unsupported_groups.get(group_id)
-        if unsupported is not None:
-            assert unsupported.is_empty, group_id
-            records = unsupported.tombstones() + records
+        other = self.other_groups.get(group_id)
+        if other is not None:
+            assert other.is_empty, group_id
+            records = other.tombstones() + records
         error = self.log.append(records, at)
         if error is not ErrorCode.NONE:
             return error
-        self.unsupported_groups.pop(group_id, None)
+        self.remove_other_group(group_id)
         group = ClassicGroup(group_id, self.env.memory, at.wall_ms)
         self.groups[group_id] = group
         return group
@@ -97,7 +97,7 @@ class GroupShard:
         """Return the group, created without a record: its offsets are its only records."""
         group = self.groups.get(group_id)
         if group is None:
-            assert group_id not in self.unsupported_groups, group_id
+            assert group_id not in self.other_groups, group_id
             group = ClassicGroup(group_id, self.env.memory, at.wall_ms)
             self.groups[group_id] = group
         return group
@@ -105,18 +105,26 @@ class GroupShard:
     def remove_group(self, group_id: str, at: ClockReading) -> None:
         """Drop a group that the log no longer has; no member waits in it."""
         group = self.groups.pop(group_id, None)
-        self.unsupported_groups.pop(group_id, None)
+        self.remove_other_group(group_id)
         if group is not None:
             assert not group.members, group_id
             group.release()
             group.apply(GroupEvent.REMOVED, at.wall_ms)
             self.timers.cancel_all_of(group_id)
 
+    def remove_other_group(self, group_id: str) -> None:
+        """Drop a group of another kind than classic, if it is there."""
+        other = self.other_groups.pop(group_id, None)
+        if other is not None:
+            other.release()
+
     def release(self) -> None:
         """Give back the memory that is counted for everything here, which is over."""
         self.is_released = True
         for group in self.groups.values():
             group.release()
+        for other in self.other_groups.values():
+            other.release()
         self.offsets.release()
         self.uncommitted.release()
 

@@ -1,39 +1,24 @@
 """Groups of other protocols that Apache's coordinator wrote to `__consumer_offsets`.
 
-Consumer groups (KIP-848), share groups (KIP-932) and streams groups (KIP-1071) are not served here,
-but their records must be kept: they stay in the log, and the group ids stay in use while the group
-has members. An empty one may be deleted or become a classic group, as in Apache's coordinator; for
-that every key that the group has in the log is remembered and gets a tombstone.
+Share groups (KIP-932) and streams groups (KIP-1071) are not served here, but their records must be
+kept: they stay in the log, and the group ids stay in use while the group has members. An empty one
+may be deleted or become a classic group, as in Apache's coordinator; for that every key that the
+group has in the log is remembered and gets a tombstone.
 """
 
 from dataclasses import dataclass, field
-from enum import Enum
 from struct import Struct
 from typing import Final
 
 from kraft_wire.broker.coordination.log import CoordinatorRecord
+from kraft_wire.broker.groups.classic.states import GroupState
+from kraft_wire.broker.groups.group_types import GROUP_TYPES_OF_RECORDS, GroupType
 
-__all__ = ["GROUP_TYPES_OF_RECORDS", "GroupType", "UnsupportedGroup", "unsupported_group_id"]
+__all__ = ["UnsupportedGroup", "unsupported_group_id"]
 
 _INT16: Final = Struct(">h")
 
-
-class GroupType(Enum):
-    """The kind of a group, by the name that ListGroups shows as its type and protocol type."""
-
-    CONSUMER = "consumer"
-    SHARE = "share"
-    STREAMS = "streams"
-
-
-GROUP_TYPES_OF_RECORDS: Final[dict[int, GroupType]] = (
-    dict.fromkeys((3, 4, 5, 6, 7, 8, 16), GroupType.CONSUMER)
-    | dict.fromkeys(range(10, 16), GroupType.SHARE)
-    | dict.fromkeys(range(17, 24), GroupType.STREAMS)
-)
-"""Record type to the kind of group that it describes."""
-
-_MEMBER_TYPES: Final = (5, 10, 19)
+_MEMBER_TYPES: Final = (10, 19)
 """Record types with one record per member."""
 
 
@@ -66,6 +51,21 @@ class UnsupportedGroup:
         """Whether the group has no members."""
         return self.member_count == 0
 
+    @property
+    def state_name(self) -> str:
+        """The state that ListGroups shows: only whether there are members is known."""
+        state = GroupState.EMPTY if self.is_empty else GroupState.STABLE
+        return state.value
+
+    @property
+    def offsets_expire(self) -> bool:
+        """Never: share groups have none, and what members of streams groups read is not known."""
+        return False
+
+    def is_subscribed_to(self, topic: str) -> bool:
+        """Whether a member may read the topic."""
+        return not self.is_empty
+
     def replay(self, kind: int, key: bytes, *, is_tombstone: bool) -> None:
         """Take one record of the group."""
         assert GROUP_TYPES_OF_RECORDS[kind] is self.kind, (kind, self.kind)
@@ -80,3 +80,6 @@ class UnsupportedGroup:
     def tombstones(self) -> list[CoordinatorRecord]:
         """Return the tombstones that remove the group from the log, latest key first."""
         return [CoordinatorRecord(key, None) for key in reversed(self.keys)]
+
+    def release(self) -> None:
+        """Do nothing: its memory is not counted."""

@@ -25,7 +25,12 @@ from kraft_wire.broker.coordination.topic import CoordinatorTopicCreation
 from kraft_wire.broker.dispatch import handler
 from kraft_wire.broker.groups import GroupCoordinator, GroupEnvironment
 from kraft_wire.broker.groups.assembly import offsets_topic
-from kraft_wire.broker.groups.object_sizes import GROUP_BYTES, PENDING_MEMBER_BYTES
+from kraft_wire.broker.groups.consumer.group import ConsumerGroup
+from kraft_wire.broker.groups.object_sizes import (
+    GROUP_BYTES,
+    PARTITION_BYTES,
+    PENDING_MEMBER_BYTES,
+)
 from kraft_wire.broker.producing.transaction_marker import TransactionMarker
 from kraft_wire.broker.purgatory import DelayedOperation, DelayedOperationPurgatory
 from kraft_wire.broker.settings import BrokerSettings
@@ -279,7 +284,10 @@ class Harness:
                 expected += GROUP_BYTES + len(group.group_id)
                 expected += sum(member.size_bytes for member in group.members.values())
                 expected += sum(PENDING_MEMBER_BYTES + len(m) for m in group.pending_members)
-            every = [*shard.groups, *shard.unsupported_groups]
+            for other in shard.other_groups.values():
+                if isinstance(other, ConsumerGroup):
+                    expected += consumer_group_bytes(other)
+            every = [*shard.groups, *shard.other_groups]
             keys = [key for group_id in every for key in shard.offsets.keys_of(group_id)]
             found = [shard.offsets.get(key) for key in keys]
             expected += sum(each.size_bytes for each in found if each is not None)
@@ -353,3 +361,15 @@ class Harness:
         assert reply.response is None, "answered twice"
         data = response.encode(reply.version)
         reply.response, _ = response_class(response.API_KEY).decode(data, reply.version)
+
+
+def consumer_group_bytes(group: ConsumerGroup) -> int:
+    """Return what a consumer group takes, counted anew."""
+    partitions = sum(len(each) for target in group.targets.values() for each in target.values())
+    return (
+        GROUP_BYTES
+        + len(group.group_id)
+        + PARTITION_BYTES * partitions
+        + sum(member.size_bytes for member in group.members.values())
+        + sum(resolved.size_bytes for resolved in group.regexes.values())
+    )

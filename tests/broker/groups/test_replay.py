@@ -8,6 +8,9 @@ from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.wire.generated.consumer_group_member_metadata_key import (
     ConsumerGroupMemberMetadataKey,
 )
+from kraft_wire.wire.generated.consumer_group_member_metadata_value import (
+    ConsumerGroupMemberMetadataValue,
+)
 from kraft_wire.wire.generated.consumer_group_metadata_key import ConsumerGroupMetadataKey
 from kraft_wire.wire.generated.consumer_group_metadata_value import ConsumerGroupMetadataValue
 from kraft_wire.wire.generated.delete_groups import DeleteGroupsRequest
@@ -319,7 +322,8 @@ def consumer_group(*, members: int) -> list[tuple[bytes | None, bytes | None]]:
     ]
     for n in range(members):
         key = ConsumerGroupMemberMetadataKey(group_id="modern", member_id=f"member-{n}")
-        records.append((key_of(5, key), b"\x00\x00anything"))
+        value = ConsumerGroupMemberMetadataValue(subscribed_topic_names=["topic"])
+        records.append((key_of(5, key), value_of(0, value)))
     return records
 
 
@@ -333,7 +337,7 @@ def test_a_group_of_another_protocol_keeps_its_id_while_it_has_members() -> None
     (listed,) = harness.send(ListGroupsRequest(), 5).response.groups
     assert (listed.group_type, listed.group_state, listed.protocol_type) == (
         "consumer",
-        "Stable",
+        "Reconciling",
         "consumer",
     )
     described = harness.send(DescribeGroupsRequest(groups=["modern"]), 6).response.groups[0]

@@ -97,8 +97,8 @@ def join(shard: GroupShard, attempt: JoinAttempt, at: ClockReading) -> JoinGroup
     UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID. A new group is written to the log before its first member
     joins.
     """
-    unsupported = shard.unsupported_groups.get(attempt.group_id)
-    if unsupported is not None and not unsupported.is_empty:
+    other = shard.other_groups.get(attempt.group_id)
+    if other is not None and not other.is_empty:
         return attempt.refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     group = shard.groups.get(attempt.group_id)
     if group is None:

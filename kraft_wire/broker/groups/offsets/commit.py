@@ -89,7 +89,7 @@ def commit_offsets(
     appended = shard.log.append_for_later(commit.records, at, transaction)
     if appended.error is not ErrorCode.NONE:
         return CommitOutcome(failed_topics(topics, appended.error))
-    if request.group_id not in shard.unsupported_groups:
+    if request.group_id not in shard.other_groups:
         shard.simple_group(request.group_id, at)
     for key, committed in commit.offsets:
         if transaction is None:
@@ -112,9 +112,9 @@ def _validate_commit(
     """Check the committer against the group; a commit of a live member counts as a heartbeat."""
     group_id = request.group_id
     generation_id = request.generation_id_or_member_epoch
-    unsupported = shard.unsupported_groups.get(group_id)
-    if unsupported is not None:
-        simple = generation_id < 0 and unsupported.is_empty
+    other = shard.other_groups.get(group_id)
+    if other is not None:
+        simple = generation_id < 0 and other.is_empty
         return ErrorCode.NONE if simple else ErrorCode.UNKNOWN_MEMBER_ID
     group = shard.groups.get(group_id)
     if group is None:
@@ -140,9 +140,9 @@ def _validate_transactional(shard: GroupShard, request: OffsetCommitRequest) -> 
     is_anonymous = (
         generation_id == -1 and not request.member_id and request.group_instance_id is None
     )
-    unsupported = shard.unsupported_groups.get(group_id)
-    if unsupported is not None:
-        may_commit = is_anonymous or (generation_id < 0 and unsupported.is_empty)
+    other = shard.other_groups.get(group_id)
+    if other is not None:
+        may_commit = is_anonymous or (generation_id < 0 and other.is_empty)
         return ErrorCode.NONE if may_commit else ErrorCode.UNKNOWN_MEMBER_ID
     group = shard.groups.get(group_id)
     if group is None:

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 from kraft_wire.broker.coordination.clock_reading import ClockReading
 from kraft_wire.broker.coordination.log import Appended
 from kraft_wire.broker.groups.classic.states import GroupState
+from kraft_wire.broker.groups.group_types import GroupType
 from kraft_wire.broker.groups.offsets.table import OffsetKey
 from kraft_wire.broker.groups.records import offset_tombstone
 from kraft_wire.broker.groups.shard import GroupShard
@@ -38,7 +39,7 @@ def delete_offsets(
     error = _validate_delete(shard, group_id)
     if error is not ErrorCode.NONE:
         return DeleteOutcome(error, {})
-    group = shard.groups.get(group_id)
+    group = shard.groups.get(group_id) or shard.other_groups.get(group_id)
     answers: dict[OffsetKey, ErrorCode] = {}
     for key in keys:
         subscribed = group is not None and group.is_subscribed_to(key.topic)
@@ -69,9 +70,10 @@ def write_tombstones(shard: GroupShard, keys: Sequence[OffsetKey], at: ClockRead
 
 
 def _validate_delete(shard: GroupShard, group_id: str) -> ErrorCode:
-    unsupported = shard.unsupported_groups.get(group_id)
-    if unsupported is not None:
-        return ErrorCode.NONE if unsupported.is_empty else ErrorCode.NON_EMPTY_GROUP
+    other = shard.other_groups.get(group_id)
+    if other is not None:
+        is_known = other.is_empty or other.kind is GroupType.CONSUMER
+        return ErrorCode.NONE if is_known else ErrorCode.NON_EMPTY_GROUP
     group = shard.groups.get(group_id)
     if group is None:
         return ErrorCode.GROUP_ID_NOT_FOUND

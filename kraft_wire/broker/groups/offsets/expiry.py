@@ -5,12 +5,14 @@ consumers of other topics, or if there never was a group. An empty group is dele
 offset.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from kraft_wire.broker.coordination.clock_reading import ClockReading
+from kraft_wire.broker.coordination.log import CoordinatorRecord
 from kraft_wire.broker.groups.classic.group import ClassicGroup
 from kraft_wire.broker.groups.classic.states import GroupState
+from kraft_wire.broker.groups.group_types import OtherGroup
 from kraft_wire.broker.groups.offsets.delete import write_tombstones
 from kraft_wire.broker.groups.offsets.table import CommittedOffset, OffsetKey
 from kraft_wire.broker.groups.records import group_tombstone
@@ -28,14 +30,30 @@ def expire_offsets(shard: GroupShard, at: ClockReading) -> int:
     expired_count = 0
     for group in list(shard.groups.values()):
         expired = _expired_keys(shard, group, at)
-        if expired and write_tombstones(shard, expired, at).error is not ErrorCode.NONE:
-            continue
-        expired_count += len(expired)
-        if _is_finished(shard, group) and (
-            shard.log.append([group_tombstone(group.group_id)], at) is ErrorCode.NONE
-        ):
-            shard.remove_group(group.group_id, at)
+        tombstones = [group_tombstone(group.group_id)] if _can_end(group) else []
+        expired_count += _remove(shard, group.group_id, expired, tombstones, at)
+    for other in list(shard.other_groups.values()):
+        if other.offsets_expire:
+            expired = _expired_keys_of_other(shard, other, at)
+            tombstones = other.tombstones() if other.is_empty else []
+            expired_count += _remove(shard, other.group_id, expired, tombstones, at)
     return expired_count
+
+
+def _remove(
+    shard: GroupShard,
+    group_id: str,
+    expired: list[OffsetKey],
+    tombstones: list[CoordinatorRecord],
+    at: ClockReading,
+) -> int:
+    """Remove offsets, and then the group by its tombstones if no offset is left."""
+    if expired and write_tombstones(shard, expired, at).error is not ErrorCode.NONE:
+        return 0
+    has_offsets = shard.offsets.of_group(group_id) or shard.offsets.has_open_transaction(group_id)
+    if tombstones and not has_offsets and shard.log.append(tombstones, at) is ErrorCode.NONE:
+        shard.remove_group(group_id, at)
+    return len(expired)
 
 
 def delete_offsets_of_topics(
@@ -53,13 +71,39 @@ def delete_offsets_of_topics(
 def _expired_keys(shard: GroupShard, group: ClassicGroup, at: ClockReading) -> list[OffsetKey]:
     if not _can_expire(group):
         return []
-    retention_ms = shard.env.settings().offsets_retention_minutes * _MS_PER_MINUTE
+    retention_ms = _retention_ms(shard)
+    return _keys_where(
+        shard,
+        group,
+        lambda committed: _is_expired(group, committed, at.wall_ms, retention_ms),
+    )
+
+
+def _expired_keys_of_other(
+    shard: GroupShard, group: OtherGroup, at: ClockReading
+) -> list[OffsetKey]:
+    retention_ms = _retention_ms(shard)
+    return _keys_where(
+        shard, group, lambda committed: _is_old(committed, None, at.wall_ms, retention_ms)
+    )
+
+
+def _retention_ms(shard: GroupShard) -> int:
+    return shard.env.settings().offsets_retention_minutes * _MS_PER_MINUTE
+
+
+def _keys_where(
+    shard: GroupShard,
+    group: ClassicGroup | OtherGroup,
+    is_expired: Callable[[CommittedOffset], bool],
+) -> list[OffsetKey]:
+    """Return the expired offsets of topics that no member reads, outside of transactions."""
     return [
         key
         for topic, partitions in shard.offsets.of_group(group.group_id).items()
         if not group.is_subscribed_to(topic)
         for partition, committed in partitions.items()
-        if _is_expired(group, committed, at.wall_ms, retention_ms)
+        if is_expired(committed)
         and not shard.offsets.is_unstable(key := OffsetKey(group.group_id, topic, partition))
     ]
 
@@ -78,19 +122,20 @@ def _can_expire(group: ClassicGroup) -> bool:
 def _is_expired(
     group: ClassicGroup, committed: CommittedOffset, wall_ms: int, retention_ms: int
 ) -> bool:
+    was_used = group.protocol_type is not None and group.is_in(GroupState.EMPTY)
+    base_ms = group.state_timestamp_ms if was_used else None
+    return _is_old(committed, base_ms, wall_ms, retention_ms)
+
+
+def _is_old(
+    committed: CommittedOffset, base_ms: int | None, wall_ms: int, retention_ms: int
+) -> bool:
+    """Whether the retention time is over, which begins at `base_ms`, else at the commit."""
     if committed.expire_timestamp_ms is not None:
         return wall_ms >= committed.expire_timestamp_ms
-    base_ms = committed.commit_timestamp_ms
-    if group.protocol_type is not None and group.is_in(GroupState.EMPTY):
-        base_ms = base_ms if group.state_timestamp_ms is None else group.state_timestamp_ms
-    return wall_ms - base_ms >= retention_ms
+    return wall_ms - (committed.commit_timestamp_ms if base_ms is None else base_ms) >= retention_ms
 
 
-def _is_finished(shard: GroupShard, group: ClassicGroup) -> bool:
-    """Whether nothing is left of the group: no member, no id given out, no offset."""
-    return (
-        group.is_in(GroupState.EMPTY)
-        and not group.pending_members
-        and not shard.offsets.of_group(group.group_id)
-        and not shard.offsets.has_open_transaction(group.group_id)
-    )
+def _can_end(group: ClassicGroup) -> bool:
+    """Whether nothing but offsets is left of the group: no member, no id given out."""
+    return group.is_in(GroupState.EMPTY) and not group.pending_members

@@ -1,0 +1,189 @@
+"""A consumer group (KIP-848): epochs, members, targets and resolved regular expressions.
+
+Bookkeeping only. Every change is a record, so `replay.py` and a heartbeat change a group by the
+same methods, and the group is always what its log says.
+"""
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import TypeAlias
+
+from kraft_wire.broker.coordination.log import CoordinatorRecord
+from kraft_wire.broker.coordination.memory import MemoryUse
+from kraft_wire.broker.groups.consumer.member import ConsumerMember
+from kraft_wire.broker.groups.consumer.records import group_tombstones
+from kraft_wire.broker.groups.group_types import GroupType
+from kraft_wire.broker.groups.java_collections import TimelineHashMap
+from kraft_wire.broker.groups.object_sizes import GROUP_BYTES, PARTITION_BYTES
+from kraft_wire.frozen import frozen
+from kraft_wire.model import Uuid
+
+__all__ = ["ConsumerGroup", "ConsumerGroupState", "ResolvedRegex", "Target"]
+
+Target: TypeAlias = Mapping[Uuid, tuple[int, ...]]
+"""Topic id to partitions, in the order of the record."""
+
+_FIRST_EPOCH = 1
+_NO_EPOCH = -1
+
+
+class ConsumerGroupState(Enum):
+    """A state, by the name that ListGroups and ConsumerGroupDescribe show."""
+
+    EMPTY = "Empty"
+    ASSIGNING = "Assigning"
+    """The target is older than the group's epoch."""
+    RECONCILING = "Reconciling"
+    """A member does not have all of its target yet."""
+    STABLE = "Stable"
+
+
+@frozen
+class ResolvedRegex:
+    """The topics that a regular expression matched when it was last evaluated."""
+
+    topics: tuple[str, ...]
+    image_version: int
+    """Version of the metadata image that was searched."""
+    timestamp_ms: int
+    """Wall clock at the start of the evaluation."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Memory that it takes, as `object_sizes` counts it."""
+        return PARTITION_BYTES * len(self.topics) + sum(map(len, self.topics))
+
+
+class ConsumerGroup:
+    """One group; memory and static members always agree with its members."""
+
+    kind = GroupType.CONSUMER
+    offsets_expire = True
+
+    __slots__ = (
+        "_memory",
+        "assignment_epoch",
+        "assignment_timestamp_ms",
+        "epoch",
+        "group_id",
+        "has_partition_metadata",
+        "members",
+        "metadata_hash",
+        "regexes",
+        "size_bytes",
+        "static_members",
+        "targets",
+    )
+
+    def __init__(self, group_id: str, memory: MemoryUse) -> None:
+        self._memory = memory
+        self.group_id = group_id
+        self.epoch = _FIRST_EPOCH
+        self.metadata_hash = 0
+        """Of the subscribed topics, when the epoch was last raised."""
+        self.assignment_epoch = _FIRST_EPOCH
+        """The group's epoch for which the targets were computed; -1 after their tombstone."""
+        self.assignment_timestamp_ms = 0
+        """Wall clock of that computation."""
+        self.members: TimelineHashMap[str, ConsumerMember] = TimelineHashMap()
+        self.static_members: dict[str, str] = {}
+        """Group instance id to member id."""
+        self.targets: TimelineHashMap[str, Target] = TimelineHashMap()
+        """Member id to the partitions that the member is to have."""
+        self.regexes: TimelineHashMap[str, ResolvedRegex] = TimelineHashMap()
+        self.has_partition_metadata = False
+        """Whether the log has subscription metadata of Kafka 4.0, which nobody reads any more."""
+        self.size_bytes = 0
+        self._resize(GROUP_BYTES + len(group_id))
+
+    # --- What the group is -------------------------------------------------------------------
+
+    @property
+    def state(self) -> ConsumerGroupState:
+        """How far the group is on its way to the newest assignment."""
+        if not len(self.members):
+            return ConsumerGroupState.EMPTY
+        if self.epoch > self.assignment_epoch:
+            return ConsumerGroupState.ASSIGNING
+        if all(each.is_reconciled_to(self.assignment_epoch) for each in self.members.values()):
+            return ConsumerGroupState.STABLE
+        return ConsumerGroupState.RECONCILING
+
+    @property
+    def state_name(self) -> str:
+        """The state that ListGroups shows."""
+        return self.state.value
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the group has no members."""
+        return not len(self.members)
+
+    def is_subscribed_to(self, topic: str) -> bool:
+        """Whether a member names the topic, or has a regular expression that matched it."""
+        return any(topic in each.subscribed_topic_names for each in self.members.values()) or any(
+            topic in each.topics for each in self.regexes.values()
+        )
+
+    def tombstones(self) -> list[CoordinatorRecord]:
+        """Return the tombstones that remove the group from the log, in the order of Kafka's."""
+        member_ids = dict.fromkeys((*self.members, *self.targets))
+        return group_tombstones(self.group_id, list(member_ids), list(self.regexes))
+
+    # --- Changes -----------------------------------------------------------------------------
+
+    def put_member(self, member: ConsumerMember) -> None:
+        """Store a member in place of the one with its id."""
+        former = self.members.get(member.member_id)
+        self._resize(member.size_bytes - (0 if former is None else former.size_bytes))
+        self.members[member.member_id] = member
+        if member.instance_id is not None:
+            self.static_members[member.instance_id] = member.member_id
+
+    def remove_member(self, member_id: str) -> None:
+        """Drop a member; a member that took its instance over keeps the instance."""
+        member = self.members.pop(member_id)
+        if member is None:
+            return
+        self._resize(-member.size_bytes)
+        instance_id = member.instance_id
+        if instance_id is not None and self.static_members.get(instance_id) == member_id:
+            del self.static_members[instance_id]
+
+    def put_target(self, member_id: str, target: Target) -> None:
+        """Store what a member is to have."""
+        self.remove_target(member_id)
+        self.targets[member_id] = target
+        self._resize(_target_bytes(target))
+
+    def remove_target(self, member_id: str) -> None:
+        """Drop a member's target, if it has one."""
+        former = self.targets.pop(member_id)
+        self._resize(0 if former is None else -_target_bytes(former))
+
+    def put_regex(self, regex: str, resolved: ResolvedRegex) -> None:
+        """Store the topics of a regular expression."""
+        self.remove_regex(regex)
+        self.regexes[regex] = resolved
+        self._resize(resolved.size_bytes)
+
+    def remove_regex(self, regex: str) -> None:
+        """Drop a regular expression, if it is there."""
+        former = self.regexes.pop(regex)
+        self._resize(0 if former is None else -former.size_bytes)
+
+    def clear_target_epoch(self) -> None:
+        """Note the tombstone of the targets' epoch."""
+        self.assignment_epoch, self.assignment_timestamp_ms = _NO_EPOCH, 0
+
+    def release(self) -> None:
+        """Release the counted memory of the group, which is removed."""
+        self._resize(-self.size_bytes)
+
+    def _resize(self, more_bytes: int) -> None:
+        self.size_bytes += more_bytes
+        self._memory.add(more_bytes)
+
+
+def _target_bytes(target: Target) -> int:
+    return PARTITION_BYTES * sum(map(len, target.values()))
