@@ -161,3 +161,38 @@ def test_browser_draws_tells_and_filters(page: str, tmp_path: Path) -> None:
     assert "crc" in report["chosen"]
     assert report["filtered"] == 1
     assert report["lanes"] == 3
+
+
+NAMES_PROBE = """
+<script>
+setTimeout(() => {
+  document.body.style.width = "1280px";
+  const lines = {};
+  for (const row of document.querySelectorAll("#rows tr")) {
+    const range = document.createRange();
+    range.selectNodeContents(row.children[3]);
+    const tops = [...range.getClientRects()].map(each => each.top);
+    lines[row.children[3].textContent] = new Set(tops).size;
+  }
+  const wide = document.querySelector("table").scrollWidth;
+  document.body.innerHTML = "<pre id=report></pre>";
+  document.getElementById("report").textContent = JSON.stringify({ lines, wide });
+}, 100);
+</script>
+"""
+
+
+@pytest.mark.chromium
+@pytest.mark.parametrize(("topic", "is_whole"), [("__cluster_metadata", True), ("t" * 249, False)])
+def test_partition_of_usual_length_is_one_line_at_1280_pixels(
+    result: AuditResult, tmp_path: Path, topic: str, is_whole: bool
+) -> None:
+    """A topic of Kafka's longest name is broken, so that the page is not wider than its window."""
+    first = replace(result.findings[0], detail="leader epochs differ; " * 5)
+    file = "00000000000000000200.log"
+    findings = [replace(first, topic=each, partition=0, file=file) for each in (topic, "orders")]
+    page = page_of(findings, result.outcome.extents, result.summary())
+    found = reported(page, NAMES_PROBE, tmp_path)
+    assert (found["lines"][f"{topic}-0"] == 1) is is_whole
+    assert found["lines"]["orders-0"] == 1
+    assert found["wide"] <= 1280
