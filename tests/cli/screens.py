@@ -24,6 +24,17 @@ __all__ = ["PAGE", "WIDTHS", "page", "screen"]
 
 PAGE = CHECKOUT / "docs" / "SCREENS.md"
 WIDTHS = (80, 120)
+PAGES = """## Pages
+
+The pages of `kraft-wire audit --output DIR` and `kraft-wire sim --html FILE`, in light and dark
+colors. `python -m tests.audit.pictures` takes the pictures with Chromium.
+
+| pixels | audit | simulation |
+|---|---|---|
+| 390, light | ![audit](pages/audit-390.png) | ![simulation](pages/simulation-390.png) |
+| 1280, dark | ![audit](pages/audit-1280.png) | ![simulation](pages/simulation-1280.png) |
+| 1400, light | ![audit](pages/audit-1400.png) | ![simulation](pages/simulation-1400.png) |
+"""
 NOW_MS = 1_769_860_800_000
 CLUSTER_ID = "eeMTA431Q1iPhP8lobipKg"
 HEAD = """# Screens
@@ -89,7 +100,7 @@ def page() -> str:
         for width in WIDTHS:
             shown = screen(table, width)
             parts.append(f"## {command}, {width} columns\n\n```text\n{shown}```\n")
-    return "\n".join(parts)
+    return "\n".join([*parts, PAGES])
 
 
 if __name__ == "__main__":
