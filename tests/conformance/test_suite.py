@@ -117,7 +117,7 @@ def other_correlation_id(api_key: int, version: int, response: bytes) -> bytes:
     ("change", "expected", "seen", "path"),
     [
         (another_offset, "3", "4", "topics[0].partitions[0].offset"),
-        (no_topics, "Timestamp -1 is", "a response that the case cannot follow", ""),
+        (no_topics, "Timestamp -1 returns", "a response that the case cannot follow", ""),
         (closed, "a ListOffsetsResponse", "the connection was closed", ""),
         (longer, "the end of the frame at byte ", "1 more", ""),
         (cut_off, "a ListOffsetsResponse", "a frame that is none", ""),

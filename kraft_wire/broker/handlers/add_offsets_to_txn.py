@@ -1,8 +1,9 @@
 """AddOffsetsToTxn, API key 25, versions 0-4.
 
-Behaviour:   adds the partition of `__consumer_offsets` that a group's offsets are in; neither the
+Behaviour:   adds the partition of `__consumer_offsets` that has a group's offsets; neither the
              group nor the partition has to exist
-Versions:    v2 PRODUCER_FENCED (KIP-588) · v4 TRANSACTION_ABORTABLE (KIP-890), which it never sends
+Versions:    v2 PRODUCER_FENCED (KIP-588) · v4 TRANSACTION_ABORTABLE (KIP-890), which this node
+             never sends
 Left out:    nothing
 """
 

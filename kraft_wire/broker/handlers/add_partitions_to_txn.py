@@ -1,11 +1,12 @@
 """AddPartitionsToTxn, API key 24, versions 0-5.
 
 Behaviour:   up to v3 a client adds partitions to its transaction; from v4 on a broker adds or
-             verifies partitions of several transactions, each with a verdict of its own · one
-             partition that does not exist fails its transaction, and nothing of it is added · a
-             partition that is named twice is answered twice where all have one error, as Kafka does
+             verifies partitions of several transactions, and each transaction has its own result ·
+             one partition that does not exist fails its transaction, and none of its partitions is
+             added · if all partitions have one error, a repeated partition has two results, as in
+             Kafka
 Versions:    v2 PRODUCER_FENCED (KIP-588) · v4 several transactions, VerifyOnly (KIP-890) · v5
-             TRANSACTION_ABORTABLE, which v4 is sent as well
+             TRANSACTION_ABORTABLE, which is also sent to v4
 Left out:    nothing
 """
 

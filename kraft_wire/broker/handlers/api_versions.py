@@ -1,9 +1,9 @@
 """ApiVersions, API key 18, versions 0-4.
 
-Behaviour:   lists exactly what is served, Produce from version 0 for old librdkafka (KAFKA-18659) ·
-             of what is forwarded only what the active controller serves too (KIP-590) · may be
-             asked at any time and repeatedly · a version that is not served is answered in the form
-             of version 0 (KIP-511), by the node's decoder
+Behaviour:   lists exactly the served versions, Produce from version 0 for old librdkafka
+             (KAFKA-18659) · lists a forwarded API only if the active controller serves it too
+             (KIP-590) · clients may ask at any time and repeatedly · the node's decoder answers an
+             unsupported version in the form of version 0 (KIP-511)
 Versions:    v3 client software name and version (KIP-511), features (KIP-584) · v4 features whose
              lowest version is 0
 Left out:    nothing

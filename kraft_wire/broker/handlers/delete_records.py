@@ -1,10 +1,10 @@
 """DeleteRecords, API key 21, versions 0-2.
 
 Behaviour:   moves a partition's log start offset up to the given one; -1 means the high watermark ·
-             an offset below the log start has no effect and is no failure · the answer waits until
-             every replica that is alive has moved its own, and names the smallest: the low
-             watermark · internal topics are refused · a partition that is named more than once is
-             answered once, for the last offset
+             an offset below the log start has no effect and is not an error · the response waits
+             until every live replica has moved its log start, and has the smallest one, the low
+             watermark · internal topics are refused · a repeated partition has one result, for the
+             last offset
 Versions:    v2 flexible (KIP-482)
 Left out:    nothing
 """

@@ -1,7 +1,7 @@
 """DescribeAcls, API key 29, versions 1-3.
 
-Behaviour:   the access-control entries that a filter matches, by resource; needs the standard
-             authorizer, whose entries are those of the metadata log
+Behaviour:   returns the access-control entries that match a filter, by resource; needs the standard
+             authorizer, which reads its entries from the metadata log
 Versions:    v1 pattern types (KIP-290) · v2 flexible · v3 users as resources (KIP-373)
 Left out:    other authorizers, see docs/DEVIATIONS.md
 """

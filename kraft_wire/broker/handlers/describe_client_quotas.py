@@ -1,7 +1,7 @@
 """DescribeClientQuotas, API key 48, versions 0-1.
 
-Behaviour:   the quotas of the entities that all components of a filter match: by name, the default,
-             or any; `strict` leaves out entities with further parts
+Behaviour:   returns the quotas of the entities that match all components of a filter: by name, the
+             default, or any; `strict` excludes entities with further parts
 Versions:    v1 flexible (KIP-546)
 Left out:    quotas are described and not enforced, see docs/DEVIATIONS.md
 """

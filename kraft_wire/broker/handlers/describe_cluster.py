@@ -1,7 +1,7 @@
 """DescribeCluster, API key 60, versions 0-2.
 
-Behaviour:   the unfenced brokers with their endpoint on the listener that was asked; ControllerId
-             is a broker that forwards to the controller, as brokers always answer in KRaft
+Behaviour:   returns the unfenced brokers with their endpoint on the listener of the request;
+             ControllerId is a broker, which forwards to the controller, as in KRaft brokers
 Versions:    v1 endpoint type (KIP-919) · v2 fenced brokers (KIP-1073)
 Left out:    nothing on the broker's side; the controller's listener answers for itself
 """

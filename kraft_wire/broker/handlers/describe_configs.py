@@ -1,8 +1,8 @@
 """DescribeConfigs, API key 32, versions 1-4.
 
-Behaviour:   every setting of a topic, this broker, all brokers (empty name), a group or a client
-             metrics subscription: value, source, whether it can change, type; synonyms and
-             documentation when asked for; a list of keys, if not empty, limits the answer
+Behaviour:   returns every setting of a topic, this broker, all brokers (empty name), a group or a
+             client metrics subscription: value, source, whether it can change, type; synonyms and
+             documentation if requested; a list of keys, if not empty, limits the response
 Versions:    v1 sources and synonyms (KIP-226) · v3 types and documentation (KIP-569) · v4 flexible
 Left out:    a broker's log levels are one fixed entry, see docs/DEVIATIONS.md
 """

@@ -4,7 +4,7 @@ Behaviour:   a group that does not exist is described as dead; metadata of membe
              while the group is stable
 Versions:    v3 authorized operations (KIP-430) · v4 group instance ids (KIP-345) ·
              v6 GROUP_ID_NOT_FOUND with a message (KIP-1043)
-Left out:    groups of KIP-848 and KIP-932: they count as not found
+Left out:    groups of KIP-848 and KIP-932, which are not found
 """
 
 from typing import TYPE_CHECKING, Final

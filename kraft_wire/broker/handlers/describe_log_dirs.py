@@ -1,8 +1,8 @@
 """DescribeLogDirs, API key 35, versions 1-5.
 
-Behaviour:   every log directory with its free space and the partitions in it that were asked for; a
-             null topic list asks for all · a directory that failed is listed with
-             KAFKA_STORAGE_ERROR and nothing else · the metadata log is not listed
+Behaviour:   returns every log directory with its free space and the requested partitions in it; a
+             null topic list requests all · a failed directory has KAFKA_STORAGE_ERROR and no
+             partitions · the metadata log is not listed
 Versions:    v3 top-level error · v4 total and usable bytes (KIP-827) · v5 cordoned (KIP-1066)
 Left out:    future replicas (KIP-113): IsFutureKey is always false
 """

@@ -1,7 +1,7 @@
 """DescribeProducers, API key 61, version 0.
 
-Behaviour:   the producers whose sequences a partition remembers, in the order in which they first
-             wrote; a transaction is open where CurrentTxnStartOffset is not -1 · every replica
+Behaviour:   returns the producers whose sequences a partition keeps, in the order of their first
+             writes; a transaction is open if CurrentTxnStartOffset is not -1 · every replica
              answers, followers as well
 Versions:    v0 (KIP-664)
 Left out:    nothing

@@ -1,8 +1,8 @@
 """DescribeTopicPartitions, API key 75, version 0.
 
-Behaviour:   topics in name order, from the cursor on; no topics named means all · at most
-             ResponsePartitionLimit partitions, capped by `max.request.partition.size.limit`; what
-             is left is where NextCursor points · named topics that do not exist are listed with
+Behaviour:   returns topics in name order, from the cursor on; an empty list means all · returns at
+             most ResponsePartitionLimit partitions, capped by `max.request.partition.size.limit`;
+             NextCursor names the next one · requested topics that do not exist are listed with
              their error · with a cursor, the topic list must contain its topic
 Versions:    v0 (KIP-966)
 Left out:    nothing

@@ -1,7 +1,7 @@
 """DescribeTransactions, API key 65, version 0.
 
-Behaviour:   one answer for each transactional id, in the order of the request, twice for one that
-             is named twice; of a transaction that ends, the partitions that have no marker yet
+Behaviour:   returns one result for each transactional id, in the order of the request, and two for
+             a repeated one; for a transaction that is ending, the partitions without a marker
 Versions:    v0 (KIP-664)
 Left out:    nothing
 """

@@ -1,7 +1,7 @@
 """DescribeUserScramCredentials, API key 50, version 0.
 
-Behaviour:   which mechanisms users have credentials for, with the iterations; never the keys; no
-             users mean all users
+Behaviour:   returns the mechanisms and iterations of users' credentials, never the keys; an empty
+             list of users means all
 Versions:    v0 (KIP-554)
 Left out:    nothing
 """

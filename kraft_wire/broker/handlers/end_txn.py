@@ -1,10 +1,11 @@
 """EndTxn, API key 26, versions 0-5.
 
-Behaviour:   the answer comes when the decision is committed in `__transaction_state`; markers are
-             written after it, and until they are, the next request of the transactional id is
-             answered with CONCURRENT_TRANSACTIONS
-Versions:    v2 PRODUCER_FENCED (KIP-588) · v4 TRANSACTION_ABORTABLE (KIP-890), which it never sends
-             · v5 raises the epoch and names id and epoch for the next transaction (KIP-890)
+Behaviour:   the response is sent when the decision is committed in `__transaction_state`; markers
+             are written after it, and until they are, the next request of the transactional id gets
+             CONCURRENT_TRANSACTIONS
+Versions:    v2 PRODUCER_FENCED (KIP-588) · v4 TRANSACTION_ABORTABLE (KIP-890), which this node
+             never sends · v5 increments the epoch and returns id and epoch for the next transaction
+             (KIP-890)
 Left out:    nothing
 """
 

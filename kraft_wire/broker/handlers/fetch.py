@@ -1,11 +1,12 @@
 """Fetch, API key 1, versions 4-18.
 
-Behaviour:   whole batches, the first of which contains the offset asked for · the first batch of
-             the answer is returned whatever its size · waits for MinBytes until MaxWait unless a
-             partition that exists has an error or diverges · an unknown topic or partition is an
-             error of that partition · a follower reads to the log's end, and what it asks for tells
-             the leader what it has; a consumer may read from a follower what is committed, and is
-             sent to one in its rack where `replica.selector.class` says so
+Behaviour:   returns whole batches, the first of which contains the requested offset · returns the
+             first batch of the response whatever its size · waits for MinBytes until MaxWait,
+             unless an existing partition has an error or diverges · an unknown topic or partition
+             is an error of that partition · a follower reads to the log end, and its fetch offsets
+             acknowledge records to the leader; a consumer may read committed records from a
+             follower, and is sent to one in its rack if `replica.selector.class` is Kafka's
+             selector
 Versions:    v7 sessions (KIP-227) · v9 leader epoch fencing (KIP-320) · v11 reading from followers
              (KIP-392) · v12 divergence (KIP-595) · v13 topic ids (KIP-516) · v15 the broker's epoch
              (KIP-903) · v16 node endpoints (KIP-951)
@@ -49,10 +50,10 @@ def handle(
     first match wins: UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER of what
     others have, INCONSISTENT_TOPIC_ID, KAFKA_STORAGE_ERROR, FENCED_LEADER_EPOCH,
     UNKNOWN_LEADER_EPOCH, NOT_LEADER_OR_FOLLOWER, UNKNOWN_LEADER_EPOCH (without an epoch
-    NOT_LEADER_OR_FOLLOWER) of who is no replica, OFFSET_OUT_OF_RANGE, NOT_LEADER_OR_FOLLOWER of a
-    broker that is not registered, or was before. A parked fetch is read again from the top when a
-    partition of it grows. UNKNOWN_SERVER_ERROR is what Kafka answers to an isolation level that
-    does not exist, where a partition of the fetch does.
+    NOT_LEADER_OR_FOLLOWER) of a node without a replica, OFFSET_OUT_OF_RANGE, NOT_LEADER_OR_FOLLOWER
+    of a broker that is not registered, or was before. A parked fetch is read again from the top
+    when a partition of it grows. UNKNOWN_SERVER_ERROR is what Kafka answers to an isolation level
+    that does not exist, where a partition of the fetch does.
     """
     replica_id, replica_epoch = _replica(request, context.api_version)
     is_follower = replica_id >= 0

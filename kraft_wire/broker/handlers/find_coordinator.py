@@ -1,12 +1,12 @@
 """FindCoordinator, API key 10, versions 0-6.
 
-Behaviour:   the first look for the coordinator of a group or of a transactional id creates
-             `__consumer_offsets` or `__transaction_state`; until it is there, and its partition has
-             a leader, COORDINATOR_NOT_AVAILABLE asks to try again; where the topic cannot be
-             created, the error message says why
+Behaviour:   the first request for a coordinator of a group or transactional id creates
+             `__consumer_offsets` or `__transaction_state`; until the topic exists and its partition
+             has a leader, COORDINATOR_NOT_AVAILABLE lets clients retry; if the topic cannot be
+             created, the error message has the reason
 Versions:    v1 key types, error message · v4 several keys (KIP-699) · v6 share groups (KIP-932)
-Left out:    coordinators of share groups (INVALID_REQUEST): they are not served, so their topic is
-             not created
+Left out:    coordinators of share groups (INVALID_REQUEST): share groups are not served, so their
+             topic is not created
 """
 
 from typing import TYPE_CHECKING, Final, NamedTuple

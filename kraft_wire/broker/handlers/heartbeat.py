@@ -1,7 +1,7 @@
 """Heartbeat, API key 12, versions 0-4.
 
-Behaviour:   counts the member's session from now; REBALANCE_IN_PROGRESS tells it to join again;
-             while the coordinator loads, members are told that all is well
+Behaviour:   restarts the member's session timeout; REBALANCE_IN_PROGRESS makes the member join
+             again; while the coordinator loads, the response has no error
 Versions:    v3 static members (KIP-345)
 Left out:    nothing
 """

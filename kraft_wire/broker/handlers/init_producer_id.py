@@ -1,10 +1,10 @@
 """InitProducerId, API key 22, versions 0-5.
 
 Behaviour:   an idempotent producer gets a new id with epoch 0, whatever id it had before · it waits
-             for the controller to hand out a block of ids; where none comes in five seconds, or is
-             refused, the answer is COORDINATOR_LOAD_IN_PROGRESS, which clients retry · one with a
-             transactional id waits likewise, and gets its id with the next epoch, once that is
-             committed; an open transaction is aborted first, and the client asks again
+             until the controller allocates a block of ids; if this fails or takes five seconds, the
+             error is COORDINATOR_LOAD_IN_PROGRESS, which clients retry · a producer with a
+             transactional id waits likewise, and gets its id with the next epoch once that is
+             committed; an open transaction is aborted first, and the client retries
 Versions:    v3 current id and epoch (KIP-360) · v4 PRODUCER_FENCED · v6, two-phase commit
              (KIP-939), is marked unstable and not served
 Left out:    nothing

@@ -1,12 +1,12 @@
 """JoinGroup, API key 11, versions 0-9.
 
 Behaviour:   parked until the group has a generation, unless there is an error or the request of a
-             follower changes nothing; the leader's answer lists the members and their metadata
+             follower changes nothing; the leader's response lists the members and their metadata
 Versions:    v1 rebalance timeout of its own (KIP-62) · v4 MEMBER_ID_REQUIRED (KIP-394) · v5 static
              members (KIP-345) · v7 protocol type in the answer · v8 reason (KIP-800) ·
              v9 SkipAssignment for a restarted static leader (KIP-814)
 Left out:    a classic member in a group of KIP-848 (INCONSISTENT_GROUP_PROTOCOL instead of a live
-             migration); a GROUP_MAX_SIZE_REACHED of ours bounds the bytes of a group
+             migration); GROUP_MAX_SIZE_REACHED also limits the bytes of a group
 """
 
 from typing import TYPE_CHECKING

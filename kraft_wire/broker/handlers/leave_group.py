@@ -1,6 +1,7 @@
 """LeaveGroup, API key 13, versions 0-5.
 
-Behaviour:   each member is answered for itself; before v3 the one member's error is the answer's
+Behaviour:   each member has its own result; before v3 the error of the one member is that of the
+             response
 Versions:    v3 several members, static ones by instance id (KIP-345) · v5 reasons (KIP-800)
 Left out:    nothing
 """

@@ -1,8 +1,8 @@
 """ListConfigResources, API key 74, versions 0-1.
 
-Behaviour:   the names of what has, or may have, settings: every topic, this cluster's brokers with
-             their log levels, and the groups and client-metrics subscriptions that have some; no
-             types mean all types
+Behaviour:   lists resources that have, or may have, settings: every topic, this cluster's brokers
+             with their log levels, and the groups and client-metrics subscriptions with settings;
+             an empty list of types means all
 Versions:    v0 client metrics only (KIP-1000) · v1 types (KIP-1142)
 Left out:    nothing
 """

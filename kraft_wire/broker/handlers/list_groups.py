@@ -1,10 +1,10 @@
 """ListGroups, API key 16, versions 0-5.
 
-Behaviour:   every group that this broker coordinates; filters do not care about case, and a name
-             that is no state or type matches nothing
+Behaviour:   lists every group that this broker coordinates; filters ignore case, and an unknown
+             state or type matches nothing
 Versions:    v4 states (KIP-518) · v5 types (KIP-848)
-Left out:    groups of other protocols, left by Apache's coordinator, are Empty or Stable, without
-             the states in between
+Left out:    groups of other protocols, which Apache's coordinator wrote, are Empty or Stable,
+             without the states in between
 """
 
 from typing import TYPE_CHECKING

@@ -1,11 +1,11 @@
 """ListOffsets, API key 2, versions 1-11.
 
-Behaviour:   the first record whose time is at or after the timestamp, offset -1 when there is none
-             below what the isolation level lets a client read, for replicas below the log's end · a
-             leader that does not know yet what its predecessor had committed says
+Behaviour:   returns the first record whose time is at or after the timestamp; offset -1 if there is
+             none below the end that the isolation level allows, for replicas below the log end · a
+             new leader that does not know its predecessor's high watermark returns
              OFFSET_NOT_AVAILABLE · special timestamps: -1 latest, -2 earliest, -3 record with the
-             largest time, -4 earliest on the local disk, -5 end of what is in tiered storage, -6
-             start of what is not uploaded yet
+             largest time, -4 earliest on the local disk, -5 end of tiered storage, -6 start of the
+             records that are not uploaded yet
 Versions:    v4 leader epochs (KIP-320) · v5 OFFSET_NOT_AVAILABLE (KIP-207) · v7 -3 (KIP-734) ·
              v8 -4 (KIP-405) · v9 -5 (KIP-1005) · v10 timeout · v11 -6 (KIP-1023)
 Left out:    tiered storage: -5 and -6 are answered as by a broker without it

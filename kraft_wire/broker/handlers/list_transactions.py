@@ -1,10 +1,9 @@
 """ListTransactions, API key 66, versions 0-2.
 
-Behaviour:   the transactional ids that this broker coordinates; filters must all hold, and names of
-             states that do not exist are returned and match nothing
+Behaviour:   lists the transactional ids that this broker coordinates and that match all filters;
+             unknown states are returned and match nothing
 Versions:    v1 duration (KIP-994) · v2 pattern of transactional ids (KIP-1152)
-Left out:    of the patterns' syntax (RE2) flags, Unicode classes and word boundaries: they count as
-             no valid pattern
+Left out:    flags, Unicode classes and word boundaries in patterns (RE2): such a pattern is invalid
 """
 
 from typing import TYPE_CHECKING

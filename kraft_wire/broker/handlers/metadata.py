@@ -1,9 +1,9 @@
 """Metadata, API key 3, versions 0-13.
 
-Behaviour:   no topics named in v0, null from v1: every topic · an unknown topic is created where
-             both request and broker allow it, and unknown until it is there · an invalid name is
-             INVALID_TOPIC_EXCEPTION · brokers are shown under the listener that the request came
-             through
+Behaviour:   an empty list in v0, null from v1 on, means every topic · an unknown topic is created
+             if both request and broker allow it, and is unknown until it exists · an invalid name
+             is INVALID_TOPIC_EXCEPTION · brokers are shown with the address of the request's
+             listener
 Versions:    v4 AllowAutoTopicCreation (below: allowed) · v8 to v10 cluster operations (KIP-430) ·
              v10 topic ids · v12 requests by id (KIP-516) · v13 top-level error
 Left out:    nothing

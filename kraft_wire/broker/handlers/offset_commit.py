@@ -1,9 +1,9 @@
 """OffsetCommit, API key 8, versions 2-10.
 
-Behaviour:   the answer comes when the offsets are in `__consumer_offsets`; partitions that do not
-             exist, or whose metadata is too long, get an error each and the others are committed;
-             without members in the group anyone may commit (generation -1)
-Versions:    v2-v4 retention time (KIP-211 took it out) · v6 leader epoch (KIP-320) · v7 static
+Behaviour:   the response is sent when the offsets are in `__consumer_offsets`; partitions that do
+             not exist, or whose metadata is too long, have an error each and the others are
+             committed; any client may commit to a group without members (generation -1)
+Versions:    v2-v4 retention time (removed by KIP-211) · v6 leader epoch (KIP-320) · v7 static
              members (KIP-345) · v9 GROUP_ID_NOT_FOUND (KIP-848) · v10 topic ids (KIP-848)
 Left out:    commits of members of KIP-848 groups
 """

@@ -1,11 +1,11 @@
 """OffsetFetch, API key 9, versions 1-10.
 
-Behaviour:   -1 for partitions without a committed offset, also for groups and topics that do not
-             exist; no topics asked for (null) means all that the group committed
-Versions:    v2 error of the whole answer · v5 leader epoch (KIP-320) · v7 require stable
-             (KIP-447) · v8 several groups (KIP-709) · v9 member id and epoch (KIP-848) ·
-             v10 topic ids
-Left out:    member id and epoch are not checked, they matter to groups of KIP-848 only
+Behaviour:   returns -1 for partitions without a committed offset, also for groups and topics that
+             do not exist; a null list of topics means all committed offsets of the group
+Versions:    v2 error of the whole response · v5 leader epoch (KIP-320) · v7 require stable
+             (KIP-447) · v8 several groups (KIP-709) · v9 member id and epoch (KIP-848) · v10 topic
+             ids
+Left out:    member id and epoch are not checked; they apply to groups of KIP-848 only
 """
 
 from typing import TYPE_CHECKING, Final

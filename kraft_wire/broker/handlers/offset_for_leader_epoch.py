@@ -1,7 +1,7 @@
 """OffsetForLeaderEpoch, API key 23, versions 2-4.
 
-Behaviour:   the largest epoch known that is at most the one asked for, and the offset where it
-             ends · an epoch above all known ones, or -1, is answered with epoch -1, end offset -1
+Behaviour:   returns the largest known epoch up to the requested one, and its end offset · an epoch
+             above all known ones, or -1, gets epoch -1 and end offset -1
 Versions:    v3 replica id · v4 flexible (KIP-482)
 Left out:    nothing
 """

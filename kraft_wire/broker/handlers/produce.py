@@ -1,10 +1,10 @@
 """Produce, API key 0, versions 3-13.
 
-Behaviour:   one record batch of format 2 per partition · a duplicate of an idempotent producer's
-             batch is answered with the first copy's offset · acks=0 is answered by silence, and its
-             failure by closing the connection · acks=-1 waits until the ISR has the records, and is
-             NOT_ENOUGH_REPLICAS(_AFTER_APPEND) below min.insync.replicas · with `flush.messages`
-             within reach, the answer waits for a flush that many requests share · the first
+Behaviour:   accepts one record batch of format 2 per partition · a duplicate of an idempotent
+             producer's batch gets the offset of the first copy · acks=0 has no response, and an
+             error closes the connection · acks=-1 waits until the ISR has the records, and is
+             NOT_ENOUGH_REPLICAS(_AFTER_APPEND) below min.insync.replicas · if the batch reaches
+             `flush.messages`, the response waits for a flush that many requests share · the first
              batch of a transaction on a partition waits for the transaction coordinator
 Versions:    v7 zstd (KIP-110) · v8 errors per record (KIP-467) · v10 current leader (KIP-951) ·
              v11 TRANSACTION_ABORTABLE · v12 the leader adds partitions to the transaction

@@ -3,7 +3,7 @@
 Behaviour:   ILLEGAL_SASL_STATE without mechanisms, after a login and on listeners without one;
              the connection stays open (KIP-43, KIP-152). `node/security/login` handles the
              handshake of a login
-Versions:    both are alike
+Versions:    v0 and v1 are equal
 Left out:    nothing
 """
 

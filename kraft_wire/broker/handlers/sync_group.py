@@ -1,7 +1,7 @@
 """SyncGroup, API key 14, versions 0-5.
 
-Behaviour:   parked until the leader has brought the assignment and it is stored; a stable group
-             answers at once with the assignment that it has
+Behaviour:   parked until the leader has sent the assignment and it is stored; a stable group
+             returns its assignment at once
 Versions:    v3 static members (KIP-345) · v5 protocol type and name, mandatory in the request
              (KIP-559)
 Left out:    nothing

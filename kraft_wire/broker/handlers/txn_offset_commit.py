@@ -1,9 +1,9 @@
 """TxnOffsetCommit, API key 28, versions 0-5.
 
-Behaviour:   offsets of a transaction, which stay pending until its marker · the first commit of a
-             transaction waits for the transaction coordinator · the answer comes when the offsets
-             are in `__consumer_offsets`; partitions that do not exist, or whose metadata is too
-             long, get an error each and the others are written
+Behaviour:   writes offsets of a transaction, which are pending until its marker · the first commit
+             of a transaction waits for the transaction coordinator · the response is sent when the
+             offsets are in `__consumer_offsets`; partitions that do not exist, or whose metadata is
+             too long, have an error each and the others are written
 Versions:    v2 leader epoch (KIP-320) · v3 member, generation, instance (KIP-447) ·
              v4 TRANSACTION_ABORTABLE · v5 the offsets partition is added implicitly (KIP-890)
 Left out:    commits of members of KIP-848 groups

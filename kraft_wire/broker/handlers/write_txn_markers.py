@@ -1,9 +1,9 @@
 """WriteTxnMarkers, API key 27, versions 1-2.
 
-Behaviour:   appends the marker that ends a producer's transaction to each partition, also where
-             none is open · a marker of `__consumer_offsets` stores or drops the offsets that the
-             transaction committed · one answer when the ISR has all markers; results of one
-             producer id are merged, markers without partitions are left out of it
+Behaviour:   appends the marker that ends a producer's transaction to each partition, even if no
+             transaction is open · a marker of `__consumer_offsets` stores or drops the offsets that
+             the transaction committed · sends one response when the ISR has all markers; results of
+             one producer id are merged, and markers without partitions have no result
 Versions:    v1 flexible · v2 the transaction version of each marker (KIP-1228)
 Left out:    nothing
 """

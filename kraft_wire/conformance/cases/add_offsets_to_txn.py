@@ -38,7 +38,7 @@ def new_group(broker: Subject, version: int) -> None:
 
 @case("AddOffsetsToTxn", _SOURCE)
 def older_epoch(broker: Subject, version: int) -> None:
-    """An epoch that is over is PRODUCER_FENCED, below version 2 INVALID_PRODUCER_EPOCH.
+    """An older epoch is PRODUCER_FENCED, below version 2 INVALID_PRODUCER_EPOCH.
 
     Start a producer twice, add a group with the first epoch.
     """
@@ -51,7 +51,7 @@ def older_epoch(broker: Subject, version: int) -> None:
 
 @case("AddOffsetsToTxn", _SOURCE)
 def other_producer_id(broker: Subject, version: int) -> None:
-    """A producer id that is not the transactional id's is INVALID_PRODUCER_ID_MAPPING.
+    """A producer id of another transactional id is INVALID_PRODUCER_ID_MAPPING.
 
     Start a producer, add a group with the next producer id.
     """
@@ -62,7 +62,7 @@ def other_producer_id(broker: Subject, version: int) -> None:
 
 @case("AddOffsetsToTxn", _SOURCE)
 def unknown_transactional_id(broker: Subject, version: int) -> None:
-    """A transactional id that has no producer is INVALID_PRODUCER_ID_MAPPING.
+    """A transactional id without a producer is INVALID_PRODUCER_ID_MAPPING.
 
     Add a group under a new name.
     """

@@ -73,7 +73,7 @@ def _refused(broker: Subject, version: int, producer: Producer, code: ErrorCode)
 
 @case("AddPartitionsToTxn", "KIP-98, AddPartitionsToTxnRequest")
 def two_partitions(broker: Subject, version: int) -> None:
-    """Partitions are added, and may be added again.
+    """Partitions are added, and can be added again.
 
     Add two partitions of a topic, add them again.
     """
@@ -86,7 +86,7 @@ def two_partitions(broker: Subject, version: int) -> None:
 
 @case("AddPartitionsToTxn", _SOURCE)
 def unknown_partition(broker: Subject, version: int) -> None:
-    """A partition that does not exist is named, and the others are not attempted.
+    """An unknown partition fails, and the other partitions are not attempted.
 
     Add partition 0, and partition 5 that the topic does not have.
     """
@@ -112,7 +112,7 @@ def unknown_topic(broker: Subject, version: int) -> None:
 
 @case("AddPartitionsToTxn", _SOURCE)
 def older_epoch(broker: Subject, version: int) -> None:
-    """An epoch that is over is PRODUCER_FENCED, below version 2 INVALID_PRODUCER_EPOCH.
+    """An older epoch is PRODUCER_FENCED, below version 2 INVALID_PRODUCER_EPOCH.
 
     Start a producer twice, add a partition with the first epoch.
     """
@@ -125,7 +125,7 @@ def older_epoch(broker: Subject, version: int) -> None:
 
 @case("AddPartitionsToTxn", _SOURCE)
 def other_producer_id(broker: Subject, version: int) -> None:
-    """A producer id that is not the transactional id's is INVALID_PRODUCER_ID_MAPPING.
+    """A producer id of another transactional id is INVALID_PRODUCER_ID_MAPPING.
 
     Start a producer, add a partition with the next producer id.
     """
@@ -136,7 +136,7 @@ def other_producer_id(broker: Subject, version: int) -> None:
 
 @case("AddPartitionsToTxn", _SOURCE)
 def unknown_transactional_id(broker: Subject, version: int) -> None:
-    """A transactional id that has no producer is INVALID_PRODUCER_ID_MAPPING.
+    """A transactional id without a producer is INVALID_PRODUCER_ID_MAPPING.
 
     Add a partition under a new name.
     """
@@ -156,7 +156,7 @@ def empty_transactional_id(broker: Subject, version: int) -> None:
 
 @case("AddPartitionsToTxn", "KIP-890, verification", since=_BATCHED_SINCE)
 def verified_partition(broker: Subject, version: int) -> None:
-    """A partition that is in the transaction is verified, another one is not.
+    """A partition of the transaction is verified, another partition is refused.
 
     Add partition 0, verify partitions 0 and 1.
     """
@@ -180,9 +180,9 @@ def verified_without_a_transaction(broker: Subject, version: int) -> None:
 
 @case("AddPartitionsToTxn", "KIP-890, AddPartitionsToTxnRequest", since=_BATCHED_SINCE)
 def two_transactions(broker: Subject, version: int) -> None:
-    """Transactions of one request are answered one by one.
+    """Each transaction of a request has its own result.
 
-    Add a partition for a proper producer, and for one whose epoch was never given.
+    Add a partition for a valid producer, and for one with an unknown epoch.
     """
     topic, first, second = broker.topic(), new_producer(broker), new_producer(broker)
     request = AddPartitionsToTxnRequest(

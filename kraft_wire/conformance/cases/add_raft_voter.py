@@ -43,7 +43,7 @@ def other_cluster(controller: Subject, version: int) -> None:
 
 @case("AddRaftVoter", _SOURCE)
 def other_cluster_through_a_broker(broker: Subject, version: int) -> None:
-    """A broker hands the request to the controller, and its refusal back.
+    """A broker forwards the request to the controller, and returns its refusal.
 
     Ask a broker to add a voter with another cluster id: INCONSISTENT_CLUSTER_ID.
     """
@@ -86,9 +86,9 @@ def no_controller_listener(controller: Subject, version: int) -> None:
 
 @case("AddRaftVoter", _SOURCE, listener=Listener.CONTROLLER)
 def present_voter(controller: Subject, version: int) -> None:
-    """A voter that is there already is refused with DUPLICATE_VOTER.
+    """A voter that exists is refused with DUPLICATE_VOTER.
 
-    Add the leader's id with another directory id. A static quorum takes no voters:
+    Add the leader's id with another directory id. A static quorum accepts no voters:
     UNSUPPORTED_VERSION.
     """
     facts = quorum_facts(controller)

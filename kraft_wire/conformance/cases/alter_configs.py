@@ -61,9 +61,9 @@ def _become(broker: Subject, topic: str, wanted: dict[str, str | None]) -> None:
 
 @case("AlterConfigs", "KIP-133")
 def what_is_not_named_is_removed(broker: Subject, version: int) -> None:
-    """The settings of a request replace all that a topic had.
+    """The settings of a request replace all settings of a topic.
 
-    Make a topic with a retention, set its segment size, describe it.
+    Create a topic with a retention, set its segment size, describe it.
     """
     topic = broker.topic(configs={"retention.ms": "1000000"})
     answer = _alter(broker, version, topic.name, [("segment.bytes", "2000000")])
@@ -93,7 +93,7 @@ def validation_only(broker: Subject, version: int) -> None:
 
 @case("AlterConfigs", _SOURCE)
 def unknown_setting(broker: Subject, version: int) -> None:
-    """A setting that topics do not have is refused with INVALID_CONFIG.
+    """An unknown topic setting is refused with INVALID_CONFIG.
 
     Set "no.such.setting".
     """
@@ -124,7 +124,7 @@ def unknown_topic(broker: Subject, version: int) -> None:
 
 @case("AlterConfigs", _SOURCE)
 def unknown_type(broker: Subject, version: int) -> None:
-    """A resource type that is none is refused with INVALID_REQUEST.
+    """An unknown resource type is refused with INVALID_REQUEST.
 
     Set a setting of type 99.
     """

@@ -47,7 +47,7 @@ def _own(broker: Subject) -> int:
 
 @case("AlterPartitionReassignments", _SOURCE)
 def where_it_is(broker: Subject, version: int) -> None:
-    """A partition that is to stay where it is needs no reassignment.
+    """A reassignment to the current replicas changes nothing.
 
     Reassign a partition to its only replica.
     """
@@ -57,7 +57,7 @@ def where_it_is(broker: Subject, version: int) -> None:
 
 @case("AlterPartitionReassignments", "KIP-455")
 def nothing_to_cancel(broker: Subject, version: int) -> None:
-    """A reassignment that is cancelled where there is none is NO_REASSIGNMENT_IN_PROGRESS.
+    """Cancelling a reassignment that does not exist is NO_REASSIGNMENT_IN_PROGRESS.
 
     Cancel the reassignment of a partition.
     """
@@ -100,7 +100,7 @@ def unknown_partitions(broker: Subject, version: int) -> None:
 
 @case("AlterPartitionReassignments", "KIP-860", since=_COUNTS_SINCE)
 def other_number_of_replicas(broker: Subject, version: int) -> None:
-    """A list of another length is refused where the request forbids that.
+    """A list of another length is refused if the request forbids that.
 
     Reassign a partition to two brokers, with the number of replicas fixed.
     """

@@ -14,7 +14,7 @@ def _request(name: str = "conform", version: str = "1.0") -> ApiVersionsRequest:
 
 @case("ApiVersions", "KIP-35")
 def lists_itself(broker: Subject, version: int) -> None:
-    """The response lists ApiVersions with a range that holds the version of the request.
+    """The response lists ApiVersions with a range that includes the version of the request.
 
     Send ApiVersions.
     """
@@ -29,7 +29,7 @@ def lists_itself(broker: Subject, version: int) -> None:
 
 @case("ApiVersions", "KIP-35")
 def ranges_are_proper(broker: Subject, version: int) -> None:
-    """Each API key is listed once, with a first version that is not above the last.
+    """Each API key is listed once, and its first version is not above the last.
 
     Send ApiVersions.
     """
@@ -47,7 +47,7 @@ def unknown_version_is_answered_in_version_0(broker: Subject, version: int) -> N
     """An ApiVersions request of an unknown version gets UNSUPPORTED_VERSION in version 0.
 
     Send ApiVersions in version 99; decode the response in version 0. It lists ApiVersions, so that
-    the client can ask again.
+    the client can retry.
     """
     connection = broker.connect()
     asked = RequestHeader(ApiVersionsRequest.API_KEY, 99, 7, "conform")
@@ -84,7 +84,7 @@ def empty_software_version(broker: Subject, version: int) -> None:
 
 @case("ApiVersions", "KIP-511, Client Name and Version Validation", since=3)
 def software_name_with_a_space(broker: Subject, version: int) -> None:
-    """A client software name of other characters than letters, digits, '-' and '.' is refused.
+    """A client software name with characters besides letters, digits, '-' and '.' is refused.
 
     Send ApiVersions with the name "con form".
     """
@@ -102,7 +102,7 @@ def software_name_that_ends_in_a_dash(broker: Subject, version: int) -> None:
 
 @case("ApiVersions", "KIP-584, ApiVersionsResponse", since=3)
 def features_are_proper(broker: Subject, version: int) -> None:
-    """Each feature has proper ranges, and a finalized level lies within the supported ones.
+    """Each feature has valid ranges, and a finalized level is within the supported ones.
 
     Send ApiVersions. Below version 4 a feature whose first supported level is 0 is left out.
     """

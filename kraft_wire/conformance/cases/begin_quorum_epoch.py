@@ -33,7 +33,7 @@ def _request(
 
 @case("BeginQuorumEpoch", _SOURCE, listener=Listener.CONTROLLER)
 def older_epoch(controller: Subject, version: int) -> None:
-    """A leader of an older epoch is refused with FENCED_LEADER_EPOCH and told the leader.
+    """A leader of an older epoch gets FENCED_LEADER_EPOCH and the leader's id.
 
     Begin the epoch before the leader's.
     """
@@ -48,7 +48,7 @@ def older_epoch(controller: Subject, version: int) -> None:
 
 @case("BeginQuorumEpoch", _SOURCE, listener=Listener.CONTROLLER)
 def negative_leader_id(controller: Subject, version: int) -> None:
-    """A leader with a negative id is refused with INVALID_REQUEST, and the epoch stays.
+    """A leader with a negative id is refused with INVALID_REQUEST, and the epoch does not change.
 
     Begin the leader's epoch as node -1.
     """

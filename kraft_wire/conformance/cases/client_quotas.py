@@ -49,7 +49,7 @@ def _values(answer: describe.DescribeClientQuotasResponse) -> dict[str, float]:
 
 @case("AlterClientQuotas", "KIP-546")
 def quota_of_a_client(broker: Subject, version: int) -> None:
-    """A limit is set, changed and removed; it holds for the named client.
+    """A limit of a client is set, changed and removed.
 
     Set a limit of a client id, describe it, remove it.
     """
@@ -119,7 +119,7 @@ def value_that_is_not_positive(broker: Subject, version: int) -> None:
 
 @case("AlterClientQuotas", _SOURCE)
 def fraction_of_a_byte(broker: Subject, version: int) -> None:
-    """A rate of bytes is a whole number.
+    """A rate of bytes that is not a whole number is refused.
 
     Set a limit of 10.5 of a client id.
     """
@@ -128,7 +128,7 @@ def fraction_of_a_byte(broker: Subject, version: int) -> None:
 
 @case("AlterClientQuotas", _SOURCE)
 def wrong_entities(broker: Subject, version: int) -> None:
-    """No entity, an unknown type, an empty name, and an address beside a user are refused.
+    """No entity, an unknown type, an empty name, and an address with a user are refused.
 
     Set a limit of each of these.
     """
@@ -138,7 +138,7 @@ def wrong_entities(broker: Subject, version: int) -> None:
 
 @case("AlterClientQuotas", _SOURCE)
 def limit_of_another_entity(broker: Subject, version: int) -> None:
-    """Addresses have a connection rate alone, and clients have none.
+    """Addresses have only a connection rate, and clients have none.
 
     Set a connection rate of a client id, and a byte rate of an address.
     """
@@ -167,7 +167,7 @@ def wrong_filters(broker: Subject, version: int) -> None:
 
 @case("DescribeClientQuotas", "KIP-546")
 def nothing_that_matches(broker: Subject, version: int) -> None:
-    """A filter that nothing matches is answered without entries.
+    """A filter without a match has a response without entries.
 
     Describe a client id that has no limits, strictly and not.
     """

@@ -35,7 +35,7 @@ def _grow(
 def more_partitions(broker: Subject, version: int) -> None:
     """A topic gets more partitions.
 
-    Grow a topic from one to three partitions.
+    Increase a topic from one to three partitions.
     """
     answer = _grow(broker, version, broker.topic().name, 3)
     expect.error(answer, _CODE, ErrorCode.NONE)
@@ -45,7 +45,7 @@ def more_partitions(broker: Subject, version: int) -> None:
 def same_number(broker: Subject, version: int) -> None:
     """The number of partitions that a topic has is refused with INVALID_PARTITIONS.
 
-    Grow a topic from two to two partitions.
+    Change a topic from two to two partitions.
     """
     answer = _grow(broker, version, broker.topic(2).name, 2)
     expect.error(answer, _CODE, ErrorCode.INVALID_PARTITIONS)
@@ -55,7 +55,7 @@ def same_number(broker: Subject, version: int) -> None:
 def fewer_partitions(broker: Subject, version: int) -> None:
     """Fewer partitions are refused with INVALID_PARTITIONS.
 
-    Grow a topic from two to one partition.
+    Change a topic from two partitions to one.
     """
     answer = _grow(broker, version, broker.topic(2).name, 1)
     expect.error(answer, _CODE, ErrorCode.INVALID_PARTITIONS)
@@ -63,9 +63,9 @@ def fewer_partitions(broker: Subject, version: int) -> None:
 
 @case("CreatePartitions", _SOURCE)
 def unknown_topic(broker: Subject, version: int) -> None:
-    """An unknown topic is answered with UNKNOWN_TOPIC_OR_PARTITION.
+    """An unknown topic gets UNKNOWN_TOPIC_OR_PARTITION.
 
-    Grow a name that no topic has.
+    Add partitions to a topic that does not exist.
     """
     answer = _grow(broker, version, broker.name("absent"), 3)
     expect.error(answer, _CODE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -73,9 +73,9 @@ def unknown_topic(broker: Subject, version: int) -> None:
 
 @case("CreatePartitions", _SOURCE)
 def assignment_of_another_size(broker: Subject, version: int) -> None:
-    """An assignment that is not one per new partition is refused.
+    """An assignment of another length than the new partitions is refused.
 
-    Grow a topic by two partitions with one assignment: INVALID_REPLICA_ASSIGNMENT.
+    Add two partitions to a topic with one assignment: INVALID_REPLICA_ASSIGNMENT.
     """
     topic = broker.topic()
     assignments = [CreatePartitionsAssignment(broker_ids=[max(broker.target.node_id, 0)])]
@@ -87,7 +87,7 @@ def assignment_of_another_size(broker: Subject, version: int) -> None:
 def validation_only(broker: Subject, version: int) -> None:
     """validate_only checks the request and creates nothing.
 
-    Validate a growth from one to two, then carry it out.
+    Validate an increase from one to two, then make it.
     """
     name = broker.topic().name
     for validate_only in (True, False):

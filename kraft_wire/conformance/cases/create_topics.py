@@ -63,7 +63,7 @@ def _exists(broker: Subject, name: str) -> bool:
 
 @case("CreateTopics", "KIP-4, CreateTopics")
 def new_topic(broker: Subject, version: int) -> None:
-    """A topic is created, and its name comes back without an error.
+    """A topic is created, and the response has its name without an error.
 
     Create a topic of two partitions.
     """
@@ -75,7 +75,7 @@ def new_topic(broker: Subject, version: int) -> None:
 
 @case("CreateTopics", "KIP-525", since=5)
 def what_was_created(broker: Subject, version: int) -> None:
-    """The response carries partitions, replication factor and settings of the new topic.
+    """The response has partitions, replication factor and settings of the new topic.
 
     Create a topic of two partitions with retention.ms=1000.
     """
@@ -89,7 +89,7 @@ def what_was_created(broker: Subject, version: int) -> None:
 
 @case("CreateTopics", "KIP-516, CreateTopics", since=7)
 def topic_id(broker: Subject, version: int) -> None:
-    """The response carries the id of the new topic.
+    """The response has the id of the new topic.
 
     Create a topic.
     """
@@ -122,7 +122,7 @@ def topic_named_twice(broker: Subject, version: int) -> None:
 
 @case("CreateTopics", "org.apache.kafka.common.internals.Topic, validate")
 def name_with_a_slash(broker: Subject, version: int) -> None:
-    """A name with other characters than letters, digits, '.', '_' and '-' is refused.
+    """A name with characters besides letters, digits, '.', '_' and '-' is refused.
 
     Create "no/topic": INVALID_TOPIC_EXCEPTION.
     """
@@ -149,7 +149,7 @@ def name_of_250_characters(broker: Subject, version: int) -> None:
 
 @case("CreateTopics", "org.apache.kafka.common.internals.Topic, hasCollision")
 def name_that_collides(broker: Subject, version: int) -> None:
-    """A name that differs from another in '.' and '_' only is refused.
+    """A name that differs from an existing one only in '.' and '_' is refused.
 
     Create "x.y" where "x_y" exists: INVALID_TOPIC_EXCEPTION.
     """
@@ -189,7 +189,7 @@ def more_replicas_than_brokers(broker: Subject, version: int) -> None:
 
 @case("CreateTopics", "KIP-464", since=4)
 def defaults_of_the_broker(broker: Subject, version: int) -> None:
-    """-1 partitions and replicas take the broker's defaults.
+    """-1 partitions and replicas mean the broker's defaults.
 
     Create a topic with -1 and -1.
     """
@@ -198,7 +198,7 @@ def defaults_of_the_broker(broker: Subject, version: int) -> None:
 
 @case("CreateTopics", _CONTROL)
 def unknown_setting(broker: Subject, version: int) -> None:
-    """A setting that topics do not have is refused with INVALID_CONFIG.
+    """An unknown topic setting is refused with INVALID_CONFIG.
 
     Create a topic with no.such.setting=1.
     """
@@ -229,7 +229,7 @@ def assignment_to_an_unknown_broker(broker: Subject, version: int) -> None:
 
 @case("CreateTopics", _CONTROL)
 def assignment_and_counts(broker: Subject, version: int) -> None:
-    """An assignment beside a number of partitions is refused with INVALID_REQUEST.
+    """An assignment with a number of partitions is refused with INVALID_REQUEST.
 
     Create a topic with an assignment and three partitions.
     """
@@ -242,7 +242,7 @@ def assignment_and_counts(broker: Subject, version: int) -> None:
 def assignment_with_a_gap(broker: Subject, version: int) -> None:
     """Assigned partitions are numbered from 0 without gaps: INVALID_REPLICA_ASSIGNMENT.
 
-    Create a topic with an assignment of partition 1 alone.
+    Create a topic with an assignment of partition 1 only.
     """
     topic = _topic(broker.name(), -1, -1)
     node_id = max(broker.target.node_id, 0)
@@ -268,7 +268,7 @@ def assignment_named_twice(broker: Subject, version: int) -> None:
 def validation_only(broker: Subject, version: int) -> None:
     """validate_only checks a topic and creates nothing.
 
-    Validate a proper topic: no error; Metadata does not know it.
+    Validate a valid topic: no error, and Metadata does not list it.
     """
     name = broker.name()
     answer = _create(broker, version, _topic(name), validate_only=True)
@@ -280,7 +280,7 @@ def validation_only(broker: Subject, version: int) -> None:
 def one_of_two_is_refused(broker: Subject, version: int) -> None:
     """Topics of one request succeed and fail on their own.
 
-    Create a proper topic and one of 0 partitions.
+    Create a valid topic and one of 0 partitions.
     """
     proper, wrong = broker.name(), broker.name()
     answer = _create(broker, version, _topic(proper), _topic(wrong, 0))

@@ -32,7 +32,7 @@ def group_with_members(broker: Subject, version: int) -> None:
 
 @case("DeleteGroups", "KIP-229")
 def unknown_group(broker: Subject, version: int) -> None:
-    """A group that does not exist is answered with GROUP_ID_NOT_FOUND.
+    """A group that does not exist gets GROUP_ID_NOT_FOUND.
 
     Delete a group without members and offsets.
     """

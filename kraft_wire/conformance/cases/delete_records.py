@@ -72,7 +72,7 @@ def beyond_the_high_watermark(broker: Subject, version: int) -> None:
 
 @case("DeleteRecords", _SOURCE)
 def below_the_log_start(broker: Subject, version: int) -> None:
-    """An offset that is deleted already changes nothing and is not an error.
+    """A deleted offset changes nothing and is not an error.
 
     Delete below 2, then below 1: the low watermark stays 2.
     """
@@ -85,7 +85,7 @@ def below_the_log_start(broker: Subject, version: int) -> None:
 
 @case("DeleteRecords", _SOURCE)
 def unknown_partition(broker: Subject, version: int) -> None:
-    """A partition that the topic does not have is answered with UNKNOWN_TOPIC_OR_PARTITION.
+    """A partition that the topic does not have gets UNKNOWN_TOPIC_OR_PARTITION.
 
     Delete records of partition 7 of a topic with one.
     """
@@ -95,7 +95,7 @@ def unknown_partition(broker: Subject, version: int) -> None:
 
 @case("DeleteRecords", "topic configuration cleanup.policy")
 def compacted_topic(broker: Subject, version: int) -> None:
-    """Records of a topic that is compacted only cannot be deleted: POLICY_VIOLATION.
+    """Records of a topic that is only compacted cannot be deleted: POLICY_VIOLATION.
 
     Delete records of a topic with cleanup.policy=compact.
     """

@@ -42,9 +42,9 @@ def existing_topic(broker: Subject, version: int) -> None:
 
 @case("DeleteTopics", _SOURCE)
 def unknown_topic(broker: Subject, version: int) -> None:
-    """An unknown topic is answered with UNKNOWN_TOPIC_OR_PARTITION.
+    """An unknown topic gets UNKNOWN_TOPIC_OR_PARTITION.
 
-    Delete a name that no topic has.
+    Delete a topic that does not exist.
     """
     answer = _delete(broker, version, broker.name("absent"))
     expect.error(answer, _CODE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -52,7 +52,7 @@ def unknown_topic(broker: Subject, version: int) -> None:
 
 @case("DeleteTopics", _SOURCE)
 def nothing_to_delete(broker: Subject, version: int) -> None:
-    """A request without topics is answered without topics.
+    """A request without topics has a response without topics.
 
     Delete nothing.
     """
@@ -61,7 +61,7 @@ def nothing_to_delete(broker: Subject, version: int) -> None:
 
 @case("DeleteTopics", _SOURCE)
 def same_topic_twice(broker: Subject, version: int) -> None:
-    """A topic that the request names twice is refused with INVALID_REQUEST, and stays.
+    """A topic that the request names twice is refused with INVALID_REQUEST, and is not deleted.
 
     Name a topic twice, then delete it.
     """
@@ -86,9 +86,9 @@ def by_topic_id(broker: Subject, version: int) -> None:
 
 @case("DeleteTopics", "KIP-516, DeleteTopics", since=_BY_ID)
 def unknown_topic_id(broker: Subject, version: int) -> None:
-    """An unknown topic id is answered with UNKNOWN_TOPIC_ID.
+    """An unknown topic id gets UNKNOWN_TOPIC_ID.
 
-    Delete an id that no topic has.
+    Delete a topic id that does not exist.
     """
     wanted = DeleteTopicState(name=None, topic_id=Uuid(b"conform no topic"))
     request = DeleteTopicsRequest(topics=[wanted], timeout_ms=5000)
@@ -98,9 +98,9 @@ def unknown_topic_id(broker: Subject, version: int) -> None:
 
 @case("DeleteTopics", _SOURCE, since=_BY_ID)
 def name_and_id_at_once(broker: Subject, version: int) -> None:
-    """A topic that is named by name and by id is refused with INVALID_REQUEST.
+    """An entry with both name and id is refused with INVALID_REQUEST.
 
-    Delete an entry that holds both.
+    Delete an entry that has both.
     """
     topic = broker.topic()
     wanted = DeleteTopicState(name=topic.name, topic_id=topic.topic_id)
@@ -111,7 +111,7 @@ def name_and_id_at_once(broker: Subject, version: int) -> None:
 
 @case("DeleteTopics", _SOURCE, since=_BY_ID)
 def name_and_id_of_one_topic(broker: Subject, version: int) -> None:
-    """A topic that one entry names and whose id is another entry is refused with INVALID_REQUEST.
+    """A topic in two entries, by name and by id, is refused with INVALID_REQUEST.
 
     Delete a topic by name and by id in one request: one response for both.
     """

@@ -41,7 +41,7 @@ def controllers_at_a_broker(broker: Subject, version: int) -> None:
 
 @case("DescribeCluster", "KIP-919", since=1)
 def unknown_endpoint_type(broker: Subject, version: int) -> None:
-    """An endpoint type that is none is refused with UNSUPPORTED_ENDPOINT_TYPE.
+    """An unknown endpoint type is refused with UNSUPPORTED_ENDPOINT_TYPE.
 
     Ask for endpoint type 9.
     """
@@ -67,7 +67,7 @@ def broker_under_judgment(broker: Subject, version: int) -> None:
 
 @case("DescribeCluster", "KIP-700")
 def operations_of_the_cluster(broker: Subject, version: int) -> None:
-    """The operations that a client may do are listed where it asks for them.
+    """The permitted operations of a client are listed if it requests them.
 
     Describe the cluster with and without its operations.
     """
@@ -82,7 +82,7 @@ def operations_of_the_cluster(broker: Subject, version: int) -> None:
 
 @case("DescribeCluster", "KIP-1073", since=2)
 def fenced_brokers(broker: Subject, version: int) -> None:
-    """A broker that serves is not fenced.
+    """A broker that serves clients is not fenced.
 
     Describe the cluster with fenced brokers, look for the broker itself.
     """

@@ -59,7 +59,7 @@ def default_of_a_topic(broker: Subject, version: int) -> None:
 
 @case("DescribeConfigs", "KIP-226")
 def synonyms(broker: Subject, version: int) -> None:
-    """Synonyms list every place that sets a value, the one that counts first.
+    """Synonyms list every source of a value, the effective one first.
 
     Create a topic with retention.ms=1234, describe it with synonyms.
     """
@@ -82,7 +82,7 @@ def type_of_a_setting(broker: Subject, version: int) -> None:
 
 @case("DescribeConfigs", "KIP-133")
 def all_settings(broker: Subject, version: int) -> None:
-    """A null list of keys is answered with every setting of a topic.
+    """A null list of keys returns every setting of a topic.
 
     Describe a topic: retention.ms, cleanup.policy and segment.bytes are among them.
     """
@@ -96,9 +96,9 @@ def all_settings(broker: Subject, version: int) -> None:
 
 @case("DescribeConfigs", "kafka.server.ConfigHelper, describeConfigs")
 def unknown_topic(broker: Subject, version: int) -> None:
-    """An unknown topic is answered with UNKNOWN_TOPIC_OR_PARTITION.
+    """An unknown topic gets UNKNOWN_TOPIC_OR_PARTITION.
 
-    Describe a name that no topic has.
+    Describe a topic that does not exist.
     """
     answer = _ask(broker, version, broker.name("absent"))
     expect.error(answer, _CODE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -106,7 +106,7 @@ def unknown_topic(broker: Subject, version: int) -> None:
 
 @case("DescribeConfigs", "kafka.server.ConfigHelper, describeConfigs")
 def invalid_topic_name(broker: Subject, version: int) -> None:
-    """A name that no topic can have is answered with INVALID_TOPIC_EXCEPTION.
+    """An invalid topic name gets INVALID_TOPIC_EXCEPTION.
 
     Describe "no/topic".
     """
@@ -116,7 +116,7 @@ def invalid_topic_name(broker: Subject, version: int) -> None:
 
 @case("DescribeConfigs", _MANAGER)
 def unknown_resource_type(broker: Subject, version: int) -> None:
-    """A resource type that is none is refused with INVALID_REQUEST.
+    """An unknown resource type is refused with INVALID_REQUEST.
 
     Describe a resource of type 99.
     """
@@ -134,7 +134,7 @@ def broker_that_is_no_number(broker: Subject, version: int) -> None:
 
 @case("DescribeConfigs", "KIP-569", since=3)
 def documentation(broker: Subject, version: int) -> None:
-    """A setting is documented where that is asked for, and only there.
+    """A setting has documentation only if the request asks for it.
 
     Describe retention.ms with and without documentation.
     """

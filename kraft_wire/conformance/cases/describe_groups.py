@@ -23,7 +23,7 @@ def _ask(broker: Subject, version: int, group_id: str) -> DescribeGroupsResponse
 
 @case("DescribeGroups", "Kafka protocol guide, DescribeGroups API")
 def stable_group(broker: Subject, version: int) -> None:
-    """A group with a member is Stable, and its member is described with its assignment.
+    """A group with a member is Stable, and the description has the member's assignment.
 
     Join, sync, describe.
     """
@@ -43,7 +43,7 @@ def stable_group(broker: Subject, version: int) -> None:
 
 @case("DescribeGroups", "KIP-1043", since=_ABSENT_IS_AN_ERROR_SINCE)
 def unknown_group(broker: Subject, version: int) -> None:
-    """A group that does not exist is answered with GROUP_ID_NOT_FOUND.
+    """A group that does not exist gets GROUP_ID_NOT_FOUND.
 
     Describe a group without members and offsets.
     """
@@ -64,7 +64,7 @@ def unknown_group_in_older_versions(broker: Subject, version: int) -> None:
 
 @case("DescribeGroups", "Kafka protocol guide, DescribeGroups API")
 def client_of_a_member(broker: Subject, version: int) -> None:
-    """A member is described with its client id, and with its address behind a slash.
+    """The description of a member has its client id, and its address after a slash.
 
     Join, sync, describe.
     """
@@ -79,7 +79,7 @@ def client_of_a_member(broker: Subject, version: int) -> None:
 
 @case("DescribeGroups", "KIP-430", since=3)
 def operations_of_an_absent_group(broker: Subject, version: int) -> None:
-    """Operations are told of a group that exists.
+    """Operations are described for a group that exists.
 
     Ask for the operations of a stable group, and of one that does not exist.
     """

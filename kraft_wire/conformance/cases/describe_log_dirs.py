@@ -41,7 +41,7 @@ def _found(answer: DescribeLogDirsResponse, topic: str) -> dict[int, DescribeLog
 
 @case("DescribeLogDirs", "KIP-113, DescribeLogDirs")
 def partitions_that_are_asked_for(broker: Subject, version: int) -> None:
-    """The partitions that are asked for are described, and no others.
+    """Only the requested partitions are described.
 
     Write a batch to one of three partitions, ask for two of them.
     """
@@ -69,7 +69,7 @@ def unknown_partitions(broker: Subject, version: int) -> None:
 
 @case("DescribeLogDirs", "KIP-113, DescribeLogDirs")
 def all_partitions(broker: Subject, version: int) -> None:
-    """A null list asks for all partitions.
+    """A null list requests all partitions.
 
     Ask for all, and look for a topic's two.
     """
@@ -81,7 +81,7 @@ def all_partitions(broker: Subject, version: int) -> None:
 
 @case("DescribeLogDirs", "KIP-827", since=_VOLUME_SINCE)
 def size_of_the_volume(broker: Subject, version: int) -> None:
-    """A directory shows the size of its volume, and how much of it is free.
+    """A directory has the size and the free bytes of its volume.
 
     Ask for one partition.
     """

@@ -50,7 +50,7 @@ def idempotent_producer(broker: Subject, version: int) -> None:
 
 @case("DescribeProducers", _SOURCE)
 def open_transaction(broker: Subject, version: int) -> None:
-    """An open transaction shows where it begins.
+    """An open transaction has its first offset.
 
     Write a record, and one in a transaction; describe.
     """
@@ -65,7 +65,7 @@ def open_transaction(broker: Subject, version: int) -> None:
 
 @case("DescribeProducers", _SOURCE)
 def ended_transaction(broker: Subject, version: int) -> None:
-    """A transaction that has ended shows no beginning, and the epoch of the coordinator.
+    """An ended transaction has no first offset, and has the epoch of the coordinator.
 
     Commit a transaction with a record, describe.
     """
@@ -81,7 +81,7 @@ def ended_transaction(broker: Subject, version: int) -> None:
 
 @case("DescribeProducers", _SOURCE)
 def no_producers(broker: Subject, version: int) -> None:
-    """Batches without a producer id leave none to describe.
+    """Batches without a producer id create no producer state.
 
     Write a batch without a producer id, describe.
     """
@@ -104,7 +104,7 @@ def unknown_partitions(broker: Subject, version: int) -> None:
 
 @case("DescribeProducers", "kafka.server.KafkaApis, handleDescribeProducersRequest")
 def invalid_topic_name(broker: Subject, version: int) -> None:
-    """A name that no topic may have is refused.
+    """An invalid topic name is refused.
 
     Describe the topic "a b".
     """

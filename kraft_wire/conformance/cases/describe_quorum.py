@@ -64,7 +64,7 @@ def addresses_of_the_voters(controller: Subject, version: int) -> None:
 
 @case("DescribeQuorum", "KIP-595, DescribeQuorum", listener=Listener.CONTROLLER)
 def other_partition(controller: Subject, version: int) -> None:
-    """Another partition of the topic is answered with UNKNOWN_TOPIC_OR_PARTITION.
+    """Another partition of the topic gets UNKNOWN_TOPIC_OR_PARTITION.
 
     Describe partition 1 of __cluster_metadata.
     """
@@ -74,7 +74,7 @@ def other_partition(controller: Subject, version: int) -> None:
 
 @case("DescribeQuorum", "KIP-595, DescribeQuorum", listener=Listener.CONTROLLER)
 def other_topic(controller: Subject, version: int) -> None:
-    """Another topic is answered with UNKNOWN_TOPIC_OR_PARTITION.
+    """Another topic gets UNKNOWN_TOPIC_OR_PARTITION.
 
     Describe partition 0 of another topic.
     """
@@ -84,9 +84,9 @@ def other_topic(controller: Subject, version: int) -> None:
 
 @case("DescribeQuorum", "KIP-595, DescribeQuorum", listener=Listener.CONTROLLER)
 def observer_that_fetches(controller: Subject, version: int) -> None:
-    """A node that fetches and is no voter is described as an observer.
+    """A node that fetches and is not a voter is described as an observer.
 
-    Fetch the metadata log's end as node 0 with a directory id of no node, then describe.
+    Fetch the metadata log's end as node 0 with an unknown directory id, then describe.
     """
     facts = quorum_facts(controller)
     epoch = facts.leader_epoch

@@ -40,7 +40,7 @@ def _partitions(answer: DescribeTopicPartitionsResponse) -> list[tuple[str, int]
 
 @case("DescribeTopicPartitions", _SOURCE)
 def partitions_of_a_topic(broker: Subject, version: int) -> None:
-    """A topic is described with its id and all partitions.
+    """The description of a topic has its id and all partitions.
 
     Describe a topic of two partitions.
     """
@@ -64,9 +64,9 @@ def partitions_of_a_topic(broker: Subject, version: int) -> None:
 
 @case("DescribeTopicPartitions", _SOURCE)
 def pages_of_partitions(broker: Subject, version: int) -> None:
-    """A limit of partitions ends a response, and its cursor names where the next one begins.
+    """A limit of partitions ends a response, and its cursor names the next partition.
 
-    Describe two topics of two partitions with a limit of 3; go on at the cursor.
+    Describe two topics of two partitions with a limit of 3; continue at the cursor.
     """
     first, second = sorted(broker.topic(partitions=2).name for _ in range(2))
     answer = _describe(broker, version, first, second, limit=3)
@@ -83,7 +83,7 @@ def pages_of_partitions(broker: Subject, version: int) -> None:
 
 @case("DescribeTopicPartitions", _SOURCE)
 def limit_that_is_reached_exactly(broker: Subject, version: int) -> None:
-    """A limit that all partitions just reach leaves no cursor.
+    """A limit that all partitions reach exactly has no cursor.
 
     Describe a topic of two partitions with a limit of 2, then of 1.
     """
@@ -106,7 +106,7 @@ def unknown_topic(broker: Subject, version: int) -> None:
 
 @case("DescribeTopicPartitions", _SOURCE)
 def invalid_topic_name(broker: Subject, version: int) -> None:
-    """A name that no topic may have is refused with an error.
+    """An invalid topic name is refused with an error.
 
     Describe the topic "a b".
     """
@@ -119,7 +119,7 @@ def invalid_topic_name(broker: Subject, version: int) -> None:
 def cursor_that_is_none(broker: Subject, version: int) -> None:
     """A cursor with a partition below 0 is refused with INVALID_REQUEST.
 
-    Go on at partition -1 of a topic.
+    Continue at partition -1 of a topic.
     """
     topic = broker.topic()
     answer = _describe(broker, version, topic.name, cursor=(topic.name, -1))

@@ -28,7 +28,7 @@ def _describe(broker: Subject, version: int, *names: str) -> DescribeTransaction
 
 @case("DescribeTransactions", "KIP-664")
 def producer_without_a_transaction(broker: Subject, version: int) -> None:
-    """A producer that has begun nothing is Empty.
+    """A producer without a transaction is Empty.
 
     Start a producer, describe it.
     """
@@ -45,7 +45,7 @@ def producer_without_a_transaction(broker: Subject, version: int) -> None:
 
 @case("DescribeTransactions", "KIP-664")
 def open_transaction(broker: Subject, version: int) -> None:
-    """An open transaction is Ongoing, and shows its partitions and since when it runs.
+    """An open transaction is Ongoing, and has its partitions and its start time.
 
     Begin a transaction with a partition, describe it.
     """
@@ -62,7 +62,7 @@ def open_transaction(broker: Subject, version: int) -> None:
 
 @case("DescribeTransactions", "KIP-664")
 def ended_transactions(broker: Subject, version: int) -> None:
-    """Ended transactions are CompleteCommit or CompleteAbort, and hold no partitions.
+    """Ended transactions are CompleteCommit or CompleteAbort, and have no partitions.
 
     Commit one transaction and abort another, describe both.
     """
@@ -78,7 +78,7 @@ def ended_transactions(broker: Subject, version: int) -> None:
 
 @case("DescribeTransactions", "KIP-664")
 def unknown_transactional_id(broker: Subject, version: int) -> None:
-    """A transactional id that has no producer is TRANSACTIONAL_ID_NOT_FOUND.
+    """A transactional id without a producer is TRANSACTIONAL_ID_NOT_FOUND.
 
     Describe a new name.
     """

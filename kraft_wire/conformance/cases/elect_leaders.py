@@ -30,7 +30,7 @@ def _elect(
 
 @case("ElectLeaders", _SOURCE)
 def preferred_replica_leads(broker: Subject, version: int) -> None:
-    """A partition that its preferred replica leads is ELECTION_NOT_NEEDED.
+    """A partition led by its preferred replica is ELECTION_NOT_NEEDED.
 
     Elect the leaders of a topic's two partitions.
     """

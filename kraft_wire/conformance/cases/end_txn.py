@@ -27,7 +27,7 @@ def _end(
 
 @case("EndTxn", _SOURCE)
 def commit(broker: Subject, version: int) -> None:
-    """A transaction with a record is committed; since version 5 the epoch rises.
+    """A transaction with a record is committed; from version 5 on the epoch increases.
 
     Write a record in a transaction, commit.
     """
@@ -63,7 +63,7 @@ def nothing_to_commit(broker: Subject, version: int) -> None:
 
 @case("EndTxn", _SOURCE)
 def nothing_to_abort(broker: Subject, version: int) -> None:
-    """An abort without a transaction is refused below version 5, and raises the epoch from there.
+    """An abort without a transaction is refused below version 5, and later increases the epoch.
 
     Start a producer, abort.
     """
@@ -74,7 +74,7 @@ def nothing_to_abort(broker: Subject, version: int) -> None:
 
 @case("EndTxn", _SOURCE, until=4)
 def committed_again(broker: Subject, version: int) -> None:
-    """A commit that is repeated succeeds, and an abort behind it is INVALID_TXN_STATE.
+    """A repeated commit succeeds, and an abort after it is INVALID_TXN_STATE.
 
     Write a record in a transaction, commit, wait for the end, commit again, abort.
     """
@@ -88,7 +88,7 @@ def committed_again(broker: Subject, version: int) -> None:
 
 @case("EndTxn", _SOURCE, until=4)
 def aborted_again(broker: Subject, version: int) -> None:
-    """An abort that is repeated succeeds, and a commit behind it is INVALID_TXN_STATE.
+    """A repeated abort succeeds, and a commit after it is INVALID_TXN_STATE.
 
     Write a record in a transaction, abort, wait for the end, abort again, commit.
     """
@@ -102,7 +102,7 @@ def aborted_again(broker: Subject, version: int) -> None:
 
 @case("EndTxn", _SOURCE)
 def older_epoch(broker: Subject, version: int) -> None:
-    """An epoch that is over is PRODUCER_FENCED, below version 2 INVALID_PRODUCER_EPOCH.
+    """An older epoch is PRODUCER_FENCED, below version 2 INVALID_PRODUCER_EPOCH.
 
     Start a producer twice, commit with the first epoch.
     """
@@ -115,7 +115,7 @@ def older_epoch(broker: Subject, version: int) -> None:
 
 @case("EndTxn", _SOURCE)
 def newer_epoch(broker: Subject, version: int) -> None:
-    """An epoch that was never given is refused.
+    """An unknown epoch is refused.
 
     Start a producer, commit with the next epoch.
     """
@@ -127,7 +127,7 @@ def newer_epoch(broker: Subject, version: int) -> None:
 
 @case("EndTxn", _SOURCE)
 def other_producer_id(broker: Subject, version: int) -> None:
-    """A producer id that is not the transactional id's is INVALID_PRODUCER_ID_MAPPING.
+    """A producer id of another transactional id is INVALID_PRODUCER_ID_MAPPING.
 
     Start a producer, commit with the next producer id.
     """
@@ -138,7 +138,7 @@ def other_producer_id(broker: Subject, version: int) -> None:
 
 @case("EndTxn", _SOURCE)
 def unknown_transactional_id(broker: Subject, version: int) -> None:
-    """A transactional id that has no producer is INVALID_PRODUCER_ID_MAPPING.
+    """A transactional id without a producer is INVALID_PRODUCER_ID_MAPPING.
 
     Commit under a new name.
     """

@@ -42,7 +42,7 @@ def _batches(answer: FetchResponse) -> list[RecordBatch]:
 
 @case("Fetch", "Kafka protocol guide, Fetch API")
 def records_come_back(broker: Subject, version: int) -> None:
-    """A fetch returns the batch that was produced, with its offset, and the high watermark.
+    """A fetch returns the produced batch with its offset, and the high watermark.
 
     Produce two records, fetch from offset 0.
     """
@@ -85,7 +85,7 @@ def end_of_the_log(broker: Subject, version: int) -> None:
 
 @case("Fetch", "kafka.server.ReplicaManager, readFromLog")
 def offset_beyond_the_end(broker: Subject, version: int) -> None:
-    """An offset beyond the log's end is answered with OFFSET_OUT_OF_RANGE.
+    """An offset beyond the log's end gets OFFSET_OUT_OF_RANGE.
 
     Fetch offset 5 of an empty partition.
     """
@@ -95,7 +95,7 @@ def offset_beyond_the_end(broker: Subject, version: int) -> None:
 
 @case("Fetch", "kafka.server.ReplicaManager, readFromLog")
 def negative_offset(broker: Subject, version: int) -> None:
-    """An offset below the log's start is answered with OFFSET_OUT_OF_RANGE.
+    """An offset below the log's start gets OFFSET_OUT_OF_RANGE.
 
     Fetch offset -1.
     """
@@ -105,9 +105,9 @@ def negative_offset(broker: Subject, version: int) -> None:
 
 @case("Fetch", "kafka.server.KafkaApis, handleFetchRequest", until=_BY_ID - 1)
 def unknown_topic(broker: Subject, version: int) -> None:
-    """An unknown topic is answered with UNKNOWN_TOPIC_OR_PARTITION.
+    """An unknown topic gets UNKNOWN_TOPIC_OR_PARTITION.
 
-    Fetch from a name that no topic has.
+    Fetch from a topic that does not exist.
     """
     answer = _answer(broker, version, fetch(_NOWHERE, version))
     expect.error(answer, _CODE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -115,9 +115,9 @@ def unknown_topic(broker: Subject, version: int) -> None:
 
 @case("Fetch", "KIP-516, Fetch", since=_BY_ID)
 def unknown_topic_id(broker: Subject, version: int) -> None:
-    """An unknown topic id is answered with UNKNOWN_TOPIC_ID.
+    """An unknown topic id gets UNKNOWN_TOPIC_ID.
 
-    Fetch from an id that no topic has.
+    Fetch from a topic id that does not exist.
     """
     answer = _answer(broker, version, fetch(_NOWHERE, version))
     expect.error(answer, _CODE, ErrorCode.UNKNOWN_TOPIC_ID)
@@ -125,7 +125,7 @@ def unknown_topic_id(broker: Subject, version: int) -> None:
 
 @case("Fetch", "kafka.server.KafkaApis, handleFetchRequest")
 def unknown_partition(broker: Subject, version: int) -> None:
-    """A partition that the topic does not have is answered with UNKNOWN_TOPIC_OR_PARTITION.
+    """A partition that the topic does not have gets UNKNOWN_TOPIC_OR_PARTITION.
 
     Fetch partition 7 of a topic with one partition.
     """
@@ -135,7 +135,7 @@ def unknown_partition(broker: Subject, version: int) -> None:
 
 @case("Fetch", "Kafka protocol guide, Fetch API")
 def waits_for_records(broker: Subject, version: int) -> None:
-    """A fetch that finds too little is answered as soon as records arrive.
+    """A fetch that waits for bytes gets records as soon as they are produced.
 
     Fetch the end of the log with a long max_wait_ms; produce on another connection; the response
     has the record.
@@ -154,9 +154,9 @@ def waits_for_records(broker: Subject, version: int) -> None:
 
 @case("Fetch", "Kafka protocol guide, Fetch API")
 def waits_no_longer_than_asked(broker: Subject, version: int) -> None:
-    """A fetch that finds too little is answered after max_wait_ms.
+    """A fetch that waits for bytes gets a response after max_wait_ms.
 
-    Fetch the end of the log with max_wait_ms=1500: nothing comes in the first second.
+    Fetch the end of the log with max_wait_ms=1500: no response in the first second.
     """
     topic = broker.topic()
     connection = broker.connect()
@@ -172,7 +172,7 @@ def waits_no_longer_than_asked(broker: Subject, version: int) -> None:
 
 @case("Fetch", "KIP-74")
 def first_batch_above_the_limit(broker: Subject, version: int) -> None:
-    """The first batch is returned whole although it is larger than both limits.
+    """The first batch is returned whole, even if it is larger than both limits.
 
     Produce 1,000 bytes, fetch with max_bytes=1 and partition_max_bytes=1.
     """
@@ -185,7 +185,7 @@ def first_batch_above_the_limit(broker: Subject, version: int) -> None:
 
 @case("Fetch", "KIP-74")
 def later_batches_within_the_limit(broker: Subject, version: int) -> None:
-    """Behind the first batch, no batch begins above partition_max_bytes.
+    """After the first batch, no batch begins above partition_max_bytes.
 
     Produce five batches of 1,000 bytes, fetch with partition_max_bytes=1: one batch is parseable.
     """
@@ -226,7 +226,7 @@ def zstd(broker: Subject, version: int) -> None:
 
 @case("Fetch", "KIP-320, Fencing", since=_FENCING_SINCE)
 def newer_leader_epoch(broker: Subject, version: int) -> None:
-    """A leader epoch above the leader's is answered with UNKNOWN_LEADER_EPOCH.
+    """A leader epoch above the leader's gets UNKNOWN_LEADER_EPOCH.
 
     Fetch with current_leader_epoch=1000.
     """
@@ -246,7 +246,7 @@ def same_leader_epoch(broker: Subject, version: int) -> None:
 
 @case("Fetch", "KIP-595, Fetch", since=_DIVERGING_SINCE)
 def position_in_the_log(broker: Subject, version: int) -> None:
-    """A position that the leader's log has is not answered with a diverging epoch.
+    """A position in the leader's log gets no diverging epoch.
 
     Produce one record in epoch 0, fetch offsets 0 and 1 with last_fetched_epoch=0.
     """
@@ -263,7 +263,7 @@ def position_in_the_log(broker: Subject, version: int) -> None:
 
 @case("Fetch", "KIP-595, Fetch", since=_DIVERGING_SINCE)
 def diverging_epoch(broker: Subject, version: int) -> None:
-    """A position beyond the end of its epoch is answered with the epoch and its end offset.
+    """A position beyond the end of its epoch gets the epoch and its end offset.
 
     Produce one record in epoch 0, fetch offset 5 with last_fetched_epoch=0: the epoch ends at 1.
     """
@@ -305,7 +305,7 @@ def session_begins(broker: Subject, version: int) -> None:
 
 @case("Fetch", _SESSIONS, since=_SESSIONS_SINCE)
 def incremental_fetch_without_news(broker: Subject, version: int) -> None:
-    """An incremental fetch leaves out the partitions that have nothing new.
+    """An incremental fetch omits partitions without changes.
 
     Begin a session, fetch with epoch 1 and no partitions.
     """
@@ -320,7 +320,7 @@ def incremental_fetch_without_news(broker: Subject, version: int) -> None:
 
 @case("Fetch", _SESSIONS, since=_SESSIONS_SINCE)
 def incremental_fetch_with_news(broker: Subject, version: int) -> None:
-    """An incremental fetch returns the partitions that have new records, and no other.
+    """An incremental fetch returns only the partitions with new records.
 
     Begin a session over two partitions, produce to partition 1, fetch with epoch 1.
     """
@@ -340,7 +340,7 @@ def incremental_fetch_with_news(broker: Subject, version: int) -> None:
 
 @case("Fetch", _SESSIONS, since=_SESSIONS_SINCE)
 def partition_leaves_the_session(broker: Subject, version: int) -> None:
-    """A forgotten partition is not fetched any more.
+    """A removed partition is no longer fetched.
 
     Begin a session over two partitions, remove partition 1, produce to it, fetch.
     """
@@ -361,7 +361,7 @@ def partition_leaves_the_session(broker: Subject, version: int) -> None:
 
 @case("Fetch", _SESSIONS, since=_SESSIONS_SINCE)
 def unknown_session(broker: Subject, version: int) -> None:
-    """An unknown session id is answered with FETCH_SESSION_ID_NOT_FOUND.
+    """An unknown session id gets FETCH_SESSION_ID_NOT_FOUND.
 
     Fetch with session id 1234567 and epoch 1.
     """
@@ -372,7 +372,7 @@ def unknown_session(broker: Subject, version: int) -> None:
 
 @case("Fetch", _SESSIONS, since=_SESSIONS_SINCE)
 def wrong_session_epoch(broker: Subject, version: int) -> None:
-    """A session epoch that is not the next one is answered with INVALID_FETCH_SESSION_EPOCH.
+    """A session epoch that is not the next one gets INVALID_FETCH_SESSION_EPOCH.
 
     Begin a session, fetch with epoch 5.
     """
@@ -417,7 +417,7 @@ def epoch_below_the_log_start(broker: Subject, version: int) -> None:
 
 @case("Fetch", "KIP-392", since=11)
 def reader_in_a_rack(broker: Subject, version: int) -> None:
-    """A consumer that names a rack reads from the leader where no follower is closer.
+    """A consumer in a rack reads from the leader if no follower is in that rack.
 
     Fetch two records with a rack id.
     """

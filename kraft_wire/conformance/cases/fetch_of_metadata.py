@@ -18,7 +18,7 @@ _SOURCE: Final = "KIP-595, Fetch"
 
 @case("Fetch", _SOURCE, since=_SINCE, listener=Listener.CONTROLLER)
 def older_leader_epoch(controller: Subject, version: int) -> None:
-    """A leader epoch below the leader's is answered with FENCED_LEADER_EPOCH and the leader.
+    """A leader epoch below the leader's gets FENCED_LEADER_EPOCH and the leader's id.
 
     Fetch offset 0 with the epoch before the leader's.
     """
@@ -32,9 +32,9 @@ def older_leader_epoch(controller: Subject, version: int) -> None:
 
 @case("Fetch", _SOURCE, since=_SINCE, listener=Listener.CONTROLLER)
 def newer_leader_epoch(controller: Subject, version: int) -> None:
-    """A leader epoch above the leader's is answered with UNKNOWN_LEADER_EPOCH.
+    """A leader epoch above the leader's gets UNKNOWN_LEADER_EPOCH.
 
-    Fetch offset 0 with an epoch far ahead.
+    Fetch offset 0 with a much larger epoch.
     """
     facts = quorum_facts(controller)
     request = metadata_fetch(
@@ -46,10 +46,10 @@ def newer_leader_epoch(controller: Subject, version: int) -> None:
 
 @case("Fetch", "KIP-595, Log divergence", since=_SINCE, listener=Listener.CONTROLLER)
 def diverging_epoch(controller: Subject, version: int) -> None:
-    """A position that the leader's log does not have is answered with a diverging epoch.
+    """A position that the leader's log does not have gets a diverging epoch.
 
     Fetch an offset far beyond the log's end with the leader's epoch as the last fetched one: the
-    response names where the leader's log ends, and carries no records.
+    response has the end of the leader's log, and no records.
     """
     facts = quorum_facts(controller)
     epoch = facts.leader_epoch
@@ -97,7 +97,7 @@ def other_topic(controller: Subject, version: int) -> None:
 
 @case("Fetch", _SOURCE, since=_SINCE, listener=Listener.CONTROLLER)
 def two_partitions(controller: Subject, version: int) -> None:
-    """A fetch of more than the one partition is refused with INVALID_REQUEST.
+    """A fetch of more than one partition is refused with INVALID_REQUEST.
 
     Fetch partitions 0 and 0 of the metadata log.
     """
@@ -138,7 +138,7 @@ def records_from_the_start(controller: Subject, version: int) -> None:
 
 @case("Fetch", _SOURCE, since=_SINCE, listener=Listener.CONTROLLER)
 def end_of_the_log(controller: Subject, version: int) -> None:
-    """A fetch at the end of the log waits, and is answered without an error.
+    """A fetch at the end of the log waits, and gets a response without an error.
 
     Fetch at the high watermark with a wait of 100 ms.
     """

@@ -26,7 +26,7 @@ def _refused(answer: FetchSnapshotResponse, code: ErrorCode) -> None:
 
 @case("FetchSnapshot", _SOURCE, listener=Listener.CONTROLLER)
 def unknown_snapshot(controller: Subject, version: int) -> None:
-    """A snapshot that the leader does not have is answered with SNAPSHOT_NOT_FOUND.
+    """A snapshot that the leader does not have gets SNAPSHOT_NOT_FOUND.
 
     Ask for a snapshot that ends at offset 1 of epoch 0.
     """
@@ -37,7 +37,7 @@ def unknown_snapshot(controller: Subject, version: int) -> None:
 
 @case("FetchSnapshot", _SOURCE, listener=Listener.CONTROLLER)
 def older_leader_epoch(controller: Subject, version: int) -> None:
-    """A leader epoch below the leader's is answered with FENCED_LEADER_EPOCH.
+    """A leader epoch below the leader's gets FENCED_LEADER_EPOCH.
 
     Ask with the epoch before the leader's.
     """
@@ -49,9 +49,9 @@ def older_leader_epoch(controller: Subject, version: int) -> None:
 
 @case("FetchSnapshot", _SOURCE, listener=Listener.CONTROLLER)
 def newer_leader_epoch(controller: Subject, version: int) -> None:
-    """A leader epoch above the leader's is answered with UNKNOWN_LEADER_EPOCH.
+    """A leader epoch above the leader's gets UNKNOWN_LEADER_EPOCH.
 
-    Ask with an epoch far ahead.
+    Ask with a much larger epoch.
     """
     facts = quorum_facts(controller)
     request = snapshot_request(facts, epoch=facts.leader_epoch + 1000)
@@ -72,7 +72,7 @@ def other_cluster(controller: Subject, version: int) -> None:
 
 @case("FetchSnapshot", _SOURCE, listener=Listener.CONTROLLER)
 def other_topic(controller: Subject, version: int) -> None:
-    """A snapshot of another topic is answered with UNKNOWN_TOPIC_OR_PARTITION.
+    """A snapshot of another topic gets UNKNOWN_TOPIC_OR_PARTITION.
 
     Ask for a snapshot of another topic.
     """

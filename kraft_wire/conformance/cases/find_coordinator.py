@@ -32,7 +32,7 @@ def coordinator_of_a_group(broker: Subject, version: int) -> None:
 
 @case("FindCoordinator", "KIP-699", since=_MANY_SINCE)
 def coordinators_of_several_groups(broker: Subject, version: int) -> None:
-    """Several groups are answered in one response, each by its key.
+    """One response has the results of several groups, each with its key.
 
     Ask for the coordinators of two groups.
     """
@@ -47,7 +47,7 @@ def coordinators_of_several_groups(broker: Subject, version: int) -> None:
 
 @case("FindCoordinator", "kafka.server.KafkaApis, handleFindCoordinatorRequest", since=1, until=3)
 def unknown_key_type(broker: Subject, version: int) -> None:
-    """A key type that is none is refused with INVALID_REQUEST.
+    """An unknown key type is refused with INVALID_REQUEST.
 
     Ask with key type 9.
     """
@@ -58,7 +58,7 @@ def unknown_key_type(broker: Subject, version: int) -> None:
 
 @case("FindCoordinator", "kafka.server.KafkaApis, handleFindCoordinatorRequest", since=4)
 def unknown_key_type_of_several(broker: Subject, version: int) -> None:
-    """A key type that is none is refused with INVALID_REQUEST for each key.
+    """An unknown key type is refused with INVALID_REQUEST for each key.
 
     Ask with key type 9.
     """
@@ -85,7 +85,7 @@ def coordinator_of_a_transactional_id(broker: Subject, version: int) -> None:
 def coordinators_with_addresses(broker: Subject, version: int) -> None:
     """A coordinator of a group or of a transactional id is the broker that coordinates it.
 
-    Ask for the coordinators of a group and of a transactional id of the broker under judgment.
+    Ask for the coordinators of a group and of a transactional id of the tested broker.
     """
     keys = ((_GROUP, broker.group()), (_TRANSACTION, broker.transactional_id()))
     for kind, key in keys:
@@ -99,7 +99,7 @@ def coordinators_with_addresses(broker: Subject, version: int) -> None:
 
 @case("FindCoordinator", "KIP-699", since=_MANY_SINCE)
 def no_keys(broker: Subject, version: int) -> None:
-    """A request without keys is answered without coordinators.
+    """A request without keys has a response without coordinators.
 
     Ask for no coordinator.
     """

@@ -31,7 +31,7 @@ def _closed(connection: Connection) -> None:
 
 @case("ApiVersions", _PROTOCOL)
 def split_frame(broker: Subject, version: int) -> None:
-    """A frame that arrives byte by byte is answered like a whole one.
+    """A frame that arrives byte by byte gets a response like a whole one.
 
     Send ApiVersions one byte at a time.
     """
@@ -45,7 +45,7 @@ def split_frame(broker: Subject, version: int) -> None:
 
 @case("ApiVersions", _PROTOCOL)
 def joined_frames(broker: Subject, version: int) -> None:
-    """Requests that arrive together are answered one by one, in their order.
+    """Requests that arrive together get their responses in order.
 
     Send three ApiVersions requests in one write.
     """
@@ -59,7 +59,7 @@ def joined_frames(broker: Subject, version: int) -> None:
 
 @case("ApiVersions", _PROTOCOL)
 def frame_and_a_half(broker: Subject, version: int) -> None:
-    """A request is answered although the next one is incomplete.
+    """A request gets its response while the next one is incomplete.
 
     Send one and a half ApiVersions requests, read a response, send the rest, read the other.
     """
@@ -167,7 +167,7 @@ def client_id_cut_off(broker: Subject, version: int) -> None:
 
 @case("ApiVersions", _PROTOCOL)
 def correlation_id_of_any_value(broker: Subject, version: int) -> None:
-    """The response carries the correlation id of the request, whatever it is.
+    """The response has the correlation id of the request, for any value.
 
     Send ApiVersions with correlation ids -1, the smallest and the largest.
     """
@@ -183,7 +183,7 @@ def correlation_id_of_any_value(broker: Subject, version: int) -> None:
 def unknown_tagged_fields_of_the_header(broker: Subject, version: int) -> None:
     """Unknown tagged fields of a request header are skipped.
 
-    Send two tagged fields that no release knows in the header.
+    Send two unknown tagged fields in the header.
     """
     connection = broker.connect()
     payload, header = _question(connection, version)
@@ -197,7 +197,7 @@ def unknown_tagged_fields_of_the_header(broker: Subject, version: int) -> None:
 def unknown_tagged_fields_of_the_body(broker: Subject, version: int) -> None:
     """Unknown tagged fields of a request body are skipped.
 
-    Send one tagged field that no release knows behind the body's fields.
+    Send one unknown tagged field after the body's fields.
     """
     connection = broker.connect()
     payload, header = _question(connection, version)
@@ -207,7 +207,7 @@ def unknown_tagged_fields_of_the_body(broker: Subject, version: int) -> None:
 
 @case("ApiVersions", _PROTOCOL, until=2)
 def connection_survives_other_connections(broker: Subject, version: int) -> None:
-    """A connection that the broker closes takes no other with it.
+    """Closing a connection does not close other connections.
 
     Open two connections, break one with a negative size, ask on the other.
     """

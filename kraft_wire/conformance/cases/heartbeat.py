@@ -30,7 +30,7 @@ def _beat(
 
 @case("Heartbeat", _SOURCE)
 def stable_group(broker: Subject, version: int) -> None:
-    """A member of a stable group is answered without an error.
+    """A member of a stable group gets no error.
 
     Join, sync, send a heartbeat.
     """
@@ -42,7 +42,7 @@ def stable_group(broker: Subject, version: int) -> None:
 
 @case("Heartbeat", _SOURCE)
 def rebalance_in_progress(broker: Subject, version: int) -> None:
-    """A member learns of a rebalance by REBALANCE_IN_PROGRESS.
+    """A member of a rebalancing group gets REBALANCE_IN_PROGRESS.
 
     A second member begins to join a stable group; the first sends a heartbeat.
     """
@@ -60,9 +60,9 @@ def rebalance_in_progress(broker: Subject, version: int) -> None:
 
 @case("Heartbeat", _SOURCE)
 def unknown_member(broker: Subject, version: int) -> None:
-    """A member id that the group does not know is refused with UNKNOWN_MEMBER_ID.
+    """An unknown member id is refused with UNKNOWN_MEMBER_ID.
 
-    Send a heartbeat with a made-up member id.
+    Send a heartbeat with an unknown member id.
     """
     group_id = broker.group()
     member = stable_member(broker, group_id)
@@ -72,7 +72,7 @@ def unknown_member(broker: Subject, version: int) -> None:
 
 @case("Heartbeat", _SOURCE)
 def other_generation(broker: Subject, version: int) -> None:
-    """A generation that is not the group's is refused with ILLEGAL_GENERATION.
+    """Another generation than the group's is refused with ILLEGAL_GENERATION.
 
     Send a heartbeat of the next generation.
     """
@@ -84,7 +84,7 @@ def other_generation(broker: Subject, version: int) -> None:
 
 @case("Heartbeat", _SOURCE)
 def unknown_group(broker: Subject, version: int) -> None:
-    """A group that does not exist is answered with UNKNOWN_MEMBER_ID.
+    """A group that does not exist gets UNKNOWN_MEMBER_ID.
 
     Send a heartbeat to a group without members.
     """
@@ -94,7 +94,7 @@ def unknown_group(broker: Subject, version: int) -> None:
 
 @case("Heartbeat", "Kafka protocol guide, group.min.session.timeout.ms", since=4)
 def session_expires(broker: Subject, version: int) -> None:
-    """A member that is silent for its session timeout leaves the group.
+    """A member without a heartbeat in its session timeout leaves the group.
 
     Join with a session of 6 seconds, the shortest by default, and describe the group until it is
     empty; then a heartbeat is UNKNOWN_MEMBER_ID.

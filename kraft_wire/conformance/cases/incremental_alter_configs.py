@@ -52,7 +52,7 @@ def set_and_delete(broker: Subject, version: int) -> None:
 
 @case("IncrementalAlterConfigs", "KIP-339")
 def append_to_a_list(broker: Subject, version: int) -> None:
-    """A value is appended to a setting that is a list.
+    """A value is appended to a list.
 
     Append "compact" to cleanup.policy.
     """
@@ -82,7 +82,7 @@ def value_of_the_wrong_type(broker: Subject, version: int) -> None:
 
 @case("IncrementalAlterConfigs", _SOURCE)
 def unknown_setting(broker: Subject, version: int) -> None:
-    """A setting that topics do not have is refused with INVALID_CONFIG.
+    """An unknown topic setting is refused with INVALID_CONFIG.
 
     Set no.such.setting.
     """
@@ -92,9 +92,9 @@ def unknown_setting(broker: Subject, version: int) -> None:
 
 @case("IncrementalAlterConfigs", _SOURCE)
 def unknown_topic(broker: Subject, version: int) -> None:
-    """An unknown topic is answered with UNKNOWN_TOPIC_OR_PARTITION.
+    """An unknown topic gets UNKNOWN_TOPIC_OR_PARTITION.
 
-    Set retention.ms of a name that no topic has.
+    Set retention.ms of a topic that does not exist.
     """
     answer = _alter(broker, version, broker.name("absent"), "retention.ms", _SET, "1")
     expect.error(answer, _CODE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -102,7 +102,7 @@ def unknown_topic(broker: Subject, version: int) -> None:
 
 @case("IncrementalAlterConfigs", _SOURCE)
 def unknown_resource_type(broker: Subject, version: int) -> None:
-    """A resource type that is none is refused with INVALID_REQUEST.
+    """An unknown resource type is refused with INVALID_REQUEST.
 
     Set a setting of resource type 100.
     """
@@ -122,9 +122,9 @@ def _validate(
 
 @case("IncrementalAlterConfigs", "KIP-226")
 def setting_of_the_broker(broker: Subject, version: int) -> None:
-    """A broker takes dynamic settings of its own.
+    """A broker has dynamic settings of its own.
 
-    Validate log.retention.ms of the broker under judgment.
+    Validate log.retention.ms of the tested broker.
     """
     name = str(broker.target.node_id)
     answer = _validate(broker, version, name, "log.retention.ms", "1000")
@@ -133,7 +133,7 @@ def setting_of_the_broker(broker: Subject, version: int) -> None:
 
 @case("IncrementalAlterConfigs", "KIP-226")
 def setting_of_one_broker_for_all(broker: Subject, version: int) -> None:
-    """A setting that concerns one broker is refused for all with INVALID_REQUEST.
+    """A setting of single brokers is refused for all brokers with INVALID_REQUEST.
 
     Validate ssl.keystore.location for all brokers.
     """

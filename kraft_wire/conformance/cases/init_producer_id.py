@@ -36,7 +36,7 @@ def new_producer(broker: Subject, version: int) -> None:
 
 @case("InitProducerId", "KIP-98, InitPidRequest", until=5)
 def ids_are_unique(broker: Subject, version: int) -> None:
-    """Every producer gets an id of its own.
+    """Every producer gets a unique id.
 
     Ask three times.
     """
@@ -93,7 +93,7 @@ def _start(
 
 @case("InitProducerId", "KIP-98, InitPidRequest", until=5)
 def transactional_id_starts_again(broker: Subject, version: int) -> None:
-    """A transactional id keeps its producer id, and its epoch rises with each start.
+    """A transactional id keeps its producer id, and its epoch increases with each start.
 
     Start a producer three times.
     """
@@ -107,7 +107,7 @@ def transactional_id_starts_again(broker: Subject, version: int) -> None:
 
 @case("InitProducerId", "KIP-360", since=3, until=5)
 def producer_recovers(broker: Subject, version: int) -> None:
-    """A producer that names its id and epoch gets the next epoch, also where it asks again.
+    """A producer with its id and epoch gets the next epoch, also when it retries.
 
     Start a producer, recover with its epoch, then again with the one before.
     """
@@ -122,7 +122,7 @@ def producer_recovers(broker: Subject, version: int) -> None:
 
 @case("InitProducerId", "KIP-360", since=3, until=5)
 def fenced_producer_recovers(broker: Subject, version: int) -> None:
-    """A producer whose epoch is over, or whose id is another's, is refused.
+    """A producer with an older epoch, or with another id, is refused.
 
     Start a producer three times, recover with the first epoch; with the next id.
     """
@@ -141,7 +141,7 @@ def fenced_producer_recovers(broker: Subject, version: int) -> None:
 
 @case("InitProducerId", "KIP-98, InitPidRequest", until=5)
 def open_transaction_is_aborted(broker: Subject, version: int) -> None:
-    """A producer that starts again while its transaction is open has it aborted first.
+    """A restart of a producer aborts its open transaction first.
 
     Begin a transaction, start again: CONCURRENT_TRANSACTIONS.
     """

@@ -42,7 +42,7 @@ def _refused(
 
 @case("JoinGroup", "KIP-394", since=_ID_REQUIRED_SINCE)
 def member_id_is_required(broker: Subject, version: int) -> None:
-    """A new dynamic member is told its id with MEMBER_ID_REQUIRED, and comes in with it.
+    """A new dynamic member gets its id with MEMBER_ID_REQUIRED, and joins with it.
 
     Join without a member id, then with the one of the response.
     """
@@ -57,7 +57,7 @@ def member_id_is_required(broker: Subject, version: int) -> None:
 
 @case("JoinGroup", "Kafka protocol guide, JoinGroup API", until=_ID_REQUIRED_SINCE - 1)
 def member_id_is_given(broker: Subject, version: int) -> None:
-    """A new member is given an id and comes in at once.
+    """A new member gets an id and joins at once.
 
     Join without a member id.
     """
@@ -68,7 +68,7 @@ def member_id_is_given(broker: Subject, version: int) -> None:
 
 @case("JoinGroup", "Kafka protocol guide, JoinGroup API")
 def first_member_leads(broker: Subject, version: int) -> None:
-    """The first member leads generation 1, and is told every member's subscription.
+    """The first member leads generation 1, and gets every member's subscription.
 
     Join an empty group.
     """
@@ -88,7 +88,7 @@ def first_member_leads(broker: Subject, version: int) -> None:
 
 @case("JoinGroup", "KIP-559", since=7)
 def protocol_type(broker: Subject, version: int) -> None:
-    """The response carries the group's protocol type.
+    """The response has the group's protocol type.
 
     Join an empty group as "consumer".
     """
@@ -129,9 +129,9 @@ def session_timeout_too_long(broker: Subject, version: int) -> None:
 
 @case("JoinGroup", _SOURCE)
 def unknown_member(broker: Subject, version: int) -> None:
-    """A member id that the group does not know is refused with UNKNOWN_MEMBER_ID.
+    """An unknown member id is refused with UNKNOWN_MEMBER_ID.
 
-    Join an empty group with a made-up member id.
+    Join an empty group with an unknown member id.
     """
     group_id = broker.group()
     _refused(broker, version, ErrorCode.UNKNOWN_MEMBER_ID, group_id, member_id="made-up")
@@ -163,7 +163,7 @@ def other_protocol_type(broker: Subject, version: int) -> None:
 
 @case("JoinGroup", "KIP-345", since=_STATIC_SINCE)
 def static_member(broker: Subject, version: int) -> None:
-    """A static member comes in at once, and its id begins with its instance id.
+    """A static member joins at once, and its id begins with its instance id.
 
     Join with group_instance_id "instance".
     """
@@ -176,7 +176,7 @@ def static_member(broker: Subject, version: int) -> None:
 
 @case("JoinGroup", "KIP-345", since=_STATIC_SINCE)
 def static_member_comes_back(broker: Subject, version: int) -> None:
-    """A static member that joins again gets a new id, and the old one is FENCED_INSTANCE_ID.
+    """A static member that rejoins gets a new id, and the old one is FENCED_INSTANCE_ID.
 
     Join twice under one instance id, then rejoin with the first member id.
     """
@@ -193,7 +193,7 @@ def static_member_comes_back(broker: Subject, version: int) -> None:
 
 @case("JoinGroup", "KIP-345", since=_STATIC_SINCE)
 def static_member_of_a_stable_group(broker: Subject, version: int) -> None:
-    """A static member that comes back to a stable group gets its generation, without a rebalance.
+    """A static member that rejoins a stable group gets its generation, without a rebalance.
 
     Join and sync under an instance id, then join again without a member id.
     """
@@ -222,9 +222,9 @@ def member_id_is_the_client_id_and_a_uuid(broker: Subject, version: int) -> None
 
 @case("JoinGroup", _SOURCE)
 def common_protocol(broker: Subject, version: int) -> None:
-    """The group takes a protocol that every member knows, although more members prefer another.
+    """The group uses a protocol that every member supports, even if more prefer another.
 
-    Join with "range" and "sticky", then have another member join with "sticky" alone.
+    Join with "range" and "sticky", then have another member join with "sticky" only.
     """
     group_id = broker.group()
     first, second = broker.connect(), broker.connect()

@@ -36,7 +36,7 @@ def _code(version: int) -> str:
 
 @case("LeaveGroup", "Kafka protocol guide, LeaveGroup API")
 def member_leaves(broker: Subject, version: int) -> None:
-    """A member leaves, and is unknown from then on.
+    """A member leaves, and then is unknown.
 
     Join, leave, leave again: UNKNOWN_MEMBER_ID.
     """
@@ -51,9 +51,9 @@ def member_leaves(broker: Subject, version: int) -> None:
 
 @case("LeaveGroup", "Kafka protocol guide, LeaveGroup API")
 def unknown_member(broker: Subject, version: int) -> None:
-    """A member id that the group does not know is answered with UNKNOWN_MEMBER_ID.
+    """An unknown member id gets UNKNOWN_MEMBER_ID.
 
-    Leave a group of one member with a made-up member id.
+    Leave a group of one member with an unknown member id.
     """
     group_id = broker.group()
     stable_member(broker, group_id)
@@ -63,9 +63,9 @@ def unknown_member(broker: Subject, version: int) -> None:
 
 @case("LeaveGroup", "KIP-345", since=_SEVERAL_SINCE)
 def several_members(broker: Subject, version: int) -> None:
-    """Members of one request leave on their own, in the order of the request.
+    """Each member of a request has its own result, in the order of the request.
 
-    Leave with a proper and a made-up member id.
+    Leave with a proper and an unknown member id.
     """
     group_id = broker.group()
     member = stable_member(broker, group_id)
@@ -79,10 +79,10 @@ def several_members(broker: Subject, version: int) -> None:
 
 @case("LeaveGroup", "KIP-345", since=_SEVERAL_SINCE)
 def static_member(broker: Subject, version: int) -> None:
-    """A static member leaves by its instance id alone; others' ids are refused.
+    """A static member leaves by its instance id; other ids are refused.
 
     Join as a static member; leave with another member id, with an unknown instance id, and with
-    the instance id alone, twice.
+    the instance id only, twice.
     """
     group_id = broker.group()
     joined(broker.connect(), _STATIC_JOIN, group_id, group_instance_id="one")
@@ -105,7 +105,7 @@ def static_member(broker: Subject, version: int) -> None:
 def unknown_group(broker: Subject, version: int) -> None:
     """A member of a group that does not exist is UNKNOWN_MEMBER_ID.
 
-    Leave a new group with a made-up member id.
+    Leave a new group with an unknown member id.
     """
     answer = _leave(broker, version, broker.group(), "made-up")
     expect.error(answer, _code(version), ErrorCode.UNKNOWN_MEMBER_ID)

@@ -24,7 +24,7 @@ def _listed(broker: Subject, version: int, *types: int) -> set[tuple[int, str]]:
 
 @case("ListConfigResources", "KIP-1142", since=_TYPES_SINCE)
 def topics_are_listed(broker: Subject, version: int) -> None:
-    """Topics are listed where they are asked for, with settings of their own or without.
+    """Topics are listed if requested, with or without settings of their own.
 
     List the resources of type 2, and those of type 4.
     """
@@ -38,7 +38,7 @@ def topics_are_listed(broker: Subject, version: int) -> None:
 
 @case("ListConfigResources", "KIP-1142", since=_TYPES_SINCE)
 def all_types(broker: Subject, version: int) -> None:
-    """An empty list of types asks for all, brokers and their loggers among them.
+    """An empty list of types requests all, including brokers and their loggers.
 
     List all resources.
     """
@@ -51,7 +51,7 @@ def all_types(broker: Subject, version: int) -> None:
 
 @case("ListConfigResources", "KIP-1142", since=_TYPES_SINCE)
 def unknown_type(broker: Subject, version: int) -> None:
-    """A type that is none is refused with UNSUPPORTED_VERSION.
+    """An unknown type is refused with UNSUPPORTED_VERSION.
 
     List the resources of type 99.
     """
@@ -62,9 +62,9 @@ def unknown_type(broker: Subject, version: int) -> None:
 
 @case("ListConfigResources", "KIP-714, ListClientMetricsResources", until=0)
 def client_metrics_alone(broker: Subject, version: int) -> None:
-    """Version 0 lists subscriptions of client metrics alone.
+    """Version 0 lists only subscriptions of client metrics.
 
-    Make a topic, list.
+    Create a topic, list.
     """
     topic = broker.topic()
     names = {name for _, name in _listed(broker, version)}

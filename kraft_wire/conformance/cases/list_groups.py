@@ -28,7 +28,7 @@ def group_with_members(broker: Subject, version: int) -> None:
 
 @case("ListGroups", "KIP-518", since=4)
 def filter_by_state(broker: Subject, version: int) -> None:
-    """Groups of other states than those asked for are left out.
+    """Groups in other states are omitted.
 
     List the stable groups, then the empty ones: a stable group is among the first only.
     """
@@ -42,7 +42,7 @@ def filter_by_state(broker: Subject, version: int) -> None:
 
 @case("ListGroups", "KIP-848, ListGroups", since=5)
 def filter_by_type(broker: Subject, version: int) -> None:
-    """Groups of other types than those asked for are left out.
+    """Groups of other types are omitted.
 
     List the classic groups, then the consumer groups.
     """
@@ -56,7 +56,7 @@ def filter_by_type(broker: Subject, version: int) -> None:
 
 @case("ListGroups", "KIP-518, KIP-848", since=4)
 def filters_of_several_states(broker: Subject, version: int) -> None:
-    """Several states are all listed, in any spelling; a state that does not exist matches nothing.
+    """States match in any letter case; an unknown state matches nothing.
 
     List a stable group by some lists of states.
     """

@@ -35,7 +35,7 @@ def _three_records(broker: Subject) -> Topic:
 
 @case("ListOffsets", "Kafka protocol guide, ListOffsets API")
 def earliest(broker: Subject, version: int) -> None:
-    """Timestamp -2 is answered with the log start offset.
+    """Timestamp -2 returns the log start offset.
 
     Ask for the earliest offset of a log of three records.
     """
@@ -46,7 +46,7 @@ def earliest(broker: Subject, version: int) -> None:
 
 @case("ListOffsets", "Kafka protocol guide, ListOffsets API")
 def latest(broker: Subject, version: int) -> None:
-    """Timestamp -1 is answered with the high watermark.
+    """Timestamp -1 returns the high watermark.
 
     Ask for the latest offset of a log of three records.
     """
@@ -57,7 +57,7 @@ def latest(broker: Subject, version: int) -> None:
 
 @case("ListOffsets", "KIP-98, ListOffsets", since=2)
 def latest_committed(broker: Subject, version: int) -> None:
-    """Timestamp -1 with READ_COMMITTED is answered with the last stable offset.
+    """Timestamp -1 with READ_COMMITTED returns the last stable offset.
 
     Ask with isolation level 1, without transactions: 3.
     """
@@ -67,7 +67,7 @@ def latest_committed(broker: Subject, version: int) -> None:
 
 @case("ListOffsets", "KIP-734", since=7)
 def maximum_timestamp(broker: Subject, version: int) -> None:
-    """Timestamp -3 is answered with the offset and time of the latest record by time.
+    """Timestamp -3 returns the offset and time of the latest record by time.
 
     Ask for the maximum timestamp of a log of three records.
     """
@@ -79,7 +79,7 @@ def maximum_timestamp(broker: Subject, version: int) -> None:
 
 @case("ListOffsets", "KIP-405", since=8)
 def earliest_local(broker: Subject, version: int) -> None:
-    """Timestamp -4 is answered with the first offset on the broker's own disk.
+    """Timestamp -4 returns the first offset on the broker's own disk.
 
     Ask for the earliest local offset of a log of three records: 0.
     """
@@ -90,9 +90,9 @@ def earliest_local(broker: Subject, version: int) -> None:
 
 @case("ListOffsets", "KIP-79")
 def by_time(broker: Subject, version: int) -> None:
-    """A time is answered with the first record that is not older, and that record's time.
+    """A time returns the first record that is not older, and the record's time.
 
-    Ask for half a second behind the first record: the second.
+    Ask for half a second after the first record: the second.
     """
     request = list_offsets(_three_records(broker), TIMESTAMP_MS + 500)
     answer = _answer(broker, version, request)
@@ -113,7 +113,7 @@ def by_exact_time(broker: Subject, version: int) -> None:
 
 @case("ListOffsets", "KIP-79")
 def time_behind_the_last_record(broker: Subject, version: int) -> None:
-    """A time behind the last record is answered with offset -1 and no error.
+    """A time after the last record returns offset -1 and no error.
 
     Ask for a time that no record has reached.
     """
@@ -126,7 +126,7 @@ def time_behind_the_last_record(broker: Subject, version: int) -> None:
 
 @case("ListOffsets", "kafka.server.KafkaApis, handleListOffsetRequest")
 def unknown_partition(broker: Subject, version: int) -> None:
-    """A partition that the topic does not have is answered with UNKNOWN_TOPIC_OR_PARTITION.
+    """A partition that the topic does not have gets UNKNOWN_TOPIC_OR_PARTITION.
 
     Ask for partition 7 of a topic with one partition.
     """
@@ -136,7 +136,7 @@ def unknown_partition(broker: Subject, version: int) -> None:
 
 @case("ListOffsets", "KIP-320, Fencing", since=4)
 def newer_leader_epoch(broker: Subject, version: int) -> None:
-    """A leader epoch above the leader's is answered with UNKNOWN_LEADER_EPOCH.
+    """A leader epoch above the leader's gets UNKNOWN_LEADER_EPOCH.
 
     Ask with current_leader_epoch=1000.
     """
@@ -146,7 +146,7 @@ def newer_leader_epoch(broker: Subject, version: int) -> None:
 
 @case("ListOffsets", "KIP-320, ListOffsets", since=4)
 def leader_epoch_of_the_offset(broker: Subject, version: int) -> None:
-    """The response carries the leader epoch of the offset that it names.
+    """The response has the leader epoch of the offset that it names.
 
     Ask for the earliest offset of a log whose records are of epoch 0.
     """
@@ -156,7 +156,7 @@ def leader_epoch_of_the_offset(broker: Subject, version: int) -> None:
 
 @case("ListOffsets", "kafka.server.KafkaApis, handleListOffsetRequest")
 def same_partition_twice(broker: Subject, version: int) -> None:
-    """A partition that is named twice is answered with INVALID_REQUEST.
+    """A partition that is named twice gets INVALID_REQUEST.
 
     Ask for the latest offset of partition 0 twice.
     """

@@ -37,7 +37,7 @@ def _is(found: str | None, wanted: str | None) -> None:
 
 @case("ListTransactions", "KIP-664")
 def filter_by_state(broker: Subject, version: int) -> None:
-    """Transactional ids in other states than those asked for are left out.
+    """Transactional ids in other states are omitted.
 
     Begin a transaction; list all, the ongoing and the empty ones.
     """
@@ -51,7 +51,7 @@ def filter_by_state(broker: Subject, version: int) -> None:
 
 @case("ListTransactions", "KIP-664")
 def filter_by_producer_id(broker: Subject, version: int) -> None:
-    """Transactional ids of other producer ids than those asked for are left out.
+    """Transactional ids with other producer ids are omitted.
 
     List a producer by its id, and by the next id.
     """
@@ -63,7 +63,7 @@ def filter_by_producer_id(broker: Subject, version: int) -> None:
 
 @case("ListTransactions", "KIP-664")
 def unknown_state(broker: Subject, version: int) -> None:
-    """States that do not exist are named in the response.
+    """The response lists unknown states.
 
     List the transactional ids in the states Ongoing and Sleeping.
     """
@@ -76,7 +76,7 @@ def unknown_state(broker: Subject, version: int) -> None:
 
 @case("ListTransactions", "KIP-994", since=_DURATION_SINCE)
 def filter_by_duration(broker: Subject, version: int) -> None:
-    """Transactions that run for a shorter time than asked are left out.
+    """Transactions that run for a shorter time are omitted.
 
     Begin a transaction; list those of any duration, of 0 ms and of one hour.
     """
@@ -109,7 +109,7 @@ def filter_by_pattern(broker: Subject, version: int) -> None:
 
 @case("ListTransactions", "KIP-1152", since=_PATTERN_SINCE)
 def wrong_pattern(broker: Subject, version: int) -> None:
-    """A pattern that is none is refused with INVALID_REGULAR_EXPRESSION.
+    """An invalid pattern is refused with INVALID_REGULAR_EXPRESSION.
 
     List by the pattern "(".
     """

@@ -29,7 +29,7 @@ def _answer(broker: Subject, version: int, request: MetadataRequest) -> Metadata
 
 @case("Metadata", _GUIDE, since=4)
 def one_topic(broker: Subject, version: int) -> None:
-    """A topic is described with each partition once, its leader among replicas and ISR.
+    """A topic has each partition once, and each leader is in replicas and ISR.
 
     Ask for a topic of three partitions.
     """
@@ -53,7 +53,7 @@ def one_topic(broker: Subject, version: int) -> None:
 
 @case("Metadata", _GUIDE, until=3)
 def one_topic_in_older_versions(broker: Subject, version: int) -> None:
-    """A topic is described with each partition once.
+    """A topic has each partition once.
 
     Ask for a topic of three partitions that exists.
     """
@@ -67,9 +67,9 @@ def one_topic_in_older_versions(broker: Subject, version: int) -> None:
 
 @case("Metadata", _GUIDE, since=4)
 def unknown_topic(broker: Subject, version: int) -> None:
-    """An unknown topic is answered with UNKNOWN_TOPIC_OR_PARTITION where none may be created.
+    """An unknown topic gets UNKNOWN_TOPIC_OR_PARTITION without auto-creation.
 
-    Ask for a name that no topic has, without auto-creation.
+    Ask for a topic that does not exist, without auto-creation.
     """
     name = broker.name("absent")
     answer = _answer(broker, version, _named(name))
@@ -80,7 +80,7 @@ def unknown_topic(broker: Subject, version: int) -> None:
 
 @case("Metadata", "org.apache.kafka.common.internals.Topic, validate", since=4)
 def invalid_topic_name(broker: Subject, version: int) -> None:
-    """A name that no topic can have is answered with INVALID_TOPIC_EXCEPTION.
+    """An invalid topic name gets INVALID_TOPIC_EXCEPTION.
 
     Ask for "no/topic" with auto-creation allowed.
     """
@@ -90,7 +90,7 @@ def invalid_topic_name(broker: Subject, version: int) -> None:
 
 @case("Metadata", _GUIDE, since=1)
 def no_topics(broker: Subject, version: int) -> None:
-    """An empty list of topics is answered with brokers and no topics.
+    """An empty list of topics returns brokers and no topics.
 
     Ask for no topic.
     """
@@ -101,7 +101,7 @@ def no_topics(broker: Subject, version: int) -> None:
 
 @case("Metadata", _GUIDE, since=1)
 def all_topics(broker: Subject, version: int) -> None:
-    """A null list of topics is answered with every topic.
+    """A null list of topics returns every topic.
 
     Create a topic, ask for all.
     """
@@ -125,7 +125,7 @@ def all_topics_in_version_0(broker: Subject, version: int) -> None:
 
 @case("Metadata", "KIP-78", since=2)
 def cluster_id(broker: Subject, version: int) -> None:
-    """The response carries the cluster's id.
+    """The response has the cluster's id.
 
     Ask for no topic.
     """
@@ -146,7 +146,7 @@ def controller_is_a_broker(broker: Subject, version: int) -> None:
 
 @case("Metadata", "KIP-516, Metadata", since=10)
 def topic_id(broker: Subject, version: int) -> None:
-    """A topic is described with the id that it was created with.
+    """A topic has the id from its creation.
 
     Create a topic, ask for it by name.
     """
@@ -158,7 +158,7 @@ def topic_id(broker: Subject, version: int) -> None:
 
 @case("Metadata", "KIP-516, Metadata", since=_BY_ID)
 def by_topic_id(broker: Subject, version: int) -> None:
-    """A topic can be asked for by its id alone.
+    """A topic can be requested by its id.
 
     Ask for an id with a null name.
     """
@@ -172,9 +172,9 @@ def by_topic_id(broker: Subject, version: int) -> None:
 
 @case("Metadata", "KIP-516, Metadata", since=_BY_ID)
 def unknown_topic_id(broker: Subject, version: int) -> None:
-    """An unknown topic id is answered with UNKNOWN_TOPIC_ID.
+    """An unknown topic id gets UNKNOWN_TOPIC_ID.
 
-    Ask for an id that no topic has.
+    Ask for a topic id that does not exist.
     """
     wanted = MetadataRequestTopic(topic_id=Uuid(b"conform no topic"), name=None)
     request = MetadataRequest(topics=[wanted], allow_auto_topic_creation=False)
@@ -183,7 +183,7 @@ def unknown_topic_id(broker: Subject, version: int) -> None:
 
 @case("Metadata", "KIP-430", since=8)
 def operations_that_were_not_asked_for(broker: Subject, version: int) -> None:
-    """Authorized operations are the smallest int32 where they were not asked for.
+    """Authorized operations are the smallest int32 if they are not requested.
 
     Ask for a topic without its operations.
     """
@@ -193,7 +193,7 @@ def operations_that_were_not_asked_for(broker: Subject, version: int) -> None:
 
 @case("Metadata", "KIP-430", since=8)
 def operations_that_were_asked_for(broker: Subject, version: int) -> None:
-    """Authorized operations are a bit set where they were asked for.
+    """Authorized operations are a bit set if they are requested.
 
     Ask for a topic with its operations.
     """
@@ -207,7 +207,7 @@ def operations_that_were_asked_for(broker: Subject, version: int) -> None:
 
 @case("Metadata", "KIP-516, Metadata", since=12)
 def null_name_beside_a_name(broker: Subject, version: int) -> None:
-    """A topic with neither name nor id is refused, with all others: UNKNOWN_SERVER_ERROR.
+    """A topic with neither name nor id fails the whole request: UNKNOWN_SERVER_ERROR.
 
     Ask for a topic, and for one without name and id.
     """

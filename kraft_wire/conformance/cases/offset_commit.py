@@ -51,7 +51,7 @@ def _commit(
 
 @case("OffsetCommit", _SOURCE)
 def without_members(broker: Subject, version: int) -> None:
-    """A group without members takes offsets of generation -1.
+    """A group without members accepts offsets with generation -1.
 
     Commit offset 42 to a new group.
     """
@@ -88,9 +88,9 @@ def stranger_in_a_group_with_members(broker: Subject, version: int) -> None:
 
 @case("OffsetCommit", _SOURCE)
 def unknown_member(broker: Subject, version: int) -> None:
-    """A member id that the group does not know is refused with UNKNOWN_MEMBER_ID.
+    """An unknown member id is refused with UNKNOWN_MEMBER_ID.
 
-    Join, sync, commit with a made-up member id.
+    Join, sync, commit with an unknown member id.
     """
     group_id, topic = broker.group(), broker.topic()
     generation_id = stable_member(broker, group_id).generation_id
@@ -102,7 +102,7 @@ def unknown_member(broker: Subject, version: int) -> None:
 
 @case("OffsetCommit", _SOURCE)
 def other_generation(broker: Subject, version: int) -> None:
-    """A generation that is not the group's is refused with ILLEGAL_GENERATION.
+    """Another generation than the group's is refused with ILLEGAL_GENERATION.
 
     Join, sync, commit with the next generation.
     """
@@ -137,9 +137,9 @@ def unknown_group(broker: Subject, version: int) -> None:
 
 @case("OffsetCommit", "kafka.server.KafkaApis, handleOffsetCommitRequest", until=_BY_ID - 1)
 def unknown_topic(broker: Subject, version: int) -> None:
-    """An unknown topic is answered with UNKNOWN_TOPIC_OR_PARTITION.
+    """An unknown topic gets UNKNOWN_TOPIC_OR_PARTITION.
 
-    Commit an offset of a name that no topic has.
+    Commit an offset of a topic that does not exist.
     """
     answer = _commit(broker, version, broker.group(), _NOWHERE)
     expect.error(answer, _CODE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -147,9 +147,9 @@ def unknown_topic(broker: Subject, version: int) -> None:
 
 @case("OffsetCommit", "KIP-848, OffsetCommit", since=_BY_ID)
 def unknown_topic_id(broker: Subject, version: int) -> None:
-    """An unknown topic id is answered with UNKNOWN_TOPIC_ID.
+    """An unknown topic id gets UNKNOWN_TOPIC_ID.
 
-    Commit an offset of an id that no topic has.
+    Commit an offset of a topic id that does not exist.
     """
     answer = _commit(broker, version, broker.group(), _NOWHERE)
     expect.error(answer, _CODE, ErrorCode.UNKNOWN_TOPIC_ID)
@@ -157,7 +157,7 @@ def unknown_topic_id(broker: Subject, version: int) -> None:
 
 @case("OffsetCommit", "kafka.server.KafkaApis, handleOffsetCommitRequest")
 def unknown_partition(broker: Subject, version: int) -> None:
-    """A partition that the topic does not have is answered with UNKNOWN_TOPIC_OR_PARTITION.
+    """A partition that the topic does not have gets UNKNOWN_TOPIC_OR_PARTITION.
 
     Commit an offset of partition 7 of a topic with one.
     """
@@ -201,7 +201,7 @@ def several_partitions(broker: Subject, version: int) -> None:
 
 @case("OffsetCommit", "kafka.server.KafkaApis, handleOffsetCommitRequest")
 def topic_without_partitions(broker: Subject, version: int) -> None:
-    """A topic without partitions is answered.
+    """A topic without partitions gets a response.
 
     Commit no offset of a topic.
     """

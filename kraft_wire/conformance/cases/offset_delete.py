@@ -68,7 +68,7 @@ def empty_group(broker: Subject, version: int) -> None:
 
 @case("OffsetDelete", "KIP-496")
 def unknown_group(broker: Subject, version: int) -> None:
-    """A group that does not exist is answered with GROUP_ID_NOT_FOUND.
+    """A group that does not exist gets GROUP_ID_NOT_FOUND.
 
     Delete an offset of a group without members and offsets.
     """
@@ -78,7 +78,7 @@ def unknown_group(broker: Subject, version: int) -> None:
 
 @case("OffsetDelete", "KIP-496")
 def subscribed_topic(broker: Subject, version: int) -> None:
-    """The offset of a topic that the group subscribes to stays: GROUP_SUBSCRIBED_TO_TOPIC.
+    """The offset of a subscribed topic is not deleted: GROUP_SUBSCRIBED_TO_TOPIC.
 
     Have a consumer subscribe to a topic, delete the group's offset of it.
     """
@@ -91,7 +91,7 @@ def subscribed_topic(broker: Subject, version: int) -> None:
 
 @case("OffsetDelete", "KIP-496")
 def other_topic(broker: Subject, version: int) -> None:
-    """The offset of a topic that the consumers of a group do not subscribe to is deleted.
+    """The offset of a topic without a subscription in the group is deleted.
 
     Have a consumer subscribe to a topic, delete the group's offset of another one.
     """

@@ -61,7 +61,7 @@ def _path(version: int, field: str) -> str:
 
 @case("OffsetFetch", _GUIDE)
 def committed_offset(broker: Subject, version: int) -> None:
-    """The committed offset comes back with its metadata.
+    """The committed offset is returned with its metadata.
 
     Commit offset 42 with a note, fetch it.
     """
@@ -75,7 +75,7 @@ def committed_offset(broker: Subject, version: int) -> None:
 
 @case("OffsetFetch", _GUIDE)
 def last_commit_counts(broker: Subject, version: int) -> None:
-    """A later commit replaces an earlier one, also by a smaller offset.
+    """A later commit replaces an earlier one, also with a smaller offset.
 
     Commit 42, then 7, fetch.
     """
@@ -88,7 +88,7 @@ def last_commit_counts(broker: Subject, version: int) -> None:
 
 @case("OffsetFetch", _GUIDE)
 def nothing_committed(broker: Subject, version: int) -> None:
-    """A partition without a committed offset is answered with -1 and no error.
+    """A partition without a committed offset returns -1 and no error.
 
     Fetch an offset of a new group.
     """
@@ -100,7 +100,7 @@ def nothing_committed(broker: Subject, version: int) -> None:
 
 @case("OffsetFetch", "KIP-88", since=2, until=_GROUPS_SINCE - 1)
 def all_offsets_of_a_group(broker: Subject, version: int) -> None:
-    """A null list of topics is answered with every committed offset of the group.
+    """A null list of topics returns every committed offset of the group.
 
     Commit an offset, fetch all.
     """
@@ -114,7 +114,7 @@ def all_offsets_of_a_group(broker: Subject, version: int) -> None:
 
 @case("OffsetFetch", "KIP-709", since=_GROUPS_SINCE)
 def several_groups(broker: Subject, version: int) -> None:
-    """Several groups are answered in one response, each by its id.
+    """One response has the results of several groups, each with its id.
 
     Commit an offset in the first of two groups, fetch all of both.
     """
@@ -128,9 +128,9 @@ def several_groups(broker: Subject, version: int) -> None:
 
 @case("OffsetFetch", "KIP-848, OffsetFetch", since=_BY_ID)
 def unknown_topic_id(broker: Subject, version: int) -> None:
-    """An unknown topic id is answered with UNKNOWN_TOPIC_ID.
+    """An unknown topic id gets UNKNOWN_TOPIC_ID.
 
-    Fetch the offset of a topic id that no topic has.
+    Fetch the offset of a topic id that does not exist.
     """
     nowhere = Topic("", Uuid(b"conform no topic"))
     answer = _fetch(broker, version, broker.group(), nowhere)
@@ -139,7 +139,7 @@ def unknown_topic_id(broker: Subject, version: int) -> None:
 
 @case("OffsetFetch", _GUIDE)
 def unknown_partition(broker: Subject, version: int) -> None:
-    """A partition that does not exist is answered like one without an offset.
+    """A partition that does not exist has a result like one without an offset.
 
     Commit an offset of partition 0, fetch that of partition 7.
     """
@@ -153,7 +153,7 @@ def unknown_partition(broker: Subject, version: int) -> None:
 
 @case("OffsetFetch", "KIP-320", since=5)
 def leader_epoch_of_a_commit(broker: Subject, version: int) -> None:
-    """The leader epoch that was committed comes back, -1 where none was.
+    """The committed leader epoch is returned, or -1 without one.
 
     Commit an offset with leader epoch 3, and one without; fetch both.
     """
@@ -172,9 +172,9 @@ def leader_epoch_of_a_commit(broker: Subject, version: int) -> None:
 
 @case("OffsetFetch", "KIP-848, OffsetFetch", since=9)
 def member_of_no_group(broker: Subject, version: int) -> None:
-    """A member that a group does not know is refused, or not looked at in a classic group.
+    """An unknown member is refused, or ignored in a classic group.
 
-    Fetch as a made-up member of a new group.
+    Fetch as an unknown member of a new group.
     """
     group = OffsetFetchRequestGroup(
         group_id=broker.group(), member_id="made-up", member_epoch=1, topics=None
@@ -184,7 +184,7 @@ def member_of_no_group(broker: Subject, version: int) -> None:
 
 @case("OffsetFetch", "org.apache.kafka.coordinator.group.GroupCoordinatorService")
 def empty_group_id(broker: Subject, version: int) -> None:
-    """The empty group id is answered.
+    """The empty group id gets a response.
 
     Fetch the offsets of the group "".
     """

@@ -52,7 +52,7 @@ def current_epoch(broker: Subject, version: int) -> None:
 
 @case("OffsetForLeaderEpoch", "KIP-101")
 def later_epoch(broker: Subject, version: int) -> None:
-    """An epoch that the leader does not know is answered with epoch -1 and offset -1.
+    """An unknown epoch returns epoch -1 and offset -1.
 
     Ask for epoch 1000.
     """
@@ -64,7 +64,7 @@ def later_epoch(broker: Subject, version: int) -> None:
 
 @case("OffsetForLeaderEpoch", "kafka.server.KafkaApis, handleOffsetForLeaderEpochRequest")
 def unknown_partition(broker: Subject, version: int) -> None:
-    """A partition that the topic does not have is answered with UNKNOWN_TOPIC_OR_PARTITION.
+    """A partition that the topic does not have gets UNKNOWN_TOPIC_OR_PARTITION.
 
     Ask for partition 7 of a topic with one.
     """
@@ -74,7 +74,7 @@ def unknown_partition(broker: Subject, version: int) -> None:
 
 @case("OffsetForLeaderEpoch", "KIP-320, Fencing")
 def newer_leader_epoch(broker: Subject, version: int) -> None:
-    """A current leader epoch above the leader's is answered with UNKNOWN_LEADER_EPOCH.
+    """A current leader epoch above the leader's gets UNKNOWN_LEADER_EPOCH.
 
     Ask with current_leader_epoch=1000.
     """

@@ -38,7 +38,7 @@ def _refused(
 
 @case("Produce", "KIP-98, Produce")
 def offsets_follow_each_other(broker: Subject, version: int) -> None:
-    """Batches get the next offsets of the log, the first one 0.
+    """Batches get the next offsets of the log, from 0 on.
 
     Produce two records, then one, to an empty partition.
     """
@@ -53,7 +53,7 @@ def offsets_follow_each_other(broker: Subject, version: int) -> None:
 
 @case("Produce", "Kafka protocol guide, Produce API")
 def leader_alone_acknowledges(broker: Subject, version: int) -> None:
-    """acks=1 is answered with the base offset.
+    """The response to acks=1 has the base offset.
 
     Produce one record with acks=1.
     """
@@ -64,10 +64,10 @@ def leader_alone_acknowledges(broker: Subject, version: int) -> None:
 
 @case("Produce", "Kafka protocol guide, Produce API")
 def no_acknowledgment(broker: Subject, version: int) -> None:
-    """acks=0 is not answered, and the records are written.
+    """acks=0 has no response, and the records are written.
 
     Produce with acks=0, then with acks=1 on the same connection: the one response is of the second
-    request, and its base offset is behind the first batch.
+    request, and its base offset is after the first batch.
     """
     connection, topic = broker.connect(), broker.topic()
     silent = produce(topic, version, batch(b"a"), acks=0)
@@ -90,9 +90,9 @@ def other_acks(broker: Subject, version: int) -> None:
 
 @case("Produce", "kafka.server.KafkaApis, handleProduceRequest", until=_BY_ID - 1)
 def unknown_topic(broker: Subject, version: int) -> None:
-    """An unknown topic is answered with UNKNOWN_TOPIC_OR_PARTITION.
+    """An unknown topic gets UNKNOWN_TOPIC_OR_PARTITION.
 
-    Produce to a name that no topic has.
+    Produce to a topic that does not exist.
     """
     answer = _answer(broker, version, produce(_NOWHERE, version, batch(b"a")))
     expect.error(answer, _CODE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -100,9 +100,9 @@ def unknown_topic(broker: Subject, version: int) -> None:
 
 @case("Produce", "KIP-516, Produce", since=_BY_ID)
 def unknown_topic_id(broker: Subject, version: int) -> None:
-    """An unknown topic id is answered with UNKNOWN_TOPIC_ID.
+    """An unknown topic id gets UNKNOWN_TOPIC_ID.
 
-    Produce to an id that no topic has.
+    Produce to a topic id that does not exist.
     """
     answer = _answer(broker, version, produce(_NOWHERE, version, batch(b"a")))
     expect.error(answer, _CODE, ErrorCode.UNKNOWN_TOPIC_ID)
@@ -110,7 +110,7 @@ def unknown_topic_id(broker: Subject, version: int) -> None:
 
 @case("Produce", "kafka.server.KafkaApis, handleProduceRequest")
 def unknown_partition(broker: Subject, version: int) -> None:
-    """A partition that the topic does not have is answered with UNKNOWN_TOPIC_OR_PARTITION.
+    """A partition that the topic does not have gets UNKNOWN_TOPIC_OR_PARTITION.
 
     Produce to partition 7 of a topic with one partition.
     """
@@ -185,7 +185,7 @@ def batch_above_the_limit(broker: Subject, version: int) -> None:
 
 @case("Produce", "topic configuration cleanup.policy")
 def record_without_key_in_a_compacted_topic(broker: Subject, version: int) -> None:
-    """A record without a key is refused with INVALID_RECORD where the topic is compacted.
+    """A record without a key is refused with INVALID_RECORD if the topic is compacted.
 
     Produce a record without a key to a topic with cleanup.policy=compact.
     """
@@ -195,7 +195,7 @@ def record_without_key_in_a_compacted_topic(broker: Subject, version: int) -> No
 
 @case("Produce", "KIP-467, Per-record Error Messages", since=8)
 def refused_record_is_named(broker: Subject, version: int) -> None:
-    """The response names the record that made the broker refuse its batch.
+    """The response names the refused record.
 
     Produce a record without a key to a compacted topic; `record_errors` names index 0.
     """
@@ -259,7 +259,7 @@ def zstd_in_an_older_version(broker: Subject, version: int) -> None:
 
 @case("Produce", "KIP-98, Idempotent Producer Guarantees")
 def repeated_batch(broker: Subject, version: int) -> None:
-    """A batch that is sent again gets the offset of the first time, and is not written again.
+    """A repeated batch gets the offset of the first one, and is not written again.
 
     Produce a batch of an idempotent producer twice, then the next one: it gets offset 2.
     """
@@ -315,7 +315,7 @@ def new_epoch_begins_with_sequence_zero(broker: Subject, version: int) -> None:
 
 @case("Produce", "topic configuration message.timestamp.type")
 def log_append_time(broker: Subject, version: int) -> None:
-    """The response carries the log append time where the topic uses it.
+    """The response has the log append time if the topic uses it.
 
     Produce to a topic with message.timestamp.type=LogAppendTime.
     """
@@ -328,7 +328,7 @@ def log_append_time(broker: Subject, version: int) -> None:
 
 @case("Produce", "topic configuration message.timestamp.type")
 def create_time(broker: Subject, version: int) -> None:
-    """The log append time is -1 where the topic keeps the producer's times.
+    """The log append time is -1 if the topic keeps the producer's times.
 
     Produce to a topic with message.timestamp.type=CreateTime.
     """
@@ -339,7 +339,7 @@ def create_time(broker: Subject, version: int) -> None:
 
 @case("Produce", "KIP-207", since=5)
 def log_start_offset(broker: Subject, version: int) -> None:
-    """The response carries the log start offset.
+    """The response has the log start offset.
 
     Produce to a new topic: 0.
     """
@@ -359,7 +359,7 @@ def timestamp_too_old(broker: Subject, version: int) -> None:
 
 @case("Produce", "Kafka protocol guide, Produce API")
 def nothing_to_produce(broker: Subject, version: int) -> None:
-    """A request without topics is answered without topics.
+    """A request without topics has a response without topics.
 
     Produce no topic with acks=-1.
     """

@@ -16,7 +16,7 @@ _READ_COMMITTED: Final = 1
 
 @case("Fetch", "KIP-98, read_committed")
 def record_of_an_open_transaction(broker: Subject, version: int) -> None:
-    """Records of an open transaction are not read by read_committed; the last stable offset waits.
+    """read_committed does not read records of an open transaction; the last stable offset waits.
 
     Write a record in a transaction, fetch with both isolation levels.
     """
@@ -34,7 +34,7 @@ def record_of_an_open_transaction(broker: Subject, version: int) -> None:
 
 @case("Fetch", "KIP-98, aborted transactions")
 def aborted_transaction_is_named(broker: Subject, version: int) -> None:
-    """A read_committed fetch names the transactions that were aborted, with their first offsets.
+    """A read_committed fetch lists aborted transactions with their first offsets.
 
     Abort a transaction with a record, fetch with both isolation levels.
     """
@@ -55,7 +55,7 @@ def aborted_transaction_is_named(broker: Subject, version: int) -> None:
 
 @case("Fetch", "KIP-98, aborted transactions")
 def committed_transaction_is_read(broker: Subject, version: int) -> None:
-    """Records and the marker of a committed transaction are read, and no transaction is named.
+    """Records and the marker of a committed transaction are read, and none is listed as aborted.
 
     Commit a transaction with a record, fetch with read_committed.
     """
@@ -70,7 +70,7 @@ def committed_transaction_is_read(broker: Subject, version: int) -> None:
 
 @case("ListOffsets", "KIP-98, read_committed", since=2)
 def latest_offset_of_an_open_transaction(broker: Subject, version: int) -> None:
-    """The latest offset of read_committed is where the first open transaction begins.
+    """The latest offset of read_committed is the start of the first open transaction.
 
     Write a record in a transaction, ask with both isolation levels.
     """

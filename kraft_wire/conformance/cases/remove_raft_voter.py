@@ -55,9 +55,9 @@ def no_directory_id(controller: Subject, version: int) -> None:
 
 @case("RemoveRaftVoter", _SOURCE, listener=Listener.CONTROLLER)
 def absent_voter(controller: Subject, version: int) -> None:
-    """A voter that is not there is refused with VOTER_NOT_FOUND.
+    """A voter that does not exist is refused with VOTER_NOT_FOUND.
 
-    Remove a voter that does not exist. A static quorum loses no voters: UNSUPPORTED_VERSION.
+    Remove a voter that does not exist. A static quorum removes no voters: UNSUPPORTED_VERSION.
     """
     facts = quorum_facts(controller)
     request = RemoveRaftVoterRequest(

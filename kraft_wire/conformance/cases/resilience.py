@@ -87,16 +87,16 @@ def empty_frame(broker: Subject, version: int) -> None:
 
 @case("ApiVersions", _SOURCE, until=0)
 def http_request(broker: Subject, version: int) -> None:
-    """A request of HTTP closes the connection.
+    """An HTTP request closes the connection.
 
-    Send a GET of HTTP/1.1.
+    Send a GET request of HTTP/1.1.
     """
     _closes(broker, b"GET / HTTP/1.1\r\nHost: kafka\r\n\r\n")
 
 
 @case("ApiVersions", _SOURCE, until=0)
 def tls_greeting(broker: Subject, version: int) -> None:
-    """A greeting of TLS on a plain listener closes the connection.
+    """A TLS handshake on a plain listener closes the connection.
 
     Send the head of a ClientHello.
     """
@@ -105,7 +105,7 @@ def tls_greeting(broker: Subject, version: int) -> None:
 
 @case("ApiVersions", _SOURCE)
 def stalled_frame(broker: Subject, version: int) -> None:
-    """A frame that stays incomplete delays no other connection, and is answered once it is whole.
+    """An incomplete frame delays no other connection, and gets a response once it is whole.
 
     Send half a request, ask on another connection, send the other half.
     """
@@ -125,7 +125,7 @@ def stalled_frame(broker: Subject, version: int) -> None:
 
 @case("Metadata", _DECODING, until=0)
 def huge_array(broker: Subject, version: int) -> None:
-    """An array of more elements than its frame has bytes closes the connection.
+    """An array with more elements than the frame has bytes closes the connection.
 
     Send Metadata version 8 with 2^31-1 topics in a few bytes.
     """
@@ -143,7 +143,7 @@ def negative_length(broker: Subject, version: int) -> None:
 
 @case("Metadata", _DECODING, until=0)
 def null_name(broker: Subject, version: int) -> None:
-    """A null where null is not allowed closes the connection.
+    """A null in a field that is not nullable closes the connection.
 
     Send Metadata version 8 with a null topic name.
     """
@@ -154,7 +154,7 @@ def null_name(broker: Subject, version: int) -> None:
 def empty_body(broker: Subject, version: int) -> None:
     """A request without its body closes the connection.
 
-    Send the header of Metadata version 8 alone.
+    Send only the header of Metadata version 8.
     """
     _closes_body(broker, MetadataRequest.API_KEY, _CLASSIC_METADATA, b"")
 
@@ -249,10 +249,10 @@ def other_last_offset(broker: Subject, version: int) -> None:
 
 @case("Produce", _VALIDATION, since=3)
 def endless_record_length(broker: Subject, version: int) -> None:
-    """A record whose length is no varint is refused, and the broker goes on.
+    """A record whose length is not a varint is refused, and the broker keeps running.
 
     Produce a batch whose record begins with eleven bytes of continuation: INVALID_RECORD, or
-    UNKNOWN_SERVER_ERROR from 4.3.1, which fails in itself.
+    UNKNOWN_SERVER_ERROR from 4.3.1, which fails internally.
     """
     records = bytearray(batch(b"a" * 50))
     records[_COUNT_AT + 4 : _COUNT_AT + 15] = b"\xff" * 11
@@ -286,7 +286,7 @@ def batch_shorter_than_its_header(broker: Subject, version: int) -> None:
 
 @case("Fetch", "org.apache.kafka.common.requests.FetchRequest, replicaId")
 def unknown_replica(broker: Subject, version: int) -> None:
-    """A client that claims to be a broker without a replica of the partition gets no records.
+    """A client with the id of a broker without a replica gets no records.
 
     Fetch as broker 9,999,999: NOT_LEADER_OR_FOLLOWER.
     """
@@ -312,7 +312,7 @@ def _answered(connection: Connection, sent: Sequence[tuple[bytes, RequestHeader]
 
 @case("ApiVersions", _SOURCE, until=0)
 def burst_of_requests(broker: Subject, version: int) -> None:
-    """Requests in one burst are answered in their order, and delay no other connection.
+    """A burst of requests gets its responses in order, and delays no other connection.
 
     Send 200 requests at once, ask on another connection, then read.
     """
@@ -337,9 +337,9 @@ def many_connections(broker: Subject, version: int) -> None:
 
 @case("Fetch", "KIP-227, Fetch Session Caching", since=7, until=7)
 def many_sessions(broker: Subject, version: int) -> None:
-    """Every fetch session has an id of its own, or is none.
+    """Every fetch session has a unique id, or there is no session.
 
-    Begin 50 sessions on one connection: their ids differ, where they are not 0.
+    Begin 50 sessions on one connection: ids other than 0 differ.
     """
     topic = broker.topic()
     request = fetch(topic, version, session=(0, 0))
@@ -350,7 +350,7 @@ def many_sessions(broker: Subject, version: int) -> None:
 
 @case("Fetch", "org.apache.kafka.server.purgatory.DelayedOperationPurgatory", since=4, until=4)
 def many_waiting_fetches(broker: Subject, version: int) -> None:
-    """Fetches that wait are all answered by one record, and delay no other connection meanwhile.
+    """One record completes all waiting fetches, which delay no other connection.
 
     Have 50 connections wait for a record, ask on another one, then write the record.
     """
@@ -371,7 +371,7 @@ def many_waiting_fetches(broker: Subject, version: int) -> None:
 
 @case("Metadata", _SOURCE, until=0)
 def client_that_leaves(broker: Subject, version: int) -> None:
-    """A client that closes its connection behind a request takes no other with it.
+    """A client that closes its connection after a request does not affect other connections.
 
     Send Metadata on ten connections, close each at once, ask on another.
     """

@@ -100,7 +100,7 @@ def too_few_iterations(broker: Subject, version: int) -> None:
 
 @case("AlterUserScramCredentials", _SOURCE)
 def unknown_mechanism(broker: Subject, version: int) -> None:
-    """A mechanism that is none is UNSUPPORTED_SASL_MECHANISM.
+    """An unknown mechanism is UNSUPPORTED_SASL_MECHANISM.
 
     Set and delete a credential of mechanism 9.
     """
@@ -124,7 +124,7 @@ def no_user(broker: Subject, version: int) -> None:
 
 @case("AlterUserScramCredentials", _SOURCE)
 def same_user_twice(broker: Subject, version: int) -> None:
-    """A credential that is changed twice in one request is DUPLICATE_RESOURCE.
+    """A second change of a credential in one request is DUPLICATE_RESOURCE.
 
     Set a credential twice in one request.
     """
@@ -135,7 +135,7 @@ def same_user_twice(broker: Subject, version: int) -> None:
 
 @case("DescribeUserScramCredentials", "KIP-554")
 def unknown_user(broker: Subject, version: int) -> None:
-    """A user without credentials is RESOURCE_NOT_FOUND; one that is named twice DUPLICATE_RESOURCE.
+    """A user without credentials is RESOURCE_NOT_FOUND, a repeated user DUPLICATE_RESOURCE.
 
     Describe a new name, once and twice.
     """

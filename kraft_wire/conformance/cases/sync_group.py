@@ -16,9 +16,9 @@ _PROTOCOL_NAMED_SINCE: Final = 5
 
 @case("SyncGroup", "Kafka protocol guide, SyncGroup API")
 def assignment(broker: Subject, version: int) -> None:
-    """A member receives the assignment that the leader gave it.
+    """A member gets its assignment from the leader.
 
-    Join as the only member, assign to oneself.
+    Join as the only member, assign partitions to it.
     """
     group_id = broker.group()
     member = joined(broker.connect(), _JOIN_VERSION, group_id)
@@ -31,7 +31,7 @@ def assignment(broker: Subject, version: int) -> None:
 
 @case("SyncGroup", _SOURCE)
 def assignment_again(broker: Subject, version: int) -> None:
-    """A stable member that asks again receives its assignment again.
+    """A stable member that syncs again gets its assignment again.
 
     Sync twice.
     """
@@ -46,9 +46,9 @@ def assignment_again(broker: Subject, version: int) -> None:
 
 @case("SyncGroup", _SOURCE)
 def unknown_member(broker: Subject, version: int) -> None:
-    """A member id that the group does not know is refused with UNKNOWN_MEMBER_ID.
+    """An unknown member id is refused with UNKNOWN_MEMBER_ID.
 
-    Sync with a made-up member id.
+    Sync with an unknown member id.
     """
     group_id = broker.group()
     member = stable_member(broker, group_id)
@@ -60,7 +60,7 @@ def unknown_member(broker: Subject, version: int) -> None:
 
 @case("SyncGroup", _SOURCE)
 def other_generation(broker: Subject, version: int) -> None:
-    """A generation that is not the group's is refused with ILLEGAL_GENERATION.
+    """Another generation than the group's is refused with ILLEGAL_GENERATION.
 
     Sync with the next generation.
     """
@@ -73,7 +73,7 @@ def other_generation(broker: Subject, version: int) -> None:
 
 @case("SyncGroup", _SOURCE)
 def unknown_group(broker: Subject, version: int) -> None:
-    """A group that does not exist is answered with UNKNOWN_MEMBER_ID.
+    """A group that does not exist gets UNKNOWN_MEMBER_ID.
 
     Sync in a group without members.
     """
@@ -84,7 +84,7 @@ def unknown_group(broker: Subject, version: int) -> None:
 
 @case("SyncGroup", "KIP-559", since=_PROTOCOL_NAMED_SINCE)
 def other_protocol(broker: Subject, version: int) -> None:
-    """A protocol name that is not the group's: INCONSISTENT_GROUP_PROTOCOL.
+    """Another protocol name than the group's: INCONSISTENT_GROUP_PROTOCOL.
 
     Sync with protocol name "roundrobin".
     """

@@ -142,9 +142,9 @@ def metadata_too_large(broker: Subject, version: int) -> None:
 
 @case("TxnOffsetCommit", "KIP-447", since=_MEMBERS_SINCE)
 def unknown_member(broker: Subject, version: int) -> None:
-    """A member that the group does not know is UNKNOWN_MEMBER_ID.
+    """An unknown member is UNKNOWN_MEMBER_ID.
 
-    Commit to a stable group as a made-up member.
+    Commit to a stable group as an unknown member.
     """
     topic, group_id = broker.topic(), broker.group()
     member = stable_member(broker, group_id)
@@ -156,9 +156,9 @@ def unknown_member(broker: Subject, version: int) -> None:
 
 @case("TxnOffsetCommit", "KIP-447", since=_MEMBERS_SINCE)
 def other_generation(broker: Subject, version: int) -> None:
-    """A generation that is not the group's is ILLEGAL_GENERATION.
+    """Another generation than the group's is ILLEGAL_GENERATION.
 
-    Commit to a stable group with its generation, then with the next and the one before.
+    Commit to a stable group with its generation, then with the next and the previous one.
     """
     topic, group_id = broker.topic(), broker.group()
     member = stable_member(broker, group_id)
@@ -176,7 +176,7 @@ def other_generation(broker: Subject, version: int) -> None:
 
 @case("TxnOffsetCommit", "KIP-447", since=_MEMBERS_SINCE)
 def no_member_of_a_stable_group(broker: Subject, version: int) -> None:
-    """A producer that names no member commits to a stable group.
+    """A producer without a member id commits to a stable group.
 
     Commit without member and generation.
     """

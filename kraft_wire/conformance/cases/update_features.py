@@ -34,7 +34,7 @@ def _update(feature: str, level: int, upgrade_type: int = _UPGRADE) -> FeatureUp
 def unknown_feature(broker: Subject, version: int) -> None:
     """A feature that does not exist is refused.
 
-    Validate level 1 of a made-up feature.
+    Validate level 1 of an unknown feature.
     """
     _refused(broker, version, _update("made-up.version", 1))
 
@@ -59,7 +59,7 @@ def negative_level(broker: Subject, version: int) -> None:
 
 @case("UpdateFeatures", _SOURCE, since=_VALIDATION_SINCE)
 def unknown_kind_of_update(broker: Subject, version: int) -> None:
-    """An update that is neither an upgrade nor a downgrade is refused.
+    """An unknown kind of update is refused.
 
     Validate an update of type 7.
     """

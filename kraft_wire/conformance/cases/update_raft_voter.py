@@ -58,7 +58,7 @@ def other_cluster(controller: Subject, version: int) -> None:
 
 @case("UpdateRaftVoter", _SOURCE, listener=Listener.CONTROLLER)
 def older_leader_epoch(controller: Subject, version: int) -> None:
-    """A leader epoch below the leader's is answered with FENCED_LEADER_EPOCH and the leader.
+    """A leader epoch below the leader's gets FENCED_LEADER_EPOCH and the leader's id.
 
     Report a voter in the epoch before the leader's.
     """
@@ -73,9 +73,9 @@ def older_leader_epoch(controller: Subject, version: int) -> None:
 
 @case("UpdateRaftVoter", _SOURCE, listener=Listener.CONTROLLER)
 def newer_leader_epoch(controller: Subject, version: int) -> None:
-    """A leader epoch above the leader's is answered with UNKNOWN_LEADER_EPOCH.
+    """A leader epoch above the leader's gets UNKNOWN_LEADER_EPOCH.
 
-    Report a voter in an epoch far ahead.
+    Report a voter in a much larger epoch.
     """
     request = _request(quorum_facts(controller))
     request.current_leader_epoch += 1000
@@ -137,7 +137,7 @@ def negative_range(controller: Subject, version: int) -> None:
 
 @case("UpdateRaftVoter", _SOURCE, listener=Listener.CONTROLLER)
 def unsupported_level(controller: Subject, version: int) -> None:
-    """A range without the level in force is refused with INVALID_REQUEST.
+    """A range without the current level is refused with INVALID_REQUEST.
 
     Report a voter that supports 5 to 6.
     """
@@ -147,7 +147,7 @@ def unsupported_level(controller: Subject, version: int) -> None:
 
 @case("UpdateRaftVoter", _SOURCE, listener=Listener.CONTROLLER)
 def absent_voter(controller: Subject, version: int) -> None:
-    """A voter that is not there is refused with VOTER_NOT_FOUND.
+    """A voter that does not exist is refused with VOTER_NOT_FOUND.
 
     Report a voter that does not exist.
     """

@@ -16,10 +16,10 @@ _SOURCE: Final = "KIP-595, Vote"
 
 @case("Vote", _SOURCE, listener=Listener.CONTROLLER)
 def older_epoch(controller: Subject, version: int) -> None:
-    """A candidate of an older epoch is refused with FENCED_LEADER_EPOCH and told the leader.
+    """A candidate of an older epoch gets FENCED_LEADER_EPOCH and the leader's id.
 
     Ask for a vote in the epoch before the leader's. A candidate's last epoch is below the one that
-    it stands for, so the leader's epoch must be 2 or more.
+    it campaigns in, so the leader's epoch must be 2 or more.
     """
     facts = quorum_facts(controller)
     if facts.leader_epoch < 2:
@@ -49,7 +49,7 @@ def same_epoch(controller: Subject, version: int) -> None:
 
 @case("Vote", "KIP-996, Pre-Vote", since=2, listener=Listener.CONTROLLER)
 def pre_vote_against_a_leader(controller: Subject, version: int) -> None:
-    """A leader refuses a pre-vote, and its epoch stays.
+    """A leader refuses a pre-vote, and its epoch does not change.
 
     Ask the leader for a pre-vote in its epoch.
     """

@@ -36,7 +36,7 @@ def _write(
 
 @case("WriteTxnMarkers", _SOURCE)
 def marker_of_an_open_transaction(broker: Subject, version: int) -> None:
-    """A marker ends a partition's transaction, and takes an offset.
+    """A marker ends a partition's transaction, and has an offset.
 
     Write a record in a transaction, write its marker, ask for the latest offsets.
     """
@@ -52,7 +52,7 @@ def marker_of_an_open_transaction(broker: Subject, version: int) -> None:
 
 @case("WriteTxnMarkers", _SOURCE)
 def marker_without_a_transaction(broker: Subject, version: int) -> None:
-    """A marker of a producer that wrote nothing is taken.
+    """A marker of a producer without records is appended.
 
     Write a marker, ask for the latest offset.
     """
@@ -65,7 +65,7 @@ def marker_without_a_transaction(broker: Subject, version: int) -> None:
 
 @case("WriteTxnMarkers", _SOURCE)
 def older_epoch(broker: Subject, version: int) -> None:
-    """A marker of an epoch that a partition has seen the end of is INVALID_PRODUCER_EPOCH.
+    """A marker of an older epoch than the partition's is INVALID_PRODUCER_EPOCH.
 
     Write a record with epoch 1 in a transaction, write a marker of epoch 0.
     """
@@ -90,7 +90,7 @@ def unknown_partitions(broker: Subject, version: int) -> None:
 
 @case("WriteTxnMarkers", _SOURCE)
 def nothing_to_write(broker: Subject, version: int) -> None:
-    """A request without markers is answered without markers.
+    """A request without markers has a response without markers.
 
     Send no marker.
     """

@@ -1,7 +1,7 @@
 """AllocateProducerIds, API key 67, version 0.
 
-Behaviour:   a broker gets the next 1,000 producer ids; a block is given once, also when the broker
-             never uses it (KIP-730)
+Behaviour:   a broker gets the next 1,000 producer ids; each block is allocated once, even if the
+             broker never uses it (KIP-730)
 Versions:    v0
 Left out:    nothing
 """

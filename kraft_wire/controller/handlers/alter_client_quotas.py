@@ -1,10 +1,10 @@
 """AlterClientQuotas, API key 49, versions 0-1.
 
-Behaviour:   each entity (user, client id, both, or an address; a null name is the default) gets and
-             loses quotas, or is refused as a whole; only changed values are recorded, and removing
-             what is not there succeeds; `validate_only` checks
+Behaviour:   sets and removes quotas of each entity (user, client id, both, or an address; a null
+             name is the default), or refuses the whole entity; only changed values are recorded,
+             and removing an absent quota succeeds; `validate_only` checks
 Versions:    v1 flexible (KIP-546)
-Left out:    names of hosts are not resolved, NaN is refused, see docs/DEVIATIONS.md
+Left out:    host names are not resolved, NaN is refused, see docs/DEVIATIONS.md
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,7 @@
 """AlterConfigs, API key 33, versions 0-2.
 
-Behaviour:   the values given are all that a resource has afterwards: what is not named goes back to
-             its default; each resource is changed or refused on its own; `validate_only` checks
+Behaviour:   replaces all settings of a resource: a setting that is not in the request gets its
+             default; each resource is changed or refused on its own; `validate_only` checks
 Versions:    v2 flexible
 Left out:    8, a broker's log levels, see docs/DEVIATIONS.md
 """

@@ -1,7 +1,7 @@
 """AlterPartition, API key 56, versions 2-3.
 
-Behaviour:   a leader says which ISR it wants, and whether it has recovered from an unclean election
-             (KIP-497, KIP-704); who is fenced or about to stop gets into no ISR (KIP-841); what
+Behaviour:   a leader requests an ISR, and reports recovery from an unclean election (KIP-497,
+             KIP-704); fenced and stopping brokers are not added to an ISR (KIP-841); an ISR that
              completes a reassignment ends it, and may elect another leader
 Versions:    v2 topic ids (KIP-841) · v3 the epochs of the ISR's members (KIP-903)
 Left out:    nothing

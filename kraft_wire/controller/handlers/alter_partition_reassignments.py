@@ -1,9 +1,9 @@
 """AlterPartitionReassignments, API key 45, versions 0-1.
 
-Behaviour:   gives partitions other replicas: new ones are added first, those that have to go leave
-             once the ISR has the new ones, at once where nothing is new; null takes a reassignment
-             back (KIP-455)
-Versions:    v1 may insist on the number of replicas (KIP-860)
+Behaviour:   assigns other replicas to partitions: new ones are added first, and the ISR must have
+             them before old ones are removed; without new ones, old ones are removed at once; null
+             cancels a reassignment (KIP-455)
+Versions:    v1 may require the current number of replicas (KIP-860)
 Left out:    nothing
 """
 

@@ -1,7 +1,7 @@
 """AlterUserScramCredentials, API key 51, version 0.
 
-Behaviour:   each user gets, changes or loses one credential per request, or is refused alone; what
-             is stored is derived from the salted password, which is not kept (RFC 5802)
+Behaviour:   sets, changes or deletes one credential of each user per request, or refuses that user;
+             the stored keys are derived from the salted password, which is not stored (RFC 5802)
 Versions:    v0 (KIP-554)
 Left out:    nothing
 """

@@ -1,7 +1,7 @@
 """AssignReplicasToDirs, API key 73, version 0.
 
-Behaviour:   a broker of several log directories says which of them has which replica; what it puts
-             into a directory that failed leaves the ISR (KIP-858)
+Behaviour:   a broker with several log directories reports the directory of each replica; a replica
+             in a failed directory leaves the ISR (KIP-858)
 Versions:    v0
 Left out:    nothing
 """

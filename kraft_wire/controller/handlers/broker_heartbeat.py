@@ -1,9 +1,9 @@
 """BrokerHeartbeat, API key 63, versions 0-2.
 
-Behaviour:   keeps a broker's session, and asks to be fenced, unfenced, or to stop; a broker is
-             unfenced once it knows its own registration; one that leads something stops when
-             others lead it and all active brokers know (KIP-631, KIP-841)
-Versions:    v1 directories that failed (KIP-858) · v2 cordoned directories (KIP-1066)
+Behaviour:   renews a broker's session, and requests fencing, unfencing or a stop; a broker is
+             unfenced once it has read its own registration; a broker that leads partitions may stop
+             when others lead them and all active brokers have read that (KIP-631, KIP-841)
+Versions:    v1 failed directories (KIP-858) · v2 cordoned directories (KIP-1066)
 Left out:    nothing
 """
 

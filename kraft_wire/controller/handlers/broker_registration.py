@@ -1,10 +1,10 @@
 """BrokerRegistration, API key 62, versions 0-4.
 
-Behaviour:   a broker begins its life fenced; its epoch is the offset at which the records of its
-             registration begin, and a new incarnation leaves every ISR that it was in; the same
-             incarnation amends its registration and keeps epoch, fencing and shutdown (KIP-631)
-Versions:    v1 brokers that migrate from ZooKeeper, refused · v2 log directories (KIP-858) ·
-             v3 the epoch before a clean stop (KIP-966) · v4 the same, features from 0 on
+Behaviour:   a new incarnation is fenced; its epoch is the offset of the first record of its
+             registration, and it is removed from every ISR; the same incarnation changes its
+             registration and keeps epoch, fencing and shutdown (KIP-631)
+Versions:    v1 brokers that migrate from ZooKeeper, refused · v2 log directories (KIP-858) · v3 the
+             epoch before a clean stop (KIP-966) · v4 the same, features from level 0 on
 Left out:    nothing
 """
 

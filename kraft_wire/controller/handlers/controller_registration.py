@@ -1,7 +1,7 @@
 """ControllerRegistration, API key 70, version 0.
 
-Behaviour:   a controller says where it listens and which feature levels it supports, once per
-             incarnation; the registration replaces its former one (KIP-919)
+Behaviour:   a controller reports its listeners and supported feature levels, once per incarnation;
+             the registration replaces the previous one (KIP-919)
 Versions:    v0
 Left out:    nothing
 """

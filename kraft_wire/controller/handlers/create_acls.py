@@ -1,9 +1,9 @@
 """CreateAcls, API key 30, versions 1-3.
 
-Behaviour:   each entry is recorded or refused on its own; one that is there already succeeds;
-             needs `authorizer.class.name` to be the standard authorizer, as the entries are its
+Behaviour:   each entry is recorded or refused on its own; an entry that exists succeeds; needs
+             `authorizer.class.name` to be the standard authorizer, which enforces the entries
 Versions:    v1 prefixed patterns (KIP-290) · v2 flexible · v3 users as resources (KIP-373)
-Left out:    entries are recorded and not enforced, see docs/DEVIATIONS.md
+Left out:    nothing
 """
 
 from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult

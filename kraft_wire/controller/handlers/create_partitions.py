@@ -1,8 +1,8 @@
 """CreatePartitions, API key 37, versions 0-3.
 
-Behaviour:   raises a topic's partition count to the given one (KIP-195); replicas as many as the
-             first partition has; an assignment names the new partitions' replicas only;
-             `validate_only` checks
+Behaviour:   increases a topic's partition count to the given one (KIP-195); new partitions have as
+             many replicas as the first one; an assignment lists the replicas of the new partitions
+             only; `validate_only` checks
 Versions:    v2 flexible · v3 the same
 Left out:    quotas on topic changes (KIP-599), see docs/DEVIATIONS.md
 """

@@ -1,9 +1,9 @@
 """CreateTopics, API key 19, versions 2-7.
 
 Behaviour:   each topic is created or refused on its own, all records in one batch; -1 partitions or
-             replicas mean `num.partitions` and `default.replication.factor`; the answer carries the
+             replicas mean `num.partitions` and `default.replication.factor`; the response has the
              topic's id, counts and every topic setting with its source; `validate_only` checks
-Versions:    v4 defaults for -1 (KIP-464) · v5 configuration in the answer (KIP-525), flexible ·
+Versions:    v4 defaults for -1 (KIP-464) · v5 configuration in the response (KIP-525), flexible ·
              v7 topic id (KIP-516)
 Left out:    policies (KIP-108) and quotas on topic changes (KIP-599), see docs/DEVIATIONS.md
 """

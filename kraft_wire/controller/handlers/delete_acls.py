@@ -1,7 +1,7 @@
 """DeleteAcls, API key 31, versions 1-3.
 
-Behaviour:   every filter answers with the entries that it matches, also those that an earlier one
-             of the request has taken; needs the standard authorizer, as CreateAcls does
+Behaviour:   each filter returns the entries that it matches, also those that an earlier filter of
+             the request deletes; needs the standard authorizer, as CreateAcls does
 Versions:    v1 pattern types (KIP-290) · v2 flexible · v3 users as resources (KIP-373)
 Left out:    nothing
 """

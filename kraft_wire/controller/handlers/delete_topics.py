@@ -1,7 +1,7 @@
 """DeleteTopics, API key 20, versions 1-6.
 
-Behaviour:   topics by name, from v6 also by id; each is deleted or refused on its own; refused for
-             all when `delete.topic.enable` is false; the answer to an id carries the name and back
+Behaviour:   deletes topics by name, from v6 on also by id; each is deleted or refused on its own;
+             `delete.topic.enable=false` refuses all; the response has name and id
 Versions:    v5 error message · v4 flexible · v6 topic ids (KIP-516)
 Left out:    quotas on topic changes (KIP-599), see docs/DEVIATIONS.md
 """

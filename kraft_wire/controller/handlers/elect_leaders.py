@@ -1,9 +1,10 @@
 """ElectLeaders, API key 43, versions 0-2.
 
-Behaviour:   a preferred election makes the first replica leader if it is in the ISR; an unclean
-             one lets any active replica lead a leaderless partition, and may lose records; null
-             means all partitions: the answer omits those without need (KIP-183, KIP-460)
-Versions:    v1 the kind of election, an error for the whole · v2 flexible
+Behaviour:   a preferred election makes the first replica the leader if it is in the ISR; an unclean
+             election lets any active replica lead a leaderless partition, and may lose records;
+             null means all partitions: the response omits those that need no election (KIP-183,
+             KIP-460)
+Versions:    v1 the kind of election, an error of the whole response · v2 flexible
 Left out:    nothing
 """
 

@@ -1,7 +1,8 @@
 """IncrementalAlterConfigs, API key 44, versions 0-1.
 
-Behaviour:   each resource is changed or refused on its own; a resource named twice is refused both
-             times; SET, DELETE, APPEND and SUBTRACT, the last two for lists; `validate_only` checks
+Behaviour:   each resource is changed or refused on its own; a repeated resource is refused both
+             times; operations are SET, DELETE, and for lists APPEND and SUBTRACT; `validate_only`
+             checks
 Versions:    v1 flexible · resource types: 2 topic, 4 broker, 16 client metrics, 32 group
 Left out:    8, a broker's log levels, see docs/DEVIATIONS.md
 """

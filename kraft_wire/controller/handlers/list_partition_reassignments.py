@@ -1,7 +1,7 @@
 """ListPartitionReassignments, API key 46, version 0.
 
-Behaviour:   partitions whose replicas are being changed, with those that come and go, null for all;
-             topics and partitions that are not there, or do not change, are not in the answer
+Behaviour:   lists reassigned partitions with their added and removed replicas; null requests all;
+             the response omits topics and partitions that do not exist or are not reassigned
              (KIP-455)
 Versions:    v0
 Left out:    nothing

@@ -1,6 +1,6 @@
 """UnregisterBroker, API key 64, version 0.
 
-Behaviour:   a decommissioned broker leaves every ISR, then the metadata (KIP-631)
+Behaviour:   removes a decommissioned broker from every ISR, then from the metadata (KIP-631)
 Versions:    v0
 Left out:    nothing
 """

@@ -1,8 +1,8 @@
 """UpdateFeatures, API key 57, versions 0-2.
 
-Behaviour:   all levels of a request are finalised together or none; every registered broker and
-             controller has to support them; metadata.version goes down only where no record format
-             changed in between; kraft.version is not ours: the quorum is asked for it (KIP-853);
+Behaviour:   finalizes all levels of a request together or none; every registered broker and
+             controller must support them; metadata.version can be lowered only if no record format
+             changed in between; the quorum, not this handler, changes kraft.version (KIP-853);
              `validate_only` checks
 Versions:    v0 has no kind of change, all are upgrades · v1 upgrade types (KIP-778) · v2 one error
              for all features (KIP-1022)
