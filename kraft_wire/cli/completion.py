@@ -59,7 +59,7 @@ def completion(
         typer.Argument(metavar="SHELL", help=f"One of {', '.join(_SCRIPTS)}."),
     ] = None,
     words: Annotated[
-        bool, typer.Option("--words", help="Print what may follow these words instead.")
+        bool, typer.Option("--words", help="Print the possible next words instead.")
     ] = False,
 ) -> None:
     """Print a completion script: `source <(kraft-wire completion bash)`."""

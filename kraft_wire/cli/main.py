@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kraft_wire.cli.kafka_flags import translated
 from kraft_wire.cli.suggestions import unknown_name
@@ -74,6 +74,8 @@ COMMANDS: Final = {
     "completion": ("kraft_wire.cli.completion", "print a completion script for a shell"),
 }
 _COULD_NOT_RUN: Final = 2
+_HELP_COLUMNS_MAX: Final = 120
+"""Help texts are as wide as the terminal, up to this width."""
 _NOBODY_READS: Final = 1
 _INTERRUPTED: Final = 130
 _GARBAGE_OBJECTS: Final = 200_000
@@ -138,16 +140,37 @@ def _run_verb() -> None:
 def _run_typer(app: "Typer", verb: str, arguments: Sequence[str]) -> None:
     """Run a verb; an error in its arguments is one line, like every other refusal."""
     from typer import BadParameter
+    from typer.main import get_command
 
     # Typer has no name for the class of all that it refuses, and older ones take click's.
     refusal: type[Exception] = BadParameter.__mro__[2]
     assert refusal.__name__ == "ClickException", refusal
+    command = _with_plain_arguments(get_command(app))
     try:
-        exit_code = app(args=arguments, prog_name=f"kraft-wire {verb}", standalone_mode=False)
+        exit_code = command.main(
+            arguments,
+            prog_name=f"kraft-wire {verb}",
+            standalone_mode=False,
+            max_content_width=_HELP_COLUMNS_MAX,
+        )
     except refusal as error:
         sys.stderr.write(_refusal_text(error, verb))
         sys.exit(_COULD_NOT_RUN)
     sys.exit(exit_code or 0)
+
+
+def _with_plain_arguments(command: Any) -> Any:
+    """Hide Python's types of arguments in help texts, which newer versions of typer show."""
+    for parameter in command.params:
+        if parameter.param_type_name == "argument":
+            parameter.display_type_rich = _no_type
+    for nested in getattr(command, "commands", {}).values():
+        _with_plain_arguments(nested)
+    return command
+
+
+def _no_type(ctx: object) -> None:
+    """Return no type to show."""
 
 
 def _refusal_text(error: Exception, verb: str) -> str:

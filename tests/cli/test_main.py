@@ -1,5 +1,7 @@
 """The command's ends: what a verb cannot write, and nobody's streams."""
 
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -45,6 +47,20 @@ def test_help_has_one_form_for_every_command(verb: list[str]) -> None:
     assert "Options:" in rest
     assert not {"│", "╭", "\x1b"} & {*done.stdout}
     assert max(map(len, done.stdout.splitlines())) <= 80
+    commands = done.stdout.partition("\nCommands:\n")[2].splitlines()
+    assert [line for line in commands if line.endswith("...")] == [], "no description is cut"
+
+
+def test_help_follows_the_terminal_and_shows_no_types_of_python() -> None:
+    verb = [PROGRAM, "topics", "create", "--help"]
+    shown = {}
+    for columns in (60, 80, 120, 200):
+        environment = {**os.environ, "COLUMNS": str(columns)}
+        done = subprocess.run(verb, capture_output=True, text=True, timeout=60, env=environment)
+        shown[columns] = max(map(len, done.stdout.splitlines()))
+        assert shown[columns] <= min(columns, 120)
+        assert not re.search(r"<[a-z]*\[?(?:str|int|float|Path)", done.stdout)
+    assert shown[60] < shown[80] < shown[120] == shown[200]
 
 
 @pytest.mark.parametrize(

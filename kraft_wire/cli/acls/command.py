@@ -48,15 +48,15 @@ __all__ = ["app"]
 app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None)
 
 Topics = Annotated[
-    list[str] | None, typer.Option("--topic", "-t", metavar="TOPIC", help="A topic; * is each.")
+    list[str] | None, typer.Option("--topic", "-t", metavar="TOPIC", help="A topic; * means all.")
 ]
 Groups = Annotated[
-    list[str] | None, typer.Option("--group", "-g", metavar="GROUP", help="A group; * is each.")
+    list[str] | None, typer.Option("--group", "-g", metavar="GROUP", help="A group; * means all.")
 ]
 Cluster = Annotated[bool, typer.Option("--cluster", help="The cluster.")]
 TransactionalIds = Annotated[
     list[str] | None,
-    typer.Option("--transactional-id", metavar="ID", help="A transactional id; * is each."),
+    typer.Option("--transactional-id", metavar="ID", help="A transactional id; * means all."),
 ]
 Tokens = Annotated[
     list[str] | None, typer.Option("--delegation-token", metavar="ID", help="A delegation token.")
@@ -75,26 +75,30 @@ PatternType = Annotated[
 ]
 Allowed = Annotated[
     list[str] | None,
-    typer.Option("--allow-principal", metavar="TYPE:NAME", help="Who is allowed: User:ann."),
+    typer.Option(
+        "--allow-principal", metavar="TYPE:NAME", help="Principal to allow, such as User:ann."
+    ),
 ]
 Denied = Annotated[
     list[str] | None,
-    typer.Option("--deny-principal", metavar="TYPE:NAME", help="Who is denied: User:ann."),
+    typer.Option(
+        "--deny-principal", metavar="TYPE:NAME", help="Principal to deny, such as User:ann."
+    ),
 ]
 AllowHosts = Annotated[
     list[str] | None,
-    typer.Option("--allow-host", metavar="IP", help="Address of who is allowed (default: any)."),
+    typer.Option("--allow-host", metavar="IP", help="Address to allow (default: any)."),
 ]
 DenyHosts = Annotated[
     list[str] | None,
-    typer.Option("--deny-host", metavar="IP", help="Address of who is denied (default: any)."),
+    typer.Option("--deny-host", metavar="IP", help="Address to deny (default: any)."),
 ]
 Operations = Annotated[
     list[str] | None,
     typer.Option("--operation", metavar="NAME", help="Read, Write, ... (default: All)."),
 ]
-Producer = Annotated[bool, typer.Option("--producer", help="What a producer needs.")]
-Consumer = Annotated[bool, typer.Option("--consumer", help="What a consumer needs.")]
+Producer = Annotated[bool, typer.Option("--producer", help="All rights that a producer needs.")]
+Consumer = Annotated[bool, typer.Option("--consumer", help="All rights that a consumer needs.")]
 Idempotent = Annotated[
     bool, typer.Option("--idempotent", help="With --producer: IdempotentWrite to the cluster.")
 ]

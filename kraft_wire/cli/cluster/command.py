@@ -71,8 +71,8 @@ def up_command(
 ) -> None:
     """Run a cluster until Ctrl-C or `down`.
 
-    A new cluster has three controllers and three brokers. The end stops the brokers, then the
-    controllers, and keeps their data. Nodes that exit are not restarted without --restart: use
+    A new cluster has three controllers and three brokers. Ctrl-C and `down` stop the brokers, then
+    the controllers, and keep their data. Nodes that exit are not restarted without --restart: use
     `kraft-wire cluster start NODE`, or `up` again.
     """
     wanted = UpOptions(

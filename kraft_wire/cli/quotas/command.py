@@ -35,11 +35,17 @@ __all__ = ["app"]
 app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None)
 
 User = Annotated[str | None, typer.Option("--user", metavar="NAME", help="A user.")]
-UserDefaults = Annotated[bool, typer.Option("--user-defaults", help="All users without own.")]
+UserDefaults = Annotated[
+    bool, typer.Option("--user-defaults", help="All users without a quota of their own.")
+]
 Client = Annotated[str | None, typer.Option("--client", metavar="ID", help="A client id.")]
-ClientDefaults = Annotated[bool, typer.Option("--client-defaults", help="All clients without own.")]
+ClientDefaults = Annotated[
+    bool, typer.Option("--client-defaults", help="All clients without a quota of their own.")
+]
 Ip = Annotated[str | None, typer.Option("--ip", metavar="ADDRESS", help="An address.")]
-IpDefaults = Annotated[bool, typer.Option("--ip-defaults", help="All addresses without own.")]
+IpDefaults = Annotated[
+    bool, typer.Option("--ip-defaults", help="All addresses without a quota of their own.")
+]
 
 
 @app.command("describe")

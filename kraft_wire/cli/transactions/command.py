@@ -56,8 +56,8 @@ HANGING: Final = (
     *("LastTimestamp", "Duration(min)"),
 )
 
-Topic = Annotated[str, typer.Option("--topic", help="The topic.")]
-Partition = Annotated[int, typer.Option("--partition", min=0, help="The partition.")]
+Topic = Annotated[str, typer.Option("--topic", metavar="TOPIC", help="The topic.")]
+Partition = Annotated[int, typer.Option("--partition", metavar="N", min=0, help="The partition.")]
 
 
 @app.command("list")
@@ -66,12 +66,16 @@ def list_command(
     duration_filter: Annotated[
         int,
         typer.Option(
-            "--duration-filter", help="Only transactions that run for longer, in ms; -1: all."
+            "--duration-filter",
+            metavar="MS",
+            help="Show only transactions that are open for longer; -1: all.",
         ),
     ] = -1,
     transactional_id_pattern: Annotated[
         str | None,
-        typer.Option("--transactional-id-pattern", help="Only ids that the expression matches."),
+        typer.Option(
+            "--transactional-id-pattern", metavar="REGEX", help="Show only ids that match."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -86,14 +90,15 @@ def list_command(
 @app.command("describe")
 def describe_command(
     transactional_id: Annotated[
-        str, typer.Option("--transactional-id", help="The transactional id.")
+        str, typer.Option("--transactional-id", metavar="ID", help="The transactional id.")
     ],
     bootstrap_server: Bootstrap = LOCAL,
     as_json: AsJson = False,
 ) -> None:
-    """Describe a transactional id: state, producer, and the partitions of its transaction.
+    """Describe a transactional id.
 
-    Once a transaction is prepared, the partitions are those that have no marker yet.
+    Shows state, producer, and the partitions of its transaction. Once a transaction is prepared,
+    only the partitions without a marker are shown.
     """
     with clustered("transactions", bootstrap_server, seconds=15.0) as client:
         found = described_transaction(client, transactional_id)
@@ -114,11 +119,15 @@ def describe_producers_command(
     partition: Partition,
     bootstrap_server: Bootstrap = LOCAL,
     broker_id: Annotated[
-        int | None, typer.Option("--broker-id", help="A replica instead of the leader.")
+        int | None,
+        typer.Option("--broker-id", metavar="ID", help="Ask this replica, not the leader."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Describe the producers that a partition knows, with their open transactions."""
+    """Describe the producers of a partition.
+
+    Shows their last sequences and open transactions.
+    """
     with clustered("transactions", bootstrap_server, seconds=15.0) as client:
         found = active_producers(client, TopicPartition(topic, partition), broker_id)
     _show(PRODUCERS, [asdict(each) for each in found], as_json)
@@ -130,22 +139,25 @@ def abort_command(
     partition: Partition,
     bootstrap_server: Bootstrap = LOCAL,
     start_offset: Annotated[
-        int | None, typer.Option("--start-offset", help="Where the transaction begins.")
+        int | None,
+        typer.Option("--start-offset", metavar="N", help="First offset of the transaction."),
     ] = None,
     producer_id: Annotated[
-        int | None, typer.Option("--producer-id", help="Instead of its offset: the producer.")
+        int | None,
+        typer.Option("--producer-id", metavar="N", help="In place of the offset: the producer."),
     ] = None,
     producer_epoch: Annotated[
-        int | None, typer.Option("--producer-epoch", help="With --producer-id.")
+        int | None, typer.Option("--producer-epoch", metavar="N", help="With --producer-id.")
     ] = None,
     coordinator_epoch: Annotated[
-        int | None, typer.Option("--coordinator-epoch", help="With --producer-id.")
+        int | None, typer.Option("--coordinator-epoch", metavar="N", help="With --producer-id.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Abort a hanging transaction on one partition, past its coordinator.
+    """Abort a hanging transaction on one partition.
 
-    Never abort a transaction that its coordinator still has: use `find-hanging` first.
+    Writes the marker without the coordinator. Never abort a transaction that its coordinator
+    still has: use `find-hanging` first.
     """
     key = TopicPartition(topic, partition)
     with clustered("transactions", bootstrap_server, seconds=15.0) as client:
@@ -170,23 +182,30 @@ def abort_command(
 def find_hanging_command(
     bootstrap_server: Bootstrap = LOCAL,
     broker_id: Annotated[
-        int | None, typer.Option("--broker-id", help="Only partitions with a replica there.")
+        int | None,
+        typer.Option("--broker-id", metavar="ID", help="Search partitions with a replica there."),
     ] = None,
     max_transaction_timeout: Annotated[
         int,
         typer.Option(
             "--max-transaction-timeout",
+            metavar="MINUTES",
             min=0,
-            help="Only producers idle for at least as many minutes.",
+            help="Show only producers that wrote nothing for so long.",
         ),
     ] = 15,
-    topic: Annotated[str | None, typer.Option("--topic", help="Only this topic.")] = None,
+    topic: Annotated[
+        str | None, typer.Option("--topic", metavar="TOPIC", help="Search this topic.")
+    ] = None,
     partition: Annotated[
-        int | None, typer.Option("--partition", min=0, help="With --topic: only this partition.")
+        int | None,
+        typer.Option(
+            "--partition", metavar="N", min=0, help="With --topic: search this partition."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find transactions that are open on a partition and that no coordinator will end."""
+    """Find transactions that no coordinator will end."""
     with clustered("transactions", bootstrap_server, seconds=15.0) as client:
         if topic is None and broker_id is None:
             raise WrongInput("give --topic or --broker-id, to bound the search")
@@ -219,12 +238,17 @@ def find_hanging_command(
 def force_terminate_command(
     transactional_id: Annotated[
         str,
-        typer.Option("--transactional-id", "--transactionalId", help="The transactional id."),
+        typer.Option(
+            "--transactional-id", "--transactionalId", metavar="ID", help="The transactional id."
+        ),
     ],
     bootstrap_server: Bootstrap = LOCAL,
     as_json: AsJson = False,
 ) -> None:
-    """Abort the open transaction of a transactional id by fencing its producer."""
+    """Abort the transaction of a transactional id.
+
+    Fences its producer.
+    """
     with clustered("transactions", bootstrap_server, seconds=15.0) as client:
         fenced = force_terminate(client, transactional_id)
     if as_json:

@@ -66,7 +66,12 @@ def set_scram_command(
     bootstrap_controller: Controllers = None,
     mechanism: Annotated[
         list[str] | None,
-        typer.Option("--mechanism", "-m", metavar="NAME", help="Default: SCRAM-SHA-256, -512."),
+        typer.Option(
+            "--mechanism",
+            "-m",
+            metavar="NAME",
+            help="Mechanism (default: SCRAM-SHA-256 and SCRAM-SHA-512).",
+        ),
     ] = None,
     iterations: Annotated[
         int, typer.Option("--iterations", metavar="N", help="4096 to 16384.")
@@ -79,7 +84,7 @@ def set_scram_command(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Set a user's password; it is asked for, or read from a file."""
+    """Set a user's password, from a prompt or a file."""
     with refusals("users"):
         mechanisms = _mechanisms(mechanism)
         password = _password(password_file)
@@ -100,7 +105,9 @@ def delete_command(
     bootstrap_controller: Controllers = None,
     mechanism: Annotated[
         list[str] | None,
-        typer.Option("--mechanism", "-m", metavar="NAME", help="Default: all that there are."),
+        typer.Option(
+            "--mechanism", "-m", metavar="NAME", help="Mechanism (default: all of the user)."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
