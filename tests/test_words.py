@@ -17,13 +17,14 @@ ODD = re.compile(
     r"|in vain|lived? through|lives through|lives up to|obey(?:s|ed)?|believe[sd]?|forgets?|forgot"
     r"|f[ae]lls? silent|says of any|stands? twice|propositions?|whoever leads"
     r"|(?:stands|lies) (?!in for)(?:in|at|behind|below|above|among|between|beside)"
-    r"|(?<!there )is no (?:command|directory|number|list|size|stream|object|file|broker|error))\b",
+    r"|(?<!there )(?:is|are) no (?!longer|more)[a-z]+|made-up|that is none|knows? of|of who"
+    r"|comes? back|(?:goes|go) on)\b",
     re.IGNORECASE,
 )
 """Refused everywhere."""
 
 ODD_TO_USERS = re.compile(
-    r"\b(?:nobody|somebody|whoever|of whom|tells?|told|goes on|go on|made anew|says no|will out"
+    r"\b(?:nobody|somebody|whoever|of whom|tells?|told|made anew|says no|will out|who (?:is|are)"
     r"|is there already|are the most|has not this)\b",
     re.IGNORECASE,
 )

@@ -1,9 +1,9 @@
 """Locates the batches of one replica, and decides which of them are sound: `crc` and `gap`.
 
 One pass over a replica's batches gives its faults and the sound rows, in the order of offsets. A
-fault explains a stretch of offsets: offsets in damaged bytes are no gap, and lost offsets are not
-compared with other replicas. For a batch with a wrong base offset only that is reported: neither
-its own gap nor that of the next batch.
+fault explains a stretch of offsets: offsets in damaged bytes are not a gap, and lost offsets are
+not compared with other replicas. For a batch with a wrong base offset only that is reported:
+neither its own gap nor that of the next batch.
 """
 
 from dataclasses import dataclass, replace

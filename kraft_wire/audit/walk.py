@@ -138,7 +138,7 @@ class Walk:
     def _misplaced(self, index: int, end: int) -> None:
         """Record a batch that should fill the rest up to `end`.
 
-        After bytes that are no batch, it is the same fault: they have changed its offset.
+        After bytes that are not a batch, it is the same fault: they have changed its offset.
         """
         self._is_sound[index] = False
         row, base = int(self._rows[index]), int(self._base[index])

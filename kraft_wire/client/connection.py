@@ -1,4 +1,4 @@
-"""One connection to a broker: requests go out in order, and their answers come back in it.
+"""One connection to a broker: requests are sent in order, and answered in the same order.
 
 Works with any broker: the first request is ApiVersions, repeated in version 0 if the broker does
 not know our version (KIP-511); other requests use the highest version that both sides know. `post`

@@ -2,7 +2,7 @@
 
 The buffer itself becomes a binary array whose elements alternate: first field, gap, second field,
 gap, first field of the next record. Taking every second element copies each field once, natively.
-Header keys that are no UTF-8 are decoded as Java decodes them, one by one.
+Header keys that are not UTF-8 are decoded as Java decodes them, one by one.
 """
 
 import numpy as np

@@ -49,7 +49,7 @@ CONTENT: Final = ("key", "value", "headers")
 _GROUP_BYTES: Final = 8 << 20
 _US_PER_MS: Final = 1000
 TIME_MS_MAX: Final = ((1 << 63) - 1) // _US_PER_MS
-"""Times beyond it are no timestamps of Spark or Arrow, and null."""
+"""Times beyond it are not timestamps of Spark or Arrow, and null."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +93,8 @@ def read_records(
 ) -> Iterator[RecordColumns]:
     """Yield the records of the selected batches (default: all), in groups of some megabytes.
 
-    Only whole batches with a right checksum that are no control batches count. Never raises for any
-    bytes.
+    Only whole batches with a right checksum that are not control batches count. Never raises for
+    any bytes.
     """
     assert len(columns) == len(window.starts), "columns of another window"
     wanted = columns.is_valid & ~columns.is_control

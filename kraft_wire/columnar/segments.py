@@ -41,7 +41,7 @@ NO_OFFSET: Final = -1
 _NAME_DIGITS: Final = 20
 _PARTITION_MAX: Final = (1 << 31) - 1
 _OFFSET_MAX: Final = (1 << 63) - 1
-"""A name with a higher number is no partition and no segment, but a copy. Nor is a name with
+"""A name with a higher number is not a partition or a segment, but a copy. Nor is a name with
 characters that cannot be encoded."""
 
 

@@ -46,7 +46,7 @@ class AnswerMismatch(Mismatch):
     def __init__(self, expected: str, seen: str, path: str, exchange: int) -> None:
         super().__init__(expected, seen, path)
         self.exchange = exchange
-        """The number of the exchange among those that are no preparation."""
+        """The number of the exchange among those that are not preparation."""
 
 
 @dataclass(frozen=True, slots=True)

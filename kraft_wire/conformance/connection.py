@@ -200,7 +200,7 @@ def _decoded(frame: bytes, header: RequestHeader, response: type[R]) -> R:
             raise Mismatch(wanted, seen, "header.correlation_id")
         message, end = response.decode(frame, header.api_version, at)
     except MalformedMessage as error:
-        raise Mismatch(f"a {response.NAME}", f"a frame that is none: {error}") from error
+        raise Mismatch(f"a {response.NAME}", f"a malformed frame: {error}") from error
     if end != len(frame):
         rest = len(frame) - end
         raise Mismatch(f"the end of the frame at byte {end + FRAME_PREFIX_BYTES}", f"{rest} more")

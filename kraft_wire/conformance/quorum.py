@@ -77,7 +77,7 @@ def vote_request(
     pre_vote: bool = False,
     topic: str = METADATA_TOPIC,
 ) -> vote.VoteRequest:
-    """Return a Vote of a candidate that is no voter, with an empty log."""
+    """Return a Vote of a candidate that is not a voter, with an empty log."""
     wanted = vote.PartitionData(
         partition_index=partition,
         replica_epoch=epoch,

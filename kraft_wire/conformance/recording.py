@@ -20,7 +20,7 @@ _FORMAT: Final = "kraft-wire conformance recording 1"
 
 
 class UnreadableRecording(Exception):
-    """A file is no recording; the text is one line."""
+    """A file is not a recording; the text is one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Recording:
                 raise ValueError(f"its format is {about['format']!r}")
             rows = tuple(_from_json(json.loads(each)) for each in lines)
         except (OSError, EOFError, ValueError, LookupError, TypeError) as error:
-            raise UnreadableRecording(f"{path} is no recording: {error}") from error
+            raise UnreadableRecording(f"{path} is not a recording: {error}") from error
         return cls(about["about"], about["profile"], rows)
 
 

@@ -78,9 +78,9 @@ def run_rows(
 
     Without `answers` a row is judged by its case's checks alone.
 
-    A row whose listener is no target is not supported. The exchanges of rows that passed are kept
-    only with `keeps_exchanges`. Outcomes are in the order of the rows;
-    `on_outcome` is called with each outcome at once, from one thread at a time.
+    A row whose listener is not a target is not supported. The exchanges of rows that passed are
+    kept only with `keeps_exchanges`. Outcomes are in the order of the rows; `on_outcome`
+    is called with each outcome at once, from one thread at a time.
     """
     made_topics: list[str] = []
 
@@ -167,7 +167,7 @@ def _use_a_producer_id(target: Target) -> None:
 
 
 def _delete_topics(target: Target, names: Sequence[str]) -> None:
-    """Delete topics; a broker that refuses keeps them, which is no verdict of any case."""
+    """Delete topics; a broker that refuses keeps them, which is not a result of any case."""
     version = min(target.versions.get(DeleteTopicsRequest.API_KEY, (0, -1))[1], 6)
     if version < DeleteTopicsRequest.MIN_VERSION or not names:
         return

@@ -62,7 +62,7 @@ def check_asked(
 
     Errors, first match wins, all INVALID_REQUEST: duplicate keys, null values, unknown operation,
     foreign or malformed broker id (at a controller alone BROKER_ID_NOT_REGISTERED for one that is
-    no node), a key that our broker reads at its start alone.
+    not a node), a key that our broker reads at its start alone.
     """
     names = [change.name for change in changes]
     if len(set(names)) != len(names):

@@ -120,7 +120,7 @@ class OffsetIndex:
         assert log_size_bytes >= 0, log_size_bytes
         data = fs.read(self.path)
         if len(data) % _OFFSET_ENTRY_BYTES:
-            raise CorruptIndex(self.path, f"{len(data)} bytes are no whole entries")
+            raise CorruptIndex(self.path, f"{len(data)} bytes are not whole entries")
         entries = array("I", data)
         _turn_big_endian(entries)
         offsets, positions = entries[0::2], entries[1::2]
@@ -210,7 +210,7 @@ class TimeIndex:
         assert not self.timestamps, "loaded once, before anything is appended"
         data = fs.read(self.path)
         if len(data) % _TIME_ENTRY.size:
-            raise CorruptIndex(self.path, f"{len(data)} bytes are no whole entries")
+            raise CorruptIndex(self.path, f"{len(data)} bytes are not whole entries")
         pairs = list(_TIME_ENTRY.iter_unpack(data))
         while pairs and pairs[-1] == (0, 0):
             pairs.pop()
@@ -284,7 +284,7 @@ class TransactionIndex:
             return
         data = fs.read(self.path)
         if len(data) % _TRANSACTION_ENTRY.size:
-            raise CorruptIndex(self.path, f"{len(data)} bytes are no whole entries")
+            raise CorruptIndex(self.path, f"{len(data)} bytes are not whole entries")
         for version, producer_id, first, last, stable in _TRANSACTION_ENTRY.iter_unpack(data):
             if version != _TRANSACTION_ENTRY_VERSION or not 0 <= first <= last:
                 raise CorruptIndex(self.path, f"an impossible entry (version {version})")

@@ -94,7 +94,7 @@ def frames(file: File, position: int, end_position: int) -> Iterator[Frame]:
     data, start = b"", position
     while position < end_position:
         if end_position - position < _FRAME.size:
-            raise BadBatch(position, f"{end_position - position} bytes are no header")
+            raise BadBatch(position, f"{end_position - position} bytes are not a header")
         if position + _FRAME.size > start + len(data):
             data, start = file.pread(min(_CHUNK_BYTES, end_position - position), position), position
             if len(data) < _FRAME.size:
@@ -148,7 +148,7 @@ def checked_batch_at(file: File, position: int, end_position: int) -> RecordBatc
     assert 0 <= position < end_position, (position, end_position)
     head = memoryview(file.pread(min(_FIND_CHUNK_BYTES, end_position - position), position))
     if len(head) < HEADER_BYTES:
-        raise BadBatch(position, f"{len(head)} bytes are no header")
+        raise BadBatch(position, f"{len(head)} bytes are not a header")
     needed = frame_at(head, 0, position, end_position).size_bytes
     if needed > len(head):
         head = memoryview(file.pread(needed, position))

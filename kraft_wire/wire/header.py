@@ -102,7 +102,7 @@ def _cut_off(field: str, byte: int) -> MalformedMessage:
 def _parse_short_header(frame: Buffer) -> tuple[RequestHeader, int]:
     """Read the header of ControlledShutdown version 0, or refuse a too short one."""
     if len(frame) < SHORT_HEAD.size:
-        reason = f"{len(frame)} bytes are no header"
+        reason = f"{len(frame)} bytes are not a header"
         raise MalformedMessage("request_header", 0, reason, Malformation.CUT_OFF)
     api_key, api_version, correlation_id = SHORT_HEAD.unpack_from(frame, 0)
     if api_key != CONTROLLED_SHUTDOWN or api_version != 0:
@@ -177,7 +177,7 @@ def parse_response_header(frame: Buffer, api_key: int, api_version: int) -> tupl
     Raises MalformedMessage.
     """
     if len(frame) < 4:
-        raise MalformedMessage("response_header", 0, f"{len(frame)} bytes are no header")
+        raise MalformedMessage("response_header", 0, f"{len(frame)} bytes are not a header")
     correlation_id: int = CORRELATION_ID.unpack_from(frame, 0)[0]
     if response_header_version(api_key, api_version) == 0:
         return correlation_id, 4

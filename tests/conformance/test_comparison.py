@@ -111,7 +111,7 @@ def test_replay_judges_a_broker_against_what_another_answered(
     [
         (["--compare", "127.0.0.1:1", "127.0.0.1:1"], "cannot connect to 127.0.0.1:1"),
         (["--compare", "a:1", "b:1", "--replay", "file"], "--replay is one"),
-        (["--replay", str(CHECKOUT / "Makefile")], "is no recording"),
+        (["--replay", str(CHECKOUT / "Makefile")], "is not a recording"),
     ],
 )
 def test_wrong_input_is_one_line_and_exit_code_2(options: list[str], words: str) -> None:

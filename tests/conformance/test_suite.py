@@ -120,7 +120,7 @@ def other_correlation_id(api_key: int, version: int, response: bytes) -> bytes:
         (no_topics, "Timestamp -1 returns", "a response that the case cannot follow", ""),
         (closed, "a ListOffsetsResponse", "the connection was closed", ""),
         (longer, "the end of the frame at byte ", "1 more", ""),
-        (cut_off, "a ListOffsetsResponse", "a frame that is none", ""),
+        (cut_off, "a ListOffsetsResponse", "a malformed frame", ""),
         (other_correlation_id, "", "0", "header.correlation_id"),
     ],
     ids=lambda each: getattr(each, "__name__", None),

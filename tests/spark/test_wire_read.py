@@ -350,7 +350,9 @@ def test_malformed_broker_is_refused_at_once_by_who_reads_and_who_writes(
 ) -> None:
     """It was asked for until a deadline of a minute, and that of a write of two."""
     given = {"kafka.bootstrap.servers": others.format(address)}
-    message = rf"^option kafka.bootstrap.servers: '{re.escape(address)}' is no address host:port$"
+    message = (
+        rf"^option kafka.bootstrap.servers: '{re.escape(address)}' is not an address host:port$"
+    )
     with pytest.raises(PipelineError, match=message):
         parse_wire_options({**given, "subscribe": "a"}, streaming=False)
     with pytest.raises(PipelineError, match=message):

@@ -110,8 +110,8 @@ def test_several_batches_are_cut_at_their_lengths() -> None:
 def test_what_is_no_whole_batch_is_refused_with_its_position() -> None:
     good = bytes(build_batch(RECORDS))
     cases = {
-        b"\0" * 5: "5 bytes are no batch header",
-        good[:60]: "60 bytes are no batch header",
+        b"\0" * 5: "5 bytes are not a batch header",
+        good[:60]: "60 bytes are not a batch header",
         good[:-1]: "is cut",
         good[:16] + b"\1" + good[17:]: "magic is 1, not 2",
         good[:8] + b"\0\0\0\x30" + good[12:]: "declares a length of 48",

@@ -131,7 +131,7 @@ def _lost_from(fs: FileSystem, files: PartitionFiles, epochs: Sequence[tuple[int
 
     A node that deletes from the beginning moves the first epoch up (KIP-101), a moment before or
     after: a directory that has just changed is read again. A log that continues in remote storage
-    is no such case: then the checkpointed log start is before the first file too. Nor does a
+    is not such a case: then the checkpointed log start is before the first file too. Nor does a
     metadata log need the records that a snapshot has.
     """
     if not files.segments or files.log_start_offset >= 0 or files.topic == METADATA_TOPIC:
@@ -253,7 +253,7 @@ def _size_bytes(fs: FileSystem, path: str) -> int:
 def _entries(
     fs: FileSystem, path: str, kind: "np.dtype[np.void]"
 ) -> tuple["np.ndarray[tuple[int], np.dtype[np.void]]", int]:
-    """Return the entries before the zeros at the end, and how many bytes are no whole entry."""
+    """Return the entries before the zeros at the end, and how many bytes are not a whole entry."""
     data = b""
     try:
         file = fs.open_for_reading(path)

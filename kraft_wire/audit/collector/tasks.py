@@ -170,7 +170,7 @@ def _strangers(
     """Return a note of each directory of a topic that was deleted and created again while a node
     was down.
 
-    The node sets it aside when it starts (KIP-516), so it is no replica. An in-sync node was not
+    The node sets it aside when it starts (KIP-516), so it is not a replica. An in-sync node was not
     down: there it is a fault.
     """
     notes: list[Finding] = []

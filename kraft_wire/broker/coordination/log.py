@@ -243,7 +243,7 @@ class BrokerCoordinatorLog:
 def _whole_batches(data: memoryview) -> list[AnyBatch]:
     """Return the batches of a read; the last one is cut at the read's size.
 
-    Bytes that are no batch end them: the log checks those at the next read.
+    Bytes that are not a batch end them: the log checks those at the next read.
     """
     batches: list[AnyBatch] = []
     with suppress(CorruptRecordBatch):

@@ -155,7 +155,7 @@ class WantedPartition:
     def is_news(self, data: PartitionData) -> bool:
         """Return whether an incremental answer must contain the partition.
 
-        A changed last stable offset alone is no reason.
+        A changed last stable offset alone is not a reason.
         """
         return (
             data.high_watermark != self.sent_high_watermark

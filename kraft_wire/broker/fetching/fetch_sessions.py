@@ -1,8 +1,8 @@
 """Fetch sessions (KIP-227): the cache of one broker, and its handling of requests.
 
 Read this file, then `fetch_contexts.py` (what an answer contains), `fetch_session.py` (what is
-remembered), `fetch_session_shard.py` (who is evicted). The pair (session id, session epoch) of a
-request decides:
+remembered), `fetch_session_shard.py` (which sessions are evicted). The pair (session id, session
+epoch) of a request decides:
 
     id 0, epoch -1      full fetch without a session (also every request below version 7)
     id 0, epoch 0       full fetch that creates a session if possible

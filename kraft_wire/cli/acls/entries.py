@@ -93,7 +93,7 @@ def principals(
             raise WrongInput(f"--{option}-host needs --{option}-principal")
     for name in (*allowed, *denied):
         if ":" not in name:
-            raise WrongInput(f"{name} is no principal: write User:{name}")
+            raise WrongInput(f"{name} is not a principal: write User:{name}")
     return [
         Who(name, host, permission)
         for names, hosts, permission in (

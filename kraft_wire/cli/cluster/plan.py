@@ -43,7 +43,7 @@ class UpOptions:
 
     @property
     def brokers_count(self) -> int:
-        """Brokers that are no controllers; 0 if only controllers are given."""
+        """Brokers that are not controllers; 0 if only controllers are given."""
         if self.nodes is not None:
             return 0
         counts_controllers = (self.controllers, self.apache_controllers) != (None, None)
@@ -52,7 +52,7 @@ class UpOptions:
 
     @property
     def controllers_count(self) -> int:
-        """Controllers that are no brokers."""
+        """Controllers that are not brokers."""
         if self.nodes is not None:
             return 0
         return _NODES if self.controllers is None else self.controllers

@@ -264,7 +264,7 @@ def _shrunk(plan: Plan, failure: Failure, kinds: _Kinds) -> Shrunk:
 
 
 def _many(campaign: _Campaign, as_json: bool) -> bool:
-    """Run many seeds; ^C prints the results so far, and is no success."""
+    """Run many seeds; ^C prints the results so far, and is not a success."""
     totals = Totals()
     try:
         _add_up(campaign, totals)

@@ -43,7 +43,7 @@ _SCHEMA_KINDS: Final[dict[str, tuple[str, ...]]] = {
 
 
 class BadQuestion(ValueError):
-    """A line that is no question: not JSON, or a part missing or of the wrong type."""
+    """A line that is not a question: not JSON, or a part missing or of the wrong type."""
 
 
 def answer_decode(line: bytes, *, strict: bool = False) -> bytes:

@@ -25,7 +25,7 @@ def entries_name(principal: Principal) -> str:
 def super_users(text: str) -> frozenset[str]:
     """Return the principals of the key `super.users`, as texts.
 
-    Errors: ValueError for what is not `Type:Name`.
+    Errors: ValueError for a text that is not `Type:Name`.
     """
     found = [each.strip(_TRIMMED) for each in text.split(";")]
     for each in filter(None, found):
@@ -39,7 +39,7 @@ def super_users(text: str) -> frozenset[str]:
 def host_text(address: str) -> str:
     """Return an address as entries have it: IPv6 in Java's long form, a mapped IPv4 as IPv4.
 
-    Errors: ValueError for a text that is no address.
+    Errors: ValueError for a text that is not an address.
     """
     parsed = ip_address(address)
     if not isinstance(parsed, IPv6Address):

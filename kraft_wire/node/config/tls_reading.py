@@ -118,7 +118,7 @@ def _versions(values: ListenerValues) -> tuple[str, ...]:
     wanted = values.strings(_PROTOCOLS)
     for name in wanted:
         if name not in _VERSIONS:
-            problem = "is not secure" if name in _OLD_VERSIONS else "is no version of TLS"
+            problem = "is not secure" if name in _OLD_VERSIONS else "is not a version of TLS"
             raise values.error(_PROTOCOLS, f"{name} {problem}; supported: {', '.join(_VERSIONS)}")
     return wanted or _VERSIONS
 

@@ -1,6 +1,6 @@
 """Every event that a node or proxy logs, with its level, its component and its meaning.
 
-docs/OPERATING.md has this table; `tests/node/test_event_catalogue.py` compares it with the events
+docs/LOG.md has this table; `tests/node/test_event_catalogue.py` compares it with the events
 that the code reports. Not here: how a line is written (`event_log`).
 """
 
@@ -51,62 +51,76 @@ EVENTS: Final[Mapping[str, Event]] = {
     "stopped": Event("INFO", "server", "The process ends; `clean=False` names the reason."),
     "stopped_at_once": Event("WARN", "server", "A second signal ended the process."),
     "slow_operation": Event(
-        "WARN", "server", "The node's thread was held up: nothing else was served meanwhile."
+        "WARN", "server", "The node's thread was blocked: no other request was served meanwhile."
     ),
     # -- connections and requests
-    "accept_failed": Event("WARN", "network", "The system gave no descriptor for a connection."),
+    "accept_failed": Event(
+        "WARN", "network", "The system has no free descriptor for a connection."
+    ),
     "connection_opened": Event("DEBUG", "network", "A client or peer connected."),
     "connection_closed": Event("DEBUG", "network", "A connection ended."),
     "rejected": Event(
         "WARN", "network", "A connection was refused or closed, for a limit or error."
     ),
-    "rejected_suppressed": Event("WARN", "network", "Such lines that were left out."),
+    "rejected_suppressed": Event("WARN", "network", "Number of omitted lines of this event."),
     "version_refused": Event(
         "INFO",
         "network",
         "A request of an unsupported version got an error; others are `rejected`.",
     ),
-    "version_refused_suppressed": Event("INFO", "network", "Such lines that were left out."),
+    "version_refused_suppressed": Event(
+        "INFO", "network", "Number of omitted lines of this event."
+    ),
     "request_memory_exhausted": Event(
         "WARN", "network", "Requests wait for memory: `queued.max.request.bytes` is in use."
     ),
     "slow_request": Event(
         "WARN",
         "network",
-        "A request took too long; fetches and joins, which may wait, are left out.",
+        "A request took too long; fetches and joins, which may wait, are not logged.",
     ),
     "slow_flush": Event("WARN", "storage", "The disk took too long to make records durable."),
     "lines_suppressed": Event(
-        "WARN", "network", "Lines of one event and address that were left out."
+        "WARN", "network", "Number of omitted lines of one event and address."
     ),
     "producer_refused": Event(
         "WARN", "broker", "A batch has an epoch or sequence that its producer state forbids."
     ),
-    "producer_refused_suppressed": Event("WARN", "broker", "Such lines that were left out."),
+    "producer_refused_suppressed": Event(
+        "WARN", "broker", "Number of omitted lines of this event."
+    ),
     # -- authorization
     "authorization_denied": Event(
         "INFO", "authorizer", "A principal was denied an operation; the words are Kafka's."
     ),
     "authorization_denied_suppressed": Event(
-        "INFO", "authorizer", "Such lines that were left out."
+        "INFO", "authorizer", "Number of omitted lines of this event."
     ),
     "authorization_granted": Event("DEBUG", "authorizer", "A principal was allowed an operation."),
     "authorization_granted_suppressed": Event(
-        "DEBUG", "authorizer", "Such lines that were left out."
+        "DEBUG", "authorizer", "Number of omitted lines of this event."
     ),
     # -- links to other nodes
-    "peer_unreachable": Event("WARN", "links", "A node cannot be reached; said once until it is."),
+    "peer_unreachable": Event(
+        "WARN", "links", "A node cannot be reached; logged once until it answers."
+    ),
     "peer_reached": Event("INFO", "links", "A node that could not be reached answers."),
     "peer_login_failed": Event(
-        "WARN", "links", "A node does not let this one in, or is not who it should be."
+        "WARN", "links", "A login to a node failed, or its certificate has another name."
     ),
-    "peer_link_closed": Event("WARN", "links", "A link was closed for what the peer sent, or not."),
+    "peer_link_closed": Event(
+        "WARN", "links", "A link was closed: the peer sent a wrong frame, or none in time."
+    ),
     "peer_frame_refused": Event("WARN", "links", "A peer sent a frame of an impossible length."),
     # -- the quorum
-    "role_changed": Event("INFO", "quorum", "This replica has another role or epoch, and why."),
+    "role_changed": Event(
+        "INFO", "quorum", "This replica has another role or epoch, with the reason."
+    ),
     "quorum_leader_elected": Event("INFO", "quorum", "A leader of the metadata quorum is known."),
     "controller_active": Event("INFO", "controller", "The controller of this node is active."),
-    "controller_resigned": Event("INFO", "controller", "It is active no longer."),
+    "controller_resigned": Event(
+        "INFO", "controller", "The controller of this node is no longer active."
+    ),
     "broker_session_expired": Event(
         "WARN", "controller", "A broker sent no heartbeat in time and is fenced."
     ),
@@ -117,7 +131,9 @@ EVENTS: Final[Mapping[str, Event]] = {
     "metadata_snapshot_refused": Event("WARN", "quorum", "A fetched snapshot is damaged."),
     # -- what the metadata say
     "metadata_loaded": Event("INFO", "metadata", "The first complete image, or a later snapshot."),
-    "broker_registered": Event("INFO", "metadata", "A broker, or a new life of one, registered."),
+    "broker_registered": Event(
+        "INFO", "metadata", "A broker, or a new incarnation of one, registered."
+    ),
     "broker_unregistered": Event("INFO", "metadata", "A registration was removed."),
     "broker_fenced": Event("WARN", "metadata", "A broker may lead no partition."),
     "broker_unfenced": Event("INFO", "metadata", "A broker may lead partitions."),
@@ -137,7 +153,9 @@ EVENTS: Final[Mapping[str, Event]] = {
     "isr_expanded": Event("INFO", "metadata", "An ISR has more members."),
     "isr_changed": Event("INFO", "metadata", "An ISR has other members."),
     "replicas_changed": Event("INFO", "metadata", "A partition has other replicas."),
-    "lines_omitted": Event("INFO", "metadata", "Further lines of one event in one change."),
+    "lines_omitted": Event(
+        "INFO", "metadata", "Number of omitted lines of one event in one change."
+    ),
     # -- the broker
     "follower_out_of_sync": Event(
         "WARN", "broker", "A follower lags too long; the leader asks to shrink the ISR."
@@ -149,35 +167,53 @@ EVENTS: Final[Mapping[str, Event]] = {
         "WARN", "broker", "A follower cut its log below its high watermark."
     ),
     "replica_restarted_at_log_start": Event(
-        "WARN", "broker", "A follower dropped its log: the leader deleted what follows it."
+        "WARN", "broker", "A follower dropped its log: the leader has deleted the next records."
     ),
-    "broker_registration_failed": Event("WARN", "broker", "The controller refused to register it."),
+    "broker_registration_failed": Event(
+        "WARN", "broker", "The controller refused to register this broker."
+    ),
     "broker_heartbeat_failed": Event("WARN", "broker", "The controller refused a heartbeat."),
     "broker_registration_replaced": Event(
         "WARN", "broker", "Another incarnation registered; this one registers again."
     ),
-    "controlled_shutdown_given_up": Event("WARN", "broker", "No permission to stop in time."),
-    "transaction_timed_out": Event("WARN", "coordinator", "An open transaction is aborted."),
-    "transaction_marker_refused": Event("WARN", "coordinator", "A marker is sent again."),
+    "controlled_shutdown_given_up": Event(
+        "WARN", "broker", "The controller gave no permission to stop in time."
+    ),
+    "transaction_timed_out": Event(
+        "WARN", "coordinator", "An open transaction exceeded its timeout and is aborted."
+    ),
+    "transaction_marker_refused": Event(
+        "WARN", "coordinator", "A marker was refused and is sent again."
+    ),
     "transaction_marker_awaits_topic": Event(
         "WARN", "coordinator", "A marker waits until __consumer_offsets is created."
     ),
-    "transaction_marker_given_up": Event("WARN", "coordinator", "A partition takes no marker."),
+    "transaction_marker_given_up": Event(
+        "WARN", "coordinator", "A partition refuses a marker for good."
+    ),
     # -- storage
     "log_directory_opened": Event("INFO", "storage", "A log directory with its room and reserve."),
-    "log_directory_loading": Event("INFO", "storage", "Its logs are opened, verified if unclean."),
-    "log_directory_loaded": Event("INFO", "storage", "They are open."),
-    "torn_tail_cut": Event("WARN", "storage", "Recovery cut bytes that are no whole batch."),
-    "log_refused": Event("ERROR", "storage", "A damaged log is not served; a command shows more."),
-    "records_unreadable": Event("ERROR", "storage", "A log with such a batch is not compacted."),
+    "log_directory_loading": Event(
+        "INFO", "storage", "The logs of a directory are opened, and verified after an unclean stop."
+    ),
+    "log_directory_loaded": Event("INFO", "storage", "The logs of a directory are open."),
+    "torn_tail_cut": Event("WARN", "storage", "Recovery cut bytes after the last whole batch."),
+    "log_refused": Event(
+        "ERROR", "storage", "A damaged log is not served; the line names a command that shows more."
+    ),
+    "records_unreadable": Event(
+        "ERROR", "storage", "A batch cannot be read: its log is not compacted."
+    ),
     "stray_log_set_aside": Event(
-        "WARN", "storage", "A log of no replica of this node was renamed."
+        "WARN", "storage", "A log that is not a replica of this node was renamed."
     ),
     "log_directory_offline": Event("ERROR", "storage", "A disk failed: its logs are not served."),
     "log_directory_full": Event("ERROR", "storage", "Appends are refused until there is room."),
     "log_directory_has_room": Event("INFO", "storage", "Appends are accepted again."),
     "append_refused": Event("ERROR", "storage", "The full disk refused records."),
-    "appends_refused": Event("ERROR", "storage", "Refusals since the last such line, each minute."),
+    "appends_refused": Event(
+        "ERROR", "storage", "Number of refused appends since the last line, once a minute."
+    ),
     "segment_rolled": Event("INFO", "storage", "A log has a new active segment."),
     "segments_deleted": Event("INFO", "storage", "Retention removed segments."),
     # -- the proxy

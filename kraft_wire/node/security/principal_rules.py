@@ -79,7 +79,7 @@ def _rule(match: re.Match[str]) -> _Rule:
     try:
         pattern = re.compile(source)
     except re.error as error:
-        raise InvalidPrincipalRule(f"{source!r} is no pattern: {error}") from error
+        raise InvalidPrincipalRule(f"{source!r} is not a pattern: {error}") from error
     fold: Callable[[str], str] = {"L": str.lower, "U": str.upper}.get(match["case"], str)
     return _Rule(pattern, _replacement(match["replacement"].replace(r"\/", "/"), pattern), fold)
 

@@ -264,7 +264,7 @@ class QuorumScenario:
         """S13, S14: a snapshot is whole, and reaches the log's start."""
         for key, snapshot in seen.snapshots.items():
             if snapshot.data not in self._truth.snapshots.get(key, ()):
-                yield f"snapshot {key} is no whole one"
+                yield f"snapshot {key} is not a whole one"
         newest = max((offset for offset, _ in seen.snapshots), default=0)
         if newest < opened.log.log_start_offset:
             yield f"the log starts at {opened.log.log_start_offset}, snapshots end at {newest}"

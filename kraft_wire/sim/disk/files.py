@@ -129,7 +129,7 @@ class SimFileSystem(SimDisk):
         parent, name = self._parent("rmdir", path)
         node = parent.children.get(name)
         if not isinstance(node, DirectoryNode) or node.children:
-            raise StorageError("rmdir", path, "is no empty directory")
+            raise StorageError("rmdir", path, "is not an empty directory")
         self._change_names(parent, Unlink(name))
 
     def sync_directory(self, path: str) -> None:

@@ -2,8 +2,8 @@
 
 All faults of `quorum_faults`, for controllers and brokers alike, within the promised limits: a
 broker that does not flush is killed and keeps its power; at most one disk is lost, and a broker's
-only while every partition is in sync. After that no other fault happens until the controller knows
-of the loss: without eligible leader replicas (KIP-966) that broker may be alone in an ISR.
+only while every partition is in sync. After that no other fault happens until the controller has
+noticed the loss: without eligible leader replicas (KIP-966) that broker may be alone in an ISR.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ class DataHistory:
         data = bytes(records)
         batches, end = read_batches(data, 0, FileNode(b""))
         if batches and end < len(data) and not _is_cut_short(data, end):
-            raise Violation(_SHOWN, node_id, partition.name, "bytes that are no batch, at", end)
+            raise Violation(_SHOWN, node_id, partition.name, "bytes that are not a batch, at", end)
         for batch in batches:
             self._shown(node_id, partition, position, batch, epoch)
             position = max(position, batch.end_offset)

@@ -138,7 +138,7 @@ class LogWatch:
 
     @property
     def unread_bytes(self) -> int:
-        """Bytes of segments that are no whole batch with a valid checksum."""
+        """Bytes of segments that are not a whole batch with a valid checksum."""
         return sum(len(node.content) - parsed for _, node, parsed in self._segments)
 
     @property

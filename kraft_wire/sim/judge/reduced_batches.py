@@ -84,7 +84,7 @@ def _decoded(data: bytes) -> BatchFacts:
 
 
 def difference(original: SeenBatch, reduced: SeenBatch) -> str | None:
-    """Return why a batch is no reduction of another one, None if it is one."""
+    """Return why a batch is not a reduction of another one, None if it is one."""
     if original.crc == reduced.crc and original.identity == reduced.identity:
         return None
     before, after = facts_of(original), facts_of(reduced)

@@ -13,7 +13,7 @@ under all invariants, on whole nodes whose bytes travel over simulated wires. Co
 
 N is a node's number, "leader" or "follower"; in a cut also "others", all but the leader.
 
-Errors: `StoryError` for a command that is none.
+Errors: `StoryError` for an unknown command.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Damage is judged here for all views: `fail` raises with file and position, `skip` skips it, `report`
 skips it and reports it on standard error, which Spark keeps among a worker's logs. Bytes after the
-last whole batch of a log are no damage: a crash left them, or an append is in progress. Damage
+last whole batch of a log are not damage: a crash left them, or an append is in progress. Damage
 before the first or after the last requested offset is ignored.
 """
 

@@ -83,7 +83,7 @@ class LogPart:
     offsets: OffsetRange
     stretches: tuple[Stretch, ...]
     holds_log_end: bool
-    """Whether the last stretch is the end of the log, where a torn batch is no damage."""
+    """Whether the last stretch is the end of the log, where a torn batch is not damage."""
     history: tuple[Stretch, ...] = ()
     """The whole log, for readers that need its aborted transactions."""
     aborted: tuple[AbortedRange, ...] | None = None

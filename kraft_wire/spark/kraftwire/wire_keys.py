@@ -123,7 +123,7 @@ class KafkaKeys:
         for each in bootstrap:
             if not _is_address(each):
                 raise PipelineError(
-                    f"option kafka.bootstrap.servers: {each!r} is no address host:port"
+                    f"option kafka.bootstrap.servers: {each!r} is not an address host:port"
                 )
         defaults = ClusterSettings(bootstrap)
         return ClusterSettings(

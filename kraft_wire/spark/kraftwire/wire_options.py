@@ -199,5 +199,5 @@ def _duration_ms(text: str) -> int:
     """Return milliseconds of a duration as Spark writes it: 30s, 15m, 500ms; a number is ms."""
     match = _DURATION.fullmatch(text.strip())
     if match is None:
-        raise ValueError("is no duration such as 15m")
+        raise ValueError("is not a duration such as 15m")
     return round(int(match[1]) * _UNIT_MS[(match[2] or "ms").lower()])

@@ -345,7 +345,7 @@ def _snapshot_entry(state: ProducerState) -> bytes:
 def _snapshot_states(data: bytes) -> Iterator[ProducerState]:
     """Decode all entries; CorruptSnapshot for a wrong version, checksum or length."""
     if len(data) < _CHECKED_FROM + _SNAPSHOT_COUNT.size:
-        raise CorruptSnapshot(f"{len(data)} bytes are no snapshot")
+        raise CorruptSnapshot(f"{len(data)} bytes are not a snapshot")
     version, crc = _SNAPSHOT_HEAD.unpack_from(data)
     if version != _SNAPSHOT_VERSION:
         raise CorruptSnapshot(f"unknown version {version}")

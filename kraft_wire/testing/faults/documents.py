@@ -41,7 +41,7 @@ _AFTER_HANDLING: Final = (Effect.DISCONNECT, Effect.DELAY, Effect.BLACKHOLE)
 
 
 class InvalidRule(ValueError):
-    """A document that is no rule; the text is one line."""
+    """A document that is not a rule; the text is one line."""
 
 
 class RuleDocument(NamedTuple):

@@ -282,7 +282,7 @@ def peek_header(data: Buffer, position: int = 0) -> RecordBatch:
     if left >= _PEEK_BYTES and view[position + _MAGIC_AT] != MAGIC:
         raise CorruptRecordBatch(f"magic is {view[position + _MAGIC_AT]}, not {MAGIC}", position)
     if left < HEADER_BYTES:
-        raise CorruptRecordBatch(f"{left} bytes are no batch header", position)
+        raise CorruptRecordBatch(f"{left} bytes are not a batch header", position)
     batch = RecordBatch(view, position)
     if batch.batch_length < _LENGTH_MIN:
         raise CorruptRecordBatch(f"batch declares a length of {batch.batch_length}", position)

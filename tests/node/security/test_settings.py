@@ -171,7 +171,7 @@ def test_login_entries_without_a_listener_are_without_effect() -> None:
         ),
         ("SSL", "ssl.truststore.type=x\nssl.truststore.location=/t", "it is none of JKS, PKCS12"),
         ("SSL", "ssl.enabled.protocols=TLSv1.1,TLSv1.2", "TLSv1.1 is not secure"),
-        ("SSL", "ssl.enabled.protocols=TLSv1.4", "TLSv1.4 is no version of TLS"),
+        ("SSL", "ssl.enabled.protocols=TLSv1.4", "TLSv1.4 is not a version of TLS"),
         ("SSL", "ssl.principal.mapping.rules=RULE:x", "neither DEFAULT nor RULE:pattern/name/"),
     ],
 )
