@@ -25,7 +25,7 @@ class Trigger(Enum):
     """Why a replica changes role."""
 
     HIGHER_EPOCH = "a message of a higher epoch, whose leader is unknown or unreachable"
-    LEADER_NAMED = "a message of an epoch not below ours names a reachable leader"
+    LEADER_NAMED = "a message of this or a later epoch names a reachable leader"
     VOTE_GRANTED = "this replica grants its vote to another"
     ONLY_VOTER_STARTED = "the sole voter has no other voter to wait for"
     ELECTION_TIMEOUT = "the election deadline has passed"
