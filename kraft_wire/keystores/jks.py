@@ -58,7 +58,7 @@ def _entries(data: bytes, password: str | None) -> list[_Entry]:
     try:
         magic, version, count = _HEAD.unpack_from(data)
         if magic != MAGIC or version not in (1, _TYPED_VERSION):
-            raise UnusableStore("the file is no JKS store")
+            raise UnusableStore("the file is not a JKS store")
         reader = _Reader(data, _HEAD.size, version)
         found = [reader.entry() for _ in range(count)]
     except (error, UnicodeDecodeError) as problem:

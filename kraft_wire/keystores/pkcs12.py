@@ -72,7 +72,7 @@ def _loaded(data: bytes, password: str | None) -> "PKCS12KeyAndCertificates":
             problem = "is wrong" if password is not None else "is not set"
             text = f"the password of the store {problem}, or the file is damaged"
             raise UnusableStore(text) from error
-        raise UnusableStore("the file is damaged: it is no PKCS12 store") from error
+        raise UnusableStore("the file is damaged: it is not a PKCS12 store") from error
     except UnsupportedAlgorithm as error:
         raise UnusableStore(f"the store cannot be read: {error}") from error
 

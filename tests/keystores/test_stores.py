@@ -105,9 +105,9 @@ def test_a_trust_store_without_its_password(tmp_path: Path, name: str, words: st
         (bytes.fromhex("cececece") + b"\0" * 50, "stores of the type JCEKS are not supported"),
         (CERTIFICATE.encode(), "neither a JKS nor a PKCS12 store; of PEM files the type is PEM"),
         (b"", "neither a JKS nor a PKCS12 store"),
-        (b"\x30\x03abc", "the file is damaged: it is no PKCS12 store"),
+        (b"\x30\x03abc", "the file is damaged: it is not a PKCS12 store"),
         (bytes.fromhex("feedfeed00000009"), "the file is damaged: it ends within an entry"),
-        (bytes.fromhex("feedfeed0000000900000000"), "the file is no JKS store"),
+        (bytes.fromhex("feedfeed0000000900000000"), "the file is not a JKS store"),
         (bytes.fromhex("feedfeed0000000200000000"), "the file is damaged: its end is not a digest"),
         (
             bytes.fromhex("feedfeed000000020000000100000003") + b"\0" * 10,

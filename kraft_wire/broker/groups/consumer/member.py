@@ -34,7 +34,7 @@ class MemberState(IntEnum):
 
     STABLE = 0
     UNREVOKED_PARTITIONS = 1
-    """The member must give partitions up before it goes on."""
+    """The member must give up partitions before it continues."""
     UNRELEASED_PARTITIONS = 2
     """The member waits for partitions that other members still hold."""
     UNKNOWN = 127
