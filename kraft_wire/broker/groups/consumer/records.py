@@ -44,8 +44,8 @@ from kraft_wire.wire.generated.consumer_group_target_assignment_metadata_value i
 )
 
 if TYPE_CHECKING:
-    from kraft_wire.broker.groups.consumer.group import ResolvedRegex, Target
     from kraft_wire.broker.groups.consumer.member import AssignedPartitions, ConsumerMember
+    from kraft_wire.broker.groups.consumer.results import ResolvedRegex, Target
 
 __all__ = [
     "current_assignment_record",
