@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 
 from kraft_wire.cli.cluster.command import app
 from kraft_wire.cli.cluster.files import ClusterFiles, NodeState
+from kraft_wire.cli.cluster.setup import ClusterPlan, make_cluster
 from tests.cluster_command import ClusterCommand
 
 SHORT = [
@@ -212,6 +214,24 @@ def test_apache_nodes_are_refused_without_java_and_without_jars(
     (programs / "java").touch(0o755)
     assert "--apache-jars or KRAFT_WIRE_APACHE_JARS" in refused(*wanted)[1]
     assert "has no kafka_2.*.jar" in refused(*wanted, "--apache-jars", str(programs))[1]
+
+
+def test_secured_cluster_is_refused_before_a_file_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = ("up", "--secure", "--dir", str(tmp_path / "c"))
+    code, line = refused(*wanted, "--feature", "metadata.version=7")
+    assert (code, "--secure needs the metadata.version of 3.5-IV2 or later" in line) == (2, True)
+    monkeypatch.setitem(sys.modules, "cryptography.x509", None)
+    code, line = refused(*wanted)
+    assert (code, "--secure needs the package cryptography; install: " in line) == (2, True)
+    assert not (tmp_path / "c").exists()
+
+
+def test_open_cluster_is_not_secured_afterwards(tmp_path: Path) -> None:
+    make_cluster(ClusterFiles(tmp_path), ClusterPlan(controllers=1))
+    code, line = refused("up", "--secure", "--dir", str(tmp_path))
+    assert (code, f"the listeners of {tmp_path} are open: use another --dir" in line) == (2, True)
 
 
 def test_damaged_state_file_is_named(tmp_path: Path) -> None:

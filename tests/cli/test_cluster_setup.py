@@ -1,6 +1,9 @@
 """What a new cluster's directories hold: voters where a quorum begins, settings for its size."""
 
+import contextlib
+import ssl
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -164,3 +167,36 @@ def test_jars_are_looked_for_where_the_user_says(
     (tmp_path / "java").unlink()
     with pytest.raises(CannotRun, match=r"^--apache needs Java"):
         apache_jars(str(tmp_path))
+
+
+def test_secured_cluster_has_a_certificate_for_the_address_of_each_node(tmp_path: Path) -> None:
+    files = ClusterFiles(tmp_path / "new")
+    state = make_cluster(files, ClusterPlan(controllers=1, brokers=1, is_secured=True))
+    assert files.load() == state
+    trusted = ssl.create_default_context(cafile=str(files.secrets.authority))
+    assert [dict(*each["subject"]) for each in trusted.get_ca_certs()] == [
+        {"commonName": "authority of a kraft-wire cluster"}
+    ]
+    for node_id, node in state.nodes.items():
+        properties = files.properties(node_id)
+        assert properties.stat().st_mode & 0o777 == 0o600
+        assert read_properties(str(properties))["super.users"].value == "User:node;User:admin"
+        seen = shown_certificate(files.secrets.certificate(node_id), trusted, node.host)
+        assert ("IP Address", node.host) in seen["subjectAltName"]
+    files.remove(state)
+    assert not files.directory.exists()
+
+
+def shown_certificate(identity: Path, trusted: ssl.SSLContext, host: str) -> dict[str, Any]:
+    """What a client accepts of a server, by OpenSSL, without a socket."""
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    own = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    own.load_cert_chain(identity)
+    server = own.wrap_bio(to_server, to_client, server_side=True)
+    client = trusted.wrap_bio(to_client, to_server, server_hostname=host)
+    for side in (client, server, client, server, client):
+        with contextlib.suppress(ssl.SSLWantReadError):
+            side.do_handshake()
+    found = client.getpeercert()
+    assert found
+    return dict(found)

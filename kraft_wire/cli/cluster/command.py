@@ -66,6 +66,7 @@ def up_command(
     jars: options.Jars = None,
     override: options.Overrides = None,
     feature: options.Features = None,
+    secure: options.Secure = False,
     netns: options.Netns = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -86,6 +87,7 @@ def up_command(
         jars=jars,
         nodes=nodes,
         base_port=base_port,
+        is_secured=secure,
     )
     with _told():
         files = ClusterFiles(directory)

@@ -20,6 +20,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
+from kraft_wire.cli.cluster.secret_files import SecretFiles
 from kraft_wire.cli.cluster.state import (
     APACHE,
     BROKER,
@@ -57,6 +58,7 @@ class ClusterFiles:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory.absolute()
+        self.secrets = SecretFiles(self.directory)
 
     def properties(self, node_id: int) -> Path:
         """The node's server.properties."""
@@ -102,6 +104,7 @@ class ClusterFiles:
                 said.get("network"),
                 {each.node_id: each for each in nodes},
                 self.cuts(),
+                said.get("is_secured", False),
             )
         except FileNotFoundError:
             return None
@@ -117,6 +120,7 @@ class ClusterFiles:
             "overrides": dict(state.overrides),
             "levels": dict(state.levels),
             "network": state.network,
+            "is_secured": state.is_secured,
             "nodes": [asdict(each) for each in state.nodes.values()],
         }
         temporary = self.state_file.with_suffix(".tmp")
@@ -127,11 +131,14 @@ class ClusterFiles:
         """Remove the cluster's files, and the directory if it is empty then."""
         for node_id in state.nodes:
             shutil.rmtree(self.data(node_id), ignore_errors=True)
-            for path in (self.properties, self.log, self.start_request, self.stop_request):
+            requests = (self.start_request, self.stop_request)
+            for path in (self.properties, self.secrets.certificate, self.log, *requests):
                 path(node_id).unlink(missing_ok=True)
         for cut in self.cuts():
             self.cut(cut).unlink(missing_ok=True)
-        for file in (self.down_request, self.state_file, self._lock_file):
+        secrets = self.secrets
+        secured = (secrets.authority, secrets.admin_config, secrets.client_config)
+        for file in (*secured, self.down_request, self.state_file, self._lock_file):
             file.unlink(missing_ok=True)
         with suppress(OSError):  # files of another program are there
             self.directory.rmdir()

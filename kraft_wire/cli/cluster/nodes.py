@@ -14,6 +14,7 @@ from typing import Final
 
 from kraft_wire.cli.cluster.facts import ClusterFacts, ClusterQuestions
 from kraft_wire.cli.cluster.files import CannotRun, ClusterFiles
+from kraft_wire.cli.cluster.securing import dial_as_admin
 from kraft_wire.cli.cluster.state import ClusterState, NodeState
 
 __all__ = [
@@ -48,6 +49,7 @@ def opened(directory: Path) -> tuple[ClusterFiles, ClusterState]:
     for node in state.nodes.values():
         if node.pid is not None and not files.runs(node):
             node.pid, node.is_paused = None, False
+    dial_as_admin(files, state)
     return files, state
 
 

@@ -28,6 +28,7 @@ __all__ = [
     "Others",
     "Overrides",
     "Restart",
+    "Secure",
     "Wipe",
 ]
 
@@ -134,6 +135,13 @@ Overrides = Annotated[
 Features = Annotated[
     list[str] | None,
     typer.Option("--feature", "-f", metavar="NAME=LEVEL", help="Feature level of a new cluster."),
+]
+Secure = Annotated[
+    bool,
+    typer.Option(
+        "--secure",
+        help="Require TLS and logins, with users `admin` and `client`, in a new cluster.",
+    ),
 ]
 Netns = Annotated[
     bool,

@@ -6,6 +6,7 @@ All requirements of a new cluster are checked before a file is created.
 from dataclasses import dataclass
 from typing import Final
 
+from kraft_wire.cli.cluster.certificates import check_can_certify
 from kraft_wire.cli.cluster.files import CannotRun, ClusterFiles, shell_line
 from kraft_wire.cli.cluster.network import missing
 from kraft_wire.cli.cluster.ports import PORT_MAX, first_taken_port
@@ -13,6 +14,7 @@ from kraft_wire.cli.cluster.setup import ClusterPlan, apache_jars, make_cluster
 from kraft_wire.cli.cluster.state import APACHE, BROKER, COMBINED, CONTROLLER, ClusterState
 from kraft_wire.cli.format.plan import FormatRefused, feature_levels, quorum_kind
 from kraft_wire.cli.known_keys import unknown_key
+from kraft_wire.metadata.features import METADATA_VERSION, SCRAM_FROM
 
 __all__ = ["UpOptions", "check_new", "found_or_made"]
 
@@ -40,6 +42,7 @@ class UpOptions:
     jars: str | None
     nodes: int | None = None
     base_port: int | None = None
+    is_secured: bool = False
 
     @property
     def brokers_count(self) -> int:
@@ -106,7 +109,10 @@ def _plan(options: UpOptions) -> ClusterPlan:
         overrides=dict(map(_override, options.overrides)),
         levels=_levels(options),
         has_network=options.has_network,
+        is_secured=options.is_secured,
     )
+    if plan.is_secured:
+        _check_can_secure(plan)
     for kind, all_of_them, of_apache in (
         ("controllers", plan.controllers, plan.apache_controllers),
         ("brokers", plan.brokers, plan.apache_brokers),
@@ -120,6 +126,12 @@ def _plan(options: UpOptions) -> ClusterPlan:
         raise CannotRun(f"--netns: {why}")
     _check_ports(plan)
     return plan
+
+
+def _check_can_secure(plan: ClusterPlan) -> None:
+    check_can_certify()
+    if plan.levels[METADATA_VERSION] < SCRAM_FROM:
+        raise CannotRun("--secure needs the metadata.version of 3.5-IV2 or later")
 
 
 def _check_ports(plan: ClusterPlan) -> None:
@@ -188,6 +200,11 @@ def _check_same(files: ClusterFiles, state: ClusterState, options: UpOptions) ->
                 f"{name} is for a new cluster; the files of this one are "
                 f"{files.properties(1).parent}/node-N.properties"
             )
+    if options.is_secured and not state.is_secured:
+        raise CannotRun(
+            f"--secure is for a new cluster; the listeners of {files.directory} are open: use "
+            "another --dir"
+        )
     if options.has_network and state.network is None:
         raise CannotRun(
             f"--netns is for a new cluster; the nodes of {files.directory} have addresses "

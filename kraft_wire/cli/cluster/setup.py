@@ -8,7 +8,7 @@ folder that the user gives; nothing is ever fetched.
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -16,6 +16,13 @@ from typing import Final
 from kraft_wire.cli.cluster.files import CannotRun, ClusterFiles
 from kraft_wire.cli.cluster.network import free_network, host_in
 from kraft_wire.cli.cluster.ports import free_ports
+from kraft_wire.cli.cluster.securing import (
+    CLIENTS,
+    Accounts,
+    secure_files,
+    secure_records,
+    secured_keys,
+)
 from kraft_wire.cli.cluster.state import (
     APACHE,
     BROKER,
@@ -27,6 +34,7 @@ from kraft_wire.cli.cluster.state import (
 )
 from kraft_wire.cli.properties_file import property_line
 from kraft_wire.cli.random_source import SystemRandomSource
+from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.model import Uuid, random_uuid, uuid_to_text
 from kraft_wire.node.disks.checkpoint_files import FormattedVoter, quorum_checkpoint_bytes
 from kraft_wire.node.disks.formatting import DEFAULT_LEVELS, format_directory
@@ -47,7 +55,12 @@ __all__ = [
 ]
 
 JARS_VARIABLE: Final = "KRAFT_WIRE_APACHE_JARS"
-_LISTENERS: Final = {CONTROLLER: "CONTROLLER", BROKER: "PLAINTEXT"}
+_CONTROLLER_LISTENER: Final = "CONTROLLER"
+_OPEN: Final = "PLAINTEXT"
+"""The listener of brokers without security."""
+_READABLE: Final = 0o666
+_OWNER_ONLY: Final = 0o600
+"""Modes of a new file, before the process's mask: properties of a secured node have passwords."""
 _COPIES_MAX: Final = 3
 """Replicas of a partition, if there are as many brokers; one of them may be missing."""
 _COPIED_TOPICS: Final = ("offsets.topic", "transaction.state.log", "share.coordinator.state.topic")
@@ -91,6 +104,7 @@ class ClusterPlan:
     levels: Mapping[str, int] = field(default_factory=lambda: DEFAULT_LEVELS)
     has_network: bool = False
     """Whether each node gets its own network."""
+    is_secured: bool = False
 
     @property
     def listeners_count(self) -> int:
@@ -104,7 +118,18 @@ def make_cluster(files: ClusterFiles, plan: ClusterPlan) -> ClusterState:
     cluster_id = uuid_to_text(random_uuid(SystemRandomSource()))
     network = free_network(cluster_id) if plan.has_network else None
     nodes = _nodes(plan, network)
-    state = ClusterState(cluster_id, dict(plan.overrides), dict(plan.levels), network, nodes)
+    state = ClusterState(
+        cluster_id,
+        dict(plan.overrides),
+        dict(plan.levels),
+        network,
+        nodes,
+        is_secured=plan.is_secured,
+    )
+    accounts = Accounts() if plan.is_secured else None
+    if accounts is not None:
+        secure_files(files, state, accounts, wall_ms() / 1000)
+    records = [] if accounts is None else secure_records(accounts)
     voters = [
         FormattedVoter(
             each.node_id,
@@ -116,9 +141,11 @@ def make_cluster(files: ClusterFiles, plan: ClusterPlan) -> ClusterState:
     ]
     own_ids = {voter.node_id: voter.directory_id for voter in voters}
     for node in nodes.values():
-        _write_properties(files, state, node)
+        secured = {} if accounts is None else secured_keys(files, node.node_id, accounts)
+        _write_properties(files, state, node, secured)
         own_id = own_ids.get(node.node_id) or random_uuid(SystemRandomSource())
-        _format(files, state, node, own_id, voters if node.is_controller else [])
+        first = (voters, records) if node.is_controller else ([], [])
+        _format(files, state, node, own_id, *first)
     files.save(state)
     return state
 
@@ -161,7 +188,7 @@ def reformat(files: ClusterFiles, state: ClusterState, node_id: int) -> Uuid:
     """Give a node an empty disk that is unknown to the quorum; return the disk's id."""
     shutil.rmtree(files.data(node_id), ignore_errors=True)
     directory_id = random_uuid(SystemRandomSource())
-    _format(files, state, state.nodes[node_id], directory_id, [])
+    _format(files, state, state.nodes[node_id], directory_id, [], [])
     return directory_id
 
 
@@ -179,24 +206,32 @@ def environment_of() -> dict[str, str]:
     return {key: value for key, value in os.environ.items() if not key.startswith("KAFKA_")}
 
 
-def _write_properties(files: ClusterFiles, state: ClusterState, node: NodeState) -> None:
+def _write_properties(
+    files: ClusterFiles, state: ClusterState, node: NodeState, secured: Mapping[str, str]
+) -> None:
     properties = {
         "process.roles": node.role,
         "node.id": str(node.node_id),
-        "listeners": _listeners(node),
-        "controller.listener.names": _LISTENERS[CONTROLLER],
+        "listeners": _listeners(node, CLIENTS if secured else _OPEN),
+        "controller.listener.names": _CONTROLLER_LISTENER,
         "controller.quorum.bootstrap.servers": state.bootstrap,
         "log.dirs": str(files.data(node.node_id)),
         **_replication(len(state.brokers)),
+        **secured,
         **state.overrides,
     }
     lines = [property_line(key, value) for key, value in properties.items()]
-    files.properties(node.node_id).write_text("".join(lines), encoding="utf-8")
+    path = files.properties(node.node_id)
+    path.touch(mode=_OWNER_ONLY if secured else _READABLE)
+    path.write_text("".join(lines), encoding="utf-8")
 
 
-def _listeners(node: NodeState) -> str:
-    addresses = {BROKER: node.address, CONTROLLER: node.controller_address}
-    return ",".join(f"{_LISTENERS[each]}://{addresses[each]}" for each in node.role.split(","))
+def _listeners(node: NodeState, clients: str) -> str:
+    addresses = {
+        BROKER: f"{clients}://{node.address}",
+        CONTROLLER: f"{_CONTROLLER_LISTENER}://{node.controller_address}",
+    }
+    return ",".join(addresses[each] for each in node.role.split(","))
 
 
 def _replication(brokers: int) -> dict[str, str]:
@@ -225,15 +260,19 @@ def _format(
     node: NodeState,
     directory_id: Uuid,
     voters: list[FormattedVoter],
+    records: Sequence[VersionedRecord],
 ) -> None:
-    """Format a directory; with voters it begins a quorum, without it finds one."""
+    """Format a directory; with voters it begins a quorum, without it finds one.
+
+    `records` are written to a new cluster's metadata behind its feature levels.
+    """
     fs, path = OsFileSystem(), str(files.data(node.node_id))
     if voters:
         metadata = f"{path}/{METADATA_TOPIC}-0"
         fs.make_directory(path)
         fs.make_directory(metadata)
         writer = SnapshotWriter(fs, metadata, FORMATTED_ID, attempt=0)
-        checkpoint = quorum_checkpoint_bytes(voters, _LISTENERS[CONTROLLER], wall_ms())
+        checkpoint = quorum_checkpoint_bytes(voters, _CONTROLLER_LISTENER, wall_ms())
         writer.append(checkpoint)
         writer.freeze()
     format_directory(
@@ -244,4 +283,5 @@ def _format(
         directory_id=directory_id,
         levels=state.levels,
         wall_ms=wall_ms(),
+        records=records,
     )

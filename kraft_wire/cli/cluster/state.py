@@ -90,6 +90,8 @@ class ClusterState:
     nodes: dict[int, NodeState] = field(default_factory=dict)
     cuts: list[NetworkCut] = field(default_factory=list)
     """The cuts of `partition`; not in the state file."""
+    is_secured: bool = False
+    """Whether every listener needs a login; see `securing`."""
 
     @property
     def controllers(self) -> list[NodeState]:

@@ -4,6 +4,7 @@ A separate thread queries the cluster, because a paused node blocks its caller; 
 looks after its children.
 """
 
+import shlex
 import signal
 import sys
 import threading
@@ -19,6 +20,7 @@ from kraft_wire.cli.cluster.network import ClusterNetwork, missing
 from kraft_wire.cli.cluster.processes import ClusterProcesses
 from kraft_wire.cli.cluster.restarts import RestartPolicy, Restarts
 from kraft_wire.cli.cluster.screens import Screen, chosen_screen
+from kraft_wire.cli.cluster.securing import dial_as_admin
 from kraft_wire.cli.cluster.setup import apache_jars
 from kraft_wire.cli.cluster.state import APACHE, COMBINED, ClusterState
 from kraft_wire.cli.output import counted
@@ -64,6 +66,7 @@ def run_up(
     _check_nobody_runs(files, state)
     is_mixed = any(each.make == APACHE for each in state.nodes.values())
     folder = apache_jars(jars) if is_mixed else None
+    dial_as_admin(files, state)
     with _signals() as signalled, _network(files, state) as network:
         processes = ClusterProcesses(files, state, folder, network, Restarts(policy))
         if not as_json:
@@ -108,11 +111,17 @@ def _network(files: ClusterFiles, state: ClusterState) -> Iterator[ClusterNetwor
 def _welcome(files: ClusterFiles, state: ClusterState) -> str:
     """Return the nodes and their addresses, and commands for another shell, one per line."""
     lines = [f"kraft-wire cluster: {_counts(state)} in {files.directory}; Ctrl-C stops all"]
+    as_client, as_admin = (
+        f" --command-config {shlex.quote(str(path))}" if state.is_secured else ""
+        for path in (files.secrets.client_config, files.secrets.admin_config)
+    )
     if state.brokers:
         lines.append(f"export KRAFT_WIRE_BOOTSTRAP_SERVER={state.bootstrap_servers}")
-        lines.append("kraft-wire topics create orders --partitions 3")
-        lines.append("kraft-wire topics describe orders")
-    lines.append(f"kraft-wire quorum watch -c {state.bootstrap}")
+        lines.append(f"kraft-wire topics create orders --partitions 3{as_client}")
+        lines.append(f"kraft-wire topics describe orders{as_client}")
+    if state.brokers and state.is_secured:
+        lines.append(f"kraft-wire acls list{as_admin}")
+    lines.append(f"kraft-wire quorum watch -c {state.bootstrap}{as_admin}")
     lines.append(shell_line(files, "status"))
     return "\n".join(lines)
 
