@@ -21,6 +21,7 @@ KEPT: Final = {
     "kraft_wire/node/authorization/asker.py:_now_ms": "of one request, with which the asker ends",
     "kraft_wire/node/event_log.py:_wall_ms": "the host's clock, for the time of a line",
     "kraft_wire/node/events/host_events.py:_now_ms": "the host's clock, for its own lines",
+    "kraft_wire/node/quotas/mutation_quota.py:_now_ms": "of one request, with the budget",
 }
 """Module and attribute: why."""
 

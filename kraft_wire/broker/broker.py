@@ -46,6 +46,7 @@ from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.message import Message
 
 if TYPE_CHECKING:
+    from kraft_wire.broker.fetching.fetch_quota import FetchQuota
     from kraft_wire.broker.groups.coordinator import GroupCoordinator
     from kraft_wire.broker.metadata.topic_creation import TopicCreation
     from kraft_wire.broker.producing.transaction_verifier import TransactionVerifier
@@ -91,6 +92,8 @@ class Broker:
 
     fetch_rights: FetchRights | None = None
     """Authorizes the partitions of fetches; None without an authorizer."""
+    fetch_quota: "FetchQuota | None" = None
+    """Measures the fetches of consumers; None until the first quota is set."""
     described_topics: AnswersOfImage | NoAnswersOfImage
 
     def __init__(

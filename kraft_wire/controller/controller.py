@@ -25,7 +25,15 @@ from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.wire.generated.no_op_record import NoOpRecord
 from kraft_wire.wire.message import Message
 
-__all__ = ["Controller", "ControllerContext", "ControllerResult", "QuorumUpgrade", "layered"]
+__all__ = [
+    "Controller",
+    "ControllerContext",
+    "ControllerResult",
+    "QuorumUpgrade",
+    "TopicChangeBudget",
+    "TopicChangeQuota",
+    "layered",
+]
 
 _IDLE_KEY: Final = "metadata.max.idle.interval.ms"
 _SESSION_KEY: Final = "broker.session.timeout.ms"
@@ -45,6 +53,28 @@ class ControllerContext(Protocol):
     @property
     def wall_ms(self) -> int:
         """Time of day of the decision."""
+        ...
+
+
+class TopicChangeBudget(Protocol):
+    """The quota of one request on created and deleted partitions (KIP-599)."""
+
+    throttle_ms: int
+    """The time for the answer."""
+
+    def admits(self, partitions: int) -> bool:
+        """Take partitions; return False if the change must wait."""
+        ...
+
+
+class TopicChangeQuota(Protocol):
+    """The quotas of all clients on created and deleted partitions."""
+
+    def budget(self, context: ControllerContext, strict_from: int) -> TopicChangeBudget | None:
+        """Return the quota of a request; older versions than `strict_from` are never refused.
+
+        None without a quota, and for the node's own requests.
+        """
         ...
 
 
@@ -76,6 +106,9 @@ class ControllerResult:
 
 class Controller:
     """One controller: the state at the end of the appended records, and the node's own settings."""
+
+    topic_change_quota: TopicChangeQuota | None = None
+    """Limits changes of topics; None until the first quota is set."""
 
     def __init__(
         self,

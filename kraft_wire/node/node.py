@@ -31,30 +31,33 @@ from kraft_wire.frozen import maker
 from kraft_wire.metadata.delta import MetadataDelta
 from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.model import DiskFull, RandomSource, ReportEvent, StorageError
+from kraft_wire.node.authorization.configured import guards_of
 from kraft_wire.node.broker_node import BrokerNode, LinkNeeds
 from kraft_wire.node.config.node_config import NodeConfig
 from kraft_wire.node.disks.opening import open_directories
 from kraft_wire.node.disks.refused_appends import RefusedAppends
 from kraft_wire.node.events.metadata_events import MetadataEvents
 from kraft_wire.node.limits import server_limits
+from kraft_wire.node.links.controller_requests import ControllerRequests
 from kraft_wire.node.outputs import Close, LimitsChanged, NoReply, Output, Peer, Rejection
 from kraft_wire.node.quorum.raft_io import RaftIo
 from kraft_wire.node.quorum_node import QuorumNode
 from kraft_wire.node.requests.decoding import Decoded, RequestDecoder, refused, unencodable
 from kraft_wire.node.requests.replies import encoded_reply, reply_of_bytes
 from kraft_wire.node.requests.version_refusals import VersionRefusals
+from kraft_wire.node.security.configured import logins_of
 from kraft_wire.storage.directory.log_directory import METADATA_PARTITION, LogDirectory
 from kraft_wire.storage.files import FileSystem
 from kraft_wire.wire.header import RequestHeader
-from kraft_wire.wire.message import Buffer, DecodeLimits, Message, UnencodableMessage
+from kraft_wire.wire.message import Buffer, Message, UnencodableMessage
 
 if TYPE_CHECKING:
-    from kraft_wire.node.authorization.guards import Guards
     from kraft_wire.node.controller.apis import ControllerApis
     from kraft_wire.node.links.broker_links import BrokerLinks
     from kraft_wire.node.links.forwarding import Forwarder
     from kraft_wire.node.links.peer_versions import PeerVersions
-    from kraft_wire.node.security.logins import Logins
+    from kraft_wire.node.quotas.charge import Charge
+    from kraft_wire.node.quotas.client_quotas import ClientQuotas
 
 __all__ = ["Node"]
 
@@ -68,6 +71,7 @@ class _InFlight(NamedTuple):
 
     request_number: int
     header: RequestHeader
+    charge: "Charge | None"
 
 
 class Node:
@@ -75,6 +79,8 @@ class Node:
 
     _handler: Callable[[int], Handle] = staticmethod(handler)
     """Returns the handler of a broker's API; guarded if an authorizer is configured."""
+    quotas: "ClientQuotas | None" = None
+    """The quotas of clients; None until the first one is set."""
 
     def __init__(
         self,
@@ -104,14 +110,14 @@ class Node:
         self._parked: dict[int, _InFlight] = {}
         self._parked_max = config.settings.integer("purgatory.max.requests")
         self._flush_ids, self._limits, self._is_stopped = count(1), config.limits, False
-        self._refused_appends, self._guards = RefusedAppends(report), _guards(config, report)
+        self._refused_appends, self._guards = RefusedAppends(report), guards_of(config, report)
         self._metadata_events = MetadataEvents(config.node_id, report)
         self._version_refusals = VersionRefusals(report)
         self._last_error: StorageError | None = None
         """The reason to end the process after the current call."""
         self._directories = open_directories(fs, config, random_source, cluster_id, wall_ms, report)
         self.cluster_id = _cluster_id(self._directories[0])
-        limits, link_ids = _decode_limits(config), count(1)
+        limits, link_ids = config.decode_limits, count(1)
         self._decoder = RequestDecoder(served(ListenerType.BROKER), limits)
         self._controller_listeners = frozenset(each.name for each in config.controller_listeners)
         self._quorum = QuorumNode(
@@ -130,26 +136,18 @@ class Node:
         )
         self._quorum.guards = self._guards
         links = LinkNeeds(lambda: self.broker_epoch, link_ids, limits)
-        self._broker = (
-            self._new_broker_node(fs, report, links, now_ms) if config.is_broker else None
-        )
-        self._logins = self._new_logins(config, random_source)
+        make = self._new_broker_node
+        self._broker = make(fs, report, links, now_ms) if config.is_broker else None
+        self._logins = logins_of(config.security, self._decoder_of, self._image, random_source)
         self._quorum.start(now_ms, wall_ms)
         self._pump(now_ms, wall_ms)
 
-    def _new_logins(self, config: NodeConfig, random_source: RandomSource) -> "Logins | None":
-        """Return the logins of clients; None if no listener needs them."""
-        if all(each.sasl is None for each in config.security.values()):
-            return None
-        from kraft_wire.node.security.logins import Logins  # most nodes do not use it
-
-        return Logins(
-            config.security, self._decoder_of, lambda: self.raft.committed.image, random_source
-        )
+    def _image(self) -> MetadataImage:
+        return self.raft.committed.image
 
     def _decoder_of(self, listener: str) -> RequestDecoder:
-        is_controllers = listener in self._controller_listeners
-        return self.controller_apis.decoder if is_controllers else self._decoder
+        of_controllers = listener in self._controller_listeners
+        return self.controller_apis.decoder if of_controllers else self._decoder
 
     def _new_broker_node(
         self, fs: FileSystem, report: ReportEvent, links: LinkNeeds, now_ms: int
@@ -159,7 +157,7 @@ class Node:
             self.config,
             self._directories,
             self.random_source,
-            _Channel(self),
+            ControllerRequests(self._own_requests, self._ask_controller, self._controller_versions),
             report,
             now_ms,
             links,
@@ -247,7 +245,7 @@ class Node:
             if isinstance(decoded, tuple):
                 if of_broker_alone:
                     of_broker_alone = decoded[0].api_key in _BROKERS
-                self._handle(peer, decoded, of_broker_alone, now_ms, wall_ms)
+                self._handle(peer, decoded, len(frame), of_broker_alone, now_ms, wall_ms)
             elif isinstance(decoded, Rejection):
                 self.outputs.append(Close(peer.connection_id, decoded))
             else:
@@ -265,6 +263,8 @@ class Node:
         self._quorum.tick(now_ms, wall_ms)
         self._refused_appends.tick(now_ms)
         self._version_refusals.tick(now_ms)
+        if self.quotas is not None:
+            self.quotas.tick(self.outputs, now_ms)
         if self._broker is not None:
             self._broker.tick(now_ms, wall_ms)
             self._ask_controller(now_ms, wall_ms)
@@ -276,6 +276,8 @@ class Node:
         deadline_ms = self._quorum_deadline_ms
         if deadline_ms is None:
             deadline_ms = self._quorum_deadline_ms = self._quorum.deadline_ms()
+        if self.quotas is not None:
+            deadline_ms = min(deadline_ms, self.quotas.throttled.deadline_ms() or deadline_ms)
         return deadline_ms if self._broker is None else min(deadline_ms, self._broker.deadline_ms())
 
     def flushed(self, flush_id: int, now_ms: int, wall_ms: int) -> None:
@@ -327,6 +329,8 @@ class Node:
 
     def connection_closed(self, connection_id: int) -> None:
         """Drop a closed connection and its parked request."""
+        if self.quotas is not None:
+            self.quotas.throttled.forget(connection_id)
         if self._parked.pop(connection_id, None) is None:
             return
         if self._guards is not None:
@@ -364,9 +368,22 @@ class Node:
             self._guards.follow(delta)
         if delta.changes_settings_of(self.config.node_id):
             self._change_limits(delta.after)
+        if delta.after.client_quotas is not delta.before.client_quotas:
+            self._follow_quotas(delta.after)
         self._metadata_events.published(delta, is_active=self._quorum.host.is_active)
         if self._broker is not None:
             self._broker.publish(delta, now_ms, wall_ms)
+
+    def _follow_quotas(self, image: MetadataImage) -> None:
+        """Enforce the quotas of an image; the first one brings the modules."""
+        if self.quotas is None:
+            from kraft_wire.node.quotas.client_quotas import ClientQuotas
+
+            self.quotas = ClientQuotas(self.config.settings, self._controller_listeners)
+            self.controller.topic_change_quota = self.quotas
+            if self._broker is not None:
+                self.broker.fetch_quota = self.quotas
+        self.quotas.follow(image.client_quotas)
 
     def _retire(self, now_ms: int) -> None:
         """Stop the broker: it leads no partition any more."""
@@ -399,7 +416,13 @@ class Node:
     # -- requests --------------------------------------------------------------------------------
 
     def _handle(
-        self, peer: Peer, decoded: Decoded, of_broker_alone: bool, now_ms: int, wall_ms: int
+        self,
+        peer: Peer,
+        decoded: Decoded,
+        size_bytes: int,
+        of_broker_alone: bool,
+        now_ms: int,
+        wall_ms: int,
     ) -> None:
         header, request, trailing_bytes = decoded
         api_key, connection_id = header.api_key, peer.connection_id
@@ -418,6 +441,8 @@ class Node:
             peer.listener,
             peer.principal,
         )
+        if self.quotas is not None:
+            peer.charge = self.quotas.charge(context, header, request, size_bytes)
         try:
             if of_broker_alone:
                 assert self._broker is not None, "this node is not a broker"
@@ -428,17 +453,17 @@ class Node:
             self.outputs.append(Close(connection_id, unencodable(header, problem)))
             return
         if isinstance(answer, Message):
-            self.outputs.append(encoded_reply(connection_id, header, answer))
+            self._answer(connection_id, header, answer, peer.charge, now_ms)
         elif answer is PARKED:
-            self._park(context, header)
+            self._park(context, _InFlight(peer.requests_count, header, peer.charge))
         else:
-            self._be_silent(connection_id, answer)
+            self._be_silent(connection_id, answer, peer.charge, now_ms)
 
-    def _park(self, context: RequestContext, header: RequestHeader) -> None:
+    def _park(self, context: RequestContext, waiting: _InFlight) -> None:
         """Park a request that is answered later, unless there are too many."""
-        self._parked[context.connection_id] = _InFlight(context.request_number, header)
+        self._parked[context.connection_id] = waiting
         if len(self._parked) > self._parked_max:
-            refusal = refused(header, "too_many_parked_requests")
+            refusal = refused(waiting.header, "too_many_parked_requests")
             self.outputs.append(Close(context.connection_id, refusal))
 
     def _ask_apis(self, context: RequestContext, request: Message) -> Message | Withheld:
@@ -449,11 +474,16 @@ class Node:
     def _ask_controller(self, now_ms: int, wall_ms: int) -> None:
         """Send the broker's requests to the controller, and those that answers cause."""
         while self._own_requests:
-            asked, self._own_requests = self._own_requests, []
+            asked = self._own_requests[:]
+            self._own_requests.clear()
             for tag, request in asked:
                 answer = self._quorum.ask(tag, request, now_ms, wall_ms)
                 if isinstance(answer, Message):
                     self.broker.controller_answered(tag, answer, now_ms)
+
+    def _controller_versions(self) -> "PeerVersions | None":
+        apis = self._quorum.controller_apis_or_none
+        return None if apis is None else apis.active_versions
 
     # -- the pump --------------------------------------------------------------------------------
 
@@ -465,7 +495,7 @@ class Node:
         while self._own_requests or quorum.has_news():
             self._follow_quorum(now_ms, wall_ms)
         if broker is not None and broker.broker.completions:
-            self._complete_all(broker.broker)
+            self._complete_all(broker.broker, now_ms)
         self.outputs += quorum.take_outputs(self._flush_ids)
         self._quorum_deadline_ms = None
         if self._last_error is not None:
@@ -494,7 +524,7 @@ class Node:
         if self._own_requests or self._quorum.has_news() or self._last_error is not None:
             self._pump(now_ms, wall_ms)
         elif broker.broker.completions:
-            self._complete_all(broker.broker)
+            self._complete_all(broker.broker, now_ms)
 
     # -- answers ---------------------------------------------------------------------------------
 
@@ -511,17 +541,17 @@ class Node:
             elif answer is None:
                 self.outputs.append(Close(to.connection_id, None))
             else:
-                self._complete(to, answer)
+                self._complete(to, answer, now_ms)
 
-    def _complete_all(self, broker: Broker) -> None:
+    def _complete_all(self, broker: Broker, now_ms: int) -> None:
         completions, broker.completions = broker.completions, []
         if self._guards is not None:
             finished = self._guards.finished
             completions = [(to, finished(to, response)) for to, response in completions]
         for reply_to, response in completions:
-            self._complete(reply_to, response)
+            self._complete(reply_to, response, now_ms)
 
-    def _complete(self, reply_to: ReplyTo, response: Message | Silence) -> None:
+    def _complete(self, reply_to: ReplyTo, response: Message | Silence, now_ms: int) -> None:
         """Answer a parked request, unless its connection is closed."""
         connection_id = reply_to.connection_id
         parked = self._parked.get(connection_id)
@@ -529,54 +559,36 @@ class Node:
             return
         del self._parked[connection_id]
         if isinstance(response, Message):
-            self.outputs.append(encoded_reply(connection_id, parked.header, response))
+            self._answer(connection_id, parked.header, response, parked.charge, now_ms)
         else:
-            self._be_silent(connection_id, response)
+            self._be_silent(connection_id, response, parked.charge, now_ms)
 
-    def _be_silent(self, connection_id: int, answer: Silence) -> None:
-        is_no_reply = answer is NO_REPLY
-        self.outputs.append(NoReply(connection_id) if is_no_reply else Close(connection_id, None))
+    def _answer(
+        self,
+        connection_id: int,
+        header: RequestHeader,
+        answer: Message,
+        charge: "Charge | None",
+        now_ms: int,
+    ) -> None:
+        """Answer a request; one with a charge pays for it first."""
+        if charge is not None:
+            assert self.quotas is not None, "a charge is made with them"
+            answer = self.quotas.answered(charge, answer, self.outputs, now_ms)
+        self.outputs.append(encoded_reply(connection_id, header, answer))
 
-
-class _Channel:
-    """The broker's requests to the controller (`broker.ControllerChannel`)."""
-
-    def __init__(self, node: Node) -> None:
-        self._node = node
-
-    def send(self, tag: str, request: Message) -> None:
-        """Queue a request; nothing is answered before this returns."""
-        self._node._own_requests.append((tag, request))
-
-    def ask_now(self, now_ms: int, wall_ms: int) -> None:
-        """Send the queued requests."""
-        self._node._ask_controller(now_ms, wall_ms)
-
-    def controller_versions(self) -> "PeerVersions | None":
-        """Return the API versions of the active controller on another node."""
-        apis = self._node.quorum.controller_apis_or_none
-        return None if apis is None else apis.active_versions
+    def _be_silent(
+        self, connection_id: int, answer: Silence, charge: "Charge | None", now_ms: int
+    ) -> None:
+        if answer is not NO_REPLY:
+            self.outputs.append(Close(connection_id, None))
+            return
+        if charge is not None:
+            assert self.quotas is not None, "a charge is made with them"
+            self.quotas.silent(charge, self.outputs, now_ms)
+        self.outputs.append(NoReply(connection_id))
 
 
 def _cluster_id(directory: LogDirectory) -> str:
     assert directory.meta is not None, "opened directories are formatted"
     return directory.meta.cluster_id
-
-
-def _guards(config: NodeConfig, report: ReportEvent) -> "Guards | None":
-    """Return the guards, imported only if an authorizer is configured."""
-    if config.authorizer is None:
-        return None
-    from kraft_wire.metadata.authorizer.standard_authorizer import StandardAuthorizer
-    from kraft_wire.node.authorization.guards import Guards
-
-    users, allows = config.authorizer
-    return Guards(StandardAuthorizer(users, allows_without_acl=allows), report)
-
-
-def _decode_limits(config: NodeConfig) -> DecodeLimits:
-    return DecodeLimits(
-        elements=config.settings.integer("request.max.elements"),
-        tagged_fields=config.settings.integer("request.tagged.fields.max"),
-        tagged_bytes=config.settings.integer("request.tagged.fields.max.bytes"),
-    )

@@ -13,6 +13,7 @@ from kraft_wire.frozen import frozen, slotted
 from kraft_wire.model import ANONYMOUS, FileSlice, FsyncFailed, Principal
 from kraft_wire.node.limits import ServerLimits
 from kraft_wire.node.metrics.request_figures import ApiFigures
+from kraft_wire.node.quotas.charge import Charge
 
 __all__ = [
     "Buffers",
@@ -25,6 +26,7 @@ __all__ = [
     "LinkNode",
     "LoggedIn",
     "LoginGate",
+    "Mute",
     "NoReply",
     "Order",
     "Output",
@@ -71,6 +73,8 @@ class Peer:
     """The client's identity, as authenticated by the listener."""
     login: LoginGate | None = None
     """Checks the frames of a login; None without login, or after it."""
+    charge: Charge | None = None
+    """Who pays for the newest request; None while no quotas are set."""
 
 
 @frozen
@@ -129,6 +133,14 @@ class RefuseLogin:
     reply: Reply | None
     rejection: Rejection
     delay_ms: int
+
+
+@frozen
+class Mute:
+    """Read nothing from a throttled connection, to which the answer follows; or read it again."""
+
+    connection_id: int
+    is_muted: bool
 
 
 class FlushTarget(Protocol):
@@ -226,4 +238,4 @@ Order: TypeAlias = (
 )
 """Outputs that are not an answer to a client's request."""
 
-Output: TypeAlias = Reply | NoReply | Close | Order
+Output: TypeAlias = Reply | NoReply | Close | Mute | Order

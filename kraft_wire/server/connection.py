@@ -70,6 +70,7 @@ class Connection:
         self.is_deferred = False
         """Whether it has requests that wait until other connections were served."""
         self.is_last_answer = False
+        self.is_muted = False  # throttled: the next request awaits the end of the throttle time
         self.is_closed = False
         self.opened_ms = self.last_active_ms = at_ms
         self.frame_began_ms = -1
@@ -196,8 +197,15 @@ class Connection:
 
     def answered(self, buffers: Buffers, size_bytes: int) -> None:
         """Queue an answer; `settle` writes it together with others."""
-        self.awaits_answer = False
+        self.awaits_answer = self.is_muted
         self._queue.add(buffers, size_bytes)
+
+    def mute(self, is_muted: bool, at_ms: int) -> None:
+        """Begin or end to read nothing; `settle` must follow."""
+        self.is_muted = self.awaits_answer = is_muted
+        self.last_active_ms = at_ms
+        if is_muted:
+            self._watch_reads(False)
 
     def settle(self) -> None:
         """Write queued answers, then continue to read; or wait until the socket takes more."""

@@ -24,6 +24,7 @@ from kraft_wire.node.outputs import (
     FlushLogs,
     LimitsChanged,
     LoggedIn,
+    Mute,
     NoReply,
     Order,
     Output,
@@ -173,7 +174,7 @@ class Host:
         self.events.received(connection.peer, frame, began := seconds())
         self.node.receive(connection.peer, frame, connection.last_active_ms, self.wall_ms())
         self._drain()
-        self.events.worked("request", began, seconds())
+        self.events.served(connection.peer, began, seconds())
 
     def tick(self) -> None:
         """Call the node's `tick`."""
@@ -195,7 +196,7 @@ class Host:
                 self._carry_out(output)
 
     def _carry_out(self, output: Output) -> None:
-        if not isinstance(output, (Reply, NoReply, Close)):
+        if not isinstance(output, (Reply, NoReply, Close, Mute)):
             self._act(output)
             return
         connection = self.connections.get(output.connection_id)
@@ -211,6 +212,8 @@ class Host:
             case Close(rejection=rejection):
                 self.drop(connection, rejection)
                 return
+            case Mute(is_muted=is_muted):
+                connection.mute(is_muted, self.now_ms())
         if output.connection_id in self.memory.held:
             self._release(output.connection_id)
         if not connection.is_dirty:
@@ -321,7 +324,8 @@ class Host:
     def close_idle(self) -> int:
         """Close connections without requests or unsent answers; return the number of others."""
         for connection in list(self.connections.values()):
-            if not connection.awaits_answer and not connection.unsent_bytes:
+            awaits = connection.awaits_answer and not connection.is_muted
+            if not awaits and not connection.unsent_bytes:
                 self.drop(connection)
             else:
                 connection.is_last_answer = True

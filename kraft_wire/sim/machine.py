@@ -22,6 +22,7 @@ from kraft_wire.node.outputs import (
     Disconnect,
     FlushLogs,
     LimitsChanged,
+    Mute,
     NoReply,
     Output,
     Reply,
@@ -362,7 +363,7 @@ class Machine(MachineState):
                 wires.reply(output)
             case FlushLogs():
                 self.stage.scheduler.after(self.disk.flush_us, self._flush, self.life, output)
-            case NoReply():
+            case NoReply() | Mute():
                 wires.fall_silent(output)
             case Connect():
                 wires.connect(output)

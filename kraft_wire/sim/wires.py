@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kraft_wire.model import FileSlice
-from kraft_wire.node.outputs import Buffers, Close, Connect, NoReply, Peer, Reply, SendBytes
+from kraft_wire.node.outputs import Buffers, Close, Connect, Mute, NoReply, Peer, Reply, SendBytes
 from kraft_wire.sim.machine_state import MachineState
 from kraft_wire.sim.network import HOSTILE_CLIENTS, SimConnection
 from kraft_wire.sim.observer import Observer
@@ -33,6 +33,8 @@ class _Served:
     awaits_answer: bool = False
     since_us: int = 0
     """When the node got the request that awaits an answer."""
+    is_muted: bool = False
+    """Whether its client is throttled: its next request waits."""
 
 
 class Wires:
@@ -92,9 +94,20 @@ class Wires:
             self._stage.network.send(connection, self, data)
         self._answered(output.connection_id)
 
-    def fall_silent(self, output: NoReply) -> None:
-        """A request is done without an answer."""
-        self._answered(output.connection_id)
+    def fall_silent(self, output: NoReply | Mute) -> None:
+        """A request is done without an answer, or the time of a throttled client begins or ends."""
+        if isinstance(output, Mute):
+            self._mute(output)
+        else:
+            self._answered(output.connection_id)
+
+    def _mute(self, output: Mute) -> None:
+        """Serve no requests of a throttled client, or serve them again."""
+        connection = self._machine.served.get(output.connection_id)
+        if connection is not None and isinstance(connection.server_state, _Served):
+            connection.server_state.is_muted = output.is_muted
+            if not output.is_muted:
+                self._answered(output.connection_id)
 
     def connect(self, output: Connect) -> None:
         """Open a link; it fails at once if no node has that address."""
@@ -182,6 +195,8 @@ class Wires:
     def _next_request(self, connection: SimConnection, served: _Served) -> None:
         machine = self._machine
         while served.frames and not served.awaits_answer and machine.node is not None:
+            if served.is_muted:
+                return
             if connection.number not in self._machine.served:
                 return
             frame = served.frames.popleft()

@@ -54,6 +54,28 @@ def test_quota_of_an_address_names_one_or_the_default(name: str | None, is_one: 
     assert (response.entries[0].error_code == ErrorCode.NONE) == is_one
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "is_valid"),
+    [
+        ("producer_byte_rate", 0.0, False),
+        ("producer_byte_rate", -1.0, False),
+        ("consumer_byte_rate", 2.5, False),
+        ("consumer_byte_rate", 2.0, True),
+        ("request_percentage", 2.5, True),
+        ("controller_mutation_rate", 0.5, True),
+        ("unknown_rate", 1.0, False),
+    ],
+)
+def test_values_are_above_0_and_whole_for_bytes(key: str, value: float, is_valid: bool) -> None:
+    """SEC-QUOTA-04: others get INVALID_REQUEST."""
+    entity = [EntityData(entity_type="user", entity_name="a")]
+    entry = EntryData(entity=entity, ops=[OpData(key=key, value=value)])
+    response = OneNodeCluster().ask(AlterClientQuotasRequest(entries=[entry]), 1)
+    assert isinstance(response, AlterClientQuotasResponse)
+    expected = ErrorCode.NONE if is_valid else ErrorCode.INVALID_REQUEST
+    assert response.entries[0].error_code == expected
+
+
 def test_not_a_number_is_no_quota() -> None:
     cluster = OneNodeCluster()
     request = AlterClientQuotasRequest(entries=[quota("a", value=float("nan"))])

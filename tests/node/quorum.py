@@ -22,6 +22,7 @@ from kraft_wire.node.outputs import (
     Disconnect,
     FlushLogs,
     LimitsChanged,
+    Mute,
     NoReply,
     Output,
     Peer,
@@ -429,7 +430,7 @@ class NodeQuorum:
                 member.is_done, member.gave_up = True, reason
             case ServeClients():
                 member.serves_clients = True
-            case NoReply() | LimitsChanged():
+            case NoReply() | LimitsChanged() | Mute():
                 raise AssertionError("nobody asks for silence or for other limits here")
         return []
 

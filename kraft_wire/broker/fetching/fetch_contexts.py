@@ -55,6 +55,10 @@ class FetchContext(Protocol):
         """Make the answer out of one result for each partition that was to be read."""
         ...
 
+    def unsent(self, results: Sequence[ReadResult]) -> FetchResponse:
+        """Return an answer of the same size as `finish`; the session stays unchanged."""
+        ...
+
     def throttled(self) -> FetchResponse:
         """Return the empty answer of a throttled client; the session stays unchanged."""
         ...
@@ -76,6 +80,9 @@ class SessionlessFetchContext:
 
     def finish(self, results: Sequence[ReadResult], now_ms: int) -> FetchResponse:
         assert len(results) == len(self._wanted), (len(results), len(self._wanted))
+        return _response(NO_SESSION, results)
+
+    def unsent(self, results: Sequence[ReadResult]) -> FetchResponse:
         return _response(NO_SESSION, results)
 
     def throttled(self) -> FetchResponse:
@@ -126,6 +133,9 @@ class FullFetchContext:
         )
         return _response(session_id, results)
 
+    def unsent(self, results: Sequence[ReadResult]) -> FetchResponse:
+        return _response(NO_SESSION, results)
+
     def throttled(self) -> FetchResponse:
         return FetchResponse(session_id=NO_SESSION)
 
@@ -159,6 +169,11 @@ class IncrementalFetchContext:
                     self._session.move_to_end(wanted)
             wanted.sent(data)
         return _response(self._session.session_id, news)
+
+    def unsent(self, results: Sequence[ReadResult]) -> FetchResponse:
+        is_overtaken = self._is_overtaken()
+        news = [each for each in results if not is_overtaken and each[0].is_news(each[1])]
+        return _response(NO_SESSION, news)
 
     def throttled(self) -> FetchResponse:
         if self._is_overtaken():

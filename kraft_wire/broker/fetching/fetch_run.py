@@ -39,6 +39,7 @@ from kraft_wire.wire.message import Message
 from kraft_wire.wire.runtime import new
 
 if TYPE_CHECKING:
+    from kraft_wire.broker.fetching.fetch_quota import FetchQuota
     from kraft_wire.broker.replication.leader_side import LeaderSide
 
 __all__ = ["FetchRun"]
@@ -52,6 +53,7 @@ _FIRST_READING_FROM_FOLLOWERS_VERSION: Final = 11
 # Non-obvious 11: sessions keep this order.
 _UNKNOWN_ERRORS: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 """Listed after all partitions that were read, ids before partitions, which is Kafka's order."""
+_LENGTH_BYTES: Final = 4
 _LEADER_ERRORS: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
@@ -63,6 +65,7 @@ class FetchedBroker(Protocol):
     leading: "LeaderSide | None"
     bytes_out: int
     replica_bytes_out: int
+    fetch_quota: "FetchQuota | None"
 
     @property
     def partitions(self) -> Mapping[tuple[str, int], Partition]:
@@ -88,6 +91,7 @@ class FetchRun:
         "min_bytes",
         "must_answer",
         "nowhere",
+        "quota",
         "rack",
         "read_bytes",
         "replica_epoch",
@@ -114,6 +118,9 @@ class FetchRun:
         self.is_committed_only = request.isolation_level == _READ_COMMITTED and not is_follower
         allowed_bytes = broker.settings.fetch_max_bytes
         max_bytes = request.max_bytes if request.max_bytes < allowed_bytes else allowed_bytes
+        self.quota = quota = None if is_follower else broker.fetch_quota
+        if quota is not None:
+            max_bytes = quota.fetch_bytes_max(context, max_bytes)
         self.max_bytes = max_bytes
         self.min_bytes = request.min_bytes if request.min_bytes < max_bytes else max_bytes
         """The bytes that satisfy the fetch: at most the answer's maximum, as in Kafka."""
@@ -398,14 +405,26 @@ class FetchRun:
         """Make the answer, with the leaders that a client in the wrong place needs."""
         if self.nowhere:
             results = results + sorted(self.nowhere.values(), key=_is_named)
-        if self.is_follower:
-            self.broker.replica_bytes_out += self.read_bytes
+        quota = self.quota
+        throttle_ms = 0 if quota is None else self._throttle_ms(quota, results, now_ms)
+        if throttle_ms > 0:
+            response = self.fetch.throttled()
+            response.throttle_time_ms = throttle_ms
         else:
-            self.broker.bytes_out += self.read_bytes
-        response = self.fetch.finish(results, now_ms)
+            if self.is_follower:
+                self.broker.replica_bytes_out += self.read_bytes
+            else:
+                self.broker.bytes_out += self.read_bytes
+            response = self.fetch.finish(results, now_ms)
         if self.must_answer and self.context.api_version >= _FIRST_LEADER_VERSION:
             self._name_leaders(response, results)
         return response
+
+    def _throttle_ms(self, quota: "FetchQuota", results: list[ReadResult], now_ms: int) -> int:
+        """Measure the answer by its size, without changing the session."""
+        parts = self.fetch.unsent(results).encode_parts(self.context.api_version)
+        sizes = (part.size_bytes if isinstance(part, FileSlice) else len(part) for part in parts)
+        return quota.fetched(self.context, _LENGTH_BYTES + sum(sizes), now_ms)
 
     def _name_leaders(self, response: FetchResponse, results: list[ReadResult]) -> None:
         """KIP-951: name the leader if this broker does not lead, or not in that epoch."""

@@ -3,7 +3,7 @@
 Behaviour:   returns the quotas of the entities that match all components of a filter: by name, the
              default, or any; `strict` excludes entities with further parts
 Versions:    v1 flexible (KIP-546)
-Left out:    quotas are described and not enforced, see docs/DEVIATIONS.md
+Left out:    nothing
 """
 
 from collections.abc import Mapping

@@ -9,7 +9,7 @@ Behaviour:   accepts one record batch of format 2 per partition · a duplicate o
 Versions:    v7 zstd (KIP-110) · v8 errors per record (KIP-467) · v10 current leader (KIP-951) ·
              v11 TRANSACTION_ABORTABLE · v12 the leader adds partitions to the transaction
              (KIP-890) · v13 topic ids (KIP-516); 0 to 2 are advertised and refused (KAFKA-18659)
-Left out:    quotas
+Left out:    nothing
 """
 
 from typing import TYPE_CHECKING, Final

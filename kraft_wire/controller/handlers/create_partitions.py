@@ -3,15 +3,18 @@
 Behaviour:   increases a topic's partition count to the given one (KIP-195); new partitions have as
              many replicas as the first one; an assignment lists the replicas of the new partitions
              only; `validate_only` checks
-Versions:    v2 flexible · v3 the same
-Left out:    quotas on topic changes (KIP-599), see docs/DEVIATIONS.md
+Versions:    v2 flexible · v3 refused beyond the quota on topic changes, older ones only throttled
+             (KIP-599)
+Left out:    nothing
 """
 
 from collections import Counter
+from typing import Final
 
 from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
 from kraft_wire.controller.placement import new_partition, nobody_leads, place, read_assignment
 from kraft_wire.controller.refusal import Refusal, check_room
+from kraft_wire.controller.topic_change_quota import TopicChanges, topic_changes
 from kraft_wire.metadata.image import TopicImage
 from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.wire.generated.create_partitions import (
@@ -24,6 +27,8 @@ from kraft_wire.wire.generated.error_code import ErrorCode
 
 __all__ = ["handle", "refuse"]
 
+_STRICT_FROM: Final = 3
+
 
 def handle(
     controller: Controller, context: ControllerContext, request: CreatePartitionsRequest
@@ -32,10 +37,12 @@ def handle(
 
     Errors per topic, first match wins: INVALID_REQUEST (named twice), UNKNOWN_TOPIC_OR_PARTITION,
     INVALID_PARTITIONS (not an increase), POLICY_VIOLATION (too many records),
-    INVALID_REPLICA_ASSIGNMENT, INVALID_REPLICATION_FACTOR.
+    INVALID_REPLICA_ASSIGNMENT, INVALID_REPLICATION_FACTOR. The quota refuses a topic before its
+    brokers are looked at: THROTTLING_QUOTA_EXCEEDED.
     """
     assert request.MIN_VERSION <= context.api_version <= request.MAX_VERSION, context.api_version
     named = Counter(topic.name for topic in request.topics)
+    changes = topic_changes(controller, context, strict_from=_STRICT_FROM)
     records: list[VersionedRecord] = []
     results: dict[str, CreatePartitionsTopicResult] = {}
     for topic in request.topics:
@@ -45,11 +52,13 @@ def handle(
         try:
             if named[topic.name] > 1:
                 raise Refusal(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-            records += _grow(controller, topic, len(records))
+            records += _grow(controller, topic, len(records), changes)
         except Refusal as refusal:
             result.error_code = refusal.error
             result.error_message = refusal.message
-    response = CreatePartitionsResponse(results=list(results.values()))
+    response = CreatePartitionsResponse(
+        throttle_time_ms=changes.throttle_ms, results=list(results.values())
+    )
     assert len(results) == len(named)
     return ControllerResult(response, () if request.validate_only else records)
 
@@ -68,7 +77,10 @@ def refuse(
 
 
 def _grow(
-    controller: Controller, asked: CreatePartitionsTopic, records_before: int
+    controller: Controller,
+    asked: CreatePartitionsTopic,
+    records_before: int,
+    changes: TopicChanges,
 ) -> list[VersionedRecord]:
     """Return the records of a topic's additional partitions."""
     topic = controller.image.topic(asked.name)
@@ -87,6 +99,8 @@ def _grow(
         raise Refusal(ErrorCode.INVALID_PARTITIONS, words)
     check_room(records_before + additional, "partitions")
     assert additional > 0, additional
+    _check_number(asked, additional)
+    changes.take(additional)
     records = []
     for number, replicas in enumerate(_replicas(controller, topic, asked, additional), present):
         record = new_partition(controller.image, topic.topic_id, number, replicas)
@@ -98,6 +112,15 @@ def _grow(
     return records
 
 
+def _check_number(asked: CreatePartitionsTopic, additional: int) -> None:
+    if asked.assignments is not None and len(asked.assignments) != additional:
+        words = (
+            f"Attempted to add {additional} additional partition(s), but only "
+            f"{len(asked.assignments)} assignment(s) were specified."
+        )
+        raise Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, words)
+
+
 def _replicas(
     controller: Controller, topic: TopicImage, asked: CreatePartitionsTopic, additional: int
 ) -> list[list[int]]:
@@ -107,10 +130,4 @@ def _replicas(
     brokers = controller.image.brokers
     if asked.assignments is None:
         return place(brokers, additional, replicas_count, controller.random_source)
-    if len(asked.assignments) != additional:
-        words = (
-            f"Attempted to add {additional} additional partition(s), but only "
-            f"{len(asked.assignments)} assignment(s) were specified."
-        )
-        raise Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, words)
     return [read_assignment(brokers, each.broker_ids, replicas_count) for each in asked.assignments]

@@ -5,7 +5,8 @@ Behaviour:   each topic is created or refused on its own, all records in one bat
              topic's id, counts and every topic setting with its source; `validate_only` checks
 Versions:    v4 defaults for -1 (KIP-464) · v5 configuration in the response (KIP-525), flexible ·
              v7 topic id (KIP-516)
-Left out:    policies (KIP-108) and quotas on topic changes (KIP-599), see docs/DEVIATIONS.md
+             v6 refused beyond the quota on topic changes, older ones only throttled (KIP-599)
+Left out:    policies (KIP-108), see docs/DEVIATIONS.md
 """
 
 from collections import Counter
@@ -18,6 +19,7 @@ from kraft_wire.controller.created_topic_configs import topic_configs
 from kraft_wire.controller.elr_settings import clear_elr_records
 from kraft_wire.controller.placement import new_partition, nobody_leads, place, read_assignment
 from kraft_wire.controller.refusal import TOO_LARGE, Refusal, is_too_large
+from kraft_wire.controller.topic_change_quota import TopicChanges, topic_changes
 from kraft_wire.metadata.image import TOPIC_RESOURCE
 from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.model import Uuid, random_uuid
@@ -36,6 +38,7 @@ from kraft_wire.wire.generated.topic_record import TopicRecord
 __all__ = ["handle", "refuse"]
 
 _BY_DEFAULT: Final = -1
+_STRICT_FROM: Final = 6
 _TOO_MANY: Final = "Excessively large number of partitions per request."
 
 
@@ -48,6 +51,7 @@ def handle(
     first match wins: INVALID_REQUEST (named twice, the metadata topic), INVALID_TOPIC_EXCEPTION
     (name, collision), TOPIC_ALREADY_EXISTS, INVALID_CONFIG, INVALID_REQUEST (assignment beside
     counts), INVALID_REPLICA_ASSIGNMENT, INVALID_REPLICATION_FACTOR, INVALID_PARTITIONS.
+    Last of all a topic may be refused by the quota: THROTTLING_QUOTA_EXCEEDED.
     """
     assert request.MIN_VERSION <= context.api_version <= request.MAX_VERSION, context.api_version
     named = Counter(topic.name for topic in request.topics)
@@ -59,17 +63,20 @@ def handle(
         for name in controller.image.topics_by_name
         if "." in name or "_" in name
     }
+    changes = topic_changes(controller, context, strict_from=_STRICT_FROM)
     records: list[VersionedRecord] = []
     results: dict[str, CreatableTopicResult] = {}
     for topic in request.topics:
         try:
             _check_name(controller, topic.name, named[topic.name], taken)
-            created, result = _create(controller, topic)
+            created, result = _create(controller, topic, changes)
             records += created
             results[topic.name] = result
         except Refusal as refusal:
             results[topic.name] = _refused(topic.name, refusal)
-    response = CreateTopicsResponse(topics=list(results.values()))
+    response = CreateTopicsResponse(
+        throttle_time_ms=changes.throttle_ms, topics=list(results.values())
+    )
     assert len(results) == len(named)
     if is_too_large(len(records)):
         return ControllerResult(refuse(request, ErrorCode.POLICY_VIOLATION, TOO_LARGE))
@@ -114,7 +121,7 @@ def _partitions_count(controller: Controller, topics: Sequence[CreatableTopic]) 
 
 
 def _create(
-    controller: Controller, topic: CreatableTopic
+    controller: Controller, topic: CreatableTopic, changes: TopicChanges
 ) -> tuple[list[VersionedRecord], CreatableTopicResult]:
     """Return the records of a new topic, and its answer."""
     values = {config.name: config.value for config in topic.configs}
@@ -124,6 +131,7 @@ def _create(
     replicas = _replicas(controller, topic)
     topic_id = random_uuid(controller.random_source)
     partitions = _partition_records(controller, topic, topic_id, replicas)
+    changes.take(len(partitions))
     configs = [
         VersionedRecord(
             ConfigRecord(

@@ -2,8 +2,9 @@
 
 Behaviour:   deletes topics by name, from v6 on also by id; each is deleted or refused on its own;
              `delete.topic.enable=false` refuses all; the response has name and id
-Versions:    v5 error message · v4 flexible · v6 topic ids (KIP-516)
-Left out:    quotas on topic changes (KIP-599), see docs/DEVIATIONS.md
+Versions:    v5 error message, refused beyond the quota on topic changes, older ones only throttled
+             (KIP-599) · v4 flexible · v6 topic ids (KIP-516)
+Left out:    nothing
 """
 
 from collections import Counter
@@ -11,6 +12,7 @@ from typing import Final
 
 from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
 from kraft_wire.controller.refusal import Refusal, check_room
+from kraft_wire.controller.topic_change_quota import topic_changes
 from kraft_wire.metadata.image import TopicImage
 from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.model import ZERO_UUID
@@ -26,6 +28,7 @@ from kraft_wire.wire.generated.remove_topic_record import RemoveTopicRecord
 __all__ = ["handle", "refuse"]
 
 _IDS_FROM: Final = 6
+_STRICT_FROM: Final = 5
 _DELETION_DISABLED_FROM: Final = 3
 
 
@@ -36,13 +39,15 @@ def handle(
 
     Errors per topic, first match wins: TOPIC_DELETION_DISABLED (INVALID_REQUEST below v3),
     INVALID_REQUEST (neither or both of name and id, named twice), UNKNOWN_TOPIC_OR_PARTITION or
-    UNKNOWN_TOPIC_ID, POLICY_VIOLATION (too many records).
+    UNKNOWN_TOPIC_ID, POLICY_VIOLATION (too many records). Last of
+    all a topic may be refused by the quota: THROTTLING_QUOTA_EXCEEDED.
     """
     version = context.api_version
     assert request.MIN_VERSION <= version <= request.MAX_VERSION, version
     states = request.topics
     if version < _IDS_FROM:
         states = [DeleteTopicState(name=name) for name in request.topic_names]
+    changes = topic_changes(controller, context, strict_from=_STRICT_FROM)
     named = Counter((state.name, state.topic_id) for state in states)
     results: dict[tuple[str | None, bytes], DeletableTopicResult] = {}
     doomed: dict[bytes, VersionedRecord] = {}
@@ -61,6 +66,7 @@ def handle(
                 raise Refusal(ErrorCode.INVALID_REQUEST, words)
             check_room(len(doomed) + 1, "topics")
             result.name, result.topic_id = topic.name, topic.topic_id
+            changes.take(len(topic.partitions))
             record = RemoveTopicRecord(topic_id=topic.topic_id)
             doomed[topic.topic_id] = VersionedRecord(record)
         except Refusal as refusal:
@@ -69,7 +75,9 @@ def handle(
         results[state.name, state.topic_id] = result
     assert len(results) == len(named) - len(named_twice)
     assert len(doomed) <= len(results)
-    response = DeleteTopicsResponse(responses=list(results.values()))
+    response = DeleteTopicsResponse(
+        throttle_time_ms=changes.throttle_ms, responses=list(results.values())
+    )
     return ControllerResult(response, list(doomed.values()))
 
 

@@ -39,6 +39,7 @@ from kraft_wire.node.limits import UNBOUNDED, ServerLimits, server_limits
 from kraft_wire.settings.broker import BROKER_KEYS, is_listener_key
 from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.settings.values import InvalidConfigValue, parse_value
+from kraft_wire.wire.structs import DecodeLimits
 
 __all__ = [
     "LISTEN_OPTION",
@@ -103,6 +104,15 @@ class NodeConfig:
     def limits(self) -> ServerLimits:
         """The limits of the sockets, without dynamic settings."""
         return server_limits(self.settings, self.connections_possible)
+
+    @property
+    def decode_limits(self) -> DecodeLimits:
+        """The limits of decoding one message of a peer."""
+        return DecodeLimits(
+            elements=self.settings.integer("request.max.elements"),
+            tagged_fields=self.settings.integer("request.tagged.fields.max"),
+            tagged_bytes=self.settings.integer("request.tagged.fields.max.bytes"),
+        )
 
     @property
     def is_broker(self) -> bool:

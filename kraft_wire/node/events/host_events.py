@@ -78,6 +78,12 @@ class HostEvents:
                 ms=ms,
             )
 
+    def served(self, peer: Peer, began: float, ended: float) -> None:
+        """Log a request that blocked the node's thread for too long, and count its time."""
+        self.worked("request", began, ended)
+        if peer.charge is not None:
+            peer.charge.spend(ended - began, self._now_ms())
+
     # -- time ------------------------------------------------------------------------------------
 
     def worked(self, what: str, began: float, ended: float) -> None:

@@ -16,6 +16,7 @@ from kraft_wire.node.node import Node
 from kraft_wire.node.outputs import (
     FlushLogs,
     LimitsChanged,
+    Mute,
     NoReply,
     Peer,
     Reply,
@@ -65,6 +66,8 @@ class NodeDoor:
         self.flushes: list[FlushLogs] = []
         self.limits: list[ServerLimits] = []
         """What the host was told to obey, the newest last."""
+        self.muted: dict[int, int] = {}
+        """When each throttled connection was muted."""
         self._peers: dict[int, Peer] = {}
         self._waiting: dict[int, tuple[NodeReply, Message, int]] = {}
         if not fs.is_directory(DIRECTORY):
@@ -118,6 +121,7 @@ class NodeDoor:
     def close(self, connection: int) -> None:
         """Close a connection from the client's side."""
         self._waiting.pop(connection, None)
+        self.muted.pop(connection, None)
         self.node.connection_closed(connection)
         del self._peers[connection]
 
@@ -182,6 +186,12 @@ class NodeDoor:
             elif isinstance(output, LimitsChanged):
                 assert output.spared_listeners == frozenset(), output
                 self.limits.append(output.limits)
+            elif isinstance(output, Mute) and output.is_muted:
+                assert output.connection_id not in self.muted, output
+                assert output.connection_id in self._waiting, "muted before it is answered"
+                self.muted[output.connection_id] = self.now_ms
+            elif isinstance(output, Mute):
+                del self.muted[output.connection_id]
             else:
                 assert isinstance(output, NoReply | ServeClients | StopProcess), output
         if not self.keeps_flushes_back:
