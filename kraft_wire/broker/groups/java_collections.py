@@ -9,6 +9,7 @@ Not here: bins that Java turns into trees (nine keys in a slot of a table of 64 
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from struct import Struct
 from typing import Final, Generic, TypeAlias, TypeVar
 
@@ -34,10 +35,13 @@ _TIMELINE_FACTOR: Final = -7046029254386353131
 
 def java_hash(key: JavaKey) -> int:
     """Return what `hashCode` returns in Java, as an unsigned int32."""
+    return key & _INT32_MASK if isinstance(key, int) else _hash_of_object(key)
+
+
+@lru_cache(maxsize=1 << 12)
+def _hash_of_object(key: str | bytes | tuple[Uuid, int]) -> int:
     if isinstance(key, str):
         return java_string_hash(key) & _INT32_MASK
-    if isinstance(key, int):
-        return key & _INT32_MASK
     if isinstance(key, tuple):
         topic_id, partition = key
         return (31 * java_hash(topic_id) + partition) & _INT32_MASK
@@ -98,6 +102,14 @@ class _SlottedMap(ABC, Generic[_Key, _Value]):
         for key in self:
             yield key, self._values[key]
 
+    def copy(self) -> "JavaHashMap[_Key, _Value]":
+        """Return the `HashMap` that is constructed with this map."""
+        capacity = int(len(self) / 0.75 + 1) if len(self) else _DEFAULT_CAPACITY
+        copied: JavaHashMap[_Key, _Value] = JavaHashMap(capacity)
+        for key, value in self.items():
+            copied[key] = value
+        return copied
+
     def values(self) -> Iterator[_Value]:
         """Yield values in the order of their keys."""
         for key in self:
@@ -116,14 +128,6 @@ class JavaHashMap(_SlottedMap[_Key, _Value]):
         """Take the capacity that Java's constructor is given."""
         super().__init__(1 << max(capacity - 1, 0).bit_length())
 
-    def copy(self) -> "JavaHashMap[_Key, _Value]":
-        """Do what the constructor does that is given a map."""
-        capacity = int(len(self) / 0.75 + 1) if len(self) else _DEFAULT_CAPACITY
-        copied: JavaHashMap[_Key, _Value] = JavaHashMap(capacity)
-        for key, value in self.items():
-            copied[key] = value
-        return copied
-
     def __setitem__(self, key: _Key, value: _Value) -> None:
         """Do what `put` does: a new key comes last in its slot."""
         if key not in self._values:
@@ -134,6 +138,14 @@ class JavaHashMap(_SlottedMap[_Key, _Value]):
             if len(self._values) + 1 > self._threshold:
                 self._double()
         self._values[key] = value
+
+    def add(self: "JavaHashMap[_Key, int]", key: _Key, more: int) -> None:
+        """Count up or down, as `compute` does: a count of 0 is removed."""
+        count = self.compute_if_absent(key, 0) + more
+        if count:
+            self[key] = count
+        else:
+            self.pop(key)
 
     def compute_if_absent(self, key: _Key, value: _Value) -> _Value:
         """Return a key's value, `value` if it is new: then the key comes first in its slot."""

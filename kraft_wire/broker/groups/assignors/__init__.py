@@ -1,0 +1,1 @@
+"""Server assignors: pure functions from members and their targets to new targets (KIP-848)."""
