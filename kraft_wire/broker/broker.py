@@ -180,6 +180,7 @@ class Broker:
             complete=self.complete,
             ask_controller=self.ask_controller,
             now_ms=lambda: self._now_ms,
+            image=lambda: self.image,
         )
 
     @property

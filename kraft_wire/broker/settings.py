@@ -57,6 +57,10 @@ class BrokerSettings:
     group_max_session_timeout_ms: int = 1_800_000
     group_initial_rebalance_delay_ms: int = 3_000
     group_max_size: int = 2_147_483_647
+    group_consumer_max_size: int = 2_147_483_647
+    group_consumer_session_timeout_ms: int = 45_000
+    group_consumer_heartbeat_interval_ms: int = 5_000
+    group_consumer_assignment_interval_ms: int = 1_000
     group_memory_max_bytes: int = 67_108_864
     group_coordinator_memory_max_bytes: int = 268_435_456
     replica_fetch_backoff_ms: int = 1_000

@@ -7,6 +7,8 @@ from kraft_wire.broker.coordination.commit_waits import CommitWaits
 from kraft_wire.broker.coordination.log import BrokerCoordinatorLog
 from kraft_wire.broker.coordination.memory import MemoryUse
 from kraft_wire.broker.coordination.topic import CoordinatorTopic, CoordinatorTopicCreation
+from kraft_wire.broker.groups.consumer.metadata_hash import TopicHashes
+from kraft_wire.broker.groups.consumer.topic_versions import TopicVersions
 from kraft_wire.broker.groups.coordinator import GroupCoordinator
 from kraft_wire.broker.groups.environment import GroupEnvironment
 from kraft_wire.broker.metadata.metadata_cache import OFFSETS_TOPIC
@@ -14,6 +16,7 @@ from kraft_wire.broker.partition import Partition
 from kraft_wire.broker.ports import AskController
 from kraft_wire.broker.purgatory import DelayedOperationPurgatory
 from kraft_wire.broker.settings import BrokerSettings
+from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.model import Offset, RandomSource
 from kraft_wire.wire.compression.codecs import Compression
 from kraft_wire.wire.message import Message
@@ -43,6 +46,7 @@ def group_coordinator(
     complete: Callable[[ReplyTo, Message], None],
     ask_controller: AskController,
     now_ms: Callable[[], int],
+    image: Callable[[], MetadataImage],
 ) -> GroupCoordinator:
     """Return a coordinator over the partitions of `__consumer_offsets` that a broker leads.
 
@@ -58,6 +62,8 @@ def group_coordinator(
     )
     commits = CommitWaits(topic, operations, complete, now_ms)
     memory = MemoryUse(lambda: settings().group_coordinator_memory_max_bytes)
-    env = GroupEnvironment(settings, random_source, complete, commits, memory)
+    env = GroupEnvironment(
+        settings, random_source, complete, commits, memory, image, TopicHashes(), TopicVersions()
+    )
     creation = CoordinatorTopicCreation(OFFSETS_TOPIC, ask_controller)
     return GroupCoordinator(node_id, topic, log, env, creation)

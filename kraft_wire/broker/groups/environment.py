@@ -5,8 +5,11 @@ from collections.abc import Callable
 from kraft_wire.broker.context import ReplyTo
 from kraft_wire.broker.coordination.commit_waits import CommitWaits
 from kraft_wire.broker.coordination.memory import MemoryUse
+from kraft_wire.broker.groups.consumer.metadata_hash import TopicHashes
+from kraft_wire.broker.groups.consumer.topic_versions import TopicVersions
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.frozen import frozen
+from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.model import RandomSource
 from kraft_wire.wire.message import Message
 
@@ -26,3 +29,6 @@ class GroupEnvironment:
     """Operations that wait for the ISR, of clients and of the coordinator itself."""
     memory: MemoryUse
     """Bounded by `group.coordinator.memory.max.bytes`, which Kafka does not have."""
+    image: Callable[[], MetadataImage]
+    topic_hashes: TopicHashes
+    topic_versions: TopicVersions

@@ -4,8 +4,11 @@ from collections.abc import Mapping
 
 from kraft_wire.broker.coordination.clock_reading import ClockReading
 from kraft_wire.broker.coordination.timers import Timers
-from kraft_wire.broker.groups.classic.rebalance import group_loaded, tick
+from kraft_wire.broker.groups.classic.rebalance import group_loaded, timer_due
 from kraft_wire.broker.groups.classic.timers import Timer
+from kraft_wire.broker.groups.consumer.group import ConsumerGroup
+from kraft_wire.broker.groups.consumer.ticking import consumer_group_loaded, consumer_timer_due
+from kraft_wire.broker.groups.consumer.timers import ConsumerTimer
 from kraft_wire.broker.groups.offsets.expiry import delete_offsets_of_topics, expire_offsets
 from kraft_wire.broker.groups.replay import CoordinatorReplay
 from kraft_wire.broker.groups.shard import GroupShard
@@ -33,7 +36,7 @@ class GroupPartition:
         return self._replay.ignored
 
     @property
-    def timers(self) -> Timers[Timer]:
+    def timers(self) -> Timers[Timer | ConsumerTimer]:
         """The deadlines of members and rebalances."""
         return self.shard.timers
 
@@ -45,10 +48,17 @@ class GroupPartition:
         """Give the members of every group a whole session to rejoin."""
         for group in list(self.shard.groups.values()):
             group_loaded(self.shard, group, at)
+        for other in list(self.shard.other_groups.values()):
+            if isinstance(other, ConsumerGroup):
+                consumer_group_loaded(self.shard, other, at)
 
     def tick(self, at: ClockReading) -> None:
         """Act on the deadlines of members and rebalances."""
-        tick(self.shard, at)
+        while (timer := self.shard.timers.pop_due(at.now_ms)) is not None:
+            if isinstance(timer, ConsumerTimer):
+                consumer_timer_due(self.shard, timer, at)
+            else:
+                timer_due(self.shard, timer, at)
 
     def topics_deleted(self, topics: Mapping[Uuid, str], at: ClockReading) -> None:
         """Remove the offsets of deleted topics."""

@@ -12,6 +12,7 @@ from kraft_wire.broker.groups.classic.group import ClassicGroup
 from kraft_wire.broker.groups.classic.member import Member, ParkedRequest
 from kraft_wire.broker.groups.classic.states import GroupEvent
 from kraft_wire.broker.groups.classic.timers import Timer, TimerKind
+from kraft_wire.broker.groups.consumer.timers import ConsumerTimer
 from kraft_wire.broker.groups.environment import GroupEnvironment
 from kraft_wire.broker.groups.group_types import OtherGroup
 from kraft_wire.broker.groups.object_sizes import GROUP_BYTES
@@ -51,7 +52,7 @@ class GroupShard:
         self.offsets = OffsetTable(env.memory)
         """The newest offsets; `uncommitted` decides which ones are visible."""
         self.uncommitted = UncommittedOffsets(self.offsets, env.memory, log.high_watermark)
-        self.timers: Timers[Timer] = Timers()
+        self.timers: Timers[Timer | ConsumerTimer] = Timers()
 
     def answer(self, waiting: ParkedRequest, response: Message) -> None:
         """Answer a parked request."""

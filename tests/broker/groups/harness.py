@@ -26,6 +26,8 @@ from kraft_wire.broker.dispatch import handler
 from kraft_wire.broker.groups import GroupCoordinator, GroupEnvironment
 from kraft_wire.broker.groups.assembly import offsets_topic
 from kraft_wire.broker.groups.consumer.group import ConsumerGroup
+from kraft_wire.broker.groups.consumer.metadata_hash import TopicHashes
+from kraft_wire.broker.groups.consumer.topic_versions import TopicVersions
 from kraft_wire.broker.groups.object_sizes import (
     GROUP_BYTES,
     PARTITION_BYTES,
@@ -220,6 +222,9 @@ class Harness:
             complete=self._complete,
             commits=CommitWaits(topic, _NothingParks(), self._complete, lambda: self.now_ms),
             memory=MemoryUse(lambda: self.settings.group_coordinator_memory_max_bytes),
+            image=lambda: self.image,
+            topic_hashes=TopicHashes(),
+            topic_versions=TopicVersions(),
         )
         creation = CoordinatorTopicCreation(
             topic.name, lambda request, _: self.controller_requests.append(request)

@@ -29,7 +29,7 @@ __all__ = [
     "rebalance_or_complete_join",
     "remove_members",
     "reset_assignments",
-    "tick",
+    "timer_due",
 ]
 
 
@@ -131,18 +131,17 @@ def generation_response(
     )
 
 
-def tick(shard: GroupShard, at: ClockReading) -> None:
-    """Act on every deadline that has passed."""
-    while (timer := shard.timers.pop_due(at.now_ms)) is not None:
-        group = shard.groups.get(timer.group_id)
-        assert group is not None, timer
-        match timer.kind:
-            case TimerKind.MEMBER:
-                _expire_member(shard, group, timer.member_id, at)
-            case TimerKind.JOIN:
-                _join_time_is_up(shard, group, at)
-            case TimerKind.SYNC:
-                _expire_pending_sync(shard, group, at)
+def timer_due(shard: GroupShard, timer: Timer, at: ClockReading) -> None:
+    """Act on a deadline that has passed."""
+    group = shard.groups.get(timer.group_id)
+    assert group is not None, timer
+    match timer.kind:
+        case TimerKind.MEMBER:
+            _expire_member(shard, group, timer.member_id, at)
+        case TimerKind.JOIN:
+            _join_time_is_up(shard, group, at)
+        case TimerKind.SYNC:
+            _expire_pending_sync(shard, group, at)
 
 
 def group_loaded(shard: GroupShard, group: ClassicGroup, at: ClockReading) -> None:

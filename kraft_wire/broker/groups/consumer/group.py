@@ -4,18 +4,22 @@ Bookkeeping only. Every change is a record, so `replay.py` and a heartbeat chang
 same methods, and the group is always what its log says.
 """
 
+from collections.abc import Iterable
 from enum import Enum
 
 from kraft_wire.broker.coordination.log import CoordinatorRecord
 from kraft_wire.broker.coordination.memory import MemoryUse
+from kraft_wire.broker.groups.assignors.spec import Target
 from kraft_wire.broker.groups.consumer.member import ConsumerMember
 from kraft_wire.broker.groups.consumer.records import group_tombstones
-from kraft_wire.broker.groups.consumer.results import ResolvedRegex, Target
 from kraft_wire.broker.groups.group_types import GroupType
 from kraft_wire.broker.groups.java_collections import TimelineHashMap
 from kraft_wire.broker.groups.object_sizes import GROUP_BYTES, PARTITION_BYTES
+from kraft_wire.frozen import frozen
+from kraft_wire.metadata.image import MetadataImage, TopicImage
+from kraft_wire.model import Uuid
 
-__all__ = ["ConsumerGroup", "ConsumerGroupState"]
+__all__ = ["ConsumerGroup", "ConsumerGroupState", "ResolvedRegex"]
 
 _FIRST_EPOCH = 1
 _NO_EPOCH = -1
@@ -32,6 +36,22 @@ class ConsumerGroupState(Enum):
     STABLE = "Stable"
 
 
+@frozen
+class ResolvedRegex:
+    """The topics that a regular expression matched when it was last evaluated."""
+
+    topics: tuple[str, ...]
+    image_version: int
+    """Version of the metadata image that was searched."""
+    timestamp_ms: int
+    """Wall clock at the start of the evaluation."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Memory that it takes, as `object_sizes` counts it."""
+        return PARTITION_BYTES * len(self.topics) + sum(map(len, self.topics))
+
+
 class ConsumerGroup:
     """One group; memory and static members always agree with its members."""
 
@@ -40,14 +60,19 @@ class ConsumerGroup:
 
     __slots__ = (
         "_memory",
+        "_seen_image",
+        "_seen_topics",
         "assignment_epoch",
         "assignment_timestamp_ms",
+        "assignor_users",
         "epoch",
         "group_id",
         "has_partition_metadata",
         "members",
         "metadata_hash",
+        "regex_users",
         "regexes",
+        "regexes_to_evaluate",
         "size_bytes",
         "static_members",
         "targets",
@@ -68,9 +93,18 @@ class ConsumerGroup:
         """Group instance id to member id."""
         self.targets: TimelineHashMap[str, Target] = TimelineHashMap()
         """Member id to the partitions that the member is to have."""
+        self.assignor_users: TimelineHashMap[str, int] = TimelineHashMap()
+        """Server assignor to the number of members that ask for it."""
+        self.regex_users: TimelineHashMap[str, int] = TimelineHashMap()
+        """Regular expression to the number of members that use it."""
         self.regexes: TimelineHashMap[str, ResolvedRegex] = TimelineHashMap()
         self.has_partition_metadata = False
         """Whether the log has subscription metadata of Kafka 4.0, which nobody reads any more."""
+        self.regexes_to_evaluate: tuple[str, ...] = ()
+        """Regular expressions whose evaluation is due."""
+        self._seen_image: MetadataImage | None = None
+        self._seen_topics: dict[str, TopicImage | None] = {}
+        """The group's topics when its metadata hash was last looked at."""
         self.size_bytes = 0
         self._resize(GROUP_BYTES + len(group_id))
 
@@ -108,11 +142,36 @@ class ConsumerGroup:
         member_ids = dict.fromkeys((*self.members, *self.targets))
         return group_tombstones(self.group_id, list(member_ids), list(self.regexes))
 
+    def is_metadata_due(self, image: MetadataImage) -> bool:
+        """Whether a topic of the group may have changed since the hash was looked at."""
+        if self._seen_image is None:
+            return True
+        if image is self._seen_image:
+            return False
+        return any(image.topic(name) is not seen for name, seen in self._seen_topics.items())
+
+    def note_metadata(self, names: Iterable[str], image: MetadataImage) -> None:
+        """Note that the hash of the group's topics was looked at."""
+        self._seen_image = image
+        self._seen_topics = {name: image.topic(name) for name in names}
+
+    def holders(self) -> dict[tuple[Uuid, int], None]:
+        """Return the partitions that some member has, or must still give up."""
+        return {
+            (topic_id, partition): None
+            for member in self.members.values()
+            for topics in (member.assigned, member.pending_revocation)
+            for topic_id, partitions in topics.items()
+            for partition in partitions
+        }
+
     # --- Changes -----------------------------------------------------------------------------
 
     def put_member(self, member: ConsumerMember) -> None:
         """Store a member in place of the one with its id."""
         former = self.members.get(member.member_id)
+        self._count(former, -1)
+        self._count(member, 1)
         self._resize(member.size_bytes - (0 if former is None else former.size_bytes))
         self.members[member.member_id] = member
         if member.instance_id is not None:
@@ -123,6 +182,7 @@ class ConsumerGroup:
         member = self.members.pop(member_id)
         if member is None:
             return
+        self._count(member, -1)
         self._resize(-member.size_bytes)
         instance_id = member.instance_id
         if instance_id is not None and self.static_members.get(instance_id) == member_id:
@@ -157,6 +217,23 @@ class ConsumerGroup:
     def release(self) -> None:
         """Release the counted memory of the group, which is removed."""
         self._resize(-self.size_bytes)
+
+    def _count(self, member: ConsumerMember | None, sign: int) -> None:
+        """Count what a member uses, as often as Apache does: the order of maps depends on it."""
+        if member is None:
+            return
+        used = (
+            (self.assignor_users, member.server_assignor),
+            (self.regex_users, member.subscribed_topic_regex or None),
+        )
+        for users, name in used:
+            if name is None:
+                continue
+            count = (users.get(name) or 0) + sign
+            if count:
+                users[name] = count
+            else:
+                users.pop(name)
 
     def _resize(self, more_bytes: int) -> None:
         self.size_bytes += more_bytes

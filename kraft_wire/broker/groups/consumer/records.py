@@ -44,8 +44,9 @@ from kraft_wire.wire.generated.consumer_group_target_assignment_metadata_value i
 )
 
 if TYPE_CHECKING:
+    from kraft_wire.broker.groups.assignors.spec import Target
+    from kraft_wire.broker.groups.consumer.group import ResolvedRegex
     from kraft_wire.broker.groups.consumer.member import AssignedPartitions, ConsumerMember
-    from kraft_wire.broker.groups.consumer.results import ResolvedRegex, Target
 
 __all__ = [
     "current_assignment_record",
@@ -53,6 +54,7 @@ __all__ = [
     "group_tombstones",
     "member_record",
     "member_tombstones",
+    "partition_metadata_tombstone",
     "regex_record",
     "regex_tombstone",
     "target_epoch_record",
@@ -126,6 +128,11 @@ def regex_record(group_id: str, regex: str, resolved: "ResolvedRegex") -> Coordi
     return coordinator_record(_regex_key(group_id, regex), value, _VERSION)
 
 
+def partition_metadata_tombstone(group_id: str) -> CoordinatorRecord:
+    """Return the tombstone of the subscription metadata that Kafka 4.0 wrote."""
+    return tombstone(ConsumerGroupPartitionMetadataKey(group_id=group_id))
+
+
 def regex_tombstone(group_id: str, regex: str) -> CoordinatorRecord:
     """Return the tombstone of a regular expression that no member uses."""
     return tombstone(_regex_key(group_id, regex))
@@ -150,7 +157,7 @@ def group_tombstones(
         tombstone(ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id)),
         *(tombstone(_member_key(group_id, member_id)) for member_id in member_ids),
         *(regex_tombstone(group_id, regex) for regex in regexes),
-        tombstone(ConsumerGroupPartitionMetadataKey(group_id=group_id)),
+        partition_metadata_tombstone(group_id),
         tombstone(ConsumerGroupMetadataKey(group_id=group_id)),
     ]
 

@@ -7,9 +7,9 @@ tombstone removes all that belongs to its key, and a partition that two members 
 from collections.abc import Callable
 from typing import Final
 
-from kraft_wire.broker.groups.consumer.group import ConsumerGroup
+from kraft_wire.broker.groups.assignors.spec import given, target_of
+from kraft_wire.broker.groups.consumer.group import ConsumerGroup, ResolvedRegex
 from kraft_wire.broker.groups.consumer.member import ConsumerMember
-from kraft_wire.broker.groups.consumer.results import ResolvedRegex
 from kraft_wire.broker.groups.records import record_type, value_version
 from kraft_wire.wire.generated.consumer_group_current_member_assignment_key import (
     ConsumerGroupCurrentMemberAssignmentKey,
@@ -101,9 +101,8 @@ def _target(group: ConsumerGroup, key: bytes, value: bytes | None) -> None:
         group.remove_target(member_id)
         return
     target, _ = ConsumerGroupTargetAssignmentMemberValue.decode(value, _version(value), _BODY_AT)
-    group.put_target(
-        member_id, {each.topic_id: tuple(each.partitions) for each in target.topic_partitions}
-    )
+    stored = {each.topic_id: tuple(each.partitions) for each in target.topic_partitions}
+    group.put_target(member_id, target_of(given(stored)))
 
 
 def _current_assignment(group: ConsumerGroup, key: bytes, value: bytes | None) -> None:

@@ -124,8 +124,11 @@ def test_offsets_of_subscribed_topics_are_not_deleted_and_others_are() -> None:
 def test_offsets_expire_if_no_member_reads_their_topic() -> None:
     """848-OFF-09."""
     other = offset_key("modern", "other"), offset_value(3)
-    minute = {"offsets_retention_minutes": 1}
-    harness = loaded(*consumer_group(members=1), other, **minute)
+    settings = {
+        "offsets_retention_minutes": 1,
+        "group_consumer_session_timeout_ms": 900_000,
+    }
+    harness = loaded(*consumer_group(members=1), other, **settings)
     harness.advance(600_000)
     assert committed(harness, "modern") == {("topic", 0): 6}
     assert states(harness) == [("modern", "consumer", "Reconciling")]

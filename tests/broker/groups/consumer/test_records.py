@@ -22,6 +22,9 @@ from kraft_wire.model import uuid_to_text
 from kraft_wire.wire.generated.consumer_group_current_member_assignment_value import (
     ConsumerGroupCurrentMemberAssignmentValue as CurrentAssignment,
 )
+from kraft_wire.wire.generated.consumer_group_target_assignment_member_value import (
+    ConsumerGroupTargetAssignmentMemberValue as TargetAssignment,
+)
 from tests.broker.groups.consumer.apache_groups import Answer, Step
 from tests.broker.groups.consumer.recorded_walks import fresh, recorded
 
@@ -168,8 +171,15 @@ def written(group: ConsumerGroup) -> dict[bytes, bytes]:
 
 
 def unordered(records: dict[bytes, bytes]) -> dict[bytes, Any]:
-    """Sort the partitions of current assignments: Apache forgets their order when it reads them."""
-    return {key: _sorted(value) if key[1] == 8 else value for key, value in records.items()}
+    """Sort the partitions of assignments: Apache forgets their order when it reads them."""
+    sorts = {7: _sorted_target, 8: _sorted}
+    return {key: sorts.get(key[1], bytes)(value) for key, value in records.items()}
+
+
+def _sorted_target(value: bytes) -> list[Any]:
+    target, end = TargetAssignment.decode(value, 0, 2)
+    assert end == len(value)
+    return sorted((each.topic_id, sorted(each.partitions)) for each in target.topic_partitions)
 
 
 def _sorted(value: bytes) -> list[Any]:

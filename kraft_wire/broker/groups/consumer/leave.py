@@ -1,0 +1,75 @@
+"""Members that go: they leave, leave for a while, or their time is over."""
+
+from dataclasses import replace
+
+from kraft_wire.broker.coordination.clock_reading import ClockReading
+from kraft_wire.broker.coordination.log import Appended, CoordinatorRecord
+from kraft_wire.broker.groups.consumer.checks import LEFT_FOR_A_WHILE
+from kraft_wire.broker.groups.consumer.group import ConsumerGroup
+from kraft_wire.broker.groups.consumer.member import AssignedPartitions, ConsumerMember
+from kraft_wire.broker.groups.consumer.records import (
+    current_assignment_record,
+    epoch_record,
+    member_tombstones,
+    regex_tombstone,
+)
+from kraft_wire.broker.groups.consumer.subscriptions import (
+    resolved_regexes,
+    subscriber_count,
+    subscriptions,
+)
+from kraft_wire.broker.groups.consumer.timers import ConsumerTimer, ConsumerTimerKind
+from kraft_wire.broker.groups.consumer.write import write
+from kraft_wire.broker.groups.java_collections import JavaHashMap
+from kraft_wire.broker.groups.shard import GroupShard
+from kraft_wire.wire.generated.error_code import ErrorCode
+
+__all__ = ["leave_for_a_while", "remove_member"]
+
+
+def remove_member(
+    shard: GroupShard, group: ConsumerGroup, member: ConsumerMember, at: ClockReading
+) -> Appended:
+    """Remove a member: its partitions are free, and the group's epoch rises."""
+    appended = write(shard, group, _removal(shard, group, member), at)
+    if appended.error is ErrorCode.NONE:
+        for kind in (ConsumerTimerKind.SESSION, ConsumerTimerKind.REBALANCE):
+            shard.timers.cancel(ConsumerTimer(kind, group.group_id, member.member_id))
+    return appended
+
+
+def leave_for_a_while(
+    shard: GroupShard, group: ConsumerGroup, member: ConsumerMember, at: ClockReading
+) -> Appended:
+    """Keep a static member's partitions until it is back, or its session is over."""
+    leaving = replace(
+        member,
+        member_epoch=LEFT_FOR_A_WHILE,
+        assigned=_at_epoch_0(member.assigned),
+        pending_revocation=JavaHashMap(),
+    )
+    return write(shard, group, [current_assignment_record(group.group_id, leaving)], at)
+
+
+def _removal(
+    shard: GroupShard, group: ConsumerGroup, member: ConsumerMember
+) -> list[CoordinatorRecord]:
+    records = member_tombstones(group.group_id, member.member_id)
+    regex = member.subscribed_topic_regex
+    unused = [regex] if regex and subscriber_count(group, regex) == 1 else []
+    records += [regex_tombstone(group.group_id, each) for each in unused]
+    left = [each for each in group.members.values() if each.member_id != member.member_id]
+    topics = subscriptions(left, resolved_regexes(group, unused))
+    metadata_hash = shard.env.topic_hashes.group_hash(topics.names, shard.env.image())
+    return [*records, epoch_record(group.group_id, group.epoch + 1, metadata_hash)]
+
+
+def _at_epoch_0(assigned: AssignedPartitions) -> AssignedPartitions:
+    """Return partitions as if they had been given before every epoch (KIP-1251)."""
+    reset: AssignedPartitions = JavaHashMap()
+    for topic_id, partitions in assigned.items():
+        epochs: JavaHashMap[int, int] = JavaHashMap()
+        for partition in partitions:
+            epochs[partition] = 0
+        reset[topic_id] = epochs
+    return reset

@@ -1,0 +1,49 @@
+"""Our consumer groups answer and write, byte for byte, what Apache's group manager does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.broker.groups.consumer.apache_groups import Answer, Step
+from tests.broker.groups.consumer.our_groups import OurGroups
+from tests.broker.groups.consumer.recorded_walks import fresh, recorded
+
+Walked = list[tuple[Step, Answer]]
+WALKS = recorded()
+INVALID_REGULAR_EXPRESSION = 128
+
+
+@pytest.mark.parametrize("number", range(len(WALKS)))
+def test_a_walk_is_answered_and_written_as_by_apache(number: int) -> None:
+    """848-HB-14 to 848-HB-21, 848-RECON-01 to 848-RECON-08, 848-REC-03, 848-REC-05."""
+    compare(WALKS[number])
+
+
+@pytest.mark.java
+def test_fresh_walks_are_answered_and_written_as_by_apache() -> None:
+    for walk in fresh(range(5_000, 5_040), 60):
+        compare(walk)
+
+
+def test_the_recorded_walks_have_refusals_and_all_states() -> None:
+    steps = [pair for walk in WALKS for pair in walk]
+    errors = {answer["error"] for _, answer in steps if "error" in answer}
+    assert {110, 111, 128} <= errors
+    states = {each["groupState"] for _, answer in steps for each in answer.get("groups", ())}
+    assert {"Empty", "Assigning", "Reconciling", "Stable"} <= states
+
+
+def compare(walk: Walked) -> None:
+    ours = OurGroups()
+    for step, answer in walk:
+        if step["step"] not in ("describe", "delete"):
+            assert comparable(ours.ask(step)) == comparable(answer), step
+
+
+def comparable(answer: Answer) -> dict[str, Any]:
+    """Leave out the words of another RE2 about what is wrong with an expression."""
+    if answer.get("error") == INVALID_REGULAR_EXPRESSION:
+        return {**answer, "message": answer["message"].partition(" is not a valid")[0]}
+    return answer
