@@ -35,6 +35,7 @@ __all__ = [
     "CORDONED_FROM",
     "DIRECTORIES_FROM",
     "ELR_VERSION",
+    "GROUP_VERSION",
     "KRAFT_VERSION",
     "LATEST_METADATA_VERSION",
     "METADATA_VERSION",
@@ -57,6 +58,7 @@ METADATA_VERSION: Final = "metadata.version"
 KRAFT_VERSION: Final = "kraft.version"
 ELR_VERSION: Final = "eligible.leader.replicas.version"
 TRANSACTION_VERSION: Final = "transaction.version"
+GROUP_VERSION: Final = "group.version"
 LATEST_METADATA_VERSION: Final = 30
 
 SCRAM_FROM: Final = 11
@@ -80,7 +82,7 @@ SUPPORTED_FEATURES: Final[Mapping[str, FeatureRange]] = {
 """Levels that our brokers support, also on nodes that are controllers as well."""
 
 RELEASE_FEATURES: Final[Mapping[str, FeatureRange]] = {
-    "group.version": FeatureRange(0, 1),
+    GROUP_VERSION: FeatureRange(0, 1),
     KRAFT_VERSION: SUPPORTED_FEATURES[KRAFT_VERSION],
     METADATA_VERSION: SUPPORTED_FEATURES[METADATA_VERSION],
     "share.version": FeatureRange(0, 1),

@@ -5,12 +5,14 @@ Behaviour:   returns -1 for partitions without a committed offset, also for grou
 Versions:    v2 error of the whole response · v5 leader epoch (KIP-320) · v7 require stable
              (KIP-447) · v8 several groups (KIP-709) · v9 member id and epoch (KIP-848) · v10 topic
              ids
-Left out:    member id and epoch are not checked; they apply to groups of KIP-848 only
+Left out:    nothing
 """
 
 from typing import TYPE_CHECKING, Final
 
 from kraft_wire.broker.context import RequestContext
+from kraft_wire.broker.groups.consumer.group import ConsumerGroup
+from kraft_wire.broker.groups.consumer.offset_checks import check_fetch
 from kraft_wire.broker.groups.offsets.fetch import fetch_all_offsets, fetch_offsets
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.broker.response_budget import ResponseBudget
@@ -45,7 +47,8 @@ def handle(
     """Return committed offsets; an answer beyond its room ends the connection.
 
     Errors per group, first match wins: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS (in every
-    partition before v2); per partition UNKNOWN_TOPIC_ID (v10+), UNSTABLE_OFFSET_COMMIT.
+    partition before v2), UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH (members of consumer groups, v9+);
+    per partition UNKNOWN_TOPIC_ID (v10+), UNSTABLE_OFFSET_COMMIT.
     """
     version = context.api_version
     is_of_one = version < _SEVERAL_GROUPS_FROM
@@ -77,6 +80,11 @@ def _fetch(
     shard = broker.groups.shard_of(group.group_id)
     if not isinstance(shard, GroupShard):
         return _failed(answer, group, shard, version)
+    other = shard.other_groups.get(group.group_id)
+    if isinstance(other, ConsumerGroup):
+        error = check_fetch(other, group.member_id, group.member_epoch)
+        if error is not ErrorCode.NONE:
+            return _failed(answer, group, error, version)
     if group.topics is None:
         fetched = fetch_all_offsets(shard, group.group_id, require_stable=require_stable)
         answer.topics = _with_ids(broker, fetched) if version >= _TOPIC_IDS_FROM else fetched

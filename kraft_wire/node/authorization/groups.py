@@ -12,6 +12,14 @@ from kraft_wire.node.authorization.splitting import (
     with_refused,
 )
 from kraft_wire.node.authorization.whole import group, refused
+from kraft_wire.wire.generated.consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+)
+from kraft_wire.wire.generated.consumer_group_describe import (
+    DescribedGroup as ConsumerDescribedGroup,
+)
+from kraft_wire.wire.generated.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kraft_wire.wire.generated.delete_groups import (
     DeletableGroupResult,
     DeleteGroupsRequest,
@@ -38,6 +46,8 @@ from kraft_wire.wire.generated.sync_group import SyncGroupRequest
 from kraft_wire.wire.message import Message
 
 __all__ = [
+    "consumer_group_describe",
+    "consumer_group_heartbeat",
     "delete_groups",
     "describe_groups",
     "list_groups",
@@ -46,6 +56,9 @@ __all__ = [
     "sync_group",
 ]
 
+_HIDDEN_TOPICS: Final = (
+    "The group has described topic(s) that the client is not authorized to describe."
+)
 _COMMIT_BY_ID_FROM: Final = 10
 _PROTOCOL_MANDATORY_FROM: Final = 5
 
@@ -153,3 +166,55 @@ def offset_delete(asked: Asked) -> Verdict:
         return answer
 
     return Passed(request, finishing(OffsetDeleteResponse, change) if hidden else None)
+
+
+def consumer_group_heartbeat(asked: Asked) -> Verdict:
+    """ConsumerGroupHeartbeat: the group, then all named topics, or nothing is served."""
+    request = cast("ConsumerGroupHeartbeatRequest", asked.request)
+    read, describe = asked.needs
+    version = asked.context.api_version
+    if not asked.asker.meets(read, request.group_id):
+        return refused(request, read.error, version)
+    names = dict.fromkeys(request.subscribed_topic_names or ())
+    if not all(asked.asker.meets(describe, name) for name in names):
+        return refused(request, describe.error, version)
+    return Passed(request)
+
+
+def consumer_group_describe(asked: Asked) -> Verdict:
+    """ConsumerGroupDescribe: group by group; one with a hidden topic shows no members."""
+    request = cast("ConsumerGroupDescribeRequest", asked.request)
+    describe, topic = asked.needs
+    served, hidden = split(asked, describe, request.group_ids, lambda name: name)
+    request.group_ids = served
+    answers = [ConsumerDescribedGroup(group_id=name, error_code=describe.error) for name in hidden]
+
+    def change(answer: ConsumerGroupDescribeResponse) -> Message:
+        for each in answer.groups:
+            if not all(asked.asker.meets(topic, name) for name in _topics_of(each)):
+                each.error_code = topic.error
+                each.error_message = _HIDDEN_TOPICS
+                each.members = []
+            if each.authorized_operations != NO_OPERATIONS:
+                each.authorized_operations = asked.asker.operations(
+                    ResourceType.GROUP, each.group_id
+                )
+        answer.groups = answers + answer.groups
+        return answer
+
+    if not served and hidden:
+        return change(ConsumerGroupDescribeResponse())
+    return Passed(request, finishing(ConsumerGroupDescribeResponse, change))
+
+
+def _topics_of(group: ConsumerDescribedGroup) -> list[str]:
+    """Return every topic that a description names."""
+    named = dict.fromkeys(
+        topic.topic_name
+        for member in group.members
+        for assignment in (member.assignment, member.target_assignment)
+        for topic in assignment.topic_partitions
+    )
+    for member in group.members:
+        named.update(dict.fromkeys(member.subscribed_topic_names))
+    return list(named)

@@ -57,6 +57,8 @@ _BY_NAME: Final[Mapping[str, Guard]] = {
     "AlterConfigs": configs.alter_configs,
     "CreatePartitions": topic_changes.create_partitions,
     "CreateTopics": topic_changes.create_topics,
+    "ConsumerGroupDescribe": groups.consumer_group_describe,
+    "ConsumerGroupHeartbeat": groups.consumer_group_heartbeat,
     "DeleteGroups": groups.delete_groups,
     "DeleteRecords": topics.delete_records,
     "DeleteTopics": topic_changes.delete_topics,

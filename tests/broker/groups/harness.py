@@ -37,6 +37,7 @@ from kraft_wire.broker.producing.transaction_marker import TransactionMarker
 from kraft_wire.broker.purgatory import DelayedOperation, DelayedOperationPurgatory
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.metadata.delta import MetadataDelta
+from kraft_wire.metadata.features import GROUP_VERSION
 from kraft_wire.metadata.image import (
     BrokerImage,
     EndpointImage,
@@ -174,7 +175,12 @@ def image_of(topics: Mapping[str, TopicImage]) -> MetadataImage:
     endpoint = EndpointImage("PLAINTEXT", "127.0.0.1", 9092)
     broker = BrokerImage(1, 1, Uuid(bytes(16)), {endpoint.name: endpoint}, {}, fenced=False)
     names = {topic.topic_id: name for name, topic in topics.items()}
-    return MetadataImage(brokers={1: broker}, topics_by_name=topics, topic_names=names)
+    return MetadataImage(
+        finalized_features={GROUP_VERSION: 1},
+        brokers={1: broker},
+        topics_by_name=topics,
+        topic_names=names,
+    )
 
 
 @dataclass

@@ -12,6 +12,7 @@ from typing import Final
 from kraft_wire.broker.coordination.clock_reading import ClockReading
 from kraft_wire.broker.coordination.log import CoordinatorRecord
 from kraft_wire.broker.groups.assignors.spec import Target
+from kraft_wire.broker.groups.classic.states import GroupState
 from kraft_wire.broker.groups.consumer.checks import (
     LEFT_FOR_A_WHILE,
     check_capacity,
@@ -50,6 +51,7 @@ from kraft_wire.broker.groups.consumer.target_assignment import (
 )
 from kraft_wire.broker.groups.consumer.timers import ConsumerTimer, ConsumerTimerKind
 from kraft_wire.broker.groups.consumer.write import write
+from kraft_wire.broker.groups.records import group_tombstone
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.consumer_group_heartbeat import (
@@ -177,8 +179,11 @@ def _entered(shard: GroupShard, request: ConsumerGroupHeartbeatRequest) -> _Walk
     group_id = request.group_id
     found = _find(shard, group_id, f"Consumer group {group_id} not found.")
     if isinstance(found, Refusal):
-        is_new = request.member_epoch == _JOIN and group_id not in shard.other_groups
-        if not is_new or group_id in shard.groups:
+        classic = shard.groups.get(group_id)
+        is_free = group_id not in shard.other_groups and (
+            classic is None or classic.is_in(GroupState.EMPTY)
+        )
+        if request.member_epoch != _JOIN or not is_free:
             return found
         found = ConsumerGroup(group_id, shard.env.memory)
     refused = check_capacity(found, request.member_id, shard.env.settings().group_consumer_max_size)
@@ -375,10 +380,14 @@ def _reconcile(walk: _Walk, target_epoch: int, target: Target) -> Refusal | None
 def _finish(walk: _Walk, at: ClockReading) -> HeartbeatOutcome | Refusal:
     """Write the records, set the timers, and answer."""
     shard, group, member = walk.shard, walk.group, walk.member
+    if group.group_id in shard.groups:
+        # An empty classic group ends with the first records of the new one.
+        walk.records.insert(0, group_tombstone(group.group_id))
     appended = write(shard, group, walk.records, at)
     if appended.error is not ErrorCode.NONE:
         return Refusal(appended.error)
-    shard.other_groups.setdefault(group.group_id, group)
+    if group.group_id not in shard.other_groups:
+        shard.put_other_group(group)
     if walk.has_looked:
         group.note_metadata(_topics(walk).names, shard.env.image())
     _schedule(walk, at)

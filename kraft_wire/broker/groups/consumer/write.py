@@ -6,6 +6,7 @@ from kraft_wire.broker.coordination.clock_reading import ClockReading
 from kraft_wire.broker.coordination.log import Appended, CoordinatorRecord
 from kraft_wire.broker.groups.consumer.group import ConsumerGroup
 from kraft_wire.broker.groups.consumer.replay import replay_record
+from kraft_wire.broker.groups.records import GROUP_METADATA, record_type
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.wire.generated.error_code import ErrorCode
 
@@ -27,5 +28,6 @@ def write(
     appended = shard.log.append_for_later(records, at)
     if appended.error is ErrorCode.NONE:
         for key, value in records:
-            replay_record(group, key, value)
+            if record_type(key) != GROUP_METADATA:
+                replay_record(group, key, value)
     return appended

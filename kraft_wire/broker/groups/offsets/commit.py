@@ -12,6 +12,8 @@ from kraft_wire.broker.coordination.clock_reading import ClockReading
 from kraft_wire.broker.coordination.log import CoordinatorRecord, TransactionalWrite
 from kraft_wire.broker.groups.classic.group import ClassicGroup
 from kraft_wire.broker.groups.classic.states import GroupState
+from kraft_wire.broker.groups.consumer.group import ConsumerGroup
+from kraft_wire.broker.groups.consumer.offset_checks import check_commit
 from kraft_wire.broker.groups.object_sizes import GROUP_BYTES, OFFSET_BYTES
 from kraft_wire.broker.groups.offsets.table import CommittedOffset, OffsetKey
 from kraft_wire.broker.groups.records import offset_record
@@ -73,13 +75,14 @@ def commit_offsets(
 
     Errors of all partitions, first match wins: GROUP_ID_NOT_FOUND (v9+; ILLEGAL_GENERATION before)
     for a generation of a group that does not exist, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID,
-    ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS, POLICY_VIOLATION (our limit), those of the append.
+    ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS, POLICY_VIOLATION (our limit), those of the append; of
+    a consumer group those of `consumer.offset_checks.check_commit`.
     Error of one partition: OFFSET_METADATA_TOO_LARGE; the others are committed.
     """
     if transaction is None:
-        error = _validate_commit(shard, request, api_version, at)
+        error = _validate_commit(shard, request, topics, api_version, at)
     else:
-        error = _validate_transactional(shard, request)
+        error = _validate_transactional(shard, request, topics, api_version)
     if error is not ErrorCode.NONE:
         return CommitOutcome(failed_topics(topics, error))
     commit = _Commit(shard.log.end_offset(), transaction is not None)
@@ -107,12 +110,18 @@ def failed_topics(
 
 
 def _validate_commit(
-    shard: GroupShard, request: OffsetCommitRequest, api_version: int, at: ClockReading
+    shard: GroupShard,
+    request: OffsetCommitRequest,
+    topics: Sequence[OffsetCommitRequestTopic],
+    api_version: int,
+    at: ClockReading,
 ) -> ErrorCode:
     """Check the committer against the group; a commit of a live member counts as a heartbeat."""
     group_id = request.group_id
     generation_id = request.generation_id_or_member_epoch
     other = shard.other_groups.get(group_id)
+    if isinstance(other, ConsumerGroup):
+        return check_commit(other, request, topics, api_version, is_transactional=False)
     if other is not None:
         simple = generation_id < 0 and other.is_empty
         return ErrorCode.NONE if simple else ErrorCode.UNKNOWN_MEMBER_ID
@@ -134,13 +143,20 @@ def _validate_commit(
     return error
 
 
-def _validate_transactional(shard: GroupShard, request: OffsetCommitRequest) -> ErrorCode:
+def _validate_transactional(
+    shard: GroupShard,
+    request: OffsetCommitRequest,
+    topics: Sequence[OffsetCommitRequestTopic],
+    api_version: int,
+) -> ErrorCode:
     """Check the committer of a transaction against the group, if it names a member (KIP-447)."""
     generation_id, group_id = request.generation_id_or_member_epoch, request.group_id
     is_anonymous = (
         generation_id == -1 and not request.member_id and request.group_instance_id is None
     )
     other = shard.other_groups.get(group_id)
+    if isinstance(other, ConsumerGroup):
+        return check_commit(other, request, topics, api_version, is_transactional=True)
     if other is not None:
         may_commit = is_anonymous or (generation_id < 0 and other.is_empty)
         return ErrorCode.NONE if may_commit else ErrorCode.UNKNOWN_MEMBER_ID

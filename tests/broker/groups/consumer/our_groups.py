@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from kraft_wire.broker.coordination.clock_reading import ClockReading
+from kraft_wire.broker.groups.admin import delete_group
+from kraft_wire.broker.groups.consumer.describe import described_group
+from kraft_wire.broker.groups.consumer.group import ConsumerGroup
 from kraft_wire.broker.groups.consumer.heartbeat import heartbeat
 from kraft_wire.broker.groups.consumer.refusal import Refusal
 from kraft_wire.broker.groups.partition import GroupPartition
@@ -21,6 +24,8 @@ from kraft_wire.wire.generated.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
     TopicPartitions,
 )
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.message import Struct
 from tests.broker.groups.consumer.apache_groups import Answer, Step
 from tests.broker.groups.harness import Harness
 
@@ -50,6 +55,10 @@ class OurGroups:
                 return self._written(lambda: self._advance(step["ms"]))
             case "tasks":
                 return self._written(self._tick)
+            case "delete":
+                return self._delete(step["group"])
+            case "describe":
+                return {"groups": [self._described(each) for each in step["groups"]]}
         return {}
 
     def _start(self, step: Step) -> None:
@@ -107,6 +116,19 @@ class OurGroups:
             return {"error": int(outcome.error), "message": outcome.message}
         return {"response": _response(outcome.response), "writes": self._writes_since(before)}
 
+    def _delete(self, group_id: str) -> Answer:
+        before = self._log_end
+        error = delete_group(self.shard, group_id, self._at).error
+        if error is not ErrorCode.NONE:
+            return {"error": int(error)}
+        return {"writes": self._writes_since(before)}
+
+    def _described(self, group_id: str) -> dict[str, Any]:
+        group = self.shard.other_groups.get(group_id)
+        if not isinstance(group, ConsumerGroup):
+            return {"errorCode": 69}
+        return as_json(described_group(group, self.harness.image))
+
     def _advance(self, ms: int) -> None:
         end_ms = self._now_ms + ms
         while True:
@@ -161,6 +183,21 @@ def _request(fields: dict[str, Any]) -> ConsumerGroupHeartbeatRequest:
             for each in topics
         ],
     )
+
+
+def as_json(struct: Any) -> Any:
+    """Return a struct as Apache's converters write it; the order of names has no meaning."""
+    if isinstance(struct, list):
+        return [as_json(each) for each in struct]
+    if isinstance(struct, Struct):
+        fields = [each for each in struct.__slots__ if each != "unknown_tagged_fields"]
+        return {_camel(each): as_json(getattr(struct, each)) for each in fields}
+    return uuid_to_text(Uuid(struct)) if isinstance(struct, bytes) else struct
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(each.capitalize() for each in others)
 
 
 def _response(response: ConsumerGroupHeartbeatResponse) -> dict[str, Any]:

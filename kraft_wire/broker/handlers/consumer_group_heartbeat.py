@@ -1,0 +1,72 @@
+"""ConsumerGroupHeartbeat, API key 68, versions 0-1.
+
+Behaviour:   one request joins a group, keeps a member alive, reports what it owns, leaves; the
+             answer waits until the ISR has what it says
+Versions:    v1 regular expressions, member ids made by the client (KIP-1082)
+Left out:    a group with classic members (GROUP_ID_NOT_FOUND instead of a live migration); settings
+             of one group
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from kraft_wire.broker.context import Parked, RequestContext
+from kraft_wire.broker.coordination.clock_reading import arrival_of
+from kraft_wire.broker.groups.consumer.heartbeat import heartbeat
+from kraft_wire.broker.groups.consumer.refusal import Refusal
+from kraft_wire.broker.groups.consumer.request_checks import check_request
+from kraft_wire.broker.groups.consumer.target_assignment import ASSIGNORS
+from kraft_wire.broker.groups.shard import GroupShard
+from kraft_wire.metadata.features import GROUP_VERSION
+from kraft_wire.model import random_uuid, uuid_to_text
+from kraft_wire.wire.generated.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+from kraft_wire.wire.generated.error_code import ErrorCode
+
+if TYPE_CHECKING:
+    from kraft_wire.broker.broker import Broker
+
+__all__ = ["handle"]
+
+
+def handle(
+    broker: "Broker", context: RequestContext, request: ConsumerGroupHeartbeatRequest
+) -> ConsumerGroupHeartbeatResponse | Parked:
+    """Take a member's heartbeat.
+
+    Errors, first match wins: UNSUPPORTED_VERSION (the feature group.version is off),
+    INVALID_REQUEST, UNSUPPORTED_ASSIGNOR, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, then those
+    of `groups.consumer.heartbeat.heartbeat`.
+    """
+    if not broker.image.finalized_features.get(GROUP_VERSION, 0):
+        return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+    refused = check_request(request, context.api_version, list(ASSIGNORS))
+    if refused is not None:
+        return _refused(refused)
+    shard = broker.groups.shard_of(request.group_id)
+    if not isinstance(shard, GroupShard):
+        return ConsumerGroupHeartbeatResponse(error_code=shard)
+    if not request.member_id:
+        request.member_id = uuid_to_text(random_uuid(broker.random_source))
+    client_host = "/" + context.client_host.removeprefix("/")
+    at = arrival_of(context)
+    outcome = heartbeat(shard, request, context.client_id or "", client_host, at)
+    if isinstance(outcome, Refusal):
+        return _refused(outcome)
+    if outcome.safe_at is None:
+        return outcome.response
+
+    def answered(errors: Mapping[int, ErrorCode]) -> ConsumerGroupHeartbeatResponse:
+        for error in errors.values():
+            return ConsumerGroupHeartbeatResponse(error_code=error)
+        return outcome.response
+
+    return shard.env.commits.answer_when_committed(
+        context, {shard.log.partition: outcome.safe_at}, answered
+    )
+
+
+def _refused(refusal: Refusal) -> ConsumerGroupHeartbeatResponse:
+    return ConsumerGroupHeartbeatResponse(error_code=refusal.error, error_message=refusal.message)

@@ -1,0 +1,250 @@
+"""ConsumerGroupHeartbeat: what the request must say, and the group that comes of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kraft_wire.broker.groups.consumer.group import ConsumerGroup
+from kraft_wire.broker.groups.shard import GroupShard
+from kraft_wire.wire.generated.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    TopicPartitions,
+)
+from kraft_wire.wire.generated.error_code import ErrorCode
+from tests.broker.groups.harness import Harness, Reply, topic_id_of
+from tests.broker.groups.ready_groups import begin_loading, lose_coordination
+from tests.broker.groups.requests import Member, committed
+
+
+def joining(**changes: Any) -> ConsumerGroupHeartbeatRequest:
+    fields: dict[str, Any] = {
+        "group_id": "group",
+        "member_id": "member",
+        "member_epoch": 0,
+        "rebalance_timeout_ms": 60_000,
+        "subscribed_topic_names": ["topic"],
+        "topic_partitions": [],
+        **changes,
+    }
+    return ConsumerGroupHeartbeatRequest(**fields)
+
+
+def staying(epoch: int, **changes: Any) -> ConsumerGroupHeartbeatRequest:
+    nothing: dict[str, Any] = {
+        "rebalance_timeout_ms": -1,
+        "subscribed_topic_names": None,
+        "topic_partitions": None,
+    }
+    return joining(member_epoch=epoch, **(nothing | changes))
+
+
+def with_topic(partitions: int = 3, **settings: Any) -> Harness:
+    harness = Harness(group_consumer_assignment_interval_ms=0, **settings)
+    harness.create_topic("topic", partitions)
+    return harness
+
+
+def send(harness: Harness, request: ConsumerGroupHeartbeatRequest, version: int = 1) -> Reply:
+    return harness.send(request, version)
+
+
+def group_in(harness: Harness) -> ConsumerGroup:
+    shard = harness.groups.shard_of("group")
+    assert isinstance(shard, GroupShard)
+    group = shard.other_groups["group"]
+    assert isinstance(group, ConsumerGroup)
+    return group
+
+
+def assigned(reply: Reply) -> list[int]:
+    (topic,) = reply.response.assignment.topic_partitions
+    assert topic.topic_id == topic_id_of("topic")
+    return list(topic.partitions)
+
+
+def test_errors_in_order() -> None:
+    """848-HB-11."""
+    harness = Harness(group_consumer_max_size=1)
+    request = joining(member_id="", server_assignor="none", member_epoch=3)
+    lose_coordination(harness)
+    harness.image = replace(harness.image, finalized_features={})
+    assert send(harness, request).error == ErrorCode.UNSUPPORTED_VERSION
+    harness.image = replace(harness.image, finalized_features={"group.version": 1})
+    assert send(harness, request).error == ErrorCode.INVALID_REQUEST
+    request.member_id = "member"
+    assert send(harness, request).error == ErrorCode.UNSUPPORTED_ASSIGNOR
+    request.server_assignor = None
+    assert send(harness, request).error == ErrorCode.NOT_COORDINATOR
+    begin_loading(harness)
+    assert send(harness, request).error == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    harness.settle()
+    assert send(harness, request).error == ErrorCode.GROUP_ID_NOT_FOUND
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"member_id": " "}, "MemberId can't be empty."),
+        ({"group_id": " "}, "GroupId can't be empty."),
+        ({"instance_id": ""}, "InstanceId can't be empty."),
+        ({"rack_id": ""}, "RackId can't be empty."),
+        (
+            {"rebalance_timeout_ms": -1},
+            "RebalanceTimeoutMs must be provided in first request.",
+        ),
+        ({"topic_partitions": None}, "TopicPartitions must be empty when (re-)joining."),
+        (
+            {"topic_partitions": [TopicPartitions(partitions=[1])]},
+            "TopicPartitions must be empty when (re-)joining.",
+        ),
+        (
+            {"subscribed_topic_names": None},
+            "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when "
+            "(re-)joining.",
+        ),
+        ({"member_epoch": -2}, "InstanceId can't be null."),
+        ({"member_epoch": -3}, "MemberEpoch is invalid."),
+    ],
+)
+def test_a_request_that_says_too_little_is_refused(changes: dict[str, Any], message: str) -> None:
+    """848-HB-03, 848-HB-05, 848-HB-06, 848-HB-07, 848-HB-08, 848-HB-09."""
+    answer = send(with_topic(), joining(**changes)).response
+    assert (answer.error_code, answer.error_message) == (ErrorCode.INVALID_REQUEST, message)
+    assert (answer.member_id, answer.member_epoch, answer.assignment) == (None, 0, None)
+
+
+def test_an_unknown_assignor_is_named_with_those_that_there_are() -> None:
+    """848-HB-10."""
+    answer = send(with_topic(), joining(server_assignor="")).response
+    assert answer.error_code == ErrorCode.UNSUPPORTED_ASSIGNOR
+    assert answer.error_message == (
+        "ServerAssignor  is not supported. Supported assignors: uniform, range."
+    )
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_a_member_joins_with_the_second_epoch_and_all_partitions(version: int) -> None:
+    """848-HB-01, 848-HB-21, 848-JOIN-02."""
+    reply = send(with_topic(), joining(), version)
+    assert reply.error == ErrorCode.NONE
+    assert (reply.response.member_id, reply.response.member_epoch) == ("member", 2)
+    assert reply.response.heartbeat_interval_ms == 5_000
+    assert assigned(reply) == [0, 1, 2]
+
+
+def test_the_server_makes_an_id_for_a_client_of_version_0() -> None:
+    """848-HB-04, 848-FEAT-04."""
+    harness = with_topic()
+    first = send(harness, joining(member_id=""), 0).response.member_id
+    second = send(harness, joining(member_id=""), 0).response.member_id
+    assert len(first) == len(second) == 22
+    assert first != second
+    assert send(harness, joining(member_id="")).error == ErrorCode.INVALID_REQUEST
+
+
+def test_partitions_move_only_after_their_owner_gave_them_up() -> None:
+    """848-RECON-01, 848-RECON-02, 848-RECON-03."""
+    harness = with_topic(4)
+    assert assigned(send(harness, joining(member_id="first"))) == [0, 1, 2, 3]
+    late = send(harness, joining(member_id="second")).response
+    assert (late.member_epoch, late.assignment.topic_partitions) == (3, [])
+    kept = send(harness, staying(2, member_id="first"))
+    assert (kept.response.member_epoch, assigned(kept)) == (2, [0, 1])
+    owned = [TopicPartitions(topic_id=topic_id_of("topic"), partitions=[0, 1])]
+    assert send(harness, staying(3, member_id="second")).response.assignment is None
+    done = send(harness, staying(2, member_id="first", topic_partitions=owned)).response
+    assert done.member_epoch == 3
+    assert assigned(send(harness, staying(3, member_id="second"))) == [2, 3]
+    assert group_in(harness).state_name == "Stable"
+
+
+def test_a_member_that_is_silent_for_a_session_is_removed() -> None:
+    """848-TIME-01, 848-EPOCH-04."""
+    harness = with_topic()
+    send(harness, joining())
+    harness.advance(44_999)
+    assert send(harness, staying(2)).error == ErrorCode.NONE
+    harness.advance(45_000)
+    assert send(harness, staying(2)).error == ErrorCode.UNKNOWN_MEMBER_ID
+    assert (group_in(harness).epoch, group_in(harness).state_name) == (3, "Empty")
+
+
+def test_a_member_that_does_not_revoke_in_time_is_removed() -> None:
+    """848-TIME-03."""
+    harness = with_topic()
+    send(harness, joining(member_id="slow", rebalance_timeout_ms=7_000))
+    send(harness, joining(member_id="other"))
+    send(harness, staying(2, member_id="slow"))
+    harness.advance(6_999)
+    assert send(harness, staying(2, member_id="slow")).error == ErrorCode.NONE
+    harness.advance(1)
+    gone = send(harness, staying(2, member_id="slow"))
+    assert gone.error == ErrorCode.UNKNOWN_MEMBER_ID
+    assert assigned(send(harness, staying(3, member_id="other"))) == [0, 1, 2]
+
+
+def test_members_have_a_whole_session_after_a_restart() -> None:
+    """848-TIME-04, 848-REC-04."""
+    harness = with_topic()
+    send(harness, joining())
+    harness.advance(44_000)
+    fresh = harness.restart()
+    fresh.advance(44_000)
+    assert send(fresh, staying(2)).error == ErrorCode.NONE
+    assert send(fresh, joining()).response.member_epoch == 2
+
+
+def test_an_empty_classic_group_becomes_a_consumer_group_in_one_batch() -> None:
+    """848-JOIN-04."""
+    harness = with_topic()
+    member = Member(harness)
+    member.join()
+    harness.settle()
+    member.leave()
+    before = len(harness.store.batches(0))
+    assert send(harness, joining()).error == ErrorCode.NONE
+    (batch,) = harness.store.batches(0)[before:]
+    kinds = [(record.key[1], record.value is None) for record in batch.records() if record.key]
+    assert kinds == [(2, True), (5, False), (3, False), (7, False), (6, False), (8, False)]
+    assert group_in(harness.restart()).state_name == "Stable"
+
+
+def test_a_group_of_classic_members_is_no_consumer_group() -> None:
+    """848-HB-13, 848-MIG-02: as with group.consumer.migration.policy=disabled."""
+    harness = with_topic()
+    Member(harness).join()
+    harness.settle()
+    answer = send(harness, joining(member_id="modern")).response
+    assert answer.error_code == ErrorCode.GROUP_ID_NOT_FOUND
+    assert answer.error_message == "Group group is not a consumer group."
+
+
+def test_nothing_changes_if_the_records_cannot_be_written() -> None:
+    """848-REC-03."""
+    harness = with_topic()
+    harness.store.refusals.append(ErrorCode.NOT_ENOUGH_REPLICAS)
+    assert send(harness, joining()).error == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    harness.check_memory()
+    assert send(harness, staying(2)).error == ErrorCode.GROUP_ID_NOT_FOUND
+
+
+def test_offsets_are_committed_by_epoch() -> None:
+    """848-OFF-01, 848-OFF-02, 848-OFF-03, 848-OFF-05."""
+    harness = with_topic()
+    send(harness, joining())
+    send(harness, joining(member_id="other"))
+    send(harness, staying(2))
+    member = Member(harness, member_id="member")
+    member.generation_id = 2
+    assert member.commit(offset=4, version=9) == ErrorCode.NONE
+    assert member.commit(offset=5, version=8) == ErrorCode.UNSUPPORTED_VERSION
+    member.generation_id = 3
+    assert member.commit(offset=5, version=9) == ErrorCode.STALE_MEMBER_EPOCH
+    member.generation_id = 1
+    assert member.commit(offset=5, version=9) == ErrorCode.STALE_MEMBER_EPOCH
+    member.member_id = "nobody"
+    assert member.commit(offset=5, version=9) == ErrorCode.UNKNOWN_MEMBER_ID
+    assert committed(harness) == {("topic", 0): 4}
