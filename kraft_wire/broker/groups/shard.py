@@ -116,16 +116,12 @@ class GroupShard:
     def put_other_group(self, group: OtherGroup) -> None:
         """Keep a group that is new, in place of an empty classic one."""
         assert group.group_id not in self.other_groups, group.group_id
-        self.groups_end(group.group_id)
-        self.other_groups[group.group_id] = group
-
-    def groups_end(self, group_id: str) -> None:
-        """Drop an empty classic group, if it is there, with the ids that it gave out."""
-        classic = self.groups.pop(group_id, None)
+        classic = self.groups.pop(group.group_id, None)
         if classic is not None:
-            assert not classic.members, group_id
+            assert not classic.members, group.group_id
             classic.release()
-            self.timers.cancel_all_of(group_id)
+            self.timers.cancel_all_of(group.group_id)
+        self.other_groups[group.group_id] = group
 
     def remove_other_group(self, group_id: str) -> None:
         """Drop a group of another kind than classic, if it is there."""

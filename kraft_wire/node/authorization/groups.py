@@ -19,7 +19,10 @@ from kraft_wire.wire.generated.consumer_group_describe import (
 from kraft_wire.wire.generated.consumer_group_describe import (
     DescribedGroup as ConsumerDescribedGroup,
 )
-from kraft_wire.wire.generated.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from kraft_wire.wire.generated.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 from kraft_wire.wire.generated.delete_groups import (
     DeletableGroupResult,
     DeleteGroupsRequest,
@@ -172,12 +175,11 @@ def consumer_group_heartbeat(asked: Asked) -> Verdict:
     """ConsumerGroupHeartbeat: the group, then all named topics, or nothing is served."""
     request = cast("ConsumerGroupHeartbeatRequest", asked.request)
     read, describe = asked.needs
-    version = asked.context.api_version
     if not asked.asker.meets(read, request.group_id):
-        return refused(request, read.error, version)
+        return ConsumerGroupHeartbeatResponse(error_code=read.error)
     names = dict.fromkeys(request.subscribed_topic_names or ())
     if not all(asked.asker.meets(describe, name) for name in names):
-        return refused(request, describe.error, version)
+        return ConsumerGroupHeartbeatResponse(error_code=describe.error)
     return Passed(request)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kraft_wire.wire.generated.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.offset_fetch import (
     OffsetFetchRequest,
@@ -93,6 +94,19 @@ def test_errors_in_order() -> None:
     begin_loading(harness)
     assert answer().error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     harness.settle()
+    join = ConsumerGroupHeartbeatRequest(
+        group_id="group",
+        member_id="member",
+        rebalance_timeout_ms=1_000,
+        subscribed_topic_names=[],
+        topic_partitions=[],
+    )
+    assert harness.send(join, 1).error == ErrorCode.NONE
+    group.member_id, group.member_epoch = "nobody", 7
+    assert answer().error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    group.member_id = "member"
+    assert answer().error_code == ErrorCode.STALE_MEMBER_EPOCH
+    group.member_epoch = 1
     assert answer().error_code == ErrorCode.NONE
     (partition,) = answer().topics[0].partitions
     assert partition.error_code == ErrorCode.UNKNOWN_TOPIC_ID

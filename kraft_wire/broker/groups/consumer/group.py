@@ -22,7 +22,6 @@ from kraft_wire.model import Uuid
 __all__ = ["ConsumerGroup", "ConsumerGroupState", "ResolvedRegex"]
 
 _FIRST_EPOCH = 1
-_NO_EPOCH = -1
 
 
 class ConsumerGroupState(Enum):
@@ -209,10 +208,6 @@ class ConsumerGroup:
         """Drop a regular expression, if it is there."""
         former = self.regexes.pop(regex)
         self._resize(0 if former is None else -former.size_bytes)
-
-    def clear_target_epoch(self) -> None:
-        """Note the tombstone of the targets' epoch."""
-        self.assignment_epoch, self.assignment_timestamp_ms = _NO_EPOCH, 0
 
     def release(self) -> None:
         """Release the counted memory of the group, which is removed."""

@@ -52,6 +52,7 @@ __all__ = ["group_remains", "replay_record"]
 
 _BODY_AT: Final = 2
 _VERSION: Final = 0
+_NO_EPOCH: Final = -1
 
 
 def replay_record(group: ConsumerGroup, key: bytes, value: bytes | None) -> None:
@@ -88,7 +89,7 @@ def _member(group: ConsumerGroup, key: bytes, value: bytes | None) -> None:
 
 def _target_epoch(group: ConsumerGroup, key: bytes, value: bytes | None) -> None:
     if value is None:
-        group.clear_target_epoch()
+        group.assignment_epoch, group.assignment_timestamp_ms = _NO_EPOCH, 0
         return
     target, _ = ConsumerGroupTargetAssignmentMetadataValue.decode(value, _version(value), _BODY_AT)
     group.assignment_epoch = target.assignment_epoch
