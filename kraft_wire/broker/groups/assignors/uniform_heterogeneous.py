@@ -1,8 +1,8 @@
 """The `uniform` assignor for members with different subscriptions.
 
 Members keep the partitions that they were to have. Free ones go to the least loaded subscribers.
-Then each topic moves partitions from its most to its least loaded subscribers, over and over, until
-a round changes nothing.
+Then each topic moves partitions from its most to its least loaded subscribers, in rounds, until one
+changes nothing.
 """
 
 from struct import Struct

@@ -12,14 +12,14 @@ from kraft_wire.broker.coordination.memory import MemoryUse
 from kraft_wire.broker.groups.assignors.spec import Target
 from kraft_wire.broker.groups.consumer.member import ConsumerMember
 from kraft_wire.broker.groups.consumer.records import group_tombstones
+from kraft_wire.broker.groups.consumer.results import ResolvedRegex
 from kraft_wire.broker.groups.group_types import GroupType
 from kraft_wire.broker.groups.java_collections import TimelineHashMap
 from kraft_wire.broker.groups.object_sizes import GROUP_BYTES, PARTITION_BYTES
-from kraft_wire.frozen import frozen
 from kraft_wire.metadata.image import MetadataImage, TopicImage
 from kraft_wire.model import Uuid
 
-__all__ = ["ConsumerGroup", "ConsumerGroupState", "ResolvedRegex"]
+__all__ = ["ConsumerGroup", "ConsumerGroupState"]
 
 _FIRST_EPOCH = 1
 
@@ -33,22 +33,6 @@ class ConsumerGroupState(Enum):
     RECONCILING = "Reconciling"
     """A member does not have all of its target yet."""
     STABLE = "Stable"
-
-
-@frozen
-class ResolvedRegex:
-    """The topics that a regular expression matched when it was last evaluated."""
-
-    topics: tuple[str, ...]
-    image_version: int
-    """Version of the metadata image that was searched."""
-    timestamp_ms: int
-    """Wall clock at the start of the evaluation."""
-
-    @property
-    def size_bytes(self) -> int:
-        """Memory that it takes, as `object_sizes` counts it."""
-        return PARTITION_BYTES * len(self.topics) + sum(map(len, self.topics))
 
 
 class ConsumerGroup:

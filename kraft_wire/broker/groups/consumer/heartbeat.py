@@ -21,7 +21,7 @@ from kraft_wire.broker.groups.consumer.checks import (
     find_dynamic,
     find_static,
 )
-from kraft_wire.broker.groups.consumer.group import ConsumerGroup, ResolvedRegex
+from kraft_wire.broker.groups.consumer.group import ConsumerGroup
 from kraft_wire.broker.groups.consumer.leave import leave_for_a_while, remove_member
 from kraft_wire.broker.groups.consumer.member import ConsumerMember, MemberState
 from kraft_wire.broker.groups.consumer.reconciliation import Owned, Reconciliation, reconciled
@@ -35,6 +35,7 @@ from kraft_wire.broker.groups.consumer.records import (
 )
 from kraft_wire.broker.groups.consumer.refusal import Refusal
 from kraft_wire.broker.groups.consumer.regexes import RegexChange, regex_change
+from kraft_wire.broker.groups.consumer.results import ResolvedRegex
 from kraft_wire.broker.groups.consumer.subscriptions import (
     Subscriptions,
     names_of,

@@ -45,8 +45,8 @@ from kraft_wire.wire.generated.consumer_group_target_assignment_metadata_value i
 
 if TYPE_CHECKING:
     from kraft_wire.broker.groups.assignors.spec import Target
-    from kraft_wire.broker.groups.consumer.group import ResolvedRegex
     from kraft_wire.broker.groups.consumer.member import AssignedPartitions, ConsumerMember
+    from kraft_wire.broker.groups.consumer.results import ResolvedRegex
 
 __all__ = [
     "current_assignment_record",

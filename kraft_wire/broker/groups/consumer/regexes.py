@@ -10,7 +10,7 @@ from typing import Final
 
 from kraft_wire.broker.coordination.clock_reading import ClockReading
 from kraft_wire.broker.coordination.log import CoordinatorRecord
-from kraft_wire.broker.groups.consumer.group import ConsumerGroup, ResolvedRegex
+from kraft_wire.broker.groups.consumer.group import ConsumerGroup
 from kraft_wire.broker.groups.consumer.member import ConsumerMember
 from kraft_wire.broker.groups.consumer.records import (
     epoch_record,
@@ -19,6 +19,7 @@ from kraft_wire.broker.groups.consumer.records import (
 )
 from kraft_wire.broker.groups.consumer.refusal import Refusal
 from kraft_wire.broker.groups.consumer.regex_engine import matcher_of
+from kraft_wire.broker.groups.consumer.results import ResolvedRegex
 from kraft_wire.broker.groups.consumer.subscriptions import subscriber_count, subscriptions
 from kraft_wire.broker.groups.consumer.timers import ConsumerTimer, ConsumerTimerKind
 from kraft_wire.broker.groups.consumer.write import write

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from typing import Final
 
 from kraft_wire.broker.groups.assignors.spec import given, target_of
-from kraft_wire.broker.groups.consumer.group import ConsumerGroup, ResolvedRegex
+from kraft_wire.broker.groups.consumer.group import ConsumerGroup
 from kraft_wire.broker.groups.consumer.member import ConsumerMember
+from kraft_wire.broker.groups.consumer.results import ResolvedRegex
 from kraft_wire.broker.groups.records import record_type, value_version
 from kraft_wire.wire.generated.consumer_group_current_member_assignment_key import (
     ConsumerGroupCurrentMemberAssignmentKey,

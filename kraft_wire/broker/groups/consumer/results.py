@@ -1,16 +1,9 @@
-"""What a coordinator works out for a group and keeps: targets, and topics that match."""
-
-from collections.abc import Mapping
-from typing import TypeAlias
+"""What a coordinator works out for a group and keeps: the topics that an expression matches."""
 
 from kraft_wire.broker.groups.object_sizes import PARTITION_BYTES
 from kraft_wire.frozen import frozen
-from kraft_wire.model import Uuid
 
-__all__ = ["ResolvedRegex", "Target"]
-
-Target: TypeAlias = Mapping[Uuid, tuple[int, ...]]
-"""Topic id to partitions, in the order of the record."""
+__all__ = ["ResolvedRegex"]
 
 
 @frozen

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 
-from kraft_wire.broker.groups.consumer.group import ConsumerGroup, ResolvedRegex
+from kraft_wire.broker.groups.consumer.group import ConsumerGroup
 from kraft_wire.broker.groups.consumer.member import ConsumerMember
+from kraft_wire.broker.groups.consumer.results import ResolvedRegex
 from kraft_wire.broker.groups.java_collections import java_hash_set
 from kraft_wire.frozen import frozen
 

@@ -1,4 +1,4 @@
-"""The target of a group: when it is computed anew, by which assignor, and the records of it.
+"""The target of a group: when it is computed again, with which assignor, and its records.
 
 A target is computed when the group's epoch is above that of the last one, at most once per
 assignment interval (KIP-1263). Only targets that differ are written.
@@ -11,9 +11,10 @@ from kraft_wire.broker.coordination.log import CoordinatorRecord
 from kraft_wire.broker.groups.assignors import range as range_assignor
 from kraft_wire.broker.groups.assignors import uniform
 from kraft_wire.broker.groups.assignors.spec import Assignor, GroupSpec, MemberSpec, Target
-from kraft_wire.broker.groups.consumer.group import ConsumerGroup, ResolvedRegex
+from kraft_wire.broker.groups.consumer.group import ConsumerGroup
 from kraft_wire.broker.groups.consumer.member import ConsumerMember
 from kraft_wire.broker.groups.consumer.records import target_epoch_record, target_record
+from kraft_wire.broker.groups.consumer.results import ResolvedRegex
 from kraft_wire.broker.groups.consumer.subscriptions import names_of
 from kraft_wire.broker.groups.java_collections import JavaHashMap
 from kraft_wire.metadata.image import MetadataImage
