@@ -88,7 +88,7 @@ class _Walk:
     request: ConsumerGroupHeartbeatRequest
     owned: Owned
     former: ConsumerMember
-    """The member before, as its records have it; of a static one that comes back, its copy."""
+    """The member before, as its records have it; a copy for a static member that returns."""
     member: ConsumerMember
     replaced_id: str | None = None
     """The static member whose place this one takes."""
