@@ -19,6 +19,7 @@ from kraft_wire.metadata.image import (
 from kraft_wire.settings.broker import (
     BROKER_KEYS,
     DYNAMIC_BROKER_KEYS,
+    STORE_KEYS,
     is_listener_key,
     listener_base_name,
 )
@@ -120,6 +121,13 @@ def _check_broker(name: str, values: Values, settings: NodeSettings) -> None:
     fixed = [key for key in values if key in BROKER_KEYS and key not in DYNAMIC_BROKER_KEYS]
     if fixed:
         words = f"Cannot update these configs dynamically: [{', '.join(fixed)}]"
+        raise Refusal(ErrorCode.INVALID_REQUEST, words)
+    bare = [key for key in values if key in STORE_KEYS]
+    if bare:
+        words = (
+            "These security configs can be dynamically updated only per-listener using the "
+            f"listener prefix: [{', '.join(bare)}]"
+        )
         raise Refusal(ErrorCode.INVALID_REQUEST, words)
     own = [key for key in values if _concerns_one_broker(key)]
     if own and not name:

@@ -17,6 +17,8 @@ __all__ = ["CERTIFICATE", "identity_of", "trusted_of"]
 
 CERTIFICATE: Final = re.compile(rb"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.S)
 _JCEKS: Final = bytes.fromhex("cececece")
+_BYTES_MAX: Final = 16 << 20
+"""Bound on a store's size; a setting may name any file."""
 _SEQUENCE: Final = b"\x30"
 """The first byte of a PKCS12 store."""
 
@@ -61,9 +63,12 @@ def _content(store: Store) -> bytes:
         return store.text.encode()
     try:
         with open(store.location, "rb") as file:
-            return file.read()
+            data = file.read(_BYTES_MAX + 1)
     except OSError as error:
         raise UnusableStore(f"{store.location}: {error.strerror or error}") from error
+    if len(data) > _BYTES_MAX:
+        raise UnusableStore(f"{store.location}: the file is too large for a store")
+    return data
 
 
 def _is_jks(store: Store, data: bytes) -> bool:

@@ -9,6 +9,7 @@ Not here: what a reader does with it (`broker.broker`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field
 
 from kraft_wire.frozen import frozen
 from kraft_wire.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage, TopicImage
@@ -40,6 +41,9 @@ class MetadataDelta:
     """Names of those that are topics in `after`, in order."""
     acls: Sequence[Uuid] = ()
     """Ids of added, removed and changed access-control entries."""
+    named_configs: frozenset[ConfigKey] = field(default=frozenset(), compare=False)
+    """Resources with a record of a setting, also of an unchanged one: a broker then reads its files
+    again (KIP-226). Only test membership."""
 
     @classmethod
     def between(cls, before: MetadataImage, after: MetadataImage) -> "MetadataDelta":
@@ -108,6 +112,7 @@ class Touched:
             deleted=dict(sorted(deleted.items(), key=lambda each: each[1])),
             configs=frozenset(configs),
             configured_topics=sorted(name for name in named if after.topic(name) is not None),
+            named_configs=frozenset(self.configs),
             acls=[each for each in self.acls if after.acls.get(each) != before.acls.get(each)],
         )
 

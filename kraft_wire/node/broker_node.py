@@ -33,8 +33,9 @@ from kraft_wire.wire.message import DecodeLimits, Message
 if TYPE_CHECKING:
     from kraft_wire.broker.inter_broker import InterBrokerClient
     from kraft_wire.node.links.broker_links import BrokerLinks
+    from kraft_wire.node.security.store_changes import StoreChanges
 
-__all__ = ["BrokerNode", "LinkNeeds"]
+__all__ = ["BrokerNode", "LinkNeeds", "store_changes"]
 
 
 class LinkNeeds(NamedTuple):
@@ -219,3 +220,12 @@ class BrokerNode:
 
 def _topic_configs(image: MetadataImage) -> dict[str, Mapping[str, str]]:
     return {topic.name: image.config(TOPIC_RESOURCE, topic.name) for topic in image.topics()}
+
+
+def store_changes(config: NodeConfig, report: ReportEvent) -> "StoreChanges | None":
+    """Return the changes of stores, imported only if a listener of a broker has TLS."""
+    if not config.is_broker or all(each.tls is None for each in config.security.values()):
+        return None
+    from kraft_wire.node.security.store_changes import StoreChanges
+
+    return StoreChanges(config, report)

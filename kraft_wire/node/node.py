@@ -32,7 +32,7 @@ from kraft_wire.metadata.delta import MetadataDelta
 from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.model import DiskFull, RandomSource, ReportEvent, StorageError
 from kraft_wire.node.authorization.configured import guards_of
-from kraft_wire.node.broker_node import BrokerNode, LinkNeeds
+from kraft_wire.node.broker_node import BrokerNode, LinkNeeds, store_changes
 from kraft_wire.node.config.node_config import NodeConfig
 from kraft_wire.node.disks.opening import open_directories
 from kraft_wire.node.disks.refused_appends import RefusedAppends
@@ -111,6 +111,7 @@ class Node:
         self._parked_max = config.settings.integer("purgatory.max.requests")
         self._flush_ids, self._limits, self._is_stopped = count(1), config.limits, False
         self._refused_appends, self._guards = RefusedAppends(report), guards_of(config, report)
+        self.stores = store_changes(config, report)
         self._metadata_events = MetadataEvents(config.node_id, report)
         self._version_refusals = VersionRefusals(report)
         self._last_error: StorageError | None = None
@@ -295,37 +296,30 @@ class Node:
 
     def link_up(self, link_id: int, now_ms: int, wall_ms: int) -> None:
         """Note a successful `Connect`."""
-        links, of_broker_alone = self._links_of(link_id)
+        links, pump = self._links_of(link_id)
         links.link_up(link_id, now_ms, wall_ms)
-        if of_broker_alone:
-            self._pump_broker(now_ms, wall_ms)
-        else:
-            self._pump(now_ms, wall_ms)
+        pump(now_ms, wall_ms)
 
     def link_frame(self, link_id: int, frame: Buffer, now_ms: int, wall_ms: int) -> None:
         """Handle one whole frame of a link, without its length."""
-        links, of_broker_alone = self._links_of(link_id)
+        links, pump = self._links_of(link_id)
         links.link_frame(link_id, frame, now_ms, wall_ms)
-        if of_broker_alone:
-            self._pump_broker(now_ms, wall_ms)
-        else:
-            self._pump(now_ms, wall_ms)
+        pump(now_ms, wall_ms)
 
     def link_down(self, link_id: int, now_ms: int, wall_ms: int) -> None:
         """Note that a link was refused, closed or broken."""
-        links, of_broker_alone = self._links_of(link_id)
+        links, pump = self._links_of(link_id)
         links.link_down(link_id, now_ms, wall_ms)
-        if of_broker_alone:
-            self._pump_broker(now_ms, wall_ms)
-        else:
-            self._pump(now_ms, wall_ms)
+        pump(now_ms, wall_ms)
 
-    def _links_of(self, link_id: int) -> "tuple[RaftIo | Forwarder | BrokerLinks, bool]":
-        """Return the owner of a link, and whether it is one of the broker's clients."""
+    def _links_of(
+        self, link_id: int
+    ) -> "tuple[RaftIo | Forwarder | BrokerLinks, Callable[[int, int], None]]":
+        """Return the owner of a link, and the pump of the events that it may cause."""
         for links in () if self._broker is None else self._broker.links:
             if links.owns(link_id):
-                return links, True
-        return self._quorum.links_of(link_id), False
+                return links, self._pump_broker
+        return self._quorum.links_of(link_id), self._pump
 
     def connection_closed(self, connection_id: int) -> None:
         """Drop a closed connection and its parked request."""
@@ -333,8 +327,9 @@ class Node:
             self.quotas.throttled.forget(connection_id)
         if self._parked.pop(connection_id, None) is None:
             return
-        if self._guards is not None:
-            self._guards.forget(connection_id)
+        for late in (self._guards, self.stores):
+            if late is not None:
+                late.forget(connection_id)
         if self._quorum.controller_apis_or_none is not None:
             self._quorum.controller_apis_or_none.connection_closed(connection_id)
         if self._broker is not None:
@@ -370,6 +365,8 @@ class Node:
             self._change_limits(delta.after)
         if delta.after.client_quotas is not delta.before.client_quotas:
             self._follow_quotas(delta.after)
+        if self.stores is not None:
+            self.stores.publish(delta)
         self._metadata_events.published(delta, is_active=self._quorum.host.is_active)
         if self._broker is not None:
             self._broker.publish(delta, now_ms, wall_ms)
@@ -469,7 +466,12 @@ class Node:
     def _ask_apis(self, context: RequestContext, request: Message) -> Message | Withheld:
         if context.listener in self._controller_listeners:
             return self.controller_apis.handle(context, request)
-        return self.controller_apis.handle_client(context, request)
+        stores, guards, handle = self.stores, self._guards, self.controller_apis.handle_client
+        if stores is None or request.API_KEY not in stores.apis:
+            return handle(context, request)
+        if guards is not None and not guards.may_alter_brokers(context, request.API_KEY):
+            return handle(context, request)  # refused there, without a look at files
+        return stores.handle(context, request, self.raft.committed.image, handle)
 
     def _ask_controller(self, now_ms: int, wall_ms: int) -> None:
         """Send the broker's requests to the controller, and those that answers cause."""
@@ -541,7 +543,8 @@ class Node:
             elif answer is None:
                 self.outputs.append(Close(to.connection_id, None))
             else:
-                self._complete(to, answer, now_ms)
+                late = answer if self.stores is None else self.stores.finished(to, answer)
+                self._complete(to, late, now_ms)
 
     def _complete_all(self, broker: Broker, now_ms: int) -> None:
         completions, broker.completions = broker.completions, []

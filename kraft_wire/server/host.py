@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from kraft_wire.model import FsyncFailed
-from kraft_wire.node.config.security import ListenerSecurity
 from kraft_wire.node.event_log import EventLog
 from kraft_wire.node.events.host_events import HostEvents
 from kraft_wire.node.limits import ConnectionQuotas, RequestMemory, overdue
@@ -78,7 +77,7 @@ class Host:
         self._is_settling = False
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = -1
-        self._encrypt = _encryption(node.config.security)
+        self._encrypt = _encryption(node, self.links)
         self._login_bytes_max = {
             name: each.sasl.receive_bytes_max
             for name, each in node.config.security.items()
@@ -332,10 +331,10 @@ class Host:
         return len(self.connections)
 
 
-def _encryption(security: Mapping[str, ListenerSecurity]) -> Mapping[str, Encrypt]:
+def _encryption(node: Node, links: Links) -> Mapping[str, Encrypt]:
     """Return the transport factories of TLS listeners. Errors: StartError."""
-    if all(each.tls is None for each in security.values()):
+    if all(each.tls is None for each in node.config.security.values()):
         return {}
-    from kraft_wire.tls.encryption import encryption_of  # most nodes do not use TLS
+    from kraft_wire.tls.exchange import encryption_of_node  # most nodes do not use TLS
 
-    return encryption_of(security)
+    return encryption_of_node(node, links.contexts)

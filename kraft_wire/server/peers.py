@@ -52,7 +52,8 @@ class Links:
         self.by_id: dict[int, _Link] = {}
         self.names = Names()
         self._security = security
-        self._contexts = _contexts(security)
+        self.contexts = _contexts(security)
+        """By listener; a later one is for links that open later."""
         self._next_line_ms: dict[tuple[str, int], int] = {}
 
     def carry_out(
@@ -62,7 +63,7 @@ class Links:
         if isinstance(output, Connect):
             assert output.link_id not in self.by_id, output
             link = self.by_id[output.link_id] = _Link(self, output, self._login(output.listener))
-            link.opening = loop.create_task(link.open(loop, self._contexts.get(output.listener)))
+            link.opening = loop.create_task(link.open(loop, self.contexts.get(output.listener)))
         elif output.link_id not in self.by_id:
             return  # the link closed while the node worked
         elif isinstance(output, Disconnect):

@@ -18,6 +18,7 @@ __all__ = [
     "FIXED_WHILE_RUNNING",
     "OWN_DEFAULTS",
     "OWN_KEYS",
+    "STORE_KEYS",
     "is_listener_key",
     "listener_base_name",
 ]
@@ -41,6 +42,16 @@ DYNAMIC_BROKER_KEYS: Final[dict[str, ConfigKey]] = {
     name: key for name, key in BROKER_KEYS.items() if key.scope is not UpdateMode.READ_ONLY
 } | load_keys("dynamic_broker_keys.json")
 """Keys that IncrementalAlterConfigs may set on a broker; three quotas are only here (KIP-73)."""
+
+STORE_KEYS: Final = frozenset(
+    {
+        *("ssl.keystore.type", "ssl.keystore.location", "ssl.keystore.password"),
+        *("ssl.keystore.certificate.chain", "ssl.keystore.key", "ssl.key.password"),
+        *("ssl.truststore.type", "ssl.truststore.location", "ssl.truststore.password"),
+        "ssl.truststore.certificates",
+    }
+)
+"""Keys of a listener's stores, which change while the node runs, with the prefix only (KIP-226)."""
 
 FIXED_WHILE_RUNNING: Final = frozenset({"listeners", "listener.security.protocol.map"})
 """Dynamic in Kafka, which opens and closes sockets while it runs; here the file's value counts."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from kraft_wire.model import Principal
-from kraft_wire.node.config.security import ListenerSecurity
+from kraft_wire.node.config.security import ListenerSecurity, TlsSettings
 from kraft_wire.node.outputs import Peer
 from kraft_wire.node.security.principal_rules import PrincipalRules
 from kraft_wire.node.security.subject_name import MalformedCertificate, subject_name
@@ -14,19 +14,26 @@ from kraft_wire.tls.contexts import server_context
 from kraft_wire.tls.refused import TransportRefused
 from kraft_wire.tls.transport import TlsTransport
 
-__all__ = ["encryption_of"]
+__all__ = ["encryption_of", "transports"]
 
 
 def encryption_of(
     security: Mapping[str, ListenerSecurity],
 ) -> dict[str, Callable[[socket.socket, Peer], TlsTransport]]:
     """Return the transport factory of each TLS listener. Errors: StartError."""
-    found: dict[str, Callable[[socket.socket, Peer], TlsTransport]] = {}
-    for name, each in security.items():
-        if each.tls is not None:
-            rules = None if each.sasl is not None else each.tls.principal_rules
-            found[name] = partial(_transport, server_context(each.tls, name), rules)
-    return found
+    return {
+        name: transports(name, each.tls, has_sasl=each.sasl is not None)
+        for name, each in security.items()
+        if each.tls is not None
+    }
+
+
+def transports(
+    listener: str, tls: TlsSettings, *, has_sasl: bool
+) -> Callable[[socket.socket, Peer], TlsTransport]:
+    """Return the transport factory of a listener. Errors: StartError."""
+    rules = None if has_sasl else tls.principal_rules
+    return partial(_transport, server_context(tls, listener), rules)
 
 
 def _transport(

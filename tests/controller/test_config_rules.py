@@ -126,7 +126,6 @@ def test_only_dynamic_keys_of_a_broker_change() -> None:
 @pytest.mark.parametrize(
     "key",
     [
-        "ssl.keystore.type",
         "listener.name.a.ssl.keystore.type",
         "listener.name.a.own",
         "listener.name.a.max.connections",
@@ -137,6 +136,14 @@ def test_what_concerns_one_broker_is_set_for_one(key: str) -> None:
     found = refused(BROKER_RESOURCE, "", {"log.cleaner.threads": "2", key: "1"})
     assert found == (INVALID_REQUEST, f"{words}[{key}]")
     assert refused(BROKER_RESOURCE, "1", {"log.cleaner.threads": "2", key: "1"}) is None
+
+
+@pytest.mark.parametrize("name", ["1", ""])
+def test_a_key_of_stores_needs_the_prefix_of_a_listener(name: str) -> None:
+    """KIP-226: these words come before those about the default level, as in Kafka."""
+    words = "These security configs can be dynamically updated only per-listener using the listener"
+    found = refused(BROKER_RESOURCE, name, {"log.cleaner.threads": "2", "ssl.key.password": "1"})
+    assert found == (INVALID_REQUEST, f"{words} prefix: [ssl.key.password]")
 
 
 @pytest.mark.parametrize("key", ["log.cleaner.threads", "listener.name.a.log.cleaner.threads"])

@@ -6,8 +6,10 @@ libraries. A fuzzer that begins with nothing spends its time on finding a magic 
 
 import gzip
 import hashlib
+from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import cramjam
 import lz4.frame
@@ -15,6 +17,7 @@ import zstandard
 
 from kraft_wire.wire.generated import registry
 from tests.golden.vectors import CORPUS, Vector, read_vectors
+from tests.keystores.recorded import CERTIFICATE, written
 
 __all__ = ["write_seeds"]
 
@@ -34,11 +37,24 @@ def _seeds(target: str) -> Iterator[bytes]:
     if target in _COMPRESSED:
         yield _COMPRESSED[target]
         return
+    if target in ("jks", "certificate"):
+        yield from _from_stores(target)
+        return
     for path in sorted(CORPUS.rglob("*.jsonl")):
         for vector in read_vectors(path):
             data = _from_vector(target, vector)
             if data is not None:
                 yield data
+
+
+def _from_stores(target: str) -> Iterator[bytes]:
+    """Yield what keytool wrote: stores without their digests, and a certificate."""
+    if target == "certificate":
+        yield b64decode("".join(CERTIFICATE.splitlines()[1:-1]))
+        return
+    with TemporaryDirectory() as directory:
+        for name in ("identity.jks", "trust.jks", "two.jks"):
+            yield written(Path(directory), name).read_bytes()[:-20]
 
 
 _COMPRESSED = {

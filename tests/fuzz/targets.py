@@ -5,8 +5,12 @@ the same; feeding whole and feeding byte by byte agree. Whatever else it raises 
 Also run without a fuzzer, over the corpus and over random bytes, by the fast tests.
 """
 
+import hashlib
 from collections.abc import Callable
+from contextlib import suppress
 
+from kraft_wire.keystores.jks import jks_identity, jks_trusted
+from kraft_wire.keystores.store import UnusableStore
 from kraft_wire.model import (
     ZERO_UUID,
     LeaderEpoch,
@@ -17,6 +21,11 @@ from kraft_wire.model import (
 )
 from kraft_wire.node.limits import ServerLimits
 from kraft_wire.node.outputs import Rejection
+from kraft_wire.node.security.subject_name import (
+    MalformedCertificate,
+    alternative_names,
+    subject_name,
+)
 from kraft_wire.server.framing import Framing
 from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.storage.directory.checkpoints import read_offsets
@@ -210,6 +219,24 @@ def _decompressor(codec: Compression) -> Callable[[bytes], None]:
     return target
 
 
+def jks(data: bytes) -> None:
+    """A JKS store is read, or refused with the declared error; its digest is made right first."""
+    secret = "p".encode("utf-16-be")
+    whole = data + hashlib.sha1(secret + b"Mighty Aphrodite" + data).digest()
+    for store in (data, whole):
+        with suppress(UnusableStore):
+            jks_trusted(store, None)
+        with suppress(UnusableStore):
+            jks_identity(store, "p", "p")
+
+
+def certificate(data: bytes) -> None:
+    """Names of a certificate are read, or refused with the declared error."""
+    for read in (subject_name, alternative_names):
+        with suppress(MalformedCertificate):
+            read(data)
+
+
 TARGETS: dict[str, Callable[[bytes], None]] = {
     "frame": frame,
     "framing": framing,
@@ -226,4 +253,6 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "segment": segment,
     "snapshot": snapshot,
     "small_files": small_files,
+    "jks": jks,
+    "certificate": certificate,
 }

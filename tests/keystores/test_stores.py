@@ -195,3 +195,9 @@ def test_what_completes_a_chain_is_not_trusted(tmp_path: Path) -> None:
     assert (pem.count(b"BEGIN CERTIFICATE"), password) == (2, "")
     found = trusted_of(store(file))
     assert "".join(found.split()) == "".join(signed.chain.read_text().split())
+
+
+def test_a_file_without_end_is_no_store() -> None:
+    """SEC-TLS-10: reading is bounded."""
+    with pytest.raises(UnusableStore, match="/dev/zero: the file is too large for a store"):
+        trusted_of(store(Path("/dev/zero")))

@@ -6,6 +6,7 @@ Certificates are of `tests/certificates.py`; the clients are Python's `ssl` and 
 import socket
 import ssl
 import struct
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -269,3 +270,15 @@ def test_a_node_with_the_stores_of_java(authority: Authority, tmp_path: Path) ->
         with opened(node.tls_port, stranger) as sock, pytest.raises(ssl.SSLError):
             ask(sock, VERSIONS, 3)
         assert STORE_PASSWORD not in node.log.read_text()
+
+
+def test_renegotiation_is_refused(node: TlsNode, authority: Authority) -> None:
+    """SEC-TLS-18: by an alert to the openssl program, which asks for it with R; TLS 1.2 has it."""
+    command = ["openssl", "s_client", "-connect", f"127.0.0.1:{node.tls_port}", "-tls1_2"]
+    command += ["-CAfile", str(authority.trusted)]
+    done = subprocess.run(
+        command, input="R\n", capture_output=True, text=True, check=False, timeout=HANG_S
+    )
+    assert "RENEGOTIATING" in done.stderr + done.stdout
+    assert "no renegotiation" in done.stderr
+    assert done.returncode != 0

@@ -31,15 +31,17 @@ from kraft_wire.wire.generated.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 
-__all__ = ["alter_configs", "describe_configs", "incremental_alter_configs"]
+__all__ = ["CLUSTER_STEP", "alter_configs", "describe_configs", "incremental_alter_configs"]
 
 _LOGGER_RESOURCE: Final = 8
+CLUSTER_STEP: Final = 2
+"""The step of the table for all but topics and groups."""
 _STEPS: Final = {
     TOPIC_RESOURCE: 0,
     GROUP_RESOURCE: 1,
-    BROKER_RESOURCE: 2,
-    CLIENT_METRICS_RESOURCE: 2,
-    _LOGGER_RESOURCE: 2,
+    BROKER_RESOURCE: CLUSTER_STEP,
+    CLIENT_METRICS_RESOURCE: CLUSTER_STEP,
+    _LOGGER_RESOURCE: CLUSTER_STEP,
 }
 """The step of the table for a resource type; the handler refuses unknown types."""
 

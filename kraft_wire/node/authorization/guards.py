@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from kraft_wire.apis.api import ListenerType
 from kraft_wire.apis.registry import APIS, key_of
-from kraft_wire.broker.context import CLOSE, PARKED, ReplyTo, RequestContext, Silence, Withheld
+from kraft_wire.broker.context import CLOSE, RequestContext, Withheld
 from kraft_wire.broker.dispatch import Handle, handler
 from kraft_wire.metadata.authorizer.principal import host_text
 from kraft_wire.metadata.authorizer.standard_authorizer import (
@@ -38,8 +38,10 @@ from kraft_wire.node.authorization import (
     transactions,
     whole,
 )
-from kraft_wire.node.authorization.asker import Asked, Asker, Finish, Passed, Verdict
+from kraft_wire.node.authorization.asker import Asked, Asker, Passed, Verdict
 from kraft_wire.node.authorization.audit import Audit, Who
+from kraft_wire.node.authorization.configs import CLUSTER_STEP
+from kraft_wire.node.requests.late_answers import LateAnswers
 from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.message import Message
@@ -111,8 +113,8 @@ class Guards(dict[int, Handle]):
         self._audit = Audit(authorizer, report)
         self._guards: dict[tuple[int, ListenerType], Guard] = {}
         self._hosts: dict[str, str] = {}
-        self._finishing: dict[int, tuple[int, Finish]] = {}
-        """By connection: number of a parked request, and the function that makes its answer."""
+        late = LateAnswers()
+        self.after, self.finished, self.forget = late.after, late.finished, late.forget
 
     def follow(self, delta: MetadataDelta) -> None:
         """Apply the delta to a committed image: decisions change, also for open connections."""
@@ -163,28 +165,12 @@ class Guards(dict[int, Handle]):
                 return CLOSE
             return whole.refused(request, ErrorCode.UNKNOWN_SERVER_ERROR, context.api_version)
 
-    def after(
-        self, context: RequestContext, passed: Passed, answer: Message | Withheld
-    ) -> Message | Withheld:
-        """Complete the answer to the served part, now or when it is ready."""
-        if passed.finish is None:
-            return answer
-        if answer is PARKED:
-            self._finishing[context.connection_id] = context.request_number, passed.finish
-            return PARKED
-        return passed.finish(answer)
-
-    def finished(self, to: ReplyTo, answer: Message | Silence) -> Message | Silence:
-        """Return a late answer together with the refused part of its request."""
-        number, finish = self._finishing.get(to.connection_id, (-1, None))
-        if finish is None or number != to.request_number:
-            return answer
-        del self._finishing[to.connection_id]
-        return finish(answer)
-
-    def forget(self, connection_id: int) -> None:
-        """Drop the parked request of a closed connection."""
-        self._finishing.pop(connection_id, None)
+    def may_alter_brokers(self, context: RequestContext, api_key: int) -> bool:
+        """Return whether a request may change the settings of brokers; it writes no audit line."""
+        need = APIS[api_key].needs_on(ListenerType.BROKER)[CLUSTER_STEP]
+        if not self._authorizer.is_loaded:
+            return False
+        return self._asker(context, api_key).meets(need, is_silent=True)
 
     def fetch_rights(
         self, context: RequestContext, *, is_follower: bool

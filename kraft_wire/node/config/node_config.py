@@ -95,6 +95,8 @@ class NodeConfig:
     """The security of each listener, by name."""
     links: Mapping[str, LinkSecurity] = field(default_factory=dict, repr=False)
     """The security of this node's links, by listener; "": the controllers'. Plaintext is absent."""
+    reader: ConfigReader | None = field(default=None, repr=False)
+    """The entries themselves if a listener is not plaintext: its stores may change (KIP-226)."""
     unknown_keys: tuple[str, ...] = ()
     """Keys without effect: unknown ones, and those that are valid only for one listener."""
     connections_possible: int = UNBOUNDED
@@ -243,6 +245,7 @@ def _read(
         authorizer=read_authorizer(reader, merged),
         security=security,
         links=links,
+        reader=reader if security else None,
         unknown_keys=tuple(sorted([*unknown, *_without_effect(merged, security)])),
     )
 

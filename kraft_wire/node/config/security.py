@@ -33,6 +33,10 @@ class TlsSettings:
     principal_rules: "PrincipalRules"
     checks_host_name: bool
     """Whether links compare the peer's certificate with its host name."""
+    may_change_subject: bool = False
+    """Whether a key store that is exchanged may have another subject (KIP-978)."""
+    may_lose_names: bool = False
+    """Whether a key store that is exchanged may lack an alternative name (KIP-978)."""
 
 
 @frozen

@@ -77,6 +77,11 @@ class ConfigReader:
             return ConfigError(key, None, self._place, reason)
         return ConfigError(key, setting.value, setting.place, reason)
 
+    def beneath(self, dynamic: Mapping[str, str], place: str) -> "ConfigReader":
+        """Return a reader in which the dynamic values of listeners override these entries."""
+        entries = {name: Setting(value, place) for name, value in dynamic.items()}
+        return ConfigReader(self.settings, {**self._merged, **entries}, self._place)
+
     def strings(self, key: str) -> list[str]:
         """Return a value as a list, whether its key is a list or a text with commas."""
         value = self.settings.value(key)

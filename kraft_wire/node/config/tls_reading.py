@@ -35,6 +35,8 @@ def read_tls(values: ListenerValues, *, has_sasl: bool, is_served: bool) -> TlsS
         values.strings("ssl.cipher.suites"),
         _rules(values),
         values.text("ssl.endpoint.identification.algorithm") != "",
+        values.value("ssl.allow.dn.changes") is True,
+        values.value("ssl.allow.san.changes") is True,
     )
 
 

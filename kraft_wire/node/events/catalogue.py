@@ -100,6 +100,12 @@ EVENTS: Final[Mapping[str, Event]] = {
     "authorization_granted_suppressed": Event(
         "DEBUG", "authorizer", "Number of omitted lines of this event."
     ),
+    "stores_exchanged": Event(
+        "INFO", "server", "A listener uses other key or trust stores for new connections."
+    ),
+    "stores_not_exchanged": Event(
+        "WARN", "server", "Stores of a committed setting cannot be used; the present ones stay."
+    ),
     # -- links to other nodes
     "peer_unreachable": Event(
         "WARN", "links", "A node cannot be reached; logged once until it answers."

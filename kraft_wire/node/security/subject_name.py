@@ -8,7 +8,7 @@ from typing import Final
 
 from kraft_wire.keystores.der import Element, elements
 
-__all__ = ["MalformedCertificate", "subject_name"]
+__all__ = ["MalformedCertificate", "alternative_names", "subject_name"]
 
 _KEYWORDS: Final = {
     "2.5.4.3": "CN",
@@ -24,6 +24,8 @@ _KEYWORDS: Final = {
 _TEXT_TAGS: Final = frozenset({0x0C, 0x13, 0x14, 0x16, 0x1B, 0x1C, 0x1E})
 """UTF8, printable, T.61, IA5, general, universal and BMP strings."""
 _VERSION_TAG: Final = 0xA0
+_EXTENSIONS_TAG: Final = 0xA3
+_ALTERNATIVE_NAMES: Final = "2.5.29.17"
 _SUBJECT_AT: Final = 4
 """Index of the subject: after serial number, algorithm, issuer and validity."""
 _ESCAPED: Final = frozenset(',+"\\<>;=')
@@ -43,6 +45,21 @@ def subject_name(certificate: bytes) -> str:
         return ",".join("+".join(map(_attribute, elements(each.content))) for each in parts[::-1])
     except (IndexError, StopIteration, ValueError) as error:
         raise MalformedCertificate("the subject cannot be read") from error
+
+
+def alternative_names(certificate: bytes) -> frozenset[bytes]:
+    """Return the encodings of a certificate's alternative names. Errors: MalformedCertificate."""
+    try:
+        signed = elements(next(elements(next(elements(certificate)).content)).content)
+        lists = [next(elements(each.content)) for each in signed if each.tag == _EXTENSIONS_TAG]
+        for extension in (part for each in lists for part in elements(each.content)):
+            kind, *_, value = elements(extension.content)
+            if _dotted(kind.content) == _ALTERNATIVE_NAMES:
+                names = next(elements(value.content))
+                return frozenset(each.encoded for each in elements(names.content))
+        return frozenset()
+    except (IndexError, StopIteration, ValueError) as error:
+        raise MalformedCertificate("the alternative names cannot be read") from error
 
 
 def _attribute(element: Element) -> str:
