@@ -2,7 +2,7 @@
 
 A change of this broker's settings names them with the prefix of a listener. The stores are read and
 checked before the request goes to the controller, so that an unusable one is refused; they are
-exchanged when the change is committed. New connections use them at once, open ones go on. Naming
+exchanged when the change is committed. New connections use them at once, open ones continue. Naming
 the same file again reads it again; files are not watched.
 
 Not here: files and certificates (the host's side, `tls.exchange`); a node that is only a controller
