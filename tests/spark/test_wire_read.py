@@ -318,7 +318,7 @@ def test_more_tasks_than_anybody_can_run_are_refused_in_one_line(
         ({"subscribe": "a", "kafka.isolation.level": "dirty"}, "kafka.isolation.level: 'dirty'"),
         ({"subscribe": "a", "kafka.fetch.max.byte": "1"}, "'kafka.fetch.max.byte' does not exist"),
         ({"subscribe": "a", "maxOffsetsPerTrigger": "1", "minOffsetsPerTrigger": "2"}, "more than"),
-        ({"subscribe": "a", "maxTriggerDelay": "soon"}, "no duration"),
+        ({"subscribe": "a", "maxTriggerDelay": "soon"}, "not a duration"),
         ({"subscribe": "a", "kafka.fetch.max.bytes": str(1 << 31)}, "bytes: '2147483648' is"),
         ({"subscribe": "a", "startingTimestamp": str(1 << 63)}, "is more than 9223372036854775807"),
         ({"subscribe": "a", "startingOffsets": f'{{"a":{{"0":{1 << 63}}}}}'}, "a-0 at 922"),

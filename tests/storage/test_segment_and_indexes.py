@@ -222,7 +222,7 @@ def test_walk_says_where_and_why_it_ends() -> None:
     legacy = struct.pack(">qiIbb", 5, 14, 0, 1, 0) + bytes(8)
     cases = {
         data[:-1]: "beyond the end",
-        data[: at + 20]: "no header",
+        data[: at + 20]: "not a header",
         data[:at] + struct.pack(">qi", 1, 20) + data[at + 12 :]: "shorter than a header",
         data[:at] + data[at : at + 16] + b"\3" + data[at + 17 :]: "magic 3",
         data[:at] + data[at : at + 23] + b"\xff" + data[at + 24 :]: "last offset delta -",
