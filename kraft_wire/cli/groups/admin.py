@@ -39,6 +39,8 @@ __all__ = [
 _CONSUMER: Final = "consumer"
 _CLASSIC_VERSION_MAX: Final = 5
 """The last that describes a group that does not exist as Dead."""
+_NO_NEWER_GROUP: Final = frozenset({ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED_VERSION})
+"""The second one where the feature `group.version` is not finalised."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +149,7 @@ def _described_newer(coordinator: GroupCoordinator) -> GroupFacts | None:
         request, ConsumerGroupDescribeResponse, lambda each: each.groups[0].error_code
     )
     found = answer.groups[0]
-    if found.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
+    if found.error_code in _NO_NEWER_GROUP:
         return None
     if found.error_code:
         raise AdminRefused(f"group {coordinator.group}", found.error_code, found.error_message)
