@@ -20,10 +20,10 @@ NUMBERS = count()
 Row = tuple[int, bytes | None, bytes | None, list[tuple[str, bytes | None]] | None]
 
 
-def new_topic(commands: Commands, partitions: int = 3) -> str:
+def new_topic(commands: Commands, partitions: int = 3, *options: str) -> str:
     """A topic that no other test uses."""
     name = f"pc-{next(NUMBERS)}"
-    commands.did("topics", "create", name, "-p", str(partitions))
+    commands.did("topics", "create", name, "-p", str(partitions), *options)
     return name
 
 
@@ -152,7 +152,7 @@ _TEN: dict[str, str] = {}
 def ten_records(commands: Commands) -> str:
     """One topic with ten records of times 1000 to 1009, made once for each broker."""
     if commands.bootstrap not in _TEN:
-        topic = new_topic(commands, 1)
+        topic = new_topic(commands, 1, "--config", "retention.ms=-1")  # they are of 1970
         lines = [json.dumps({"value": str(n), "timestamp_ms": 1000 + n}) for n in range(10)]
         commands.did("produce", topic, "--json", stdin="\n".join(lines).encode())
         _TEN[commands.bootstrap] = topic
