@@ -164,16 +164,17 @@ class Place:
                 stdin=subprocess.DEVNULL,
             )
         self._endless.append(started)
-        is_ready: Callable[[], object] = self._is_cluster_up
+        where = re.findall(r"--dir \S+", text)
+        is_ready: Callable[[], object] = partial(self._is_cluster_up, " ".join(where).split())
         if not text.startswith("kraft-wire cluster"):
             sign = " is ready on " if text.startswith("kraft-wire server") else "\n"
             is_ready = partial(_has, log, sign)
         until(is_ready, lambda: f"{text}\n{log.read_text()}", every_s=0.5)
         assert started.poll() is None, f"{text}\n{log.read_text()}"
 
-    def _is_cluster_up(self) -> bool:
+    def _is_cluster_up(self, where: list[str]) -> bool:
         done = subprocess.run(
-            ["kraft-wire", "cluster", "status"],
+            ["kraft-wire", "cluster", "status", *where],
             cwd=self.directory,
             env=self.environment,
             capture_output=True,
