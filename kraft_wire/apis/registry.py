@@ -37,21 +37,13 @@ def owned(owner: Owner, listener: ListenerType) -> dict[int, Versions]:
     return {each.key: each.versions for each in ROWS if each.owner_on(listener) is owner}
 
 
-HIDDEN: Final = frozenset({key_of("ConsumerGroupHeartbeat"), key_of("ConsumerGroupDescribe")})
-"""APIs that ApiVersions does not list.
-
-They are served where `group.version` is finalised, which our brokers do not support yet. Some
-clients take the list alone as a sign that the protocol works (franz-go).
-"""
-
-
 def advertised() -> dict[int, Versions]:
     """Return key and versions as ApiVersions shows them on a broker's listener, in key order."""
     shown = served(ListenerType.BROKER)
     return {
         key: (APIS[key].advertised_min, highest)
         for key, (_, highest) in shown.items()
-        if key not in HIDDEN
+        if APIS[key].is_advertised
     }
 
 
