@@ -5,7 +5,11 @@ from typing import Final, Protocol
 
 from kraft_wire.broker.coordination.log import CoordinatorRecord
 
-__all__ = ["GROUP_TYPES_OF_RECORDS", "GroupType", "OtherGroup"]
+__all__ = ["ALL_GROUP_OPERATIONS", "GROUP_TYPES_OF_RECORDS", "GroupType", "OtherGroup"]
+
+
+ALL_GROUP_OPERATIONS: Final = sum(1 << operation for operation in (3, 6, 8, 10, 11))
+"""READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS: all of them without an authorizer."""
 
 
 class GroupType(Enum):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from kraft_wire.broker.context import RequestContext
 from kraft_wire.broker.groups.consumer.describe import described_group
 from kraft_wire.broker.groups.consumer.group import ConsumerGroup
+from kraft_wire.broker.groups.group_types import ALL_GROUP_OPERATIONS
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.broker.response_budget import ResponseBudget
 from kraft_wire.metadata.features import GROUP_VERSION
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["handle"]
 
-_ALL_GROUP_OPERATIONS: Final = sum(1 << operation for operation in (3, 6, 8, 10, 11))
-"""READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS: all of them without an authorizer."""
 _FLAT_BYTES: Final = 128
 """Of a group and of each member, beside what clients chose the size of."""
 _PARTITION_BYTES: Final = 8
@@ -47,7 +46,7 @@ def handle(
         group = _describe(broker, group_id)
         room.take(_size_bytes(group))
         if request.include_authorized_operations and group.error_code == ErrorCode.NONE:
-            group.authorized_operations = _ALL_GROUP_OPERATIONS
+            group.authorized_operations = ALL_GROUP_OPERATIONS
         described.append(group)
     return ConsumerGroupDescribeResponse(groups=described)
 

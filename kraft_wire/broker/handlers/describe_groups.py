@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from kraft_wire.broker.context import RequestContext
 from kraft_wire.broker.groups.admin import describe_group
+from kraft_wire.broker.groups.group_types import ALL_GROUP_OPERATIONS
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.broker.response_budget import ResponseBudget
 from kraft_wire.wire.generated.describe_groups import (
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["handle"]
 
-_ALL_GROUP_OPERATIONS: Final = sum(1 << operation for operation in (3, 6, 8, 10, 11))
-"""READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS: all of them without an authorizer."""
 _FLAT_BYTES: Final = 64
 """Of a group and of each member, beside what clients chose the size of."""
 
@@ -48,7 +47,7 @@ def handle(
     if request.include_authorized_operations:
         for group in described:
             if group.error_code == ErrorCode.NONE:
-                group.authorized_operations = _ALL_GROUP_OPERATIONS
+                group.authorized_operations = ALL_GROUP_OPERATIONS
     return DescribeGroupsResponse(groups=described)
 
 

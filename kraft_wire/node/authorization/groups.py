@@ -86,10 +86,7 @@ def describe_groups(asked: Asked) -> Verdict:
 
     def change(answer: DescribeGroupsResponse) -> Message:
         for each in answer.groups:
-            if each.authorized_operations != NO_OPERATIONS:
-                each.authorized_operations = asked.asker.operations(
-                    ResourceType.GROUP, each.group_id
-                )
+            _name_operations(asked, each)
         answer.groups = answers + answer.groups
         return answer
 
@@ -197,16 +194,19 @@ def consumer_group_describe(asked: Asked) -> Verdict:
                 each.error_code = topic.error
                 each.error_message = _HIDDEN_TOPICS
                 each.members = []
-            if each.authorized_operations != NO_OPERATIONS:
-                each.authorized_operations = asked.asker.operations(
-                    ResourceType.GROUP, each.group_id
-                )
+            _name_operations(asked, each)
         answer.groups = answers + answer.groups
         return answer
 
     if not served and hidden:
         return change(ConsumerGroupDescribeResponse())
     return Passed(request, finishing(ConsumerGroupDescribeResponse, change))
+
+
+def _name_operations(asked: Asked, group: DescribedGroup | ConsumerDescribedGroup) -> None:
+    """Replace all operations in a description by those that the principal may do."""
+    if group.authorized_operations != NO_OPERATIONS:
+        group.authorized_operations = asked.asker.operations(ResourceType.GROUP, group.group_id)
 
 
 def _topics_of(group: ConsumerDescribedGroup) -> list[str]:

@@ -1,1 +1,1 @@
-"""Consumer groups (KIP-848): members with epochs, targets, and what the log says of them."""
+"""Consumer groups (KIP-848): members and their epochs, targets, and the records of both."""

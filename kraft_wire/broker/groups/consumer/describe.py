@@ -2,7 +2,7 @@
 
 from kraft_wire.broker.groups.consumer.group import ConsumerGroup
 from kraft_wire.broker.groups.consumer.member import AssignedPartitions, ConsumerMember
-from kraft_wire.broker.groups.consumer.target_assignment import ASSIGNORS
+from kraft_wire.broker.groups.consumer.target_assignment import most_used
 from kraft_wire.broker.groups.java_collections import JavaHashMap
 from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.model import Uuid
@@ -20,16 +20,12 @@ _CLASSIC, _CONSUMER = 0, 1
 
 def described_group(group: ConsumerGroup, image: MetadataImage) -> DescribedGroup:
     """Describe a group; topics that no longer exist are left out."""
-    counts = list(group.assignor_users.items())
-    most = max((count for _, count in counts), default=0)
     return DescribedGroup(
         group_id=group.group_id,
         group_state=group.state_name,
         group_epoch=group.epoch,
         assignment_epoch=group.assignment_epoch,
-        assignor_name=next(
-            (name for name, count in counts if count == most), next(iter(ASSIGNORS))
-        ),
+        assignor_name=most_used(group.assignor_users.items()),
         members=[_member(group, each, image) for each in group.members.values()],
     )
 

@@ -82,7 +82,10 @@ class ConsumerGroup:
         """Regular expression to the number of members that use it."""
         self.regexes: TimelineHashMap[str, ResolvedRegex] = TimelineHashMap()
         self.has_partition_metadata = False
-        """Whether the log has subscription metadata of Kafka 4.0, which nobody reads any more."""
+        """Whether the log has a ConsumerGroupPartitionMetadata record, which Kafka 4.0 wrote.
+
+        No release since reads it.
+        """
         self.regexes_to_evaluate: tuple[str, ...] = ()
         """Regular expressions whose evaluation is due."""
         self._seen_image: MetadataImage | None = None

@@ -43,13 +43,13 @@ from kraft_wire.broker.groups.consumer.subscriptions import (
     subscriptions,
 )
 from kraft_wire.broker.groups.consumer.target_assignment import (
-    ASSIGNORS,
     computed_targets,
     is_target_due,
     last_target,
     preferred_assignor,
     target_records,
 )
+from kraft_wire.broker.groups.consumer.ticking import limit_revocation, renew_session
 from kraft_wire.broker.groups.consumer.timers import ConsumerTimer, ConsumerTimerKind
 from kraft_wire.broker.groups.consumer.write import write
 from kraft_wire.broker.groups.records import group_tombstone
@@ -254,7 +254,7 @@ def _owned(request: ConsumerGroupHeartbeatRequest) -> Owned:
 
 
 def _describe(walk: _Walk, client_id: str, client_host: str) -> None:
-    """Take what the request says of the member; null means unchanged."""
+    """Apply the member's fields in the request; null means unchanged."""
     request, former = walk.request, walk.former
     names = former.subscribed_topic_names
     requested = request.subscribed_topic_names
@@ -334,7 +334,7 @@ def _retarget(walk: _Walk, is_homogeneous: bool, at: ClockReading) -> tuple[int,
     if not is_target_due(group, walk.epoch, interval_ms, at.wall_ms):
         return group.assignment_epoch, last_target(group, walk.member)
     stored = group.members.get(walk.replaced_id or walk.member.member_id)
-    assignor = preferred_assignor(group, stored, walk.member, next(iter(ASSIGNORS)))
+    assignor = preferred_assignor(group, stored, walk.member)
     targets = computed_targets(
         group,
         walk.member,
@@ -423,12 +423,9 @@ def _wants_assignment(walk: _Walk) -> bool:
 
 
 def _schedule(walk: _Walk, at: ClockReading) -> None:
-    shard, member = walk.shard, walk.member
-    session = ConsumerTimer(ConsumerTimerKind.SESSION, walk.group.group_id, member.member_id)
-    session_ms = shard.env.settings().group_consumer_session_timeout_ms
-    shard.timers.schedule(session, at.now_ms + session_ms)
-    rebalance = session._replace(kind=ConsumerTimerKind.REBALANCE)
+    shard, group_id, member = walk.shard, walk.group.group_id, walk.member
+    renew_session(shard, group_id, member, at)
     if walk.has_stepped and member.state is MemberState.UNREVOKED_PARTITIONS:
-        shard.timers.schedule(rebalance, at.now_ms + member.rebalance_timeout_ms)
+        limit_revocation(shard, group_id, member, at)
     elif walk.has_stepped:
-        shard.timers.cancel(rebalance)
+        shard.timers.cancel(ConsumerTimer(ConsumerTimerKind.REBALANCE, group_id, member.member_id))

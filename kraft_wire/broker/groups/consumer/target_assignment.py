@@ -4,7 +4,7 @@ A target is computed when the group's epoch is above that of the last one, at mo
 assignment interval (KIP-1263). Only targets that differ are written.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from kraft_wire.broker.coordination.log import CoordinatorRecord
@@ -20,13 +20,23 @@ from kraft_wire.broker.groups.java_collections import JavaHashMap
 from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.model import Uuid
 
-__all__ = ["ASSIGNORS", "computed_targets", "is_target_due", "last_target", "preferred_assignor"]
+__all__ = [
+    "ASSIGNORS",
+    "DEFAULT_ASSIGNOR",
+    "computed_targets",
+    "is_target_due",
+    "last_target",
+    "most_used",
+    "preferred_assignor",
+    "target_records",
+]
 
 ASSIGNORS: Final[Mapping[str, Assignor]] = {
     uniform.NAME: uniform.assign,
     range_assignor.NAME: range_assignor.assign,
 }
 """Server assignors by name; the first one is the default."""
+DEFAULT_ASSIGNOR: Final = uniform.NAME
 
 
 def is_target_due(group: ConsumerGroup, epoch: int, interval_ms: int, wall_ms: int) -> bool:
@@ -46,7 +56,7 @@ def last_target(group: ConsumerGroup, member: ConsumerMember) -> Target:
 
 
 def preferred_assignor(
-    group: ConsumerGroup, former: ConsumerMember | None, updated: ConsumerMember, default: str
+    group: ConsumerGroup, former: ConsumerMember | None, updated: ConsumerMember
 ) -> str:
     """Return the server assignor that most members name, with one member as it will be."""
     counts = group.assignor_users.copy()
@@ -54,8 +64,12 @@ def preferred_assignor(
         counts.add(former.server_assignor, -1)
     if updated.server_assignor is not None:
         counts.add(updated.server_assignor, 1)
-    most = max(counts.values(), default=0)
-    return next((name for name, count in counts.items() if count == most), default)
+    return most_used(counts.items())
+
+
+def most_used(counts: Iterable[tuple[str, int]]) -> str:
+    """Return the first of the server assignors that most members name."""
+    return max(counts, key=lambda each: each[1], default=(DEFAULT_ASSIGNOR, 0))[0]
 
 
 def computed_targets(

@@ -82,7 +82,7 @@ def follow(walk: Walked) -> Reader:
 
 
 def stripped(described: dict[str, Any]) -> dict[str, Any]:
-    """Return what a description says of the group, in the form of `as_described`."""
+    """Return the described group in the form of `as_described`."""
     return {
         "state": described["groupState"],
         "epoch": described["groupEpoch"],
@@ -117,7 +117,7 @@ def stripped(described: dict[str, Any]) -> dict[str, Any]:
 
 
 def as_described(group: ConsumerGroup, present: list[str]) -> dict[str, Any]:
-    """Return what a description says of the group; it leaves deleted topics out."""
+    """Return our group in the form of `stripped`, without deleted topics."""
     assigned: dict[tuple[str, str], list[int]] = {}
     for member in group.members.values():
         for topics in (member.assigned, member.pending_revocation):
