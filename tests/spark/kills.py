@@ -23,6 +23,7 @@ from collections import Counter
 from pathlib import Path
 
 from tests.server_process import ServerProcess
+from tests.spark.class_archive import QUICK_START
 from tests.spark.connector_jars import connector_jars, delta_jars
 from tests.spark.ingesting import Ingesting
 from tests.spark.kills_load import Load
@@ -37,8 +38,6 @@ OF_OUR_SOURCE = ("worker's Python", "planner")
 """Spark's own connector has no Python beside the driver's."""
 COMMIT_SECONDS_MAX = 900.0
 DRAIN_SECONDS_MAX = 3600.0
-QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""For JVMs that live for a minute."""
 DELTA_PARTITIONS = 2
 """Of its log's state; with Delta's own 50, that many tasks follow every commit."""
 EARLY = 0.25

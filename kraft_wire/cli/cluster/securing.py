@@ -11,7 +11,8 @@ from pathlib import Path
 from secrets import token_urlsafe
 from typing import Final
 
-from kraft_wire.cli.cluster.certificates import Certificates, certificates_for
+from kraft_wire.apis.rights import AclOperation, ResourceType
+from kraft_wire.cli.cluster.certificates import certificates_for
 from kraft_wire.cli.cluster.files import ClusterFiles
 from kraft_wire.cli.cluster.state import ClusterState
 from kraft_wire.cli.format.scram import parse_scram
@@ -19,6 +20,8 @@ from kraft_wire.cli.properties_file import property_line
 from kraft_wire.cli.random_source import SystemRandomSource
 from kraft_wire.client.connection import use_security
 from kraft_wire.login.client_config import read_client_config
+from kraft_wire.login.jaas import LOGIN_MODULES
+from kraft_wire.metadata.acl_rules import STANDARD_AUTHORIZER
 from kraft_wire.metadata.records import VersionedRecord
 from kraft_wire.model import random_uuid
 from kraft_wire.wire.generated.access_control_entry_record import AccessControlEntryRecord
@@ -29,20 +32,18 @@ CLIENTS: Final = "CLIENTS"
 """The listener of brokers."""
 _OWNER_ONLY: Final = 0o600
 _PASSWORD_BYTES: Final = 18
-_PLAIN: Final = "org.apache.kafka.common.security.plain.PlainLoginModule"
-_SCRAM: Final = "org.apache.kafka.common.security.scram.ScramLoginModule"
 _SCRAM_MECHANISM: Final = "SCRAM-SHA-256"
+_PLAIN: Final = LOGIN_MODULES["PLAIN"]
+_SCRAM: Final = LOGIN_MODULES[_SCRAM_MECHANISM]
 
-_TOPIC, _GROUP, _TRANSACTIONAL_ID = 2, 3, 5
-_READ, _WRITE, _CREATE, _DESCRIBE_CONFIGS = 3, 4, 5, 10
 _ALLOW, _LITERAL, _ANY = 3, 3, "*"
 _RIGHTS_OF_CLIENT: Final = (
-    (_TOPIC, _READ),
-    (_TOPIC, _WRITE),
-    (_TOPIC, _CREATE),
-    (_TOPIC, _DESCRIBE_CONFIGS),
-    (_GROUP, _READ),
-    (_TRANSACTIONAL_ID, _WRITE),
+    (ResourceType.TOPIC, AclOperation.READ),
+    (ResourceType.TOPIC, AclOperation.WRITE),
+    (ResourceType.TOPIC, AclOperation.CREATE),
+    (ResourceType.TOPIC, AclOperation.DESCRIBE_CONFIGS),
+    (ResourceType.GROUP, AclOperation.READ),
+    (ResourceType.TRANSACTIONAL_ID, AclOperation.WRITE),
 )
 """Resource types and operations, on resources of any name."""
 
@@ -65,7 +66,7 @@ def secure_files(
 ) -> None:
     """Write certificates, and the settings of both users; only the owner can read a secret."""
     hosts = {each.node_id: each.host for each in state.nodes.values()}
-    made: Certificates = certificates_for(hosts, now_s)
+    made = certificates_for(hosts, now_s)
     files.secrets.authority.write_text(made.authority, encoding="ascii")
     for node_id, text in made.nodes.items():
         _write_secret(files.secrets.certificate(node_id), text)
@@ -94,7 +95,7 @@ def secured_keys(files: ClusterFiles, node_id: int, accounts: Accounts) -> dict[
         "ssl.keystore.location": str(files.secrets.certificate(node_id)),
         "ssl.truststore.type": "PEM",
         "ssl.truststore.location": str(files.secrets.authority),
-        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "authorizer.class.name": STANDARD_AUTHORIZER,
         "super.users": "User:node;User:admin",
     }
 
