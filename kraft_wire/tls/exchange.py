@@ -71,7 +71,8 @@ class StoreExchange:
     def exchange(self, listener: str, tls: TlsSettings, *, is_start: bool) -> str | None:
         """Use stores from now on; return why not, and keep the present ones then.
 
-        At the start of a process nobody knows the node by its present stores.
+        At the start of a process the stores are not compared with the present ones, which no peer
+        has seen.
         """
         try:
             if not is_start:

@@ -1,7 +1,7 @@
 """Certificates of a secured cluster: one authority, and one certificate for each node.
 
-By the package `cryptography` (extra `security`). The authority's key is used once and kept
-nowhere, so nobody can make another certificate that the cluster trusts.
+By the package `cryptography` (extra `security`). The authority's key is
+not stored, so no other certificate can be made that the cluster trusts.
 """
 
 from collections.abc import Mapping
