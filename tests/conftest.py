@@ -19,6 +19,8 @@ from tests.everything import DURATIONS
 from tests.server_process import ServerProcess
 from tests.spark import class_archive
 
+pytest_plugins = ["tests.whole_files"]
+
 settings.register_profile(
     "unhurried", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )

@@ -12,11 +12,13 @@ phase, the longest files and tests, why each test failed, and in the last line h
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -53,6 +55,12 @@ PHASES: dict[str, list[str]] = {
 """Commands; one that runs pytest ends with where pytest writes its report."""
 
 FIRST = "checks"
+
+PHASE_SECONDS_MAX = 45 * 60
+"""For a hang: what has run is reported, and the next phase runs."""
+
+END_SECONDS_MAX = 60
+"""For pytest to print what failed."""
 
 OF_MAKE = frozenset({"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "ARGS"})
 """How a make hands its own variables to the makes below it, which here have others."""
@@ -95,8 +103,23 @@ def run(name: str, report: Path) -> Phase:
     environment = {key: value for key, value in os.environ.items() if key not in OF_MAKE}
     print(f"\n=== {name}", flush=True)
     started = time.monotonic()
-    done = subprocess.run(command, cwd=CHECKOUT, env=environment, check=False)
-    return Phase(name, time.monotonic() - started, done.returncode == 0)
+    process = subprocess.Popen(command, cwd=CHECKOUT, env=environment, process_group=0)
+    try:
+        process.wait(PHASE_SECONDS_MAX)
+    except subprocess.TimeoutExpired:
+        print(f"\n{name}: no end within {PHASE_SECONDS_MAX} s", flush=True)
+    finally:
+        _end(process)
+    return Phase(name, time.monotonic() - started, process.returncode == 0)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Interrupt a phase that still runs, so that pytest tells of what has run, or kill it."""
+    for number in (signal.SIGINT, signal.SIGKILL):
+        if process.poll() is None:
+            os.killpg(process.pid, number)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(END_SECONDS_MAX)
 
 
 def tests_of(report: Path) -> list[Timed]:

@@ -233,3 +233,14 @@ def test_missing_python_is_named_and_the_others_are_judged(
         "present: passed",
     ]
     assert pythons.main(["absent"]) == 1
+
+
+def test_phase_that_hangs_is_ended_and_has_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(everything, "PHASE_SECONDS_MAX", 0.2)
+    monkeypatch.setattr(everything, "PHASES", {"slow": ["sleep", "600"], "quick": ["true"]})
+    assert not everything.run("slow", tmp_path).succeeded
+    assert "slow: no end within 0.2 s" in capsys.readouterr().out
+    monkeypatch.setattr(everything, "PHASE_SECONDS_MAX", 60)
+    assert everything.run("quick", tmp_path).succeeded

@@ -156,7 +156,11 @@ def test_throttle_time_is_told_to_confluent_kafka(cluster: Cluster) -> None:
 
 
 def test_truncated_response_is_asked_for_again_by_confluent_kafka(cluster: Cluster) -> None:
-    rule = cluster.faults.truncate_response(9, api="Metadata", when=once())
+    """The cut is inside of the throttle time.
+
+    librdkafka 2.16.1 ends the process if it is before the number of brokers: it sorts -1 of them.
+    """
+    rule = cluster.faults.truncate_response(7, api="Metadata", when=once())
     assert produce(cluster.bootstrap_servers, TOPIC, b"a") == []
     assert rule.fired == 1
 

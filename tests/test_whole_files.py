@@ -1,0 +1,62 @@
+"""Parallel workers share out whole files, and a worker that dies costs the test that it ran."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.tidiness import CHECKOUT
+from tests.waiting import HANG_S
+
+PLAIN = "def test_{}(): pass\n"
+DEADLY = "import os\ndef test_{}(): os.kill(os.getpid(), 9)\n"
+FILES = {
+    "first": [PLAIN, PLAIN, PLAIN],
+    "second": [PLAIN, DEADLY, PLAIN, PLAIN, PLAIN],
+    **{f"single{number}": [PLAIN] for number in range(4)},
+    "third": [PLAIN, PLAIN, DEADLY],
+    "last": [PLAIN],
+}
+
+
+def run(folder: Path, workers: int) -> str:
+    """Run the files in their order; return what pytest prints."""
+    paths = []
+    for name, tests in FILES.items():
+        paths.append(folder / f"test_{name}.py")
+        text = "".join(test.format(number) for number, test in enumerate(tests))
+        paths[-1].write_text(text)
+    command = [sys.executable, "-m", "pytest", "-v", "-p", "xdist", "-p", "tests.whole_files"]
+    command += ["-c", os.devnull, "--rootdir", str(folder)]
+    command += [
+        "-n",
+        str(workers),
+        "--dist",
+        "loadfile",
+        "--no-loadscope-reorder",
+        *map(str, paths),
+    ]
+    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=HANG_S
+    )
+    assert done.returncode == 1, done
+    return done.stdout
+
+
+def test_worker_that_dies_fails_its_test_and_the_others_run_the_rest(tmp_path: Path) -> None:
+    count = sum(map(len, FILES.values()))
+    for workers in (1, 2):
+        printed = run(tmp_path, workers)
+        assert f"2 failed, {count - 2} passed" in printed, printed
+        crashed = re.findall(r"crashed while running '.*test_(\w+\.py::test_\d)'", printed)
+        assert sorted(crashed) == ["second.py::test_1", "third.py::test_2"]
+
+
+def test_file_stays_with_one_worker(tmp_path: Path) -> None:
+    printed = run(tmp_path, 2)
+    found = re.findall(r"\[(gw\d)\].* PASSED .*test_first\.py::test_\d", printed)
+    assert (len(found), len(set(found))) == (3, 1)
