@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from kraft_wire.broker.replication.leader_side import LeaderSide
     from kraft_wire.broker.transactions.coordinator import TransactionCoordinator
 
-__all__ = ["Broker", "FetchRights", "MetadataFollower"]
+__all__ = ["Broker", "FetchRights", "MetadataFollower", "TopicRights"]
 
 
 class FetchRights(Protocol):
@@ -64,6 +64,14 @@ class FetchRights(Protocol):
         self, context: RequestContext, *, is_follower: bool
     ) -> Callable[[str | None], bool]:
         """Return whether a topic may be read; None is a topic that does not exist."""
+        ...
+
+
+class TopicRights(Protocol):
+    """The authorizer's decisions about topics that no request names."""
+
+    def __call__(self, context: RequestContext) -> Callable[[str], bool]:
+        """Return whether a request's principal may describe a topic."""
         ...
 
 
@@ -92,6 +100,8 @@ class Broker:
 
     fetch_rights: FetchRights | None = None
     """Authorizes the partitions of fetches; None without an authorizer."""
+    topic_rights: TopicRights | None = None
+    """Authorizes the topics that regular expressions match; None without an authorizer."""
     fetch_quota: "FetchQuota | None" = None
     """Measures the fetches of consumers; None until the first quota is set."""
     described_topics: AnswersOfImage | NoAnswersOfImage
@@ -162,7 +172,7 @@ class Broker:
         """The group coordinator, put in when it is first asked for: most of a start is imports."""
         if self._groups is None:
             self._groups = self._new_groups()
-            self.followers.append(self._groups.runtime)
+            self.followers.append(self._groups)
             self._groups.runtime.follow(self.image.topic(OFFSETS_TOPIC), self._now_ms)
         return self._groups
 

@@ -114,6 +114,27 @@ def test_environment_beats_the_file_and_overrides_beat_both() -> None:
             "ssl.keystore.location is not set: listener CONTROLLER needs a key",
         ),
         ("controller.quorum.election.timeout.ms=-1", "Value must be at least 0"),
+        (
+            "group.consumer.max.heartbeat.interval.ms=4999",
+            "group.consumer.max.heartbeat.interval.ms must be greater than or equal to "
+            "group.consumer.min.heartbeat.interval.ms",
+        ),
+        (
+            "group.share.session.timeout.ms=44999",
+            "group.share.session.timeout.ms must be greater than or equal to "
+            "group.share.min.session.timeout.ms",
+        ),
+        (
+            "group.streams.assignment.interval.ms=15001",
+            "group.streams.assignment.interval.ms must be less than or equal to "
+            "group.streams.max.assignment.interval.ms",
+        ),
+        (
+            "group.consumer.min.session.timeout.ms=1\ngroup.consumer.session.timeout.ms=5000",
+            "group.consumer.heartbeat.interval.ms must be less than "
+            "group.consumer.session.timeout.ms",
+        ),
+        ("group.consumer.assignors=uniform,a.B", "Class a.B cannot be found"),
         ("metadata.log.segment.bytes=1024", "Value must be at least 8388608"),
         (
             "metadata.log.dir=/other",

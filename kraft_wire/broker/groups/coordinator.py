@@ -6,6 +6,7 @@ from kraft_wire.broker.coordination.topic import CoordinatorTopic, CoordinatorTo
 from kraft_wire.broker.groups.environment import GroupEnvironment
 from kraft_wire.broker.groups.partition import GroupPartition
 from kraft_wire.broker.groups.shard import GroupShard
+from kraft_wire.metadata.delta import MetadataDelta
 from kraft_wire.wire.generated.error_code import ErrorCode
 
 __all__ = ["GroupCoordinator"]
@@ -56,3 +57,22 @@ class GroupCoordinator:
         """
         found = self.runtime.shards()
         return found if isinstance(found, ErrorCode) else [each.shard for each in found]
+
+    # -- the broker's calls ----------------------------------------------------------------------
+
+    def published(self, delta: MetadataDelta, now_ms: int) -> None:
+        """Follow the groups' topic, and note new topics, which regular expressions may match."""
+        self.env.topic_versions.published(delta)
+        self.runtime.published(delta, now_ms)
+
+    def tick(self, now_ms: int, wall_ms: int) -> None:
+        """Act on time."""
+        self.runtime.tick(now_ms, wall_ms)
+
+    def deadline_ms(self) -> int | None:
+        """Return when `tick` is needed next."""
+        return self.runtime.deadline_ms()
+
+    def stop(self) -> None:
+        """Resign every partition, because the broker stops."""
+        self.runtime.stop()

@@ -3,18 +3,20 @@
 Behaviour:   epochs, state, assignor, and of each member its subscription, what it has and what it
              is to have
 Versions:    v1 kind of each member (KIP-1099)
-Left out:    a write that the ISR does not have yet is shown
+Left out:    the state before a write that the ISR does not have yet: the answer waits for the ISR
 """
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from kraft_wire.broker.context import RequestContext
+from kraft_wire.broker.context import Parked, RequestContext
+from kraft_wire.broker.groups.assignors.names import assignor_names
 from kraft_wire.broker.groups.consumer.describe import described_group
 from kraft_wire.broker.groups.consumer.group import ConsumerGroup
+from kraft_wire.broker.groups.consumer.switch import serves_consumer_groups
 from kraft_wire.broker.groups.group_types import ALL_GROUP_OPERATIONS
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.broker.response_budget import ResponseBudget
-from kraft_wire.metadata.features import GROUP_VERSION
 from kraft_wire.wire.generated.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
@@ -34,26 +36,46 @@ _PARTITION_BYTES: Final = 8
 
 def handle(
     broker: "Broker", context: RequestContext, request: ConsumerGroupDescribeRequest
-) -> ConsumerGroupDescribeResponse:
+) -> ConsumerGroupDescribeResponse | Parked:
     """Describe consumer groups; an answer beyond its room ends the connection.
 
-    Errors per group, first match wins: UNSUPPORTED_VERSION (the feature group.version is off),
+    It waits until the ISR has what it says.
+
+    Errors per group, first match wins: UNSUPPORTED_VERSION (consumer groups are switched off),
     INVALID_GROUP_ID, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, GROUP_ID_NOT_FOUND.
     """
     room = ResponseBudget(broker.settings, "groups", context.api_version)
-    described = []
+    described: list[DescribedGroup] = []
+    awaited: dict[int, int] = {}
     for group_id in sorted(request.group_ids, key=bool):  # empty ids come first
-        group = _describe(broker, group_id)
+        group = _describe(broker, group_id, awaited)
         room.take(_size_bytes(group))
         if request.include_authorized_operations and group.error_code == ErrorCode.NONE:
             group.authorized_operations = ALL_GROUP_OPERATIONS
         described.append(group)
-    return ConsumerGroupDescribeResponse(groups=described)
+    if not awaited:
+        return ConsumerGroupDescribeResponse(groups=described)
+
+    def answered(errors: Mapping[int, ErrorCode]) -> ConsumerGroupDescribeResponse:
+        for number, group in enumerate(described):
+            error = errors.get(broker.groups.partition_of(group.group_id))
+            if error is not None and group.error_code == ErrorCode.NONE:
+                described[number] = DescribedGroup(group_id=group.group_id, error_code=error)
+        return ConsumerGroupDescribeResponse(groups=described)
+
+    return broker.groups.env.commits.answer_when_committed(context, awaited, answered)
 
 
-def _describe(broker: "Broker", group_id: str) -> DescribedGroup:
+def _await(awaited: dict[int, int], shard: GroupShard, group: ConsumerGroup) -> None:
+    """Have the answer wait for the newest records of a group, by partition of the log."""
+    partition = shard.log.partition
+    if group.safe_at > shard.log.high_watermark():
+        awaited[partition] = max(group.safe_at, awaited.get(partition, 0))
+
+
+def _describe(broker: "Broker", group_id: str, awaited: dict[int, int]) -> DescribedGroup:
     answer = DescribedGroup(group_id=group_id)
-    if not broker.image.finalized_features.get(GROUP_VERSION, 0):
+    if not serves_consumer_groups(broker.image, broker.settings):
         answer.error_code = ErrorCode.UNSUPPORTED_VERSION
         return answer
     if not group_id:
@@ -65,7 +87,9 @@ def _describe(broker: "Broker", group_id: str) -> DescribedGroup:
         return answer
     group = shard.other_groups.get(group_id)
     if isinstance(group, ConsumerGroup):
-        return described_group(group, broker.image)
+        _await(awaited, shard, group)
+        default = assignor_names(broker.settings.group_consumer_assignors)[0]
+        return described_group(group, broker.image, default)
     is_missing = group is None and group_id not in shard.groups
     reason = "not found." if is_missing else "is not a consumer group."
     answer.error_code = ErrorCode.GROUP_ID_NOT_FOUND

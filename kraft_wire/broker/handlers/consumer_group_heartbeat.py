@@ -3,8 +3,7 @@
 Behaviour:   one request joins a group, keeps a member alive, reports what it owns, leaves; the
              answer waits until the ISR has what it says
 Versions:    v1 regular expressions, member ids made by the client (KIP-1082)
-Left out:    a group with classic members (GROUP_ID_NOT_FOUND instead of a live migration); settings
-             of one group
+Left out:    a group with classic members (GROUP_ID_NOT_FOUND instead of a live migration)
 """
 
 from collections.abc import Mapping
@@ -12,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from kraft_wire.broker.context import Parked, RequestContext
 from kraft_wire.broker.coordination.clock_reading import arrival_of
-from kraft_wire.broker.groups.consumer.heartbeat import heartbeat
+from kraft_wire.broker.groups.assignors.names import assignor_names
+from kraft_wire.broker.groups.consumer.heartbeat import Client, heartbeat
 from kraft_wire.broker.groups.consumer.refusal import Refusal
 from kraft_wire.broker.groups.consumer.request_checks import check_request
-from kraft_wire.broker.groups.consumer.target_assignment import ASSIGNORS
+from kraft_wire.broker.groups.consumer.switch import serves_consumer_groups
 from kraft_wire.broker.groups.shard import GroupShard
-from kraft_wire.metadata.features import GROUP_VERSION
 from kraft_wire.model import random_uuid, uuid_to_text
 from kraft_wire.wire.generated.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -36,13 +35,14 @@ def handle(
 ) -> ConsumerGroupHeartbeatResponse | Parked:
     """Take a member's heartbeat.
 
-    Errors, first match wins: UNSUPPORTED_VERSION (the feature group.version is off),
+    Errors, first match wins: UNSUPPORTED_VERSION (consumer groups are switched off),
     INVALID_REQUEST, UNSUPPORTED_ASSIGNOR, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, then those
     of `groups.consumer.heartbeat.heartbeat`.
     """
-    if not broker.image.finalized_features.get(GROUP_VERSION, 0):
+    if not serves_consumer_groups(broker.image, broker.settings):
         return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
-    refused = check_request(request, context.api_version, list(ASSIGNORS))
+    assignors = assignor_names(broker.settings.group_consumer_assignors)
+    refused = check_request(request, context.api_version, assignors)
     if refused is not None:
         return _refused(refused)
     shard = broker.groups.shard_of(request.group_id)
@@ -50,9 +50,12 @@ def handle(
         return ConsumerGroupHeartbeatResponse(error_code=shard)
     if not request.member_id:
         request.member_id = uuid_to_text(random_uuid(broker.random_source))
-    client_host = "/" + context.client_host.removeprefix("/")
-    at = arrival_of(context)
-    outcome = heartbeat(shard, request, context.client_id or "", client_host, at)
+    client = Client(
+        client_id=context.client_id or "",
+        host="/" + context.client_host.removeprefix("/"),
+        may_describe=broker.topic_rights(context) if broker.topic_rights is not None else None,
+    )
+    outcome = heartbeat(shard, request, client, arrival_of(context))
     if isinstance(outcome, Refusal):
         return _refused(outcome)
     if outcome.safe_at is None:

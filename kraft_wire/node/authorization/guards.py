@@ -198,6 +198,12 @@ class Guards(dict[int, Handle]):
 
         return may_read
 
+    def topic_rights(self, context: RequestContext) -> Callable[[str], bool]:
+        """Return a function: whether the principal may describe a topic; without audit lines."""
+        _, describe = APIS[_CONSUMER_GROUP_HEARTBEAT].needs
+        asker = self._asker(context, _CONSUMER_GROUP_HEARTBEAT)
+        return lambda topic: asker.meets(describe, topic, is_silent=True)
+
     def _asker(self, context: RequestContext, api_key: int) -> Asker:
         who = Who(context.principal, self._host(context.client_host), APIS[api_key].name)
         return Asker(self._authorizer, self._audit, who, context.now_ms)
@@ -213,6 +219,7 @@ class Guards(dict[int, Handle]):
 
 
 _FETCH: Final = key_of("Fetch")
+_CONSUMER_GROUP_HEARTBEAT: Final = key_of("ConsumerGroupHeartbeat")
 _HOSTS_MAX: Final = 10_000
 
 

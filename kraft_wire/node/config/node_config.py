@@ -19,6 +19,7 @@ from kraft_wire.node.config.authorizer import (
     AuthorizerSettings,
     read_authorizer,
 )
+from kraft_wire.node.config.group_bounds import check_groups
 from kraft_wire.node.config.listeners import Listener, Listeners, loopback, read_listeners
 from kraft_wire.node.config.quorum_rules import (
     QuorumAddress,
@@ -221,6 +222,7 @@ def _read(
         is_controller=is_controller,
         is_embedded=is_embedded,
     )
+    check_groups(reader)
     listeners = read_listeners(
         reader,
         host_name,

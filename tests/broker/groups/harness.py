@@ -242,6 +242,8 @@ class Harness:
 
     # What handlers ask of a broker.
 
+    topic_rights: Any = None
+
     def topic_name(self, topic_id: Uuid) -> str | None:
         topic = self.image.topic_by_id(topic_id)
         return None if topic is None else topic.name
@@ -273,7 +275,7 @@ class Harness:
     def publish(self, image: MetadataImage) -> None:
         """Make an image the current one."""
         old, self.image = self.image, image
-        self.groups.runtime.published(MetadataDelta.between(old, image), self.now_ms)
+        self.groups.published(MetadataDelta.between(old, image), self.now_ms)
 
     def settle(self) -> None:
         """Do everything that is due now."""

@@ -7,12 +7,19 @@ from typing import Any
 
 import pytest
 
+from kraft_wire.broker.context import PARKED
+from kraft_wire.broker.coordination.commit_waits import CommitWaits
 from kraft_wire.wire.generated.consumer_group_describe import ConsumerGroupDescribeRequest
 from kraft_wire.wire.generated.error_code import ErrorCode
 from tests.broker.groups.harness import Harness
 from tests.broker.groups.ready_groups import begin_loading, lose_coordination
 from tests.broker.groups.requests import Member
-from tests.broker.groups.test_consumer_group_heartbeat import joining, send, with_topic
+from tests.broker.groups.test_consumer_group_heartbeat import (
+    group_in,
+    joining,
+    send,
+    with_topic,
+)
 
 
 def describe(harness: Harness, *groups: str, version: int = 1, **fields: Any) -> list[Any]:
@@ -70,3 +77,30 @@ def test_empty_ids_come_first_and_other_kinds_are_not_found() -> None:
         ("classic", ErrorCode.GROUP_ID_NOT_FOUND, "Group classic is not a consumer group."),
         ("missing", ErrorCode.GROUP_ID_NOT_FOUND, "Group missing not found."),
     ]
+
+
+@pytest.mark.parametrize("error", [None, ErrorCode.COORDINATOR_NOT_AVAILABLE])
+def test_an_uncommitted_change_is_not_shown(
+    error: ErrorCode | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """848-ADMIN-01: the answer waits for the ISR."""
+    harness = with_topic()
+    send(harness, joining())
+    assert len(describe(harness, "group")[0].members) == 1
+    written = harness.store.end_offset(0)
+    monkeypatch.setattr(harness.store, "high_watermark", lambda _: written - 1)
+    group_in(harness).safe_at = written
+    parked: list[Any] = []
+
+    def park(_: Any, context: Any, required: Any, answer: Any) -> Any:
+        parked.append((required, answer))
+        return PARKED
+
+    monkeypatch.setattr(CommitWaits, "answer_when_committed", park)
+    request = ConsumerGroupDescribeRequest(group_ids=["group", "missing"])
+    assert harness.send(request, 1).is_parked
+    ((required, answer),) = parked
+    assert required == {0: written}
+    found, missing = answer({} if error is None else {0: error}).groups
+    assert (found.error_code, len(found.members)) == ((0, 1) if error is None else (15, 0))
+    assert missing.error_code == ErrorCode.GROUP_ID_NOT_FOUND

@@ -222,6 +222,6 @@ def test_attached_groups_follow_the_broker() -> None:
     door = NodeDoor(SimFileSystem())
     broker = door.node.broker
     assert isinstance(broker, Broker)
-    assert broker.groups.runtime in broker.followers
+    assert broker.groups in broker.followers
     assert broker.image.topic(OFFSETS_TOPIC) is None
     assert broker.groups is broker.groups

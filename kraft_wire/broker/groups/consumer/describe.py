@@ -18,14 +18,16 @@ __all__ = ["described_group"]
 _CLASSIC, _CONSUMER = 0, 1
 
 
-def described_group(group: ConsumerGroup, image: MetadataImage) -> DescribedGroup:
+def described_group(
+    group: ConsumerGroup, image: MetadataImage, default_assignor: str
+) -> DescribedGroup:
     """Describe a group; topics that no longer exist are left out."""
     return DescribedGroup(
         group_id=group.group_id,
         group_state=group.state_name,
         group_epoch=group.epoch,
         assignment_epoch=group.assignment_epoch,
-        assignor_name=most_used(group.assignor_users.items()),
+        assignor_name=most_used(group.assignor_users.items(), default_assignor),
         members=[_member(group, each, image) for each in group.members.values()],
     )
 

@@ -12,6 +12,7 @@ from kraft_wire.broker.coordination.memory import MemoryUse
 from kraft_wire.broker.groups.assignors.spec import Target
 from kraft_wire.broker.groups.consumer.member import ConsumerMember
 from kraft_wire.broker.groups.consumer.records import group_tombstones
+from kraft_wire.broker.groups.consumer.regex_evaluation import RegexEvaluation
 from kraft_wire.broker.groups.consumer.results import ResolvedRegex
 from kraft_wire.broker.groups.group_types import GroupType
 from kraft_wire.broker.groups.java_collections import TimelineHashMap
@@ -49,13 +50,14 @@ class ConsumerGroup:
         "assignment_timestamp_ms",
         "assignor_users",
         "epoch",
+        "evaluation",
         "group_id",
         "has_partition_metadata",
         "members",
         "metadata_hash",
         "regex_users",
         "regexes",
-        "regexes_to_evaluate",
+        "safe_at",
         "size_bytes",
         "static_members",
         "targets",
@@ -86,8 +88,10 @@ class ConsumerGroup:
 
         No release since reads it.
         """
-        self.regexes_to_evaluate: tuple[str, ...] = ()
-        """Regular expressions whose evaluation is due."""
+        self.evaluation: RegexEvaluation | None = None
+        """The run that finds the topics of the regular expressions, until it is done."""
+        self.safe_at = 0
+        """High watermark that commits the newest records of the group."""
         self._seen_image: MetadataImage | None = None
         self._seen_topics: dict[str, TopicImage | None] = {}
         """The group's topics when its metadata hash was last looked at."""

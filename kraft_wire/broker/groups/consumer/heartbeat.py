@@ -11,6 +11,7 @@ from typing import Final
 
 from kraft_wire.broker.coordination.clock_reading import ClockReading
 from kraft_wire.broker.coordination.log import CoordinatorRecord
+from kraft_wire.broker.groups.assignors.names import assignor_names
 from kraft_wire.broker.groups.assignors.spec import Target
 from kraft_wire.broker.groups.classic.states import GroupState
 from kraft_wire.broker.groups.consumer.checks import (
@@ -22,6 +23,10 @@ from kraft_wire.broker.groups.consumer.checks import (
     find_static,
 )
 from kraft_wire.broker.groups.consumer.group import ConsumerGroup
+from kraft_wire.broker.groups.consumer.group_settings import (
+    assignment_interval_ms,
+    heartbeat_interval_ms,
+)
 from kraft_wire.broker.groups.consumer.leave import leave_for_a_while, remove_member
 from kraft_wire.broker.groups.consumer.member import ConsumerMember, MemberState
 from kraft_wire.broker.groups.consumer.reconciliation import Owned, Reconciliation, reconciled
@@ -34,6 +39,7 @@ from kraft_wire.broker.groups.consumer.records import (
     target_record,
 )
 from kraft_wire.broker.groups.consumer.refusal import Refusal
+from kraft_wire.broker.groups.consumer.regex_evaluation import MayDescribe
 from kraft_wire.broker.groups.consumer.regexes import RegexChange, regex_change
 from kraft_wire.broker.groups.consumer.results import ResolvedRegex
 from kraft_wire.broker.groups.consumer.subscriptions import (
@@ -54,6 +60,7 @@ from kraft_wire.broker.groups.consumer.timers import ConsumerTimer, ConsumerTime
 from kraft_wire.broker.groups.consumer.write import write
 from kraft_wire.broker.groups.records import group_tombstone
 from kraft_wire.broker.groups.shard import GroupShard
+from kraft_wire.frozen import frozen
 from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.consumer_group_heartbeat import (
     Assignment,
@@ -63,11 +70,22 @@ from kraft_wire.wire.generated.consumer_group_heartbeat import (
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
 
-__all__ = ["HeartbeatOutcome", "heartbeat"]
+__all__ = ["Client", "HeartbeatOutcome", "heartbeat"]
 
 _JOIN: Final = 0
 _LEAVE: Final = -1
 _UNCHANGED: Final = -1
+
+
+@frozen
+class Client:
+    """The sender of a heartbeat."""
+
+    client_id: str
+    host: str
+    """The address with a leading slash."""
+    may_describe: MayDescribe | None = None
+    """Whether a topic that an expression matches may be told; None: all may."""
 
 
 @dataclass(slots=True)
@@ -95,6 +113,7 @@ class _Walk:
     records: list[CoordinatorRecord] = field(default_factory=list)
     epoch: int = 0
     regex: RegexChange = field(default_factory=RegexChange)
+    may_describe: MayDescribe | None = None
     has_looked: bool = False
     """Whether the group's topics were compared with the metadata."""
     has_new_names: bool = False
@@ -105,8 +124,7 @@ class _Walk:
 def heartbeat(
     shard: GroupShard,
     request: ConsumerGroupHeartbeatRequest,
-    client_id: str,
-    client_host: str,
+    client: Client,
     at: ClockReading,
 ) -> HeartbeatOutcome | Refusal:
     """Take a heartbeat, and return the answer or why there is none.
@@ -120,7 +138,8 @@ def heartbeat(
     walk = _entered(shard, request)
     if isinstance(walk, Refusal):
         return walk
-    _describe(walk, client_id, client_host)
+    walk.may_describe = client.may_describe
+    _describe(walk, client)
     outcome = _taken(walk, at)
     if isinstance(outcome, Refusal) and walk.group.group_id not in shard.other_groups:
         walk.group.release()
@@ -253,7 +272,7 @@ def _owned(request: ConsumerGroupHeartbeatRequest) -> Owned:
 # --- What it subscribes to -------------------------------------------------------------------
 
 
-def _describe(walk: _Walk, client_id: str, client_host: str) -> None:
+def _describe(walk: _Walk, client: Client) -> None:
     """Apply the member's fields in the request; null means unchanged."""
     request, former = walk.request, walk.former
     names = former.subscribed_topic_names
@@ -273,8 +292,8 @@ def _describe(walk: _Walk, client_id: str, client_host: str) -> None:
         else timeout_ms,
         subscribed_topic_names=names,
         subscribed_topic_regex=former.subscribed_topic_regex if regex is None else regex,
-        client_id=client_id,
-        client_host=client_host,
+        client_id=client.client_id,
+        client_host=client.host,
         classic_metadata=None,
     )
 
@@ -330,11 +349,12 @@ def _raise_epoch(walk: _Walk) -> bool:
 def _retarget(walk: _Walk, is_homogeneous: bool, at: ClockReading) -> tuple[int, Target]:
     """Compute the targets if they are due; return the epoch and the member's target."""
     group, env = walk.group, walk.shard.env
-    interval_ms = env.settings().group_consumer_assignment_interval_ms
+    interval_ms = assignment_interval_ms(env, group.group_id)
     if not is_target_due(group, walk.epoch, interval_ms, at.wall_ms):
         return group.assignment_epoch, last_target(group, walk.member)
     stored = group.members.get(walk.replaced_id or walk.member.member_id)
-    assignor = preferred_assignor(group, stored, walk.member)
+    default = assignor_names(env.settings().group_consumer_assignors)[0]
+    assignor = preferred_assignor(group, stored, walk.member, default)
     targets = computed_targets(
         group,
         walk.member,
@@ -392,11 +412,11 @@ def _finish(walk: _Walk, at: ClockReading) -> HeartbeatOutcome | Refusal:
     if walk.has_looked:
         group.note_metadata(_topics(walk).names, shard.env.image())
     _schedule(walk, at)
-    walk.regex.begin(shard, group, at)
+    walk.regex.begin(shard, group, walk.may_describe, at)
     response = ConsumerGroupHeartbeatResponse(
         member_id=member.member_id,
         member_epoch=member.member_epoch,
-        heartbeat_interval_ms=shard.env.settings().group_consumer_heartbeat_interval_ms,
+        heartbeat_interval_ms=heartbeat_interval_ms(shard.env, group.group_id),
     )
     if _wants_assignment(walk):
         response.assignment = Assignment(

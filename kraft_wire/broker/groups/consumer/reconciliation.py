@@ -131,11 +131,13 @@ def _trimmed(member: ConsumerMember, step: Reconciliation) -> ConsumerMember:
         partitions = kept.pop(topic_id)
         assert partitions is not None, topic_id
         present = revoked.get(topic_id)
-        if present is not None:
-            present = present.copy()
-            for partition, epoch in partitions.items():
-                present[partition] = epoch
-        revoked[topic_id] = partitions if present is None else present
+        if present is None:
+            revoked.compute_if_absent(topic_id, partitions)  # Java's merge has the same order
+            continue
+        merged = present.copy()
+        for partition, epoch in partitions.items():
+            merged[partition] = epoch
+        revoked[topic_id] = merged
     return _with_revoked(member, step, kept, revoked)
 
 

@@ -1,8 +1,8 @@
 """Regular expressions of a group: what a heartbeat changes, and when they are evaluated again.
 
 A heartbeat only checks a new expression. All expressions of a group are evaluated together, by a
-timer of their own, and the result is written as an operation of its own: an expression without a
-result matches nothing.
+timer of their own (`regex_evaluation`), and the result is written as an operation of its own: an
+expression without a result matches nothing.
 """
 
 from dataclasses import dataclass
@@ -19,19 +19,19 @@ from kraft_wire.broker.groups.consumer.records import (
 )
 from kraft_wire.broker.groups.consumer.refusal import Refusal
 from kraft_wire.broker.groups.consumer.regex_engine import matcher_of
-from kraft_wire.broker.groups.consumer.results import ResolvedRegex
+from kraft_wire.broker.groups.consumer.regex_evaluation import MayDescribe, RegexEvaluation
 from kraft_wire.broker.groups.consumer.subscriptions import subscriber_count, subscriptions
 from kraft_wire.broker.groups.consumer.timers import ConsumerTimer, ConsumerTimerKind
 from kraft_wire.broker.groups.consumer.write import write
-from kraft_wire.broker.groups.java_collections import JavaHashMap, java_hash_set
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.wire.generated.error_code import ErrorCode
 
 __all__ = ["RegexChange", "evaluate_regexes", "regex_change"]
 
+_SLICE_PAUSE_MS: Final = 1
+"""Between two slices of an evaluation requests are served."""
 _PAUSE_MS: Final = 10_000
 """Shortest time between two evaluations of a group."""
-_REFRESH_MS: Final = 600_000
 
 
 @dataclass(slots=True)
@@ -50,10 +50,17 @@ class RegexChange:
         """Return the tombstones of what is not used any more."""
         return [regex_tombstone(group_id, regex) for regex in self.unused]
 
-    def begin(self, shard: GroupShard, group: ConsumerGroup, at: ClockReading) -> None:
-        """Have the expressions evaluated after this heartbeat."""
+    def begin(
+        self,
+        shard: GroupShard,
+        group: ConsumerGroup,
+        may_describe: MayDescribe | None,
+        at: ClockReading,
+    ) -> None:
+        """Have the expressions evaluated after this heartbeat, with the rights of its sender."""
         if self.to_evaluate:
-            group.regexes_to_evaluate = self.to_evaluate
+            image = shard.env.image()
+            group.evaluation = RegexEvaluation(self.to_evaluate, image, may_describe)
             timer = ConsumerTimer(ConsumerTimerKind.REGEX, group.group_id, "")
             shard.timers.schedule(timer, at.now_ms)
 
@@ -107,9 +114,10 @@ def _is_evaluation_due(
     is_first: bool,
 ) -> bool:
     is_used = bool(len(group.regex_users))
-    if not used or group.regexes_to_evaluate or not (is_first or is_used):
+    if not used or group.evaluation is not None or not (is_first or is_used):
         return False
     newest = shard.env.topic_versions.newest(shard.env.image())
+    refresh_ms = shard.env.settings().group_consumer_regex_refresh_interval_ms
     last = next(group.regexes.values(), None)
     if last is None:
         return True
@@ -119,14 +127,20 @@ def _is_evaluation_due(
         is_first
         or len(used) != len(group.regexes)
         or last.image_version < newest
-        or at.wall_ms > last.timestamp_ms + _REFRESH_MS
+        or at.wall_ms > last.timestamp_ms + refresh_ms
     )
 
 
 def evaluate_regexes(shard: GroupShard, group: ConsumerGroup, at: ClockReading) -> None:
-    """Match all topics, and write the results; new topics raise the group's epoch."""
-    regexes, group.regexes_to_evaluate = group.regexes_to_evaluate, ()
-    found = _matched(shard, regexes, at)
+    """Match topics, and write the results of all; new topics raise the group's epoch."""
+    evaluation = group.evaluation
+    assert evaluation is not None, group.group_id
+    if not evaluation.advance(at.wall_ms):
+        timer = ConsumerTimer(ConsumerTimerKind.REGEX, group.group_id, "")
+        shard.timers.schedule(timer, at.now_ms + _SLICE_PAUSE_MS)
+        return
+    group.evaluation = None
+    found = evaluation.results()
     records: list[CoordinatorRecord] = []
     resolved = dict(group.regexes.items())
     has_changed = False
@@ -145,17 +159,3 @@ def evaluate_regexes(shard: GroupShard, group: ConsumerGroup, at: ClockReading) 
         has_changed = True
     if write(shard, group, records, at).error is ErrorCode.NONE and has_changed:
         group.note_metadata(topics.names, image)
-
-
-def _matched(
-    shard: GroupShard, regexes: tuple[str, ...], at: ClockReading
-) -> JavaHashMap[str, ResolvedRegex]:
-    image = shard.env.image()
-    shard.env.topic_versions.newest(image)
-    names = list(image.topics_by_name)
-    found: JavaHashMap[str, ResolvedRegex] = JavaHashMap(len(regexes))
-    for regex in java_hash_set(regexes, len(regexes)):
-        matcher = matcher_of(regex)
-        topics = () if isinstance(matcher, Refusal) else tuple(filter(matcher, names))
-        found[regex] = ResolvedRegex(topics, image.offset, at.wall_ms)
-    return found

@@ -5,12 +5,10 @@ assignment interval (KIP-1263). Only targets that differ are written.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Final
 
 from kraft_wire.broker.coordination.log import CoordinatorRecord
-from kraft_wire.broker.groups.assignors import range as range_assignor
-from kraft_wire.broker.groups.assignors import uniform
-from kraft_wire.broker.groups.assignors.spec import Assignor, GroupSpec, MemberSpec, Target
+from kraft_wire.broker.groups.assignors.names import ASSIGNORS
+from kraft_wire.broker.groups.assignors.spec import GroupSpec, MemberSpec, Target
 from kraft_wire.broker.groups.consumer.group import ConsumerGroup
 from kraft_wire.broker.groups.consumer.member import ConsumerMember
 from kraft_wire.broker.groups.consumer.records import target_epoch_record, target_record
@@ -21,8 +19,6 @@ from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.model import Uuid
 
 __all__ = [
-    "ASSIGNORS",
-    "DEFAULT_ASSIGNOR",
     "computed_targets",
     "is_target_due",
     "last_target",
@@ -30,13 +26,6 @@ __all__ = [
     "preferred_assignor",
     "target_records",
 ]
-
-ASSIGNORS: Final[Mapping[str, Assignor]] = {
-    uniform.NAME: uniform.assign,
-    range_assignor.NAME: range_assignor.assign,
-}
-"""Server assignors by name; the first one is the default."""
-DEFAULT_ASSIGNOR: Final = uniform.NAME
 
 
 def is_target_due(group: ConsumerGroup, epoch: int, interval_ms: int, wall_ms: int) -> bool:
@@ -56,7 +45,10 @@ def last_target(group: ConsumerGroup, member: ConsumerMember) -> Target:
 
 
 def preferred_assignor(
-    group: ConsumerGroup, former: ConsumerMember | None, updated: ConsumerMember
+    group: ConsumerGroup,
+    former: ConsumerMember | None,
+    updated: ConsumerMember,
+    default: str,
 ) -> str:
     """Return the server assignor that most members name, with one member as it will be."""
     counts = group.assignor_users.copy()
@@ -64,12 +56,12 @@ def preferred_assignor(
         counts.add(former.server_assignor, -1)
     if updated.server_assignor is not None:
         counts.add(updated.server_assignor, 1)
-    return most_used(counts.items())
+    return most_used(counts.items(), default)
 
 
-def most_used(counts: Iterable[tuple[str, int]]) -> str:
+def most_used(counts: Iterable[tuple[str, int]], default: str) -> str:
     """Return the first of the server assignors that most members name."""
-    return max(counts, key=lambda each: each[1], default=(DEFAULT_ASSIGNOR, 0))[0]
+    return max(counts, key=lambda each: each[1], default=(default, 0))[0]
 
 
 def computed_targets(

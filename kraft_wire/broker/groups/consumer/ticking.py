@@ -3,6 +3,7 @@
 from kraft_wire.broker.coordination.clock_reading import ClockReading
 from kraft_wire.broker.groups.consumer.checks import LEFT_FOR_A_WHILE
 from kraft_wire.broker.groups.consumer.group import ConsumerGroup
+from kraft_wire.broker.groups.consumer.group_settings import session_timeout_ms
 from kraft_wire.broker.groups.consumer.leave import remove_member
 from kraft_wire.broker.groups.consumer.member import ConsumerMember, MemberState
 from kraft_wire.broker.groups.consumer.regexes import evaluate_regexes
@@ -49,7 +50,7 @@ def renew_session(
 ) -> None:
     """Give a member a whole session from now on."""
     session = ConsumerTimer(ConsumerTimerKind.SESSION, group_id, member.member_id)
-    session_ms = shard.env.settings().group_consumer_session_timeout_ms
+    session_ms = session_timeout_ms(shard.env, group_id)
     shard.timers.schedule(session, at.now_ms + session_ms)
 
 

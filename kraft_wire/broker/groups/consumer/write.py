@@ -27,6 +27,7 @@ def write(
         return Appended(ErrorCode.NONE)
     appended = shard.log.append_for_later(records, at)
     if appended.error is ErrorCode.NONE:
+        group.safe_at = appended.safe_at or group.safe_at
         for key, value in records:
             if record_type(key) != GROUP_METADATA:
                 replay_record(group, key, value)

@@ -8,10 +8,11 @@ from kraft_wire.broker.coordination.clock_reading import ClockReading
 from kraft_wire.broker.groups.admin import delete_group
 from kraft_wire.broker.groups.consumer.describe import described_group
 from kraft_wire.broker.groups.consumer.group import ConsumerGroup
-from kraft_wire.broker.groups.consumer.heartbeat import heartbeat
+from kraft_wire.broker.groups.consumer.heartbeat import Client, heartbeat
 from kraft_wire.broker.groups.consumer.refusal import Refusal
 from kraft_wire.broker.groups.partition import GroupPartition
 from kraft_wire.broker.groups.shard import GroupShard
+from kraft_wire.metadata.delta import MetadataDelta
 from kraft_wire.metadata.image import (
     BrokerImage,
     MetadataImage,
@@ -100,6 +101,8 @@ class OurGroups:
             topics_by_name=topics,
             topic_names={each.topic_id: name for name, each in topics.items()},
         )
+        delta = MetadataDelta.between(before, self.harness.image)
+        self.shard.env.topic_versions.published(delta)
 
     # --- Members and time ---------------------------------------------------------------------
 
@@ -110,7 +113,7 @@ class OurGroups:
     def _heartbeat(self, step: Step) -> Answer:
         before = self._log_end
         request = _request(step["request"])
-        outcome = heartbeat(self.shard, request, step["client"], "/127.0.0.1", self._at)
+        outcome = heartbeat(self.shard, request, Client(step["client"], "/127.0.0.1"), self._at)
         if isinstance(outcome, Refusal):
             assert self._log_end == before
             return {"error": int(outcome.error), "message": outcome.message}
@@ -127,7 +130,7 @@ class OurGroups:
         group = self.shard.other_groups.get(group_id)
         if not isinstance(group, ConsumerGroup):
             return {"errorCode": 69}
-        return as_json(described_group(group, self.harness.image))
+        return as_json(described_group(group, self.harness.image, "uniform"))
 
     def _advance(self, ms: int) -> None:
         end_ms = self._now_ms + ms

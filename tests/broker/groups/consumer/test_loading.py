@@ -127,6 +127,7 @@ def test_offsets_expire_if_no_member_reads_their_topic() -> None:
     settings = {
         "offsets_retention_minutes": 1,
         "group_consumer_session_timeout_ms": 900_000,
+        "group_consumer_max_session_timeout_ms": 900_000,
     }
     harness = loaded(*consumer_group(members=1), other, **settings)
     harness.advance(600_000)

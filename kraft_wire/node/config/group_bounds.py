@@ -1,0 +1,44 @@
+"""Settings of groups that limit each other: 4.3.1's checks at start, in its order and words.
+
+KIP-848, KIP-932, KIP-1071. A group's own settings stay within the same limits
+(`controller.config_rules`).
+"""
+
+from typing import Final
+
+from kraft_wire.broker.groups.assignors.names import UnknownAssignor, assignor_names
+from kraft_wire.node.config.sources import ConfigReader
+
+__all__ = ["check_groups"]
+
+_KINDS: Final = ("consumer", "share", "streams")
+_ASSIGNORS: Final = "group.consumer.assignors"
+
+
+def check_groups(reader: ConfigReader) -> None:
+    """Raise a ConfigError for the first setting that is outside its limits."""
+    for kind in _KINDS:
+        heartbeat, session = (
+            f"group.{kind}.heartbeat.interval.ms",
+            f"group.{kind}.session.timeout.ms",
+        )
+        _check_bounds(reader, kind, "heartbeat.interval.ms")
+        _check_bounds(reader, kind, "session.timeout.ms")
+        if reader.settings.integer(heartbeat) >= reader.settings.integer(session):
+            raise reader.error(heartbeat, f"{heartbeat} must be less than {session}")
+        _check_bounds(reader, kind, "assignment.interval.ms")
+    try:
+        assignor_names(reader.settings.strings(_ASSIGNORS))
+    except UnknownAssignor as unknown:
+        raise reader.error(_ASSIGNORS, str(unknown)) from unknown
+
+
+def _check_bounds(reader: ConfigReader, kind: str, key: str) -> None:
+    lowest, highest = f"group.{kind}.min.{key}", f"group.{kind}.max.{key}"
+    name, settings = f"group.{kind}.{key}", reader.settings
+    if settings.integer(highest) < settings.integer(lowest):
+        raise reader.error(highest, f"{highest} must be greater than or equal to {lowest}")
+    if settings.integer(name) < settings.integer(lowest):
+        raise reader.error(name, f"{name} must be greater than or equal to {lowest}")
+    if settings.integer(name) > settings.integer(highest):
+        raise reader.error(name, f"{name} must be less than or equal to {highest}")
