@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from kraft_wire.broker.context import Parked, RequestContext
-from kraft_wire.broker.groups.assignors.names import assignor_names
 from kraft_wire.broker.groups.consumer.describe import described_group
 from kraft_wire.broker.groups.consumer.group import ConsumerGroup
 from kraft_wire.broker.groups.consumer.switch import serves_consumer_groups
 from kraft_wire.broker.groups.group_types import ALL_GROUP_OPERATIONS
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.broker.response_budget import ResponseBudget
+from kraft_wire.settings.server_assignors import assignor_names
 from kraft_wire.wire.generated.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,

@@ -6,8 +6,8 @@ KIP-848, KIP-932, KIP-1071. A group's own settings stay within the same limits
 
 from typing import Final
 
-from kraft_wire.broker.groups.assignors.names import UnknownAssignor, assignor_names
 from kraft_wire.node.config.sources import ConfigReader
+from kraft_wire.settings.server_assignors import UnknownAssignor, assignor_names
 
 __all__ = ["check_groups"]
 

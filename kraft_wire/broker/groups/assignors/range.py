@@ -5,15 +5,12 @@ subscriptions get the same partitions of each topic, so topics can be joined by 
 """
 
 from dataclasses import dataclass
-from typing import Final
 
 from kraft_wire.broker.groups.assignors.spec import GroupSpec, MemberSpec, Target
 from kraft_wire.broker.groups.java_collections import JavaHashMap
 from kraft_wire.model import Uuid
 
-__all__ = ["NAME", "assign"]
-
-NAME: Final = "range"
+__all__ = ["assign"]
 
 
 @dataclass(slots=True)

@@ -6,7 +6,6 @@ in the order of the members. Shares differ by one partition at most. For differe
 """
 
 from dataclasses import dataclass
-from typing import Final
 
 from kraft_wire.broker.groups.assignors.spec import (
     Given,
@@ -21,9 +20,7 @@ from kraft_wire.broker.groups.assignors.uniform_heterogeneous import assign_hete
 from kraft_wire.broker.groups.java_collections import JavaHashMap, java_hash_set
 from kraft_wire.model import Uuid
 
-__all__ = ["NAME", "assign"]
-
-NAME: Final = "uniform"
+__all__ = ["assign"]
 
 
 @dataclass(slots=True)

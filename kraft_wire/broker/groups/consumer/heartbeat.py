@@ -11,7 +11,6 @@ from typing import Final
 
 from kraft_wire.broker.coordination.clock_reading import ClockReading
 from kraft_wire.broker.coordination.log import CoordinatorRecord
-from kraft_wire.broker.groups.assignors.names import assignor_names
 from kraft_wire.broker.groups.assignors.spec import Target
 from kraft_wire.broker.groups.classic.states import GroupState
 from kraft_wire.broker.groups.consumer.checks import (
@@ -62,6 +61,7 @@ from kraft_wire.broker.groups.records import group_tombstone
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.frozen import frozen
 from kraft_wire.model import Uuid
+from kraft_wire.settings.server_assignors import assignor_names
 from kraft_wire.wire.generated.consumer_group_heartbeat import (
     Assignment,
     ConsumerGroupHeartbeatRequest,

@@ -7,16 +7,11 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from kraft_wire.broker.groups.assignors import range as range_assignor
-from kraft_wire.broker.groups.assignors import uniform
-from kraft_wire.broker.groups.assignors.spec import Assignor, GroupSpec, MemberSpec
+from kraft_wire.broker.groups.assignors.names import ASSIGNORS
+from kraft_wire.broker.groups.assignors.spec import GroupSpec, MemberSpec
 from kraft_wire.broker.groups.java_collections import JavaHashMap, java_hash_set
 from kraft_wire.model import uuid_from_text, uuid_to_text
 
-ASSIGNORS: dict[str, Assignor] = {
-    uniform.NAME: uniform.assign,
-    range_assignor.NAME: range_assignor.assign,
-}
 Group = dict[str, Any]
 Targets = dict[str, list[Any]]
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from kraft_wire.broker.groups.assignors.names import UnknownAssignor, assignor_names
 from kraft_wire.metadata.image import GROUP_RESOURCE
+from kraft_wire.settings.server_assignors import UnknownAssignor, assignor_names
 from kraft_wire.wire.generated.error_code import ErrorCode
 from tests.broker.groups.harness import Harness
 from tests.broker.groups.test_consumer_group_describe import describe
