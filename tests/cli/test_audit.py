@@ -15,7 +15,7 @@ from tests.audit.clean_set import write_clean_set
 FIELDS = ["check", "severity", "node", "topic", "partition", "offset", "file", "position", "detail"]
 
 
-def run(*arguments: object, code: str = "") -> subprocess.CompletedProcess[str]:
+def run(*arguments: object, code: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
     """Run the command; ``code`` runs before it in the same process."""
     program = f"{code}\nfrom kraft_wire.cli.main import main\nmain()\n"
     return subprocess.run(
@@ -24,7 +24,7 @@ def run(*arguments: object, code: str = "") -> subprocess.CompletedProcess[str]:
         text=True,
         timeout=120,
         check=False,
-        env={"PATH": "", "COLUMNS": "200"},
+        env={"PATH": "", "COLUMNS": "200", **variables},
     )
 
 
@@ -110,6 +110,14 @@ def test_what_cannot_run_is_one_line_and_exit_code_2(
     (line,) = done.stderr.splitlines()
     assert line.startswith("kraft-wire audit: ")
     assert reason in line
+
+
+def test_reason_is_plain_text_on_a_terminal_too() -> None:
+    """Rich would colour numbers and paths, as if they were marked."""
+    done = run("/nowhere/7", FORCE_COLOR="1", TERM="xterm")
+    assert done.returncode == 2
+    assert done.stderr.startswith("kraft-wire audit: /nowhere/7: ")
+    assert "\x1b" not in done.stderr
 
 
 def test_missing_extra_is_one_line_that_says_what_to_install(nodes: list[Path]) -> None:

@@ -1,0 +1,41 @@
+"""A transactional id that needs a producer id while the broker has none: the client asks again.
+
+4.3.1's TransactionCoordinator answers COORDINATOR_LOAD_IN_PROGRESS then, which clients retry.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kraft_wire.broker.transactions.init_producer_id import ProducerIdentity
+from kraft_wire.broker.transactions.transactional_id import LAST_EPOCH
+from kraft_wire.wire.generated.error_code import ErrorCode as E
+from tests.broker.transactions.scripted import Scripted
+
+RETRIED = ProducerIdentity(E.COORDINATOR_LOAD_IN_PROGRESS)
+
+
+def test_new_id_without_a_producer_id_leaves_nothing_behind() -> None:
+    node = Scripted()
+    node.ids_left = 0
+    node.init()
+    assert (node.answers, node.log.records, node.shard.ids) == ([RETRIED], [], {})
+    node.ids_left = 1
+    node.init()
+    assert (node.last.error, node.last.producer_epoch) == (E.NONE, 0)
+
+
+def test_exhausted_id_without_a_new_producer_id_is_answered_once_and_not_changed() -> None:
+    node = Scripted()
+    node.init()
+    entry = node.shard.ids["tid"]
+    exhausted = replace(entry.metadata, producer_epoch=LAST_EPOCH)
+    entry.metadata = exhausted
+    written, node.ids_left = len(node.log.records), 0
+    node.init()
+    assert node.answers[1:] == [RETRIED]
+    assert (len(node.log.records), entry.metadata, entry.pending) == (written, exhausted, None)
+    node.ids_left = 1
+    node.init()
+    assert (node.last.error, node.last.producer_epoch) == (E.NONE, 0)
+    assert node.last.producer_id not in (exhausted.producer_id, -1)
