@@ -6,6 +6,9 @@ BIN := $(VENV)/bin
 NODE_READY := $(VENV)/.node-stamp
 READY := $(VENV)/.stamp
 
+# Where it is set, each of the tests' processes would compile all of their modules anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 # A worker takes whole files, because a module's fixtures are servers.
 PARALLEL := --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
