@@ -23,7 +23,7 @@ _CommandConfig = Annotated[
     typer.Option(
         "--command-config",
         metavar="FILE",
-        help="Kafka client settings: TLS, SASL PLAIN and SCRAM.",
+        help="Kafka client settings: TLS, SASL PLAIN, SCRAM and OAUTHBEARER.",
     ),
 ]
 

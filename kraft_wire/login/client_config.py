@@ -1,7 +1,7 @@
 """A client's security settings: the keys of Kafka's client configuration.
 
-TLS by stores (`keystores`), and SASL by PLAIN and SCRAM (`sasl`). Other mechanisms are refused;
-keys that are not about security are ignored, and named.
+TLS by stores (`keystores`), and SASL by PLAIN, SCRAM and OAUTHBEARER (`sasl`, `bearer`). Other
+mechanisms are refused; keys that are not about security are ignored, and named.
 """
 
 import ssl
@@ -12,6 +12,7 @@ from typing import Final
 
 from kraft_wire.keystores.loading import load_identity, load_trust
 from kraft_wire.keystores.store import STORE_TYPES, Store, UnusableStore, is_pem_type
+from kraft_wire.login.bearer import TOKEN_KEYS, InvalidTokenSource, TokenSource, token_source
 from kraft_wire.login.jaas import LOGIN_MODULES, InvalidJaas, parse_jaas
 from kraft_wire.properties import parse_properties
 
@@ -28,6 +29,7 @@ _KNOWN: Final = frozenset(
         "security.protocol",
         "sasl.mechanism",
         "sasl.jaas.config",
+        *TOKEN_KEYS,
         "ssl.truststore.type",
         "ssl.truststore.location",
         "ssl.truststore.password",
@@ -55,6 +57,8 @@ class Credentials:
     mechanism: str
     username: str
     password: str = field(repr=False)
+    token: TokenSource | None = field(default=None, repr=False)
+    """Returns the token to show, for OAUTHBEARER."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +133,14 @@ def _credentials(config: Mapping[str, str]) -> Credentials:
     entry = config.get("sasl.jaas.config")
     try:
         options = parse_jaas(entry).options if entry else {}
+        if mechanism == "OAUTHBEARER":
+            return Credentials(mechanism, "", "", token_source(config, options))
     except InvalidJaas as problem:
         raise UnusableConfig(f"sasl.jaas.config: {problem}") from problem
+    except InvalidTokenSource as problem:
+        raise UnusableConfig(str(problem)) from problem
+    if given := [key for key in TOKEN_KEYS if key in config]:
+        raise UnusableConfig(f"{given[0]} is only for OAUTHBEARER; remove it")
     if "username" not in options or "password" not in options:
         raise UnusableConfig("sasl.jaas.config names no username and password")
     return Credentials(mechanism, options["username"], options["password"])

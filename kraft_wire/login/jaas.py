@@ -16,6 +16,7 @@ LOGIN_MODULES: Final[Mapping[str, str]] = {
     "PLAIN": f"{_SECURITY}.plain.PlainLoginModule",
     "SCRAM-SHA-256": f"{_SECURITY}.scram.ScramLoginModule",
     "SCRAM-SHA-512": f"{_SECURITY}.scram.ScramLoginModule",
+    "OAUTHBEARER": f"{_SECURITY}.oauthbearer.OAuthBearerLoginModule",
 }
 """Kafka's login modules of the supported mechanisms."""
 _FLAGS: Final = ("required", "requisite", "sufficient", "optional")

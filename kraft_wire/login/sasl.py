@@ -1,4 +1,7 @@
-"""SASL login on a connection: PLAIN (RFC 4616) and SCRAM (RFC 5802, KIP-84, KIP-152)."""
+"""SASL login on a connection, the client's side (KIP-152).
+
+PLAIN (RFC 4616), SCRAM (RFC 5802, KIP-84) and OAUTHBEARER (RFC 7628, KIP-255).
+"""
 
 import hashlib
 import hmac
@@ -8,6 +11,7 @@ from contextlib import suppress
 from secrets import token_urlsafe
 from typing import Final, TypeAlias
 
+from kraft_wire.login.bearer import TokenSource
 from kraft_wire.login.client_config import Credentials
 
 __all__ = ["Dialogue", "LoginFailed", "dialogue", "log_in"]
@@ -43,11 +47,24 @@ def dialogue(credentials: Credentials, nonce: str = "") -> Dialogue:
     """Return the client's side of a login."""
     if credentials.mechanism == _PLAIN:
         return _plain(credentials)
+    if credentials.token is not None:
+        return _bearer(credentials.token)
     return _scram(credentials, nonce or token_urlsafe(18))
 
 
 def _plain(credentials: Credentials) -> Dialogue:
     yield f"\0{credentials.username}\0{credentials.password}".encode()
+
+
+def _bearer(source: TokenSource) -> Dialogue:
+    try:
+        token = source()
+    except (OSError, ValueError) as error:
+        raise LoginFailed(f"there is no token: {error}") from error
+    refusal = yield f"n,,\x01auth=Bearer {token}\x01\x01".encode()
+    if refusal:
+        yield b"\x01"
+        raise LoginFailed("the broker refuses the token")
 
 
 def _scram(credentials: Credentials, nonce: str) -> Dialogue:

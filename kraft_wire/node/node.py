@@ -139,7 +139,7 @@ class Node:
         links = LinkNeeds(lambda: self.broker_epoch, link_ids, limits)
         make = self._new_broker_node
         self._broker = make(fs, report, links, now_ms) if config.is_broker else None
-        self._logins = logins_of(config.security, self._decoder_of, self._image, random_source)
+        self.logins = logins_of(config.security, self._decoder_of, self._image, random_source)
         self._quorum.start(now_ms, wall_ms)
         self._pump(now_ms, wall_ms)
 
@@ -233,14 +233,14 @@ class Node:
 
     def connection_opened(self, peer: Peer) -> None:
         """Note a new connection, before any byte is received."""
-        if self._logins is not None:
-            self._logins.begin(peer)
+        if self.logins is not None:
+            self.logins.begin(peer)
 
     def receive(self, peer: Peer, frame: bytearray, now_ms: int, wall_ms: int) -> None:
         """Handle one request; the outputs have its answer, `NoReply` or `Close`."""
         peer.requests_count += 1
         of_broker_alone = peer.listener not in self._controller_listeners
-        taken = None if peer.login is None else peer.login.take(frame, now_ms)
+        taken = None if peer.login is None else peer.login.take(frame, now_ms, wall_ms)
         if taken is None:
             decoder = self._decoder if of_broker_alone else self.controller_apis.decoder
             decoded = decoder.decode(frame)

@@ -47,7 +47,7 @@ class LoginGate(Protocol):
 
     is_over: bool
 
-    def take(self, frame: bytearray, now_ms: int) -> "list[Output] | None":
+    def take(self, frame: bytearray, now_ms: int, wall_ms: int) -> "list[Output] | None":
         """Return the outputs of a frame; None: it is a request to serve as any other."""
         ...
 

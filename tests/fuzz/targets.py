@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from kraft_wire.keystores.jks import jks_identity, jks_trusted
+from kraft_wire.keystores.key_sets import UnusableKeySet
 from kraft_wire.keystores.store import UnusableStore
 from kraft_wire.model import (
     ZERO_UUID,
@@ -19,8 +20,19 @@ from kraft_wire.model import (
     StorageError,
     TopicPartition,
 )
+from kraft_wire.node.config.token_settings import SignedTokenSettings, UnsecuredTokenSettings
 from kraft_wire.node.limits import ServerLimits
 from kraft_wire.node.outputs import Rejection
+from kraft_wire.node.security.mechanisms import LoginRefused
+from kraft_wire.node.security.oauth.key_set import KeySet
+from kraft_wire.node.security.oauth.server import OAuthBearerServer
+from kraft_wire.node.security.oauth.signatures import (
+    KIND_OF_ALGORITHM,
+    is_signed_by,
+    read_key_set,
+)
+from kraft_wire.node.security.oauth.signed import SignedTokens
+from kraft_wire.node.security.oauth.unsecured import UnsecuredTokens
 from kraft_wire.node.security.subject_name import (
     MalformedCertificate,
     alternative_names,
@@ -47,6 +59,20 @@ from kraft_wire.wire.schema import RegistryEntry
 
 __all__ = ["TARGETS"]
 
+PUBLIC = (
+    b'{"keys":[{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}'
+)
+"""The key of RFC 8037, appendix A.2."""
+
+
+def _signed_tokens() -> SignedTokens:
+    settings = SignedTokenSettings("https://h/")
+    keys = KeySet(settings, "L")
+    keys.arrived(read_key_set(PUBLIC), 0)
+    return SignedTokens(settings, keys)
+
+
+SIGNED = _signed_tokens()
 SMALL = DecompressionLimits(bytes_max=1 << 20)
 LIMITS = DecodeLimits()
 
@@ -237,6 +263,29 @@ def certificate(data: bytes) -> None:
             read(data)
 
 
+def bearer(data: bytes) -> None:
+    """A first message of OAUTHBEARER, with a signed or an unsecured token."""
+    for tokens in (UnsecuredTokens(UnsecuredTokenSettings()), SIGNED):
+        server = OAuthBearerServer(tokens)
+        try:
+            challenge = server.step(data, 0)
+        except LoginRefused:
+            assert server.user is None
+        else:
+            assert (challenge == b"") == bool(server.user), (challenge, server.user)
+            assert tokens is not SIGNED or challenge, "nobody can sign without the key"
+
+
+def key_set(data: bytes) -> None:
+    """A key set, whose keys are then asked for a signature."""
+    with suppress(UnusableKeySet):
+        for each in read_key_set(data):
+            assert each.kind in KIND_OF_ALGORITHM.values(), each
+            for algorithm, kind in KIND_OF_ALGORITHM.items():
+                if kind == each.kind:
+                    assert not is_signed_by(algorithm, b"signed", data[:256], [each])
+
+
 TARGETS: dict[str, Callable[[bytes], None]] = {
     "frame": frame,
     "framing": framing,
@@ -255,4 +304,6 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "small_files": small_files,
     "jks": jks,
     "certificate": certificate,
+    "bearer": bearer,
+    "key_set": key_set,
 }

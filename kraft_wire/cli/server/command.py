@@ -149,6 +149,8 @@ def _serve(parsed: _Arguments, config: NodeConfig) -> None:
         state = _State()
         if config.metrics_port is not None:
             _serve_metrics(serving, config.all_listeners[0].host, config.metrics_port, state)
+        if any(each.sasl and each.sasl.tokens for each in config.security.values()):
+            _take_tokens(serving, node)
 
         def ready() -> None:
             process.settled()
@@ -162,6 +164,19 @@ def _serve(parsed: _Arguments, config: NodeConfig) -> None:
         serving.listen(ready)
         serving.run()
         _take_away_ready_file(parsed.ready_file)
+
+
+def _take_tokens(serving: Serving, node: Node) -> None:
+    """Bring the keys of signed tokens, and warn of weak settings. Errors: StartError."""
+    from kraft_wire.cli.server.key_sets import KeySets  # most nodes take no tokens
+
+    report = serving.host.log.event
+    for name, each in node.config.security.items():
+        tokens = None if each.sasl is None else each.sasl.tokens
+        if tokens is not None and tokens.weakness is not None:
+            report("token_checks_are_weak", listener=name, reason=Line(tokens.weakness))
+    assert node.logins is not None, "a listener takes tokens"
+    KeySets(node.logins.key_sets, serving.loop, report)
 
 
 def _set_up_log(parsed: _Arguments, log: EventLog) -> None:

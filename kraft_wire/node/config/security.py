@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from kraft_wire.frozen import frozen
 from kraft_wire.keystores.store import Store
+from kraft_wire.node.config.token_settings import TokenSettings
 
 if TYPE_CHECKING:
     from kraft_wire.node.security.principal_rules import PrincipalRules
@@ -51,6 +52,8 @@ class SaslSettings:
     failed_delay_ms: int
     session_ms: Mapping[str, int]
     """Lifetime of a login by mechanism; 0: that of its connection."""
+    tokens: TokenSettings | None = None
+    """How the tokens of OAUTHBEARER are checked, if it is enabled."""
 
 
 @frozen

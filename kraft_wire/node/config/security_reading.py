@@ -10,12 +10,11 @@ from typing import Final
 from kraft_wire.login.jaas import LOGIN_MODULES, InvalidJaas, LoginEntry, parse_jaas
 from kraft_wire.node.config.listener_values import ListenerValues
 from kraft_wire.node.config.listeners import Listener, Listeners, inter_broker_listener
+from kraft_wire.node.config.oauth_reading import read_tokens
 from kraft_wire.node.config.security import LinkSecurity, ListenerSecurity, SaslSettings
 from kraft_wire.node.config.sources import ConfigReader
 from kraft_wire.node.config.tls_reading import read_tls
-from kraft_wire.node.security.mechanisms import PLAIN
-from kraft_wire.settings.broker import BROKER_KEYS
-from kraft_wire.settings.values import InvalidConfigValue, parse_value
+from kraft_wire.node.security.mechanisms import OAUTHBEARER, PLAIN
 
 __all__ = ["read_links", "read_security"]
 
@@ -35,6 +34,8 @@ _CLASSES: Final = (
 )
 """Kafka's keys for Java plug-ins."""
 _JAVA: Final = "Java classes cannot be loaded"
+_OF_LINKS: Final = tuple(name for name in LOGIN_MODULES if name != OAUTHBEARER)
+"""The mechanisms by which a node logs in to others."""
 
 
 def read_security(
@@ -96,6 +97,9 @@ def _read_sasl(values: ListenerValues) -> SaslSettings:
     if 0 < idle_ms <= delay_ms:
         raise values.error(_DELAY, f"it must be less than {_IDLE}, {idle_ms}")
     accounts = entries[PLAIN].options if PLAIN in entries else {}
+    tokens = None
+    if OAUTHBEARER in entries:
+        tokens = read_tokens(values.of_mechanism(OAUTHBEARER), entries[OAUTHBEARER].options)
     return SaslSettings(
         mechanisms,
         {
@@ -105,7 +109,8 @@ def _read_sasl(values: ListenerValues) -> SaslSettings:
         },
         values.integer("sasl.server.max.receive.size"),
         delay_ms,
-        {name: _session_ms(values, name) for name in mechanisms},
+        {name: max(0, values.of_mechanism(name).integer(_SESSION)) for name in mechanisms},
+        tokens,
     )
 
 
@@ -123,8 +128,9 @@ def _read_link(
     if not is_sasl:
         return LinkSecurity(protocol, tls)
     mechanism = values.text(mechanism_key) or ""
-    if mechanism not in LOGIN_MODULES or (enabled is not None and mechanism not in enabled):
-        choices = ", ".join(LOGIN_MODULES if enabled is None else enabled)
+    usable = [name for name in _OF_LINKS if enabled is None or name in enabled]
+    if mechanism not in usable:
+        choices = ", ".join(usable) or f"{', '.join(_OF_LINKS)}, and enable it"
         raise values.error(
             mechanism_key, f"listener {values.listener} cannot be dialled so; use one of {choices}"
         )
@@ -145,22 +151,9 @@ def _entry(values: ListenerValues, mechanism: str) -> LoginEntry:
     except InvalidJaas as problem:
         raise values.own_error(key, str(problem)) from problem
     handler = f"{mechanism.lower()}.{_CLASSES[0]}"
-    if values.own_text(handler) is not None:
+    if mechanism != OAUTHBEARER and values.own_text(handler) is not None:
         raise values.own_error(handler, _JAVA)
     module = LOGIN_MODULES[mechanism]
     if entry.module != module:
         raise values.own_error(key, f"the login module of {mechanism} is {module}")
     return entry
-
-
-def _session_ms(values: ListenerValues, mechanism: str) -> int:
-    key = f"{mechanism.lower()}.{_SESSION}"
-    text = values.own_text(key)
-    if text is None:
-        return max(0, values.integer(_SESSION))
-    try:
-        found = parse_value(BROKER_KEYS[_SESSION], text)
-    except InvalidConfigValue as error:
-        raise values.own_error(key, error.reason) from error
-    assert isinstance(found, int), (key, found)
-    return max(0, found)

@@ -31,6 +31,9 @@ _NOT_SETTINGS: Final = frozenset(
     }
 )
 """Variables of the container image that are not broker keys."""
+_JAVA_OPTIONS: Final = "KAFKA_OPTS"
+_SYSTEM_PROPERTIES: Final = ("org.apache.kafka.sasl.oauthbearer.allowed.urls",)
+"""Kafka's settings that are properties of Java, read here as keys (`-Dkey=value`)."""
 
 
 class ConfigError(Exception):
@@ -113,6 +116,10 @@ def settings_of_environment(environment: Mapping[str, str]) -> dict[str, Setting
             name = variable.removeprefix(_ENVIRONMENT_PREFIX).lower()
             key = name.replace("___", "-").replace("__", "\0").replace("_", ".").replace("\0", "_")
             found[key] = Setting(environment[variable], f"environment variable {variable}")
+    for option in environment.get(_JAVA_OPTIONS, "").split():
+        key, _, value = option.removeprefix("-D").partition("=")
+        if option.startswith("-D") and key in _SYSTEM_PROPERTIES:
+            found[key] = Setting(value, f"environment variable {_JAVA_OPTIONS}")
     return found
 
 

@@ -100,6 +100,15 @@ EVENTS: Final[Mapping[str, Event]] = {
     "authorization_granted_suppressed": Event(
         "DEBUG", "authorizer", "Number of omitted lines of this event."
     ),
+    "key_set_fetched": Event(
+        "INFO", "server", "A listener checks signed tokens by other keys from now on."
+    ),
+    "key_set_failed": Event(
+        "WARN", "server", "Keys of signed tokens cannot be fetched; logged once until they can."
+    ),
+    "token_checks_are_weak": Event(
+        "WARN", "server", "A listener accepts tokens of more issuers or audiences than it should."
+    ),
     "stores_exchanged": Event(
         "INFO", "server", "A listener uses other key or trust stores for new connections."
     ),

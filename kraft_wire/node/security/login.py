@@ -82,15 +82,15 @@ class Login:
         self.is_over = False
         """Whether the client has logged in, also if the session has ended."""
 
-    def take(self, frame: bytearray, now_ms: int) -> list[Output] | None:
+    def take(self, frame: bytearray, now_ms: int, wall_ms: int) -> list[Output] | None:
         """Return the outputs of a frame; None: it is a request to serve as any other."""
         match self._state:
             case _State.RAW_TOKENS:
-                return self._step(bytes(frame), None, now_ms)
+                return self._step(bytes(frame), None, now_ms, wall_ms)
             case _State.DONE:
                 return self._serve_or_renew(frame, now_ms)
             case _State.TOKENS:
-                return self._token(frame, now_ms)
+                return self._token(frame, now_ms, wall_ms)
             case _:
                 return self._begin(frame, now_ms)
 
@@ -131,7 +131,7 @@ class Login:
 
     # -- tokens ----------------------------------------------------------------------------------
 
-    def _token(self, frame: bytearray, now_ms: int) -> list[Output]:
+    def _token(self, frame: bytearray, now_ms: int, wall_ms: int) -> list[Output]:
         decoded = self._rules.decoder.decode(frame)
         if isinstance(decoded, Rejection):
             return [Close(self._peer.connection_id, decoded)]
@@ -139,7 +139,7 @@ class Login:
             return self._out_of_turn(decoded[0] if isinstance(decoded, tuple) else None)
         header, request, _ = decoded
         assert isinstance(request, SaslAuthenticateRequest), request
-        return self._step(bytes(request.auth_bytes), header, now_ms)
+        return self._step(bytes(request.auth_bytes), header, now_ms, wall_ms)
 
     def _out_of_turn(self, header: RequestHeader | None) -> list[Output]:
         """Refuse a request other than a token, with an answer of its own kind if possible."""
@@ -153,21 +153,25 @@ class Login:
         reply = encoded_reply(self._peer.connection_id, header, answer)
         return self._refuse(reply, "another request came before the login was over")
 
-    def _step(self, token: bytes, header: RequestHeader | None, now_ms: int) -> list[Output]:
+    def _step(
+        self, token: bytes, header: RequestHeader | None, now_ms: int, wall_ms: int
+    ) -> list[Output]:
         """Pass a token to the mechanism; without a header it is a bare token (KIP-43)."""
         if self._mechanism is None:
             return self._refuse(None, "the mechanism changed in a re-authentication")
         try:
-            answer = self._mechanism.step(token)
+            answer = self._mechanism.step(token, wall_ms)
             if self._mechanism.user is not None:
                 self._check_user(self._mechanism.user)
         except LoginRefused as refusal:
             message = refusal.message or self._usual_text()
-            return self._refuse(self._refusal(header, message), message)
+            return self._refuse(self._refusal(header, message), refusal.reason or message)
         orders: list[Output] = []
         session_ms = 0
         if self._mechanism.user is not None:
-            session_ms = self._finish(self._mechanism.user, now_ms)
+            limit_ms = self._limit_ms(self._mechanism.expires_ms, wall_ms)
+            self._finish(self._mechanism.user, limit_ms, now_ms)
+            session_ms = limit_ms or 0
             orders.append(LoggedIn(self._peer.connection_id))
         if header is None:
             size = frame_prefix(len(answer))
@@ -200,17 +204,22 @@ class Login:
         response = SaslAuthenticateResponse(error_code=code, error_message=message)
         return encoded_reply(self._peer.connection_id, header, response)
 
-    def _finish(self, user: str, now_ms: int) -> int:
-        """Complete the login; return the session's lifetime, 0 for that of the connection."""
+    def _limit_ms(self, expires_ms: int | None, wall_ms: int) -> int | None:
+        """Return the session's lifetime, None for that of the connection (KIP-368)."""
+        setting_ms = self._rules.session_ms(self._name) or None
+        if expires_ms is None:
+            return setting_ms
+        left_ms = max(0, expires_ms - wall_ms)
+        return left_ms if setting_ms is None else min(left_ms, setting_ms)
+
+    def _finish(self, user: str, limit_ms: int | None, now_ms: int) -> None:
         self._peer.principal = Principal("User", user)
         self.is_over, self._mechanism = True, None
-        session_ms = self._rules.session_ms(self._name)
-        if session_ms > 0:
-            self._state = _State.DONE
-            self._expires_ms = now_ms + session_ms
-        else:
+        if limit_ms is None:
             self._peer.login = None  # its requests are like those of other listeners
-        return session_ms
+        else:
+            self._state = _State.DONE
+            self._expires_ms = now_ms + (limit_ms or -1)  # nothing is served after the end
 
     # -- after the login -------------------------------------------------------------------------
 

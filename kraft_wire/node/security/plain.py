@@ -25,8 +25,9 @@ class PlainServer:
         """`accounts` are passwords by user name."""
         self._accounts = accounts
         self.user: str | None = None
+        self.expires_ms: int | None = None
 
-    def step(self, token: bytes) -> bytes:
+    def step(self, token: bytes, _wall_ms: int) -> bytes:
         """Check the only token."""
         if self.user is not None:
             raise LoginRefused

@@ -56,6 +56,7 @@ class ScramServer:
         self._random_source = random_source
         self._secret = secret
         self.user: str | None = None
+        self.expires_ms: int | None = None
         self._claimed: str | None = None
         """The user name of the client's first message, None before it."""
         self._credential: ScramImage | None = None
@@ -64,7 +65,7 @@ class ScramServer:
         self._signed = ""
         """The messages so far, as signed."""
 
-    def step(self, token: bytes) -> bytes:
+    def step(self, token: bytes, _wall_ms: int) -> bytes:
         """Answer the client's first message, then its last."""
         try:
             message = token.decode("ascii")

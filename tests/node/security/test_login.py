@@ -37,6 +37,7 @@ from kraft_wire.wire.message import DecodeLimits, Message
 Response = TypeVar("Response", bound=Message)
 SALT = b"some salt"
 PASSWORD = "open sesame"
+WALL_MS = 1_700_000_000_000
 HASH = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 
 
@@ -73,7 +74,7 @@ class Session:
     def sends(self, request: Message, version: int, now_ms: int) -> list[Output] | None:
         header = RequestHeader(request.API_KEY, version, 1, None)
         frame = bytearray(encode_request_header(header) + request.encode(version))
-        return self.login.take(frame, now_ms)
+        return self.login.take(frame, now_ms, WALL_MS + now_ms)
 
     def chooses(self, now_ms: int, mechanism: str = "PLAIN") -> list[Output] | None:
         return self.sends(SaslHandshakeRequest(mechanism=mechanism), 1, now_ms)
@@ -185,7 +186,7 @@ def exchange(server: ScramServer, change: Callable[[bytes], bytes] = bytes) -> N
     """Log in by the client of the conformance suite; `change` alters its last message."""
 
     def send(token: bytes) -> bytes:
-        return server.step(change(token) if token.startswith(b"c=") else token)
+        return server.step(change(token) if token.startswith(b"c=") else token, 0)
 
     log_in(Credentials("SCRAM-SHA-256", "a,b=c", PASSWORD), send)
 
@@ -223,10 +224,10 @@ def test_a_changed_last_message_is_refused(change: Callable[[bytes], bytes]) -> 
 def test_only_the_ending_of_a_nonce_is_not_enough() -> None:
     """SEC-SCRAM-08: CVE-2024-56128."""
     server = scram()
-    first = server.step(b"n,,n=a=2Cb=3Dc,r=abc").decode()
+    first = server.step(b"n,,n=a=2Cb=3Dc,r=abc", 0).decode()
     nonce = first.split(",")[0].removeprefix("r=abc")
     with pytest.raises(LoginRefused):
-        server.step(f"c=biws,r={nonce},p={'A' * 43}=".encode())
+        server.step(f"c=biws,r={nonce},p={'A' * 43}=".encode(), 0)
 
 
 def test_users_that_do_not_exist_are_told_nothing_until_the_end() -> None:
@@ -234,12 +235,12 @@ def test_users_that_do_not_exist_are_told_nothing_until_the_end() -> None:
     seen = set()
     for _ in range(2):
         server = scram()
-        challenge = server.step(b"n,,n=nobody,r=abc")
+        challenge = server.step(b"n,,n=nobody,r=abc", 0)
         seen.add(challenge.partition(b",")[2])
         with pytest.raises(LoginRefused):
-            server.step(challenge.split(b",")[0].replace(b"r=", b"c=biws,r=") + b",p=AAAA")
+            server.step(challenge.split(b",")[0].replace(b"r=", b"c=biws,r=") + b",p=AAAA", 0)
     assert len(seen) == 1
-    other = scram().step(b"n,,n=nobodyelse,r=abc").partition(b",")[2]
+    other = scram().step(b"n,,n=nobodyelse,r=abc", 0).partition(b",")[2]
     assert other not in seen
 
 
@@ -252,7 +253,7 @@ def test_a_stored_credential_of_too_few_iterations_does_not_log_in() -> None:
 
 def proven(server: ScramServer, bare: str, final: str) -> None:
     """Log in with messages of the test's own, and the right proof for them."""
-    challenge = server.step(f"n,,{bare}".encode()).decode()
+    challenge = server.step(f"n,,{bare}".encode(), 0).decode()
     nonce = challenge.split(",")[0].removeprefix("r=")
     salted = pbkdf2_hmac("sha256", PASSWORD.encode(), SALT, 4096)
     client_key = digest(salted, b"Client Key", "sha256")
@@ -260,7 +261,7 @@ def proven(server: ScramServer, bare: str, final: str) -> None:
     signed = f"{bare},{challenge},{final}".encode()
     signature = digest(sha256(client_key).digest(), signed, "sha256")
     proof = bytes(a ^ b for a, b in zip(client_key, signature, strict=True))
-    server.step(f"{final},p={b64encode(proof).decode()}".encode())
+    server.step(f"{final},p={b64encode(proof).decode()}".encode(), 0)
 
 
 def test_extensions_are_signed_as_they_came() -> None:
@@ -283,7 +284,7 @@ def test_wrong_passwords_end_at_the_server() -> None:
     """SEC-SCRAM-10: a client with another password proves nothing."""
     server = scram()
     with pytest.raises(LoginRefused):
-        log_in(Credentials("SCRAM-SHA-256", "a,b=c", "wrong"), server.step)
+        log_in(Credentials("SCRAM-SHA-256", "a,b=c", "wrong"), lambda token: server.step(token, 0))
     with pytest.raises(LoginFailed):
         log_in(Credentials("SCRAM-SHA-256", "x", "y"), lambda _: b"r=other,s=AA==,i=4096")
 
@@ -293,9 +294,9 @@ def test_names_are_exact_in_plain() -> None:
     accounts = {"é": "x"}
     for other in ("e\u0301", "É", "é ", "nobody"):
         with pytest.raises(LoginRefused, match="Invalid username or password"):
-            PlainServer(accounts).step(f"\0{other}\0x".encode())
+            PlainServer(accounts).step(f"\0{other}\0x".encode(), 0)
     server = PlainServer(accounts)
-    server.step("\0é\0x".encode())
+    server.step("\0é\0x".encode(), 0)
     assert server.user == "é"
 
 
@@ -303,5 +304,5 @@ def test_an_authorization_id_is_nobody_else_in_plain() -> None:
     """SEC-PLAIN-03: with the right password of another user."""
     server = PlainServer({"ann": "a", "admin": "b"})
     with pytest.raises(LoginRefused, match="different from username"):
-        server.step(b"admin\0ann\0a")
+        server.step(b"admin\0ann\0a", 0)
     assert server.user is None
