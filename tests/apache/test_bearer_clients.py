@@ -77,6 +77,7 @@ def signed(keys: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nod
             "oauthbearer.sasl.jaas.config": f'{MODULE} unsecuredLoginStringClaim_sub="x";',
             "oauthbearer.sasl.server.callback.handler.class": VALIDATOR,
             "oauthbearer.sasl.oauthbearer.jwks.endpoint.url": url,
+            "oauthbearer.sasl.oauthbearer.clock.skew.seconds": "600",
             "oauthbearer.sasl.oauthbearer.expected.issuer": ISSUER,
             "oauthbearer.sasl.oauthbearer.expected.audience": AUDIENCE,
         }
@@ -255,7 +256,7 @@ def talk(address: str, shown: Sequence[bytes], then: bool = True) -> list[object
 
 def conversations() -> dict[str, list[bytes]]:
     good = token(claims())
-    late = {"iat": round(time.time()) - 100}
+    late = {"iat": round(time.time()) - 1000}
     return {
         "valid": [message(good)],
         "with extensions": [message(good, more="traceId=1\x01")],

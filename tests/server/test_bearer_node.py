@@ -67,7 +67,7 @@ def test_keys_change_and_nothing_that_is_written_has_a_token(tmp_path: Path) -> 
     node = bearer_node(tmp_path / "node", keys)
     node.format()
     now = round(time.time())
-    claims: dict[str, Any] = {"sub": "ann", "iat": now, "exp": now + 600, "x": SECRET}
+    claims: dict[str, Any] = {"sub": "ann", "iat": now, "exp": now + 7200, "x": SECRET}
     with node:
         asker = Asker(node, tmp_path)
         by_rsa, by_ec = token(claims), token(claims, EC, "ES256", "ec")
