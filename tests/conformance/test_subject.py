@@ -46,7 +46,7 @@ class Scripted:
 
     def subject(self) -> Subject:
         subject = Subject(TARGET, "row")
-        subject.prepare = self.prepare  # type: ignore[method-assign]
+        subject.prepare = self.prepare  # type: ignore[method-assign]  # the script
         return subject
 
 
