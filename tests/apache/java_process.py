@@ -2,7 +2,8 @@
 
 Class files go to ``var/apache/classes/<hash of sources and release>``, so a change of a source is a
 new folder and an old one is never stale. The virtual machine gets little memory and few compiler
-threads: several run beside a broker on a small machine.
+threads: several run beside a broker on a small machine. Tools of Apache's with nothing special
+about their virtual machine share one (``tests.apache.tool_runner``).
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.apache import jars
+from tests.apache import jars, tool_runner
 
 SOURCE_ROOTS = (Path(__file__).parent / "java", jars.CHECKOUT / "tests" / "clients" / "java")
 SHARED = "-Xshare:auto"
 """Take classes from the archive, if there is one (``tests.apache.class_archive``)."""
 LEAN_FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", SHARED)
 COMPILE_SECONDS_MAX = 300
+HEAP_MB = 256
 
 
 class JavaFailed(RuntimeError):
@@ -79,7 +81,7 @@ def java_command(
     arguments: Sequence[str] = (),
     *,
     release: str = jars.RELEASE,
-    heap_mb: int = 256,
+    heap_mb: int = HEAP_MB,
     flags: Sequence[str] = (),
     base_flags: Sequence[str] = LEAN_FLAGS,
 ) -> list[str]:
@@ -91,6 +93,8 @@ def java_command(
     path = jars.classpath(release)
     if main_class.startswith("judge."):
         path = os.pathsep.join([path, str(compiled_classes(release))])
+    elif main_class == tool_runner.MAIN_CLASS:
+        path = os.pathsep.join([path, str(compiled([tool_runner.SOURCES], path, release))])
     quick = archive_flags(release) if SHARED in base_flags else []
     lean = [*base_flags, *quick, f"-Xmx{heap_mb}m"]
     return ["java", *lean, *flags, "-cp", path, main_class, *arguments]
@@ -111,11 +115,16 @@ def run_java(
     *,
     stdin: str = "",
     timeout_s: float = 120,
-    heap_mb: int = 256,
+    heap_mb: int = HEAP_MB,
     flags: Sequence[str] = (),
     release: str = jars.RELEASE,
 ) -> Outcome:
     """Run a main class to its end; the exit code is the caller's to judge."""
+    if main_class.startswith(tool_runner.TOOLS) and not flags and heap_mb == HEAP_MB:
+        command = java_command(tool_runner.MAIN_CLASS, release=release)
+        with tool_runner.free_runner(release, command) as runner:
+            if runner is not None:
+                return Outcome(*runner.run(main_class, arguments, stdin, timeout_s))
     done = subprocess.run(
         java_command(main_class, arguments, release=release, heap_mb=heap_mb, flags=flags),
         input=stdin,
