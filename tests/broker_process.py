@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests.command_forks import run_forked
 from tests.ports import free_port
-from tests.process import KRAFT_WIRE, KraftWireServer, write_properties
+from tests.process import KraftWireServer, write_properties
 
 
 class BrokerProcess(KraftWireServer):
@@ -51,8 +51,8 @@ class BrokerProcess(KraftWireServer):
     def format(self) -> None:
         """Write the properties and format the directory."""
         write_properties(self.properties_file, self._settings)
-        command = [KRAFT_WIRE, "format", "-t", self._cluster_id, "-c", str(self.properties_file)]
-        subprocess.run(command, check=True, capture_output=True)
+        arguments = ["format", "-t", self._cluster_id, "-c", str(self.properties_file)]
+        run_forked(arguments).check_returncode()
 
     def __enter__(self) -> BrokerProcess:
         self.format()

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tests.command_forks import run_forked
 from tests.process import KRAFT_WIRE, Process
 from tests.waiting import HANG_S, until
 
@@ -22,8 +23,9 @@ Answer = TypeVar("Answer")
 
 def kraft_wire(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a command to its end."""
-    return subprocess.run(
-        [KRAFT_WIRE, *arguments], capture_output=True, text=True, check=False, timeout=HANG_S
+    done = run_forked(arguments, timeout_s=HANG_S)
+    return subprocess.CompletedProcess(
+        done.args, done.returncode, done.stdout.decode(), done.stderr.decode()
     )
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import subprocess
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -24,6 +23,7 @@ from kraft_wire.wire.generated.describe_quorum import (
     TopicData,
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
+from tests.command_forks import run_forked
 from tests.ports import free_port
 from tests.process import KRAFT_WIRE, KraftWireServer, Process, write_properties
 from tests.server.wire_client import WireClient
@@ -110,8 +110,8 @@ class QuorumProcesses:
         for node_id in self.node_ids:
             file = self.properties_file(node_id)
             write_properties(file, self.properties(node_id))
-            command = [KRAFT_WIRE, "format", "-t", self.cluster_id, *self.format_options]
-            subprocess.run([*command, "-c", str(file)], check=True, capture_output=True)
+            arguments = ["format", "-t", self.cluster_id, *self.format_options, "-c", str(file)]
+            run_forked(arguments).check_returncode()
 
     def start(self, node_id: int) -> None:
         """Start a process, and wait until it is ready: beside a broker, until there is a leader."""

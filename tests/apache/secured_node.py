@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 from tests.apache.node import ApacheNode
+from tests.command_forks import run_forked
 from tests.ports import free_port
-from tests.process import KRAFT_WIRE, KraftWireServer, write_properties
+from tests.process import KraftWireServer, write_properties
 
 __all__ = ["ACCOUNTS", "MECHANISMS", "SecuredApache", "SecuredNode", "sasl_settings"]
 
@@ -96,7 +96,6 @@ class SecuredNode(KraftWireServer):
     def format(self) -> None:
         """Write the properties and format the data directory."""
         write_properties(self.properties_file, self.properties())
-        command = [KRAFT_WIRE, "format", "-t", self._twin.cluster_id]
-        command += ["-c", str(self.properties_file), *self._twin.format_options]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        arguments = ["format", "-t", self._twin.cluster_id, "-c", str(self.properties_file)]
+        done = run_forked([*arguments, *self._twin.format_options])
         assert done.returncode == 0, done.stderr

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.apache.node import ApacheNode
+from tests.command_forks import run_forked
 from tests.server_process import ServerProcess
 
 PROGRAM = str(Path(sys.executable).parent / "kraft-wire")
@@ -22,8 +23,7 @@ class Commands:
 
     def run(self, *arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
         """Run a verb to its end."""
-        command = [PROGRAM, *arguments, "--bootstrap-server", self.bootstrap]
-        return subprocess.run(command, input=stdin, capture_output=True, timeout=120, check=False)
+        return run_forked([*arguments, "--bootstrap-server", self.bootstrap], stdin)
 
     def did(self, *arguments: str, stdin: bytes = b"") -> str:
         """Run a verb that must succeed without a word on standard error."""

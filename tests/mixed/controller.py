@@ -7,12 +7,12 @@ server.properties. Whatever a process writes is kept beside its directory. Does 
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.apache.java_process import java_command, run_java
 from tests.chaos.network import Network
+from tests.command_forks import run_forked
 from tests.process import KRAFT_WIRE, Process, write_properties
 
 OURS = "ours"
@@ -67,8 +67,8 @@ class Controller(Process):
         tool = make or self.make
         given = ["format", "-t", CLUSTER_ID, "-c", str(self.properties_file), *arguments]
         if tool == OURS:
-            ours = subprocess.run([KRAFT_WIRE, *given], capture_output=True, text=True, check=False)
-            code, text = ours.returncode, ours.stdout + ours.stderr
+            ours = run_forked(given)
+            code, text = ours.returncode, (ours.stdout + ours.stderr).decode()
         else:
             done = run_java("kafka.tools.StorageTool", given, release=tool)
             code, text = done.exit_code, done.text
