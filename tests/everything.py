@@ -2,6 +2,7 @@
 
 Phases run one after the other, and a phase that fails does not keep the others from running: one
 run names every test that fails. Only where the checks cannot even run a test does nothing follow.
+The simulators run beside the phases that wait, with the processors that those leave to them.
 No test runs twice: the lanes leave out what the checks and the coverage have run. Tests run in as
 many workers as there are processors, but for those that must be alone. At the end the time of each
 phase, the longest files and tests, why each test failed, and in the last line how many passed.
@@ -18,10 +19,12 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, TemporaryFile
+from typing import IO
 from xml.etree import ElementTree
 
 from tests.check import TIDY_TESTS
@@ -45,9 +48,9 @@ REST = " ".join(f"--ignore={path}" for path in (*TIDY_TESTS, *COVERED))
 
 PHASES: dict[str, list[str]] = {
     "checks": ["make", "check", f"ARGS={REPORT}"],
-    "coverage": ["make", "coverage", f"ARGS={REPORT}"],
     "simulated quorums": ["make", "sim", "SEEDS=0:500"],
     "simulated clusters": ["make", "sim-clusters", "SEEDS=1500:1524"],
+    "coverage": ["make", "coverage", f"ARGS={REPORT}"],
     "tests without judges": ["make", "test", f"ARGS={REST} {REPORT}"],
     "tests with judges": ["make", "test-judged", f"ARGS={REST} {REPORT}"],
     "tests that run alone": ["make", "test-alone", f"ARGS={REST} {REPORT}"],
@@ -61,6 +64,11 @@ PHASE_SECONDS_MAX = 45 * 60
 
 END_SECONDS_MAX = 60
 """For pytest to print what failed."""
+
+BESIDE = ("simulated quorums", "simulated clusters")
+"""They begin after the checks, yield to every other program, and end before `ALONE` begins."""
+ALONE = "tests that run alone"
+YIELDING = ("nice", "-n", "19")
 
 OF_MAKE = frozenset({"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "ARGS"})
 """How a make hands its own variables to the makes below it, which here have others."""
@@ -99,11 +107,26 @@ class Timed:
 
 def run(name: str, report: Path) -> Phase:
     """Run one phase."""
-    command = [each + str(report) if each.endswith(REPORT) else each for each in PHASES[name]]
-    environment = {key: value for key, value in os.environ.items() if key not in OF_MAKE}
     print(f"\n=== {name}", flush=True)
+    return _timed_run(name, PHASES[name], report, None)
+
+
+def run_beside(name: str, report: Path) -> Phase:
+    """Run one phase beside others, and print what it has written at its end."""
+    with TemporaryFile("w+") as output:
+        phase = _timed_run(name, [*YIELDING, *PHASES[name]], report, output)
+        output.seek(0)
+        print(f"\n=== {name}, beside the others\n{output.read()}", flush=True)
+    return phase
+
+
+def _timed_run(name: str, words: Sequence[str], report: Path, output: IO[str] | None) -> Phase:
+    command = [each + str(report) if each.endswith(REPORT) else each for each in words]
+    environment = {key: value for key, value in os.environ.items() if key not in OF_MAKE}
     started = time.monotonic()
-    process = subprocess.Popen(command, cwd=CHECKOUT, env=environment, process_group=0)
+    process = subprocess.Popen(
+        command, cwd=CHECKOUT, env=environment, process_group=0, stdout=output, stderr=output
+    )
     try:
         process.wait(PHASE_SECONDS_MAX)
     except subprocess.TimeoutExpired:
@@ -120,6 +143,29 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             os.killpg(process.pid, number)
             with suppress(subprocess.TimeoutExpired):
                 process.wait(END_SECONDS_MAX)
+
+
+def run_all(chosen: Sequence[str], folder: Path) -> tuple[list[Phase], list[Timed]]:
+    """Run phases, each with its report in a folder."""
+    phases: list[Phase] = []
+    beside: list[Future[Phase]] = []
+    reports = {name: folder / f"{number}.xml" for number, name in enumerate(PHASES)}
+    with ThreadPoolExecutor(1) as simulators:
+        for name in sorted(chosen, key=_place):
+            if name in BESIDE:
+                beside.append(simulators.submit(run_beside, name, reports[name]))
+                continue
+            if name == ALONE:
+                wait(beside)
+            phases.append(run(name, reports[name]))
+            if name == FIRST and not phases[-1].succeeded and not tests_of(reports[name]):
+                break
+    phases += [each.result() for each in beside]
+    return phases, [test for each in phases for test in tests_of(reports[each.name])]
+
+
+def _place(name: str) -> int:
+    return list(PHASES).index(name)
 
 
 def tests_of(report: Path) -> list[Timed]:
@@ -155,12 +201,11 @@ def write_durations(tests: Sequence[Timed]) -> None:
     DURATIONS.write_text(json.dumps(long, indent=2) + "\n", encoding="utf-8")
 
 
-def summary(phases: Sequence[Phase], tests: Sequence[Timed]) -> str:
+def summary(phases: Sequence[Phase], tests: Sequence[Timed], seconds: float) -> str:
     """One line as pytest writes it, of all phases together, after the phase that failed."""
     counts = Counter(each.outcome for each in tests)
     told = [f"{counts[word]} {word}" for word in WORDS if counts[word]] or ["no tests ran"]
     failed = [f"{phase.name}: FAILED, " for phase in phases if not phase.succeeded]
-    seconds = sum(phase.seconds for phase in phases)
     return f"{''.join(failed)}{', '.join(told)} in {seconds:.2f}s ({_clock(seconds)})"
 
 
@@ -175,23 +220,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", action="append", choices=PHASES, help="repeatable")
     parser.add_argument("--write-durations", action="store_true", help=f"into {DURATIONS.name}")
     options = parser.parse_args(arguments)
-    chosen = options.only or PHASES
-    phases: list[Phase] = []
-    tests: list[Timed] = []
+    started = time.monotonic()
     with TemporaryDirectory() as folder:
-        for number, name in enumerate(each for each in PHASES if each in chosen):
-            report = Path(folder, f"{number}.xml")
-            phases.append(run(name, report))
-            tests += tests_of(report)
-            if name == FIRST and not phases[-1].succeeded and not tests:
-                break
+        phases, tests = run_all(options.only or list(PHASES), Path(folder))
+    seconds = time.monotonic() - started
     if options.write_durations:
         write_durations(tests)
     print_durations(phases, tests)
     for test in tests:
         if test.outcome in FAILURES:
             print(f"{test.outcome.upper()} {test.name}: {test.reason}")
-    print(summary(phases, tests))
+    print(summary(phases, tests, seconds))
     return 0 if all(phase.succeeded for phase in phases) else 1
 
 

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import ClassVar
 
@@ -108,7 +109,7 @@ def test_report_of_pytest_is_read_and_counted(tmp_path: Path) -> None:
     tests = everything.tests_of(report)
     assert tests[0] == Timed("tests/a/test_b.py::test_c[1]", 2.5, "passed")
     ran = [Phase("one", 3600.0, True), Phase("two", 125.0, True)]
-    assert everything.summary(ran, tests) == (
+    assert everything.summary(ran, tests, 3725.0) == (
         "1 failed, 1 passed, 1 skipped, 1 error in 3725.00s (1:02:05)"
     )
 
@@ -118,6 +119,7 @@ class Phases:
 
     def __init__(self, failing: str, report: str) -> None:
         self.ran: list[str] = []
+        self.others_ran = threading.Event()
         self._failing = failing
         self._report = report
 
@@ -125,6 +127,11 @@ class Phases:
         self.ran.append(name)
         if self._report:
             report.write_text(self._report)
+        return Phase(name, 60.0, name != self._failing)
+
+    def run_beside(self, name: str, report: Path) -> Phase:
+        self.others_ran.wait()
+        self.ran.append(name)
         return Phase(name, 60.0, name != self._failing)
 
 
@@ -147,7 +154,7 @@ def test_phase_that_fails_does_not_hide_the_others(
     assert "0:01:00  coverage" in printed
     assert "  183.0 s  tests/a.py" in printed
     assert printed[-3:] == ["FAILED tests/a.py::b: OSError: no room"] * 3
-    assert last == "checks: FAILED, 3 failed in 180.00s (0:03:00)"
+    assert last.startswith("checks: FAILED, 3 failed in ")
 
 
 def test_nothing_follows_checks_that_cannot_run(
@@ -158,7 +165,40 @@ def test_nothing_follows_checks_that_cannot_run(
     assert everything.main(CHOSEN) == 1
     assert phases.ran == ["checks"]
     last = capsys.readouterr().out.splitlines()[-1]
-    assert last == "checks: FAILED, no tests ran in 60.00s (0:01:00)"
+    assert last.startswith("checks: FAILED, no tests ran in ")
+
+
+def test_simulators_run_beside_the_tests_and_end_before_those_that_run_alone(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    phases = Phases("simulated clusters", REPORT)
+
+    def run(name: str, report: Path) -> Phase:
+        if name == "tests with judges":
+            phases.others_ran.set()
+        return phases.run(name, report)
+
+    monkeypatch.setattr(everything, "run", run)
+    monkeypatch.setattr(everything, "run_beside", phases.run_beside)
+    ended, _ = everything.run_all(list(everything.PHASES), tmp_path)
+    assert phases.ran[0] == "checks"
+    assert phases.ran[-1] == "tests that run alone"
+    assert {each.name for each in ended if not each.succeeded} == {"simulated clusters"}
+    assert {each.name for each in ended} == {*everything.PHASES}
+
+
+def test_a_phase_beside_others_prints_in_one_piece(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    command = ["sh", "-c", "echo begins; nice; echo fails >&2; exit 3"]
+    monkeypatch.setitem(everything.PHASES, "simulated quorums", command)
+    phase = everything.run_beside("simulated quorums", tmp_path / "report.xml")
+    assert not phase.succeeded
+    printed, errors = capfd.readouterr()
+    assert printed.split("\n") == [
+        "", "=== simulated quorums, beside the others", "begins", "19", "fails", "", "",
+    ]  # fmt: skip
+    assert errors == ""
 
 
 def test_longest_files_are_kept_for_the_workers_to_begin_with(
