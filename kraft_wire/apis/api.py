@@ -55,8 +55,6 @@ class Api(NamedTuple):
     """Whether a broker may put it into an Envelope (KIP-590)."""
     advertised_min: int
     """Lowest version in ApiVersions on a broker's listener; refused below `versions`."""
-    is_advertised: bool
-    """Whether ApiVersions lists it on a broker's listener, if it is served there."""
     needs: tuple[Need, ...]
     """The rights that Kafka asks for, step by step; `node.authorization` enforces them."""
     controller_needs: tuple[Need, ...] | None

@@ -40,11 +40,7 @@ def owned(owner: Owner, listener: ListenerType) -> dict[int, Versions]:
 def advertised() -> dict[int, Versions]:
     """Return key and versions as ApiVersions shows them on a broker's listener, in key order."""
     shown = served(ListenerType.BROKER)
-    return {
-        key: (APIS[key].advertised_min, highest)
-        for key, (_, highest) in shown.items()
-        if APIS[key].is_advertised
-    }
+    return {key: (APIS[key].advertised_min, highest) for key, (_, highest) in shown.items()}
 
 
 FORWARDED: Final[Mapping[int, Versions]] = {

@@ -48,7 +48,6 @@ def _row(
     controller_needs: tuple[Need, ...] | None = None,
     forwardable: bool = False,
     advertised_min: int | None = None,
-    advertised: bool = True,
 ) -> Api:
     """Add the schemas' facts about a request."""
     entry = MESSAGES[f"{name}Request"]
@@ -64,7 +63,6 @@ def _row(
         on_controllers,
         forwardable,
         lowest if advertised_min is None else advertised_min,
-        advertised,
         needs,
         controller_needs,
     )
@@ -235,10 +233,8 @@ ROWS: Final[tuple[Api, ...]] = (
     ),
     _row("ListTransactions", _BROKER, left_out(need(_DESCRIBE, _TRANSACTIONAL_ID))),
     _row("AllocateProducerIds", _CONTROLLER, _ACT, forwardable=True),
-    # Served where `group.version` is finalised, which our brokers do not support yet. Some clients
-    # take the list alone as a sign that the protocol works (franz-go).
-    _row("ConsumerGroupHeartbeat", _BROKER, _READ_GROUP, _DESCRIBE_TOPIC, advertised=False),
-    _row("ConsumerGroupDescribe", _BROKER, _DESCRIBE_GROUP, _DESCRIBE_TOPIC, advertised=False),
+    _row("ConsumerGroupHeartbeat", _BROKER, _READ_GROUP, _DESCRIBE_TOPIC),
+    _row("ConsumerGroupDescribe", _BROKER, _DESCRIBE_GROUP, _DESCRIBE_TOPIC),
     _row("ControllerRegistration", _CONTROLLER, _ACT),
     _row("GetTelemetrySubscriptions", None),
     _row("PushTelemetry", None),

@@ -7,14 +7,14 @@ A level is offered only when the node implements it. All nodes:
 - `kraft.version` 0 to 1: static and dynamic voters are both read and formatted.
 - `transaction.version` 0 to 2: brokers coordinate and write transactions by the rules of each level
   (KIP-890).
+- `group.version` 0 to 1: at 1 brokers serve consumer groups (KIP-848).
 
 A node that is only a controller, and so may serve brokers of another implementation:
 
 - `eligible.leader.replicas.version` 0 to 1: elections and settings apply it (`partition_changes`,
   `elr_settings`).
-- `group.version`, `share.version`, `streams.version`: a controller only records their level;
-  brokers implement them. Our brokers support none, and so cannot register where one is finalised:
-  consumer groups of KIP-848, share groups and streams groups are not served yet.
+- `share.version`, `streams.version` 0 to 1: a controller only records their level; brokers
+  implement them. Our brokers support neither, and so cannot register where one is finalised.
 
 A log that Apache Kafka created may have higher levels finalised than this node supports. They stay
 in the image and in the log, but are hidden from clients, which would use features that are missing.
@@ -71,10 +71,13 @@ CORDONED_FROM: Final = 30
 (KIP-868), delegation tokens, registrations of controllers (KIP-919), ids of log directories
 (KIP-858) and cordoned ones (KIP-1066): a log below may not have their records."""
 
+_GROUP_VERSION_FROM: Final = 22
 _TRANSACTION_VERSION_FROM: Final = 24
-"""metadata.version since which a new cluster has `transaction.version` 2 (4.0-IV2)."""
+"""metadata.version since which a new cluster has `group.version` 1 (4.0-IV0) and
+`transaction.version` 2 (4.0-IV2)."""
 
 SUPPORTED_FEATURES: Final[Mapping[str, FeatureRange]] = {
+    GROUP_VERSION: FeatureRange(0, 1),
     KRAFT_VERSION: FeatureRange(0, 1),
     METADATA_VERSION: FeatureRange(7, LATEST_METADATA_VERSION),
     TRANSACTION_VERSION: FeatureRange(0, 2),
@@ -82,7 +85,7 @@ SUPPORTED_FEATURES: Final[Mapping[str, FeatureRange]] = {
 """Levels that our brokers support, also on nodes that are controllers as well."""
 
 RELEASE_FEATURES: Final[Mapping[str, FeatureRange]] = {
-    GROUP_VERSION: FeatureRange(0, 1),
+    GROUP_VERSION: SUPPORTED_FEATURES[GROUP_VERSION],
     KRAFT_VERSION: SUPPORTED_FEATURES[KRAFT_VERSION],
     METADATA_VERSION: SUPPORTED_FEATURES[METADATA_VERSION],
     "share.version": FeatureRange(0, 1),
@@ -138,6 +141,8 @@ def default_levels(metadata_version: int = LATEST_METADATA_VERSION) -> dict[str,
     4.3.1 also formats the other features, each from a different metadata.version on.
     """
     levels = {METADATA_VERSION: metadata_version}
+    if metadata_version >= _GROUP_VERSION_FROM:
+        levels[GROUP_VERSION] = 1
     if metadata_version >= _TRANSACTION_VERSION_FROM:
         levels[TRANSACTION_VERSION] = 2
     return levels

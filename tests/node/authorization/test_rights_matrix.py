@@ -25,8 +25,6 @@ LISTENERS = {
     ListenerType.CONTROLLER: CONTROLLER_LISTENER,
 }
 DIFFERENCES = {
-    ("broker", "ConsumerGroupHeartbeat"): "our brokers do not support group.version",
-    ("broker", "ConsumerGroupDescribe"): "our brokers do not support group.version",
     ("broker", "InitProducerId"): "Apache's node has no block of producer ids in time",
     ("controller", "FetchSnapshot"): "Apache fails in itself, ours knows no such partition",
 }

@@ -1,0 +1,45 @@
+"""Members of consumer groups (KIP-848), for the cases about them."""
+
+from typing import Final
+
+from kraft_wire.conformance.subject import Subject, Topic
+from kraft_wire.wire.generated.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+
+__all__ = ["FIRST_EPOCH", "MEMBER_ID", "heartbeat", "joined", "joining"]
+
+MEMBER_ID: Final = "the-only-member"
+FIRST_EPOCH: Final = 2
+"""Member epoch of the first member of a new group."""
+_TIMEOUT_MS: Final = 60_000
+
+
+def joining(group_id: str, topic: str) -> ConsumerGroupHeartbeatRequest:
+    """Return the request of a member that joins."""
+    return ConsumerGroupHeartbeatRequest(
+        group_id=group_id,
+        member_id=MEMBER_ID,
+        member_epoch=0,
+        rebalance_timeout_ms=_TIMEOUT_MS,
+        subscribed_topic_names=[topic],
+        topic_partitions=[],
+    )
+
+
+def heartbeat(
+    group_id: str, epoch: int, member_id: str = MEMBER_ID
+) -> ConsumerGroupHeartbeatRequest:
+    """Return the request of a member that changes nothing."""
+    return ConsumerGroupHeartbeatRequest(
+        group_id=group_id, member_id=member_id, member_epoch=epoch, topic_partitions=None
+    )
+
+
+def joined(
+    broker: Subject, version: int, group_id: str, topic: Topic
+) -> ConsumerGroupHeartbeatResponse:
+    """Join a new group as its only member."""
+    request = joining(group_id, topic.name)
+    return broker.ask(request, version, ConsumerGroupHeartbeatResponse)

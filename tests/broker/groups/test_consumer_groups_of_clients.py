@@ -1,0 +1,206 @@
+"""Consumer groups (KIP-848) of real clients, on Apache's node and on ours: the same story twice.
+
+The last test compares the records that both wrote for the same heartbeats.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from kraft_wire.wire.generated.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    TopicPartitions,
+)
+from kraft_wire.wire.records.record_batch import parse_batches
+from tests.apache.brokers import NAMES
+from tests.apache.node import ApacheNode
+from tests.apache.tools import run_tool
+from tests.broker.groups.doors import SocketDoor
+from tests.broker.groups.requests import moments
+from tests.clients.running import Broker
+from tests.server_process import ServerProcess
+
+pytestmark = [pytest.mark.java, pytest.mark.client, pytest.mark.slow]
+
+SETTINGS = {"num.partitions": "4", "offsets.topic.num.partitions": "1"}
+COUNT = 200
+
+
+def node(name: str, directory: Path) -> Any:
+    kind: Any = ApacheNode if name == "apache" else ServerProcess
+    return kind(directory, overrides=SETTINGS)
+
+
+@pytest.fixture(params=NAMES)
+def broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Broker]:
+    with node(request.param, tmp_path) as running:
+        yield running
+
+
+def tool(broker: Broker, name: str, *arguments: str) -> str:
+    done = run_tool(name, ["--bootstrap-server", broker.bootstrap, *arguments])
+    assert done.exit_code == 0, done.text
+    return done.stdout
+
+
+def listed(broker: Broker, kind: str) -> list[str]:
+    """Return the groups of a type that kafka-consumer-groups shows, below the names of columns."""
+    shown = tool(broker, "kafka-consumer-groups", "--list", "--type", kind)
+    return [line.split()[0] for line in shown.splitlines()[1:] if kind.title() in line]
+
+
+def produce(broker: Broker, topic: str) -> None:
+    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    for number in range(COUNT):
+        producer.produce(topic, str(number), partition=number % 4)
+    assert producer.flush(60) == 0
+
+
+def consumer_of(broker: Broker, **settings: str) -> Consumer:
+    return Consumer(
+        {
+            "bootstrap.servers": broker.bootstrap,
+            "group.id": "modern",
+            "group.protocol": "consumer",
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": "false",
+            **{name.replace("_", "."): value for name, value in settings.items()},
+        }
+    )
+
+
+def test_librdkafka_shares_a_topic_and_kafkas_tools_show_the_group(broker: Broker) -> None:
+    """848-HB-01, 848-ADMIN-01, 848-ADMIN-04, 848-ADMIN-06."""
+    tool(broker, "kafka-topics", "--create", "--topic", "topic", "--partitions", "4")
+    produce(broker, "topic")
+    first, second = consumer_of(broker), consumer_of(broker, client_id="second")
+    read: set[str] = set()
+    for each in (first, second):
+        each.subscribe(["^top.*"] if each is second else ["topic"])
+    for _ in moments():
+        for each in (first, second):
+            message = each.poll(0.05)
+            if message is not None and message.error() is None:
+                read.add((message.value() or b"").decode())
+        shares = (len(first.assignment()), len(second.assignment()))
+        if shares == (2, 2) and len(read) == COUNT:
+            break
+    assert (shares, len(read)) == ((2, 2), COUNT)
+    for each in (first, second):
+        owned = [TopicPartition(one.topic, one.partition, COUNT // 4) for one in each.assignment()]
+        each.commit(offsets=owned, asynchronous=False)
+    group = ["--group", "modern"]
+    state = tool(broker, "kafka-consumer-groups", "--describe", "--state", "--verbose", *group)
+    assert re.search(r"modern\s.*\suniform\s+Stable\s", state), state
+    members = tool(broker, "kafka-consumer-groups", "--describe", "--members", "--verbose", *group)
+    assert len(re.findall(r"^modern\s.*topic:", members, re.M)) == 2, members
+    assert listed(broker, "consumer") == ["modern"]
+    assert listed(broker, "classic") == []
+    offsets = tool(broker, "kafka-consumer-groups", "--describe", *group)
+    assert len(re.findall(r"modern\s+topic\s+\d\s+50\s+50\s+0\s", offsets)) == 4, offsets
+    for each in (first, second):
+        each.close()
+    for _ in moments():
+        empty = tool(broker, "kafka-consumer-groups", "--describe", "--state", *group)
+        if re.search(r"modern.*Empty\s+0", empty):
+            break
+    tool(broker, "kafka-consumer-groups", "--delete", *group)
+    assert tool(broker, "kafka-consumer-groups", "--list").split() == []
+
+
+def test_javas_consumer_of_the_new_protocol_reads_all(broker: Broker) -> None:
+    """848-FEAT-01, 848-FEAT-04: Java's client picks the versions by itself."""
+    tool(broker, "kafka-topics", "--create", "--topic", "topic", "--partitions", "4")
+    produce(broker, "topic")
+    arguments = ["--topic", "topic", "--from-beginning", "--max-messages", str(COUNT)]
+    arguments += ["--group", "java", "--command-property", "group.protocol=consumer"]
+    lines = tool(broker, "kafka-console-consumer", "--timeout-ms", "60000", *arguments)
+    assert sorted(map(int, lines.split())) == list(range(COUNT))
+    assert listed(broker, "consumer") == ["java"]
+
+
+# --- The same heartbeats ---------------------------------------------------------------------
+
+
+def walked(door: SocketDoor, topic_id: bytes) -> list[Any]:
+    """Two members join, share, and leave; each answer without its topic id."""
+    group, names = "walked", ["topic"]
+    answers: list[Any] = []
+
+    def beat(member: str, epoch: int, **fields: Any) -> Any:
+        nothing = {"rebalance_timeout_ms": -1, "subscribed_topic_names": None}
+        request = ConsumerGroupHeartbeatRequest(
+            group_id=group,
+            member_id=member,
+            member_epoch=epoch,
+            **({"topic_partitions": None} | nothing | fields),
+        )
+        answer = door.send(request, 1).response
+        given = answer.assignment
+        parts = (
+            None if given is None else [list(each.partitions) for each in given.topic_partitions]
+        )
+        answers.append((answer.error_code, answer.error_message, answer.member_epoch, parts))
+        return answer
+
+    def owning(*partitions: int) -> list[TopicPartitions]:
+        return [TopicPartitions(topic_id=topic_id, partitions=list(partitions))]
+
+    full = {"rebalance_timeout_ms": 60_000, "subscribed_topic_names": names, "topic_partitions": []}
+    beat("a", 0, **full)
+    beat("a", 9)
+    beat("b", 0, **full, server_assignor="range", rack_id="north")
+    beat("a", 2)
+    beat("b", 3)
+    beat("a", 2, topic_partitions=owning(0, 1))
+    beat("b", 3)
+    beat("b", 4, instance_id="unknown")
+    beat("b", -1)
+    beat("a", 3)
+    beat("a", -1)
+    return answers
+
+
+def records_of(data: Path, topic_id: bytes) -> list[tuple[bytes, bytes | None]]:
+    """Return the consumer group's records; ids, times and hashes of a node are left out."""
+    (directory,) = data.rglob("__consumer_offsets-0")
+    found = []
+    for segment in sorted(directory.glob("*.log")):
+        for batch in parse_batches(segment.read_bytes()):
+            for record in batch.records():
+                assert record.key is not None
+                value = None if record.value is None else bytes(record.value)
+                if value is not None:
+                    value = value.replace(topic_id, b"(topic id of it)")
+                    value = value[:6] if record.key[1] in (3, 6) else value
+                found.append((bytes(record.key), value))
+    return found
+
+
+def test_both_makes_write_the_same_records_for_the_same_heartbeats(tmp_path: Path) -> None:
+    """848-REC-01, 848-REC-05, 848-REC-06."""
+    seen = []
+    for name in NAMES:
+        directory = tmp_path / name
+        directory.mkdir()
+        settings = SETTINGS | {"group.consumer.assignment.interval.ms": "0"}
+        kind: Any = ApacheNode if name == "apache" else ServerProcess
+        with kind(directory, overrides=settings) as running:
+            tool(running, "kafka-topics", "--create", "--topic", "topic", "--partitions", "4")
+            with closing(SocketDoor(running.bootstrap)) as door:
+                topic_id = bytes(door.create_topic("topic"))
+                door.await_coordinator("walked")
+                answers = walked(door, topic_id)
+            running.stop()
+            seen.append((answers, records_of(running.data, topic_id)))
+    apache, ours = seen
+    assert ours[0] == apache[0]
+    assert ours[1] == apache[1]
+    assert len(apache[1]) > 20
