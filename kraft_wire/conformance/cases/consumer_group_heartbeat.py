@@ -110,7 +110,7 @@ def unknown_group(broker: Subject, version: int) -> None:
 def unknown_assignor(broker: Subject, version: int) -> None:
     """A server assignor that does not exist is refused with UNSUPPORTED_ASSIGNOR.
 
-    Join a new group with a made-up server assignor.
+    Join a new group with a server assignor of an unknown name.
     """
     request = joining(broker.group(), broker.topic().name)
     request.server_assignor = "made-up"

@@ -18,7 +18,9 @@ INVALID_REGULAR_EXPRESSION = 128
 
 @pytest.mark.parametrize("number", range(len(WALKS)))
 def test_a_walk_is_answered_and_written_as_by_apache(number: int) -> None:
-    """848-HB-14 to 848-HB-21, 848-RECON-01 to 848-RECON-08, 848-REC-03, 848-REC-05."""
+    """848-HB-14, 848-HB-15, 848-HB-16, 848-HB-18, 848-HB-19, 848-HB-20, 848-HB-21, 848-RECON-01,
+    848-RECON-02, 848-RECON-03, 848-RECON-04, 848-RECON-05, 848-RECON-06, 848-RECON-07,
+    848-RECON-08, 848-REC-03, 848-REC-05."""
     compare(WALKS[number])
 
 
