@@ -81,7 +81,7 @@ def test_rights_have_the_outcomes_of_apache(
     outcomes: dict[tuple[str, str, str, bool, int], Any], listener: str, api: str
 ) -> None:
     """SEC-API-01, SEC-API-02, SEC-API-14, SEC-API-18, SEC-API-20,
-    SEC-ACL-02, SEC-ACL-08, SEC-ACL-14, 848-HB-02.
+    SEC-ACL-02, SEC-ACL-08, SEC-ACL-14.
     """
     theirs = rights_matrix.recorded()
     keys = [key for key in outcomes if key[:2] == (listener, api)]
