@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import Lock, Thread
+from threading import Event, Thread
 from typing import Final
 
 __all__ = ["quiet_start"]
@@ -18,7 +18,9 @@ __all__ = ["quiet_start"]
 _STANDARD_ERROR: Final = 2
 _CHUNK_BYTES: Final = 65_536
 _LAST_LINES_SECONDS: Final = 1.0
-"""Time for the last lines of a start that failed; a JVM that runs keeps the pipe open."""
+"""Time for the lines of a start that has ended, which the thread has not read yet."""
+_END_OF_START: Final = b"\n\x00end of start\x00\n"
+"""Follows the lines of the start in the pipe; no JVM writes it."""
 
 
 @contextmanager
@@ -36,12 +38,12 @@ def quiet_start() -> Iterator[None]:
     try:
         yield
     except BaseException:
-        _restore(own)
         held.release(lambda line: True)
-        held.join(_LAST_LINES_SECONDS)
         raise
-    _restore(own)
-    held.release(lambda line: b" ERROR " in line)
+    else:
+        held.release(lambda line: b" ERROR " in line)
+    finally:
+        _restore(own)
 
 
 def _restore(own: int) -> None:
@@ -50,29 +52,40 @@ def _restore(own: int) -> None:
 
 
 class _HeldLines(Thread):
-    """Reads the pipe to its end: keeps lines until `release`, then writes them as they come."""
+    """Reads the pipe to its end: keeps the lines of the start, then writes lines as they come."""
 
     def __init__(self, reader: int, target: int) -> None:
         super().__init__(name="jvm-lines", daemon=True)
         self._reader, self._target = reader, target
-        self._lock = Lock()
-        self._held: bytes | None = b""
+        self._is_wanted: Callable[[bytes], bool] | None = None
+        self._has_ended = Event()
         self.start()
 
     def run(self) -> None:
+        held = b""
+        while not self._has_ended.is_set() and (chunk := os.read(self._reader, _CHUNK_BYTES)):
+            held += chunk
+            lines, mark, later = held.partition(_END_OF_START)
+            if mark:
+                self._write_start(lines)
+                os.write(self._target, later)
+                self._has_ended.set()
         while chunk := os.read(self._reader, _CHUNK_BYTES):
-            with self._lock:
-                if self._held is None:
-                    os.write(self._target, chunk)
-                else:
-                    self._held += chunk
+            os.write(self._target, chunk)
         os.close(self._reader)
 
+    def _write_start(self, lines: bytes) -> None:
+        assert self._is_wanted is not None, "the mark is written by `release`"
+        for line in lines.splitlines(keepends=True):
+            if self._is_wanted(line):
+                os.write(self._target, line)
+
     def release(self, is_wanted: Callable[[bytes], bool]) -> None:
-        """Write the wanted lines of those held, and everything that follows."""
-        with self._lock:
-            held, self._held = self._held, None
-            assert held is not None, "released once"
-            for line in held.splitlines(keepends=True):
-                if is_wanted(line):
-                    os.write(self._target, line)
+        """Write the wanted lines of the start, and everything that follows.
+
+        Standard error still is the pipe: what was written before is read before the mark.
+        """
+        self._is_wanted = is_wanted
+        sys.stderr.flush()
+        os.write(_STANDARD_ERROR, _END_OF_START)
+        self._has_ended.wait(_LAST_LINES_SECONDS)

@@ -11,7 +11,7 @@ import pytest
 from tests.spark.log_directories import WrittenLogs
 
 START = """
-import subprocess, sys
+import os, subprocess, sys, threading
 from kraft_wire.spark.quiet_start import quiet_start
 with quiet_start():
     script = "echo WARN chatter >&2; echo 1 ERROR bad >&2; echo up; read line; echo later >&2"
@@ -20,6 +20,9 @@ with quiet_start():
     child.stdout.readline()
     {in_start}
 child.communicate(b"go\\n")
+for each in threading.enumerate():
+    if each.name == "jvm-lines":
+        each.join(60)
 print("own", file=sys.stderr)
 """
 
@@ -36,6 +39,12 @@ def standard_error(in_start: str) -> list[str]:
 def test_start_shows_errors_only_and_later_lines_at_once() -> None:
     lines = standard_error("pass")
     assert "WARN chatter" not in lines
+    assert sorted(lines) == ["1 ERROR bad", "later", "own"]
+
+
+def test_lines_that_nobody_has_read_when_the_start_ends_are_part_of_it() -> None:
+    late = "sys.setswitchinterval(100); os.write(2, b'WARN chatter\\n' * 2_000)"
+    lines = standard_error(late)
     assert sorted(lines) == ["1 ERROR bad", "later", "own"]
 
 
