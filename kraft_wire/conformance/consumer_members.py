@@ -8,11 +8,13 @@ from kraft_wire.wire.generated.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
 )
 
-__all__ = ["FIRST_EPOCH", "MEMBER_ID", "heartbeat", "joined", "joining"]
+__all__ = ["FIRST_EPOCH", "LEAVE_EPOCH", "MEMBER_ID", "heartbeat", "joined", "joining"]
 
 MEMBER_ID: Final = "the-only-member"
 FIRST_EPOCH: Final = 2
 """Member epoch of the first member of a new group."""
+LEAVE_EPOCH: Final = -1
+"""With which a member leaves."""
 _TIMEOUT_MS: Final = 60_000
 
 
@@ -41,5 +43,21 @@ def joined(
     broker: Subject, version: int, group_id: str, topic: Topic
 ) -> ConsumerGroupHeartbeatResponse:
     """Join a new group as its only member."""
+    _await_topic(broker, topic)
     request = joining(group_id, topic.name)
     return broker.ask(request, version, ConsumerGroupHeartbeatResponse)
+
+
+def _await_topic(broker: Subject, topic: Topic) -> None:
+    """Have members of other groups join until one gets the topic's partitions.
+
+    The coordinator may learn of a new topic a little later than the broker that it is part of.
+    """
+    for _ in broker.attempts(f"the coordinator to know topic {topic.name}"):
+        group_id = broker.group()
+        answer = broker.prepare(joining(group_id, topic.name), ConsumerGroupHeartbeatResponse)
+        if answer.error_code:
+            return  # The case tells of it.
+        broker.prepare(heartbeat(group_id, LEAVE_EPOCH), ConsumerGroupHeartbeatResponse)
+        if answer.assignment is not None and answer.assignment.topic_partitions:
+            return

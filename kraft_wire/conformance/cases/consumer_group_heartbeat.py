@@ -4,7 +4,13 @@ from typing import Final
 
 from kraft_wire.conformance import expect
 from kraft_wire.conformance.case import case
-from kraft_wire.conformance.consumer_members import FIRST_EPOCH, heartbeat, joined, joining
+from kraft_wire.conformance.consumer_members import (
+    FIRST_EPOCH,
+    LEAVE_EPOCH,
+    heartbeat,
+    joined,
+    joining,
+)
 from kraft_wire.conformance.subject import Subject
 from kraft_wire.wire.generated.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -15,7 +21,6 @@ from kraft_wire.wire.generated.error_code import ErrorCode
 _API: Final = "ConsumerGroupHeartbeat"
 _SOURCE: Final = "KIP-848, ConsumerGroupHeartbeat API"
 _CLIENT_IDS_FROM: Final = 1
-_LEAVE: Final = -1
 
 
 def _refused(
@@ -65,9 +70,9 @@ def leaving_member(broker: Subject, version: int) -> None:
     """
     group_id = broker.group()
     joined(broker, version, group_id, broker.topic())
-    left = broker.ask(heartbeat(group_id, _LEAVE), version, ConsumerGroupHeartbeatResponse)
+    left = broker.ask(heartbeat(group_id, LEAVE_EPOCH), version, ConsumerGroupHeartbeatResponse)
     expect.error(left, "error_code", ErrorCode.NONE)
-    expect.equal(left, "member_epoch", _LEAVE)
+    expect.equal(left, "member_epoch", LEAVE_EPOCH)
     request = heartbeat(group_id, FIRST_EPOCH)
     _refused(broker, version, request, ErrorCode.UNKNOWN_MEMBER_ID)
 
