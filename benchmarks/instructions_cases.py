@@ -192,6 +192,7 @@ def _register_follower(node: InProcessNode) -> int:
         features=[
             Feature(name="metadata.version", min_supported_version=7, max_supported_version=30),
             Feature(name="transaction.version", min_supported_version=0, max_supported_version=2),
+            Feature(name="group.version", min_supported_version=0, max_supported_version=1),
         ],
         log_dirs=[Uuid(b"directory of two")],
     )

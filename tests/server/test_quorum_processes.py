@@ -31,6 +31,7 @@ from kraft_wire.wire.generated.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
+from tests.apache.java_process import Outcome
 from tests.apache.tools import run_tool
 from tests.ports import free_port
 from tests.process import KraftWireServer
@@ -248,5 +249,12 @@ def test_apaches_tools_reach_the_quorum_through_a_broker(combined: QuorumProcess
         status = run_tool("kafka-metadata-quorum", [*bootstrap, "describe", "--status"])
         lines = dict(line.split(":", 1) for line in status.stdout.splitlines())
         assert lines.get("LeaderId", "").strip() == str(leader), status
-    upgraded = run_tool("kafka-features", [*bootstrap, "upgrade", "--feature", "kraft.version=1"])
-    assert upgraded.exit_code == 0, upgraded
+    upgrade = [*bootstrap, "upgrade", "--feature", "kraft.version=1"]
+    seen: list[Outcome] = []
+
+    def is_upgraded() -> bool:
+        """Whether it was; the leader refuses until each voter has told what it supports."""
+        seen.append(run_tool("kafka-features", upgrade))
+        return seen[-1].exit_code == 0
+
+    until(is_upgraded, lambda: seen[-1])

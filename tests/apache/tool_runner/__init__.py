@@ -26,12 +26,14 @@ TOOLS = ("org.apache.kafka.tools.", "kafka.tools.", "kafka.admin.")
 """Packages of main classes that a runner takes."""
 MAIN_CLASS = "runner.ToolRunner"
 SOURCES = Path(__file__).parent / "runner"
+OPTIONS = "JAVA_TOOL_OPTIONS"
 STOP_SECONDS_MAX = 30
 
 _LENGTH = struct.Struct(">i")
 _locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 """By release, held while a tool runs."""
-_runners: dict[tuple[int, str], ToolRunner] = {}
+_runners: dict[tuple[int, str, str], ToolRunner] = {}
+"""By process, release and the options of the environment, which Java reads at its start."""
 
 
 class ToolRunnerDied(RuntimeError):
@@ -118,9 +120,10 @@ def free_runner(release: str, command: Sequence[str]) -> Iterator[ToolRunner | N
         yield None
         return
     try:
-        runner = _runners.get((os.getpid(), release))
+        key = os.getpid(), release, os.environ.get(OPTIONS, "")
+        runner = _runners.get(key)
         if runner is None or not runner.is_alive:
-            runner = _runners[os.getpid(), release] = ToolRunner(command)
+            runner = _runners[key] = ToolRunner(command)
             atexit.register(runner.close)
         yield runner
     finally:
