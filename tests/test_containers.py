@@ -144,7 +144,8 @@ def records_from_a_sibling_reach_the_host(containers: Containers) -> None:
 
     until(lambda: isrs() == [REPLICAS] * 4, every_s=1.0)
     containers.client("produce", TOPIC, *inside, stdin="from a sibling\n")
-    producer = Producer({"bootstrap.servers": f"127.0.0.1:{containers.ports['broker-5']}"})
+    address = f"127.0.0.1:{containers.ports['broker-5']}"
+    producer = Producer({"bootstrap.servers": address, "enable.idempotence": True})
     producer.produce(TOPIC, "from the host")
     assert producer.flush(HANG_S) == 0
     both = ["from a sibling", "from the host"]
