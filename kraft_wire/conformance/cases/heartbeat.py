@@ -28,6 +28,16 @@ def _beat(
     return broker.ask(request, version, HeartbeatResponse)
 
 
+def _await_rebalance(broker: Subject, group_id: str, member: JoinGroupResponse) -> None:
+    """Send heartbeats until the broker has handled the JoinGroup that was sent before."""
+    request = HeartbeatRequest(
+        group_id=group_id, generation_id=member.generation_id, member_id=member.member_id
+    )
+    for _ in broker.attempts(f"group {group_id} to rebalance"):
+        if broker.prepare(request, HeartbeatResponse).error_code != ErrorCode.NONE:
+            return
+
+
 @case("Heartbeat", _SOURCE)
 def stable_group(broker: Subject, version: int) -> None:
     """A member of a stable group gets no error.
@@ -53,6 +63,7 @@ def rebalance_in_progress(broker: Subject, version: int) -> None:
     request = join_request(group_id, named.member_id)
     payload, _ = second.encoded(request, _JOIN_VERSION)
     second.send_frame(payload)
+    _await_rebalance(broker, group_id, member)
     expect.true(second.is_silent(0.1), "a JoinGroup that waits", "a response")
     answer = _beat(broker, version, group_id, member.generation_id, member.member_id)
     expect.error(answer, "error_code", ErrorCode.REBALANCE_IN_PROGRESS)
