@@ -137,7 +137,7 @@ def _timed_run(name: str, words: Sequence[str], report: Path, output: IO[str] | 
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Interrupt a phase that still runs, so that pytest tells of what has run, or kill it."""
+    """Interrupt a phase that still runs; pytest reports its results. Kill it if it goes on."""
     for number in (signal.SIGINT, signal.SIGKILL):
         if process.poll() is None:
             os.killpg(process.pid, number)

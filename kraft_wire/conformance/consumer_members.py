@@ -57,7 +57,7 @@ def _await_topic(broker: Subject, topic: Topic) -> None:
         group_id = broker.group()
         answer = broker.prepare(joining(group_id, topic.name), ConsumerGroupHeartbeatResponse)
         if answer.error_code:
-            return  # The case tells of it.
+            return  # The case reports the error.
         broker.prepare(heartbeat(group_id, LEAVE_EPOCH), ConsumerGroupHeartbeatResponse)
         if answer.assignment is not None and answer.assignment.topic_partitions:
             return

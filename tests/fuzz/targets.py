@@ -273,7 +273,7 @@ def bearer(data: bytes) -> None:
             assert server.user is None
         else:
             assert (challenge == b"") == bool(server.user), (challenge, server.user)
-            assert tokens is not SIGNED or challenge, "nobody can sign without the key"
+            assert tokens is not SIGNED or challenge, "only the owner of the key can sign"
 
 
 def key_set(data: bytes) -> None:

@@ -268,16 +268,16 @@ def test_groups_are_loaded_whatever_the_level_and_unknown_records_are_left_alone
 def test_commits_of_nobody_are_for_empty_groups() -> None:
     """848-OFF-04, 848-OFF-06."""
     harness = with_topic()
-    nobody = Member(harness, group_id="group")
-    nobody.generation_id = 5
-    nobody.member_id = "member"
-    assert nobody.commit(version=9) == ErrorCode.GROUP_ID_NOT_FOUND
-    assert nobody.commit(version=8) == ErrorCode.ILLEGAL_GENERATION
+    absent = Member(harness, group_id="group")
+    absent.generation_id = 5
+    absent.member_id = "member"
+    assert absent.commit(version=9) == ErrorCode.GROUP_ID_NOT_FOUND
+    assert absent.commit(version=8) == ErrorCode.ILLEGAL_GENERATION
     send(harness, joining())
-    nobody.generation_id, nobody.member_id = -1, ""
-    assert nobody.commit(version=9) == ErrorCode.UNKNOWN_MEMBER_ID
+    absent.generation_id, absent.member_id = -1, ""
+    assert absent.commit(version=9) == ErrorCode.UNKNOWN_MEMBER_ID
     send(harness, staying(-1))
-    assert nobody.commit(version=9) == ErrorCode.NONE
+    assert absent.commit(version=9) == ErrorCode.NONE
 
 
 @pytest.mark.parametrize(("version", "error"), [(6, ErrorCode.GROUP_ID_NOT_FOUND), (5, 0)])

@@ -14,9 +14,10 @@ __all__ = ["assignment_interval_ms", "heartbeat_interval_ms", "session_timeout_m
 
 def session_timeout_ms(env: GroupEnvironment, group_id: str) -> int:
     """Return the silence after which a member of the group is removed."""
-    own, broker = _own(env, group_id, "consumer.session.timeout.ms"), env.settings()
+    broker = env.settings()
     return _within(
-        broker.group_consumer_session_timeout_ms if own is None else own,
+        _own(env, group_id, "consumer.session.timeout.ms"),
+        broker.group_consumer_session_timeout_ms,
         broker.group_consumer_min_session_timeout_ms,
         broker.group_consumer_max_session_timeout_ms,
     )
@@ -24,9 +25,10 @@ def session_timeout_ms(env: GroupEnvironment, group_id: str) -> int:
 
 def heartbeat_interval_ms(env: GroupEnvironment, group_id: str) -> int:
     """Return the heartbeat interval that members of the group are given."""
-    own, broker = _own(env, group_id, "consumer.heartbeat.interval.ms"), env.settings()
+    broker = env.settings()
     return _within(
-        broker.group_consumer_heartbeat_interval_ms if own is None else own,
+        _own(env, group_id, "consumer.heartbeat.interval.ms"),
+        broker.group_consumer_heartbeat_interval_ms,
         broker.group_consumer_min_heartbeat_interval_ms,
         broker.group_consumer_max_heartbeat_interval_ms,
     )
@@ -34,15 +36,18 @@ def heartbeat_interval_ms(env: GroupEnvironment, group_id: str) -> int:
 
 def assignment_interval_ms(env: GroupEnvironment, group_id: str) -> int:
     """Return the least time between two targets; the broker's own value may be dynamic, too."""
-    own, broker = _own(env, group_id, "consumer.assignment.interval.ms"), env.settings()
+    broker = env.settings()
     return _within(
-        broker.group_consumer_assignment_interval_ms if own is None else own,
+        _own(env, group_id, "consumer.assignment.interval.ms"),
+        broker.group_consumer_assignment_interval_ms,
         broker.group_consumer_min_assignment_interval_ms,
         broker.group_consumer_max_assignment_interval_ms,
     )
 
 
-def _within(value: int, lowest: int, highest: int) -> int:
+def _within(own: int | None, default: int, lowest: int, highest: int) -> int:
+    """Return the group's own value or the broker's, within the broker's limits."""
+    value = default if own is None else own
     return max(lowest, min(value, highest))
 
 
