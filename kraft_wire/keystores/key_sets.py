@@ -94,6 +94,8 @@ class _Server:
             return data
         except HTTPException as error:
             raise UnusableKeySet(f"the server's answer is none: {type(error).__name__}") from error
+        except UnicodeError as error:
+            raise UnusableKeySet(f"{self._host} is not a host name") from error
         finally:
             deadline.cancel()
             connection.close()

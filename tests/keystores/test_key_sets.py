@@ -183,3 +183,10 @@ def test_a_file_is_read_again_when_it_has_changed(tmp_path: Path) -> None:
     for attempt in (fetch, partial(fetched, f"file:{other.parent}/some%20keys.json")):
         with pytest.raises(UnusableKeySet, match="more than"):
             attempt()
+
+
+def test_a_label_that_is_too_long_is_no_host_name() -> None:
+    """RFC 1035: a label has 63 octets at most; Python's resolver raises a UnicodeError."""
+    host = f"{'a' * 64}.example"
+    with pytest.raises(UnusableKeySet, match=f"^{host} is not a host name$"):
+        key_set_source(f"http://{host}/keys")()
