@@ -69,8 +69,11 @@ def librdkafka(cluster: ClusterCommand, **changed: str) -> dict[str, str]:
 def test_librdkafka_writes_and_reads_as_client(cluster: ClusterCommand) -> None:
     settings = librdkafka(cluster)
     admin = AdminClient(settings)
-    for made in admin.create_topics([NewTopic("orders", 3, 2)]).values():
+    (made,) = admin.create_topics([NewTopic("orders", 3, 2)]).values()
+    try:
         made.result(HANG_S)
+    except KafkaException as problem:
+        raise AssertionError(warnings(cluster)) from problem
     producer = Producer(settings | {"acks": "all"})
     producer.produce("orders", b"one")
     assert producer.flush(HANG_S) == 0
@@ -80,6 +83,13 @@ def test_librdkafka_writes_and_reads_as_client(cluster: ClusterCommand) -> None:
         cluster.until(lambda: value_of(consumer.poll(1)) == b"one")
     finally:
         consumer.close()
+
+
+def warnings(cluster: ClusterCommand) -> str:
+    """What the nodes have warned of, in one line."""
+    logs = [ClusterFiles(cluster.directory).log(each) for each in range(1, 6)]
+    lines = [line for log in logs for line in log.read_text(encoding="utf-8").splitlines()]
+    return " | ".join(line for line in lines if " WARN " in line or " ERROR " in line)
 
 
 def value_of(message: Message | None) -> bytes | None:

@@ -54,10 +54,11 @@ class World:
 
     def __init__(self) -> None:
         self.active: tuple[int, Address] | None = (2, Address("h", 2))
+        self.events: list[tuple[str, dict[str, object]]] = []
         self.forwarder = Forwarder(
             5,
             count(1),
-            lambda name, **fields: None,
+            lambda name, **fields: self.events.append((name, fields)),
             DecodeLimits(),
             active=lambda: self.active,
             refuse=refuse,
@@ -179,6 +180,20 @@ def test_an_envelope_without_an_answer_becomes_an_error_or_the_connections_end(
     world.answered(header, response)
     refusal = None if expected is None else EnvelopeResponse(error_code=expected)
     assert world.forwarder.answers == [(CLIENT, refusal)]
+
+
+def test_a_failed_envelope_is_logged_once_a_second() -> None:
+    world = World()
+    header, _ = world.asked()
+    world.answered(header, EnvelopeResponse(error_code=ErrorCode.INVALID_REQUEST), 1)
+    for now_ms, reason in ((1_000, None), (1_001, "UNREADABLE")):
+        world.forwarder.forward(context(now_ms), TOPIC)
+        header, _ = one_envelope(world.forwarder.take_outputs())
+        world.answered(header, EnvelopeResponse(response_data=None), now_ms)
+        found = [fields["reason"] for name, fields in world.events if name == "forwarding_failed"]
+        assert found == ["INVALID_REQUEST", reason][: 1 + (reason is not None)]
+    last = {"controller": 2, "api": "CreateTopics", "reason": "UNREADABLE"}
+    assert world.events[-1] == ("forwarding_failed", last)
 
 
 def test_nobody_is_answered_whose_connection_is_gone() -> None:

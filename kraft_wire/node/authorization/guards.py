@@ -113,6 +113,8 @@ class Guards(dict[int, Handle]):
         self._audit = Audit(authorizer, report)
         self._guards: dict[tuple[int, ListenerType], Guard] = {}
         self._hosts: dict[str, str] = {}
+        self._report = report
+        self._told_not_loaded = False
         late = LateAnswers()
         self.after, self.finished, self.forget = late.after, late.finished, late.forget
 
@@ -161,9 +163,18 @@ class Guards(dict[int, Handle]):
         try:
             return guard(Asked(asker, context, request, needs, image, settings))
         except AuthorizerNotReady:
+            self._tell_not_loaded(context, request)
             if listener is ListenerType.BROKER:
                 return CLOSE
             return whole.refused(request, ErrorCode.UNKNOWN_SERVER_ERROR, context.api_version)
+
+    def _tell_not_loaded(self, context: RequestContext, request: Message) -> None:
+        """Log the first request that came before the entries."""
+        if not self._told_not_loaded:
+            self._told_not_loaded = True
+            self._report(
+                "acls_not_loaded", client=context.client_host, api=APIS[request.API_KEY].name
+            )
 
     def may_alter_brokers(self, context: RequestContext, api_key: int) -> bool:
         """Return whether a request may change the settings of brokers; it writes no audit line."""

@@ -100,6 +100,11 @@ EVENTS: Final[Mapping[str, Event]] = {
     "authorization_granted_suppressed": Event(
         "DEBUG", "authorizer", "Number of omitted lines of this event."
     ),
+    "acls_not_loaded": Event(
+        "WARN",
+        "authorizer",
+        "A request came before the first metadata and was refused; logged once.",
+    ),
     "key_set_fetched": Event(
         "INFO", "server", "A listener checks signed tokens by other keys from now on."
     ),
@@ -125,6 +130,9 @@ EVENTS: Final[Mapping[str, Event]] = {
     ),
     "peer_link_closed": Event(
         "WARN", "links", "A link was closed: the peer sent a wrong frame, or none in time."
+    ),
+    "forwarding_failed": Event(
+        "WARN", "links", "A controller returned an envelope without a readable answer."
     ),
     "peer_frame_refused": Event("WARN", "links", "A peer sent a frame of an impossible length."),
     # -- the quorum

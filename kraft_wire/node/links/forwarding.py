@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from kraft_wire.apis.registry import APIS
 from kraft_wire.broker.context import ReplyTo, RequestContext
 from kraft_wire.model import ReportEvent, sooner
 from kraft_wire.node.links.envelopes import mentions, open_answer, pack
@@ -25,6 +26,7 @@ from kraft_wire.raft.effects import SendRequest
 from kraft_wire.raft.events import RequestFailed
 from kraft_wire.raft.quorum import Quorum
 from kraft_wire.raft.voters import Address
+from kraft_wire.wire.error_names import error_name
 from kraft_wire.wire.generated.envelope import EnvelopeResponse
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.header import RequestHeader
@@ -41,6 +43,7 @@ _PATIENCE_MS: Final = 60_000
 _AGAIN_AFTER_MS: Final = 100
 _REQUEST_TIMEOUT_MS: Final = 30_000
 """`controller.socket.timeout.ms` of Kafka."""
+_LINE_EVERY_MS: Final = 1_000
 _TIMED_OUT: Final = "Timed out waiting for the active controller."
 
 
@@ -102,6 +105,8 @@ class Forwarder:
         self._by_request: dict[int, _Question] = {}
         self._next_request_id = 1
         self._rests_until_ms = 0
+        self._report = report
+        self._next_line_ms = 0
 
     # -- the node's calls ------------------------------------------------------------------------
 
@@ -233,9 +238,21 @@ class Forwarder:
             elif answer is ErrorCode.UNSUPPORTED_VERSION:
                 self._finish(question, None)
             elif isinstance(answer, ErrorCode):
+                self._tell_failed(question, event.response, now_ms)
                 self._finish(question, self._refuse(question.request, answer, None))
             else:
                 self._finish(question, answer)
+
+    def _tell_failed(self, question: _Question, response: Message, now_ms: int) -> None:
+        """Log an envelope that came back without an answer, at most one a second."""
+        assert isinstance(response, EnvelopeResponse), response
+        if now_ms < self._next_line_ms:
+            return
+        self._next_line_ms = now_ms + _LINE_EVERY_MS
+        error = response.error_code
+        reason = "UNREADABLE" if error == ErrorCode.NONE else error_name(error)
+        asked_of, api = question.asked_of, APIS[question.request.API_KEY].name
+        self._report("forwarding_failed", controller=asked_of, api=api, reason=reason)
 
     def _answer(self, question: _Question, response: Message) -> Message | ErrorCode:
         """Return the answer to a request, or NOT_CONTROLLER if it must be sent again."""
