@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # A worker takes whole files, because a module's fixtures are servers.
 PARALLEL := --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help install run test test-judged test-alone test-all test-pythons check coverage generate golden record-apache conformance-faults clients clients-cluster transactions franz-suite streams histories bench instructions bench-quorum bench-cluster bench-spark fuzz attack mixed guests replicas dropin crash sim sim-clusters model mutants mutants-random spark spark-cluster spark-campaign apache-views ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
+.PHONY: help install run test test-judged test-together test-alone test-all test-pythons check coverage generate golden record-apache conformance-faults clients clients-cluster transactions franz-suite streams histories bench instructions bench-quorum bench-cluster bench-spark fuzz attack mixed guests replicas dropin crash sim sim-clusters model mutants mutants-random spark spark-cluster spark-campaign apache-views ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
 .DEFAULT_GOAL := help
 
 help:  ## list the verbs
@@ -43,10 +43,13 @@ test: $(READY)  ## every test that needs nothing but Python, in minutes; what wa
 test-judged: $(READY)  ## every test with a judge that is not ours, but for those of make test-alone
 	$(BIN)/python -m pytest $(PARALLEL) --judges only -m "not alone" $(ARGS)
 
-test-alone: $(READY)  ## tests with a judge that show how long something takes: nothing runs beside them
-	$(BIN)/python -m pytest --judges only -m alone $(ARGS)
+test-together: $(READY)  ## every test but those of make test-alone: the two lanes above in one queue
+	$(BIN)/python -m pytest $(PARALLEL) -m "not alone" $(ARGS)
 
-test-all: $(READY)  ## all that must pass, with every judge: checks, coverage, simulators, both lanes of tests
+test-alone: $(READY)  ## tests that show how long something takes, or need the machine: nothing runs beside them
+	$(BIN)/python -m pytest -m alone $(ARGS)
+
+test-all: $(READY)  ## all that must pass, with every judge: checks, coverage, simulators, tests
 	$(BIN)/python -m tests.everything $(ARGS)
 
 test-pythons:  ## make test on each supported Python that is found (ARGS="/path/to/python3.12 ...")

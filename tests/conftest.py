@@ -31,6 +31,9 @@ os.environ.setdefault(class_archive.OPTIONS, class_archive.quick_options())
 LANES = ("all", "without", "only")
 """What `--judges` takes: every test, those that need no judge, or those that need one."""
 
+MORE_WORKERS = {"all": 2, "without": 0, "only": 1}
+"""Workers of a lane beyond one a processor."""
+
 UNTIMED_S = 50.0
 """What a file is taken to need, by what its tests cost, where no run has timed it."""
 
@@ -45,9 +48,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """Run one worker more than processors where tests wait for judges to start."""
-    processors = len(os.sched_getaffinity(0))
-    return processors + 1 if config.getoption("--judges") == "only" else None
+    """Run more workers than processors where tests wait for judges to start."""
+    more = MORE_WORKERS[config.getoption("--judges")]
+    return len(os.sched_getaffinity(0)) + more if more else None
 
 
 @pytest.hookimpl(trylast=True)

@@ -3,9 +3,12 @@
 Phases run one after the other, and a phase that fails does not keep the others from running: one
 run names every test that fails. Only where the checks cannot even run a test does nothing follow.
 The simulators run beside the phases that wait, with the processors that those leave to them.
-No test runs twice: the lanes leave out what the checks and the coverage have run. Tests run in as
-many workers as there are processors, but for those that must be alone. At the end the time of each
-phase, the longest files and tests, why each test failed, and in the last line how many passed.
+No test runs twice: the queue of tests leaves out what the checks and the coverage have run. Tests
+that compute and tests that wait for judges are in one queue, with more workers than processors. At
+the end the time of each phase, the longest files and tests, why each test failed, and in the last
+line how many passed.
+
+A few failed tests that start other programs run once more, alone (`tests.unsteady`).
 
 `--write-durations` keeps the time of each file, so that parallel workers begin with the longest.
 """
@@ -21,13 +24,14 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO
-from xml.etree import ElementTree
 
 from tests.check import TIDY_TESTS
+from tests.junit_reports import FAILURES, Timed, read_report, seconds_by_file
+from tests.unsteady import UNSTEADY, run_again
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 SLOWEST = 10
@@ -51,15 +55,14 @@ PHASES: dict[str, list[str]] = {
     "simulated quorums": ["make", "sim", "SEEDS=0:500"],
     "simulated clusters": ["make", "sim-clusters", "SEEDS=1500:1524"],
     "coverage": ["make", "coverage", f"ARGS={REPORT}"],
-    "tests without judges": ["make", "test", f"ARGS={REST} {REPORT}"],
-    "tests with judges": ["make", "test-judged", f"ARGS={REST} {REPORT}"],
+    "tests": ["make", "test-together", f"ARGS={REST} {REPORT}"],
     "tests that run alone": ["make", "test-alone", f"ARGS={REST} {REPORT}"],
 }
 """Commands; one that runs pytest ends with where pytest writes its report."""
 
 FIRST = "checks"
 
-PHASE_SECONDS_MAX = 45 * 60
+PHASE_SECONDS_MAX = 60 * 60
 """For a hang: what has run is reported, and the next phase runs."""
 
 END_SECONDS_MAX = 60
@@ -68,20 +71,17 @@ END_SECONDS_MAX = 60
 BESIDE = ("simulated quorums", "simulated clusters")
 """They begin after the checks, yield to every other program, and end before `ALONE` begins."""
 ALONE = "tests that run alone"
+AGAIN = ("tests", ALONE)
+"""Phases whose failed tests may run once more."""
 YIELDING = ("nice", "-n", "19")
 
 OF_MAKE = frozenset({"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "ARGS"})
 """How a make hands its own variables to the makes below it, which here have others."""
 
-OUTCOMES = {"failure": "failed", "skipped": "skipped", "error": "error"}
-"""By the element in pytest's report."""
+RECIPE_FAILED = 2
+"""Exit code of make."""
 
-REASON_MAX = 300
-"""Characters of a reason."""
-
-FAILURES = frozenset({"failed", "error"})
-
-WORDS = ("failed", "passed", "skipped", "error")
+WORDS = ("failed", "passed", "skipped", "error", UNSTEADY)
 """In the order of pytest's last line."""
 
 
@@ -91,18 +91,16 @@ class Phase:
 
     name: str
     seconds: float
-    succeeded: bool
+    exit_code: int | None
+    """0 if it succeeded, None if it was ended."""
+    tests: Sequence[Timed] = ()
 
-
-@dataclass(frozen=True, slots=True)
-class Timed:
-    """One test as pytest's report has it."""
-
-    name: str
-    seconds: float
-    outcome: str
-    reason: str = ""
-    """Why it failed: the exception and its first line."""
+    @property
+    def succeeded(self) -> bool:
+        """Whether nothing failed but tests that passed alone."""
+        outcomes = {each.outcome for each in self.tests}
+        is_only_unsteady = UNSTEADY in outcomes and not outcomes & FAILURES
+        return self.exit_code == 0 or (self.exit_code == RECIPE_FAILED and is_only_unsteady)
 
 
 def run(name: str, report: Path) -> Phase:
@@ -123,17 +121,19 @@ def run_beside(name: str, report: Path) -> Phase:
 def _timed_run(name: str, words: Sequence[str], report: Path, output: IO[str] | None) -> Phase:
     command = [each + str(report) if each.endswith(REPORT) else each for each in words]
     environment = {key: value for key, value in os.environ.items() if key not in OF_MAKE}
-    started = time.monotonic()
+    started, was_ended = time.monotonic(), False
     process = subprocess.Popen(
         command, cwd=CHECKOUT, env=environment, process_group=0, stdout=output, stderr=output
     )
     try:
         process.wait(PHASE_SECONDS_MAX)
     except subprocess.TimeoutExpired:
+        was_ended = True
         print(f"\n{name}: no end within {PHASE_SECONDS_MAX} s", flush=True)
     finally:
         _end(process)
-    return Phase(name, time.monotonic() - started, process.returncode == 0)
+    exit_code = None if was_ended else process.returncode
+    return Phase(name, time.monotonic() - started, exit_code, read_report(report))
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -145,7 +145,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
                 process.wait(END_SECONDS_MAX)
 
 
-def run_all(chosen: Sequence[str], folder: Path) -> tuple[list[Phase], list[Timed]]:
+def run_all(chosen: Sequence[str], folder: Path) -> list[Phase]:
     """Run phases, each with its report in a folder."""
     phases: list[Phase] = []
     beside: list[Future[Phase]] = []
@@ -158,40 +158,19 @@ def run_all(chosen: Sequence[str], folder: Path) -> tuple[list[Phase], list[Time
             if name == ALONE:
                 wait(beside)
             phases.append(run(name, reports[name]))
-            if name == FIRST and not phases[-1].succeeded and not tests_of(reports[name]):
+            if name == FIRST and not phases[-1].succeeded and not phases[-1].tests:
                 break
     phases += [each.result() for each in beside]
-    return phases, [test for each in phases for test in tests_of(reports[each.name])]
+    return [_judged_again(each, folder) if each.name in AGAIN else each for each in phases]
+
+
+def _judged_again(phase: Phase, folder: Path) -> Phase:
+    report = folder / f"again-{_place(phase.name)}.xml"
+    return replace(phase, tests=run_again(phase.tests, CHECKOUT, report))
 
 
 def _place(name: str) -> int:
     return list(PHASES).index(name)
-
-
-def tests_of(report: Path) -> list[Timed]:
-    """Read pytest's report; none where the phase ran no test."""
-    if not report.exists():
-        return []
-    return [_timed(case) for case in ElementTree.parse(report).iter("testcase")]
-
-
-def _timed(case: ElementTree.Element) -> Timed:
-    ended = next((each for each in case if each.tag in OUTCOMES), None)
-    message = "" if ended is None else ended.get("message", "")
-    return Timed(
-        name=f"{case.get('classname', '').replace('.', '/')}.py::{case.get('name')}",
-        seconds=float(case.get("time", 0)),
-        outcome="passed" if ended is None else OUTCOMES[ended.tag],
-        reason=message.strip().partition("\n")[0][:REASON_MAX],
-    )
-
-
-def seconds_by_file(tests: Sequence[Timed]) -> dict[str, float]:
-    """Sum up the time of each file's tests, the longest file first."""
-    found: Counter[str] = Counter()
-    for test in tests:
-        found[test.name.partition("::")[0]] += test.seconds
-    return dict(found.most_common())
 
 
 def write_durations(tests: Sequence[Timed]) -> None:
@@ -222,13 +201,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     started = time.monotonic()
     with TemporaryDirectory() as folder:
-        phases, tests = run_all(options.only or list(PHASES), Path(folder))
+        phases = run_all(options.only or list(PHASES), Path(folder))
+    tests = [test for phase in phases for test in phase.tests]
     seconds = time.monotonic() - started
     if options.write_durations:
         write_durations(tests)
     print_durations(phases, tests)
     for test in tests:
-        if test.outcome in FAILURES:
+        if test.outcome in FAILURES or test.outcome == UNSTEADY:
             print(f"{test.outcome.upper()} {test.name}: {test.reason}")
     print(summary(phases, tests, seconds))
     return 0 if all(phase.succeeded for phase in phases) else 1

@@ -13,8 +13,9 @@ from typing import ClassVar
 
 import pytest
 
-from tests import conftest, everything, judges, pythons
-from tests.everything import Phase, Timed
+from tests import conftest, everything, judges, pythons, unsteady
+from tests.everything import Phase
+from tests.junit_reports import Timed, read_report
 from tests.tidiness import CHECKOUT
 
 MAKEFILE = (CHECKOUT / "Makefile").read_text(encoding="utf-8")
@@ -84,20 +85,22 @@ def test_coverage_runs_what_the_lanes_leave_out() -> None:
 def test_phases_are_verbs_of_the_makefile() -> None:
     verbs = [command[1] for command in everything.PHASES.values() if command[0] == "make"]
     assert [verb for verb in verbs if not re.search(rf"^{verb}:", MAKEFILE, re.M)] == []
-    assert {"check", "coverage", "test", "test-judged", "test-alone"} <= {*verbs}
+    assert {"check", "coverage", "test-together", "test-alone"} <= {*verbs}
 
 
-def test_every_judged_test_is_in_one_of_two_phases() -> None:
-    recipes = dict(re.findall(r"^(test-judged|test-alone):.*\n\t(.*)", MAKEFILE, re.M))
-    assert all("--judges only" in recipe for recipe in recipes.values())
-    assert '-m "not alone"' in recipes["test-judged"]
-    assert "-m alone" in recipes["test-alone"]
-    assert "$(PARALLEL)" not in recipes["test-alone"]
+def test_every_test_is_in_one_of_two_phases() -> None:
+    recipes = dict(re.findall(r"^(test-[a-z]+):.*\n\t(.*)", MAKEFILE, re.M))
+    together, alone = recipes["test-together"], recipes["test-alone"]
+    assert '-m "not alone"' in together
+    assert "-m alone" in alone
+    assert "$(PARALLEL)" not in alone
+    assert "--judges" not in together + alone
+    assert '--judges only -m "not alone"' in recipes["test-judged"]
 
 
 def test_report_of_pytest_is_read_and_counted(tmp_path: Path) -> None:
     report = tmp_path / "report.xml"
-    assert everything.tests_of(report) == []
+    assert read_report(report) == []
     report.write_text(
         "<testsuites><testsuite>"
         '<testcase classname="tests.a.test_b" name="test_c[1]" time="2.5"/>'
@@ -106,9 +109,9 @@ def test_report_of_pytest_is_read_and_counted(tmp_path: Path) -> None:
         '<testcase classname="tests.a" name="f" time="0"><skipped/></testcase>'
         "</testsuite></testsuites>"
     )
-    tests = everything.tests_of(report)
+    tests = read_report(report)
     assert tests[0] == Timed("tests/a/test_b.py::test_c[1]", 2.5, "passed")
-    ran = [Phase("one", 3600.0, True), Phase("two", 125.0, True)]
+    ran = [Phase("one", 3600.0, 0), Phase("two", 125.0, 0)]
     assert everything.summary(ran, tests, 3725.0) == (
         "1 failed, 1 passed, 1 skipped, 1 error in 3725.00s (1:02:05)"
     )
@@ -127,15 +130,19 @@ class Phases:
         self.ran.append(name)
         if self._report:
             report.write_text(self._report)
-        return Phase(name, 60.0, name != self._failing)
+        return self._ended(name, report)
 
     def run_beside(self, name: str, report: Path) -> Phase:
         self.others_ran.wait()
         self.ran.append(name)
-        return Phase(name, 60.0, name != self._failing)
+        return self._ended(name, report)
+
+    def _ended(self, name: str, report: Path) -> Phase:
+        exit_code = everything.RECIPE_FAILED if name == self._failing else 0
+        return Phase(name, 60.0, exit_code, read_report(report))
 
 
-CHOSEN = ["--only", "coverage", "--only", "checks", "--only", "tests with judges"]
+CHOSEN = ["--only", "coverage", "--only", "checks", "--only", "tests"]
 REPORT = (
     '<testsuite><testcase classname="tests.a" name="b" time="61">'
     '<failure message="OSError: no room&#10;left"/></testcase></testsuite>'
@@ -148,7 +155,7 @@ def test_phase_that_fails_does_not_hide_the_others(
     phases = Phases("checks", REPORT)
     monkeypatch.setattr(everything, "run", phases.run)
     assert everything.main(CHOSEN) == 1
-    assert phases.ran == ["checks", "coverage", "tests with judges"]
+    assert phases.ran == ["checks", "coverage", "tests"]
     *printed, last = capsys.readouterr().out.splitlines()
     assert "0:01:00  checks: FAILED" in printed
     assert "0:01:00  coverage" in printed
@@ -174,13 +181,13 @@ def test_simulators_run_beside_the_tests_and_end_before_those_that_run_alone(
     phases = Phases("simulated clusters", REPORT)
 
     def run(name: str, report: Path) -> Phase:
-        if name == "tests with judges":
+        if name == "tests":
             phases.others_ran.set()
         return phases.run(name, report)
 
     monkeypatch.setattr(everything, "run", run)
     monkeypatch.setattr(everything, "run_beside", phases.run_beside)
-    ended, _ = everything.run_all(list(everything.PHASES), tmp_path)
+    ended = everything.run_all(list(everything.PHASES), tmp_path)
     assert phases.ran[0] == "checks"
     assert phases.ran[-1] == "tests that run alone"
     assert {each.name for each in ended if not each.succeeded} == {"simulated clusters"}
@@ -280,7 +287,73 @@ def test_phase_that_hangs_is_ended_and_has_failed(
 ) -> None:
     monkeypatch.setattr(everything, "PHASE_SECONDS_MAX", 0.2)
     monkeypatch.setattr(everything, "PHASES", {"slow": ["sleep", "600"], "quick": ["true"]})
-    assert not everything.run("slow", tmp_path).succeeded
+    assert not everything.run("slow", tmp_path / "no.xml").succeeded
     assert "slow: no end within 0.2 s" in capsys.readouterr().out
     monkeypatch.setattr(everything, "PHASE_SECONDS_MAX", 60)
-    assert everything.run("quick", tmp_path).succeeded
+    assert everything.run("quick", tmp_path / "no.xml").succeeded
+
+
+UNSTEADY_SUITE = """
+import pathlib
+import pytest
+
+def fails_once(name: str) -> None:
+    if not pathlib.Path(name).exists():
+        pathlib.Path(name).touch()
+        raise OSError("too slow")
+
+@pytest.mark.slow
+def test_unsteady() -> None:
+    fails_once("unsteady")
+
+@pytest.mark.slow
+def test_broken() -> None:
+    raise OSError("broken")
+
+def test_of_our_code_alone() -> None:
+    fails_once("ours")
+"""
+
+
+@pytest.fixture
+def unsteady_suite(tmp_path: Path) -> Path:
+    """A folder with tests of which one is unsteady."""
+    (tmp_path / "test_three.py").write_text(UNSTEADY_SUITE)
+    names = ("slow", "client", *judges.PROGRAMS)
+    markers = "".join(f"\n  {name}: of a test" for name in names)
+    (tmp_path / "pytest.ini").write_text(f"[pytest]\nmarkers ={markers}\n")
+    return tmp_path
+
+
+def ran(folder: Path, *names: str) -> list[Timed]:
+    """Run tests of a suite, and the failed ones once more."""
+    report, again = folder / "report.xml", folder / "again.xml"
+    command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}"]
+    subprocess.run([*command, *names], cwd=folder, check=False, capture_output=True)
+    return unsteady.run_again(read_report(report), folder, again)
+
+
+def test_a_test_that_starts_programs_and_passes_alone_is_unsteady(unsteady_suite: Path) -> None:
+    found = {each.name.partition("::")[2]: each for each in ran(unsteady_suite)}
+    assert {name: each.outcome for name, each in found.items()} == {
+        "test_unsteady": "unsteady",
+        "test_broken": "failed",
+        "test_of_our_code_alone": "failed",
+    }
+    assert found["test_unsteady"].reason == "OSError: too slow"
+
+
+def test_a_phase_whose_failures_are_unsteady_has_succeeded(unsteady_suite: Path) -> None:
+    tests = ran(unsteady_suite, "test_three.py::test_unsteady")
+    phase = Phase("tests", 60.0, everything.RECIPE_FAILED, tests)
+    assert phase.succeeded
+    assert everything.summary([phase], tests, 60.0) == "1 unsteady in 60.00s (0:01:00)"
+    broken = Timed("test_three.py::test_broken", 1.0, "failed")
+    assert not Phase("tests", 60.0, everything.RECIPE_FAILED, [*tests, broken]).succeeded
+    assert not Phase("tests", 60.0, None, tests).succeeded
+
+
+def test_many_failures_are_not_run_again(unsteady_suite: Path) -> None:
+    failed = [Timed(f"test_three.py::{each}", 1.0, "failed") for each in range(5)]
+    assert unsteady.run_again(failed, unsteady_suite, unsteady_suite / "again.xml") == failed
+    assert not (unsteady_suite / "again.xml").exists()

@@ -117,9 +117,12 @@ def judged(
     profile: str = "apache-4.3",
     keeps_exchanges: bool = False,
     has_answers: bool = True,
+    only_newest: bool = False,
 ) -> list[Outcome]:
-    """Run the rows of a profile, or some of them."""
+    """Run the rows of a profile, or some of them; `only_newest`: a case in its newest version."""
     rows = rows_of(all_cases(), read_profile(profile), only)
+    if only_newest:
+        rows = list({row.case.name: row for row in rows}.values())
     answers = Answers.read(profile) if has_answers else None
     return run_rows(rows, dict(node), parallel=4, keeps_exchanges=keeps_exchanges, answers=answers)
 

@@ -70,13 +70,14 @@ def test_older_apache_passes_every_case_of_its_profile(
 
 @pytest.mark.java
 def test_active_controller_of_three_of_apaches_passes_every_case(tmp_path: Path) -> None:
+    """Older versions are judged on the single node above: their codec does not depend on others."""
     with three_apache_nodes(tmp_path) as node:
-        assert failed(judged(node)) == []
+        assert failed(judged(node, only_newest=True)) == []
 
 
 def test_active_controller_of_three_of_ours_passes_every_case(tmp_path: Path) -> None:
     with three_nodes_of_ours(tmp_path) as node:
-        assert failed(judged(node)) == []
+        assert failed(judged(node, only_newest=True)) == []
 
 
 def another_offset(api_key: int, version: int, response: bytes) -> bytes:
