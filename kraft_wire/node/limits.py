@@ -1,27 +1,45 @@
 """Limits for peers, on by default (keys: `kraft_wire/settings/own_keys.json`).
 
-`ServerLimits` holds the configured numbers; `ConnectionQuotas` counts connections in all, per
-address and per second, `RequestMemory` the bytes of requests that are being read or answered.
+`ServerLimits` holds the numbers in force, `RequestMemory` counts the bytes of requests that are
+being read or answered. Who may connect decides `kraft_wire/node/quotas/connection_quotas.py`.
 """
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import field
+from ipaddress import ip_address
+from typing import Final, NamedTuple
 
 from kraft_wire.frozen import frozen
+from kraft_wire.metadata.authorizer.principal import host_text
+from kraft_wire.node.quotas.windows import Windows
+from kraft_wire.settings.broker import BROKER_KEYS
 from kraft_wire.settings.node_settings import NodeSettings
+from kraft_wire.settings.values import parse_value
 
 __all__ = [
     "UNBOUNDED",
-    "ConnectionQuotas",
+    "ListenerLimits",
     "RequestMemory",
     "ServerLimits",
     "Waiting",
+    "listener_entries",
     "overdue",
     "server_limits",
 ]
 
 UNBOUNDED: Final = 2_147_483_647
 """Kafka's default of `max.connections`."""
+_CONNECTIONS: Final = "max.connections"
+_CREATION_RATE: Final = "max.connection.creation.rate"
+_LISTENER_KEYS: Final = (_CONNECTIONS, _CREATION_RATE)
+"""Limits that a listener may have for itself (KIP-402, KIP-612)."""
+
+
+class ListenerLimits(NamedTuple):
+    """Limits of the connections of one listener."""
+
+    connections_max: int
+    connections_per_second_max: int
 
 
 @frozen(kw_only=True)
@@ -48,12 +66,37 @@ class ServerLimits:
     """`max.connections.per.ip`."""
     connections_per_second_max: int = 1_000
     """`max.connection.creation.rate`."""
+    connections_possible: int = UNBOUNDED
+    """Connections that the process has descriptors for."""
+    connections_of_address: Mapping[str, int] = field(default_factory=dict)
+    """`max.connections.per.ip.overrides`, by address as `host_text` has it."""
+    rate_of_address: Mapping[str | None, int] = field(default_factory=dict)
+    """The quotas `connection_creation_rate` of addresses; None: of all others."""
+    listeners: Mapping[str, ListenerLimits] = field(default_factory=dict)
+    """The listeners with limits of their own; in others those of all connections count."""
+    windows: Windows = Windows(11, 1_000)
+    """`quota.window.num` and `quota.window.size.seconds`, for rates of connections."""
     slow_operation_ms: int = 1_000
     """`slow.operation.ms`: slower operations are logged."""
 
+    def of_listener(self, name: str) -> ListenerLimits:
+        """Return the limits of a listener, its own or those of all."""
+        of_all = ListenerLimits(self.connections_max, self.connections_per_second_max)
+        return self.listeners.get(name, of_all)
 
-def server_limits(settings: NodeSettings, connections_possible: int = UNBOUNDED) -> ServerLimits:
-    """Read the limits; `connections_possible`: those that the process has descriptors for."""
+
+def server_limits(
+    settings: NodeSettings,
+    connections_possible: int = UNBOUNDED,
+    *,
+    listener_entries: Mapping[str, Mapping[str, str]] | None = None,
+    rate_of_address: Mapping[str | None, int] | None = None,
+) -> ServerLimits:
+    """Read the limits.
+
+    `connections_possible`: those that the process has descriptors for; `listener_entries`: what
+    listeners have for themselves, as text; `rate_of_address`: the quotas of addresses.
+    """
     number = settings.integer
     frame_bytes_max = number("socket.request.max.bytes")
     return ServerLimits(
@@ -64,11 +107,59 @@ def server_limits(settings: NodeSettings, connections_possible: int = UNBOUNDED)
         idle_ms=number("connections.max.idle.ms"),
         handshake_ms=number("connection.handshake.timeout.ms"),
         read_bytes_per_second_min=number("connection.min.read.bytes.per.second"),
-        connections_max=min(number("max.connections"), connections_possible),
+        connections_max=min(number(_CONNECTIONS), connections_possible),
         connections_per_ip_max=number("max.connections.per.ip"),
-        connections_per_second_max=number("max.connection.creation.rate"),
+        connections_per_second_max=number(_CREATION_RATE),
+        connections_possible=connections_possible,
+        connections_of_address=_overrides(settings.text("max.connections.per.ip.overrides")),
+        rate_of_address=rate_of_address or {},
+        listeners={
+            listener: ListenerLimits(
+                min(_own_number(entries, _CONNECTIONS, settings), connections_possible),
+                _own_number(entries, _CREATION_RATE, settings),
+            )
+            for listener, entries in (listener_entries or {}).items()
+        },
+        windows=Windows.of(settings),
         slow_operation_ms=number("slow.operation.ms"),
     )
+
+
+def listener_entries(names: Iterable[str], entries: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """Return the limits that listeners have for themselves, as text, by listener and key."""
+    found: dict[str, dict[str, str]] = {}
+    for name in names:
+        prefix = f"listener.name.{name.lower()}."
+        own = {key: entries[prefix + key] for key in _LISTENER_KEYS if prefix + key in entries}
+        if own:
+            found[name] = own
+    return found
+
+
+def _own_number(entries: Mapping[str, str], key: str, settings: NodeSettings) -> int:
+    if key not in entries:
+        return settings.integer(key)
+    value = parse_value(BROKER_KEYS[key], entries[key])
+    assert isinstance(value, int), (key, value)
+    return value
+
+
+def _overrides(text: str | None) -> dict[str, int]:
+    """Return the numbers by address; host names are left out: nothing resolves them here."""
+    found: dict[str, int] = {}
+    for each in filter(None, map(str.strip, (text or "").split(","))):
+        host, _, number = each.rpartition(":")
+        address = host.strip().strip("[]")
+        if _is_address(address) and number.strip().isdigit():
+            found[host_text(address)] = int(number)
+    return found
+
+
+def _is_address(text: str) -> bool:
+    try:
+        return bool(ip_address(text))
+    except ValueError:
+        return False
 
 
 @frozen
@@ -101,51 +192,6 @@ def overdue(waiting: Waiting, limits: ServerLimits, now_ms: int) -> str | None:
         if late_ms > 0 and waiting.held_bytes < limits.read_bytes_per_second_min * late_ms // 1000:
             return "too_slow"
     return None
-
-
-class ConnectionQuotas:
-    """Decides whether a new connection may stay."""
-
-    def __init__(self, limits: ServerLimits) -> None:
-        self.limits = limits
-        """Replaced as a whole when dynamic settings change."""
-        self._by_host: dict[str, int] = {}
-        self._total = 0
-        self._second = -1
-        self._in_second = 0
-
-    def admit(self, host: str, now_ms: int) -> str | None:
-        """Count a new connection; return the reason if it is refused, and then do not count it."""
-        limits = self.limits
-        if self._total >= limits.connections_max:
-            return "too_many_connections"
-        if self._by_host.get(host, 0) >= limits.connections_per_ip_max:
-            return "too_many_connections_from_address"
-        second = now_ms // 1000
-        if second != self._second:
-            self._second, self._in_second = second, 0
-        if self._in_second >= limits.connections_per_second_max:
-            return "connection_rate_exceeded"
-        self._in_second += 1
-        self._total += 1
-        self._by_host[host] = self._by_host.get(host, 0) + 1
-        return None
-
-    @property
-    def excess_count(self) -> int:
-        """Number of connections above `max.connections`, which may have been lowered."""
-        return max(0, self._total - self.limits.connections_max)
-
-    def released(self, host: str) -> None:
-        """Uncount a closed connection."""
-        self._total -= 1
-        left = self._by_host[host] - 1
-        assert left >= 0, host
-        assert self._total >= 0, host
-        if left:
-            self._by_host[host] = left
-        else:
-            del self._by_host[host]
 
 
 class RequestMemory:

@@ -26,22 +26,23 @@ from kraft_wire.broker.context import (
 )
 from kraft_wire.broker.dispatch import Handle, handler
 from kraft_wire.broker.response_cache import NoAnswersOfImage
-from kraft_wire.controller.controller import Controller, layered
+from kraft_wire.controller.controller import Controller
 from kraft_wire.frozen import maker
 from kraft_wire.metadata.delta import MetadataDelta
 from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.model import DiskFull, RandomSource, ReportEvent, StorageError
 from kraft_wire.node.authorization.configured import guards_of
 from kraft_wire.node.broker_node import BrokerNode, LinkNeeds, store_changes
+from kraft_wire.node.config.connection_limits import limits_in_force
 from kraft_wire.node.config.node_config import NodeConfig
 from kraft_wire.node.disks.opening import open_directories
 from kraft_wire.node.disks.refused_appends import RefusedAppends
 from kraft_wire.node.events.metadata_events import MetadataEvents
-from kraft_wire.node.limits import server_limits
 from kraft_wire.node.links.controller_requests import ControllerRequests
 from kraft_wire.node.outputs import Close, LimitsChanged, NoReply, Output, Peer, Rejection
 from kraft_wire.node.quorum.raft_io import RaftIo
 from kraft_wire.node.quorum_node import QuorumNode
+from kraft_wire.node.quotas.levels import has_clients
 from kraft_wire.node.requests.decoding import Decoded, RequestDecoder, refused, unencodable
 from kraft_wire.node.requests.replies import encoded_reply, reply_of_bytes
 from kraft_wire.node.requests.version_refusals import VersionRefusals
@@ -362,9 +363,10 @@ class Node:
         """
         if self._guards is not None:
             self._guards.follow(delta)
-        if delta.changes_settings_of(self.config.node_id):
+        has_quotas_changed = delta.after.client_quotas is not delta.before.client_quotas
+        if has_quotas_changed or delta.changes_settings_of(self.config.node_id):
             self._change_limits(delta.after)
-        if delta.after.client_quotas is not delta.before.client_quotas:
+        if has_quotas_changed and (self.quotas or has_clients(delta.after.client_quotas)):
             self._follow_quotas(delta.after)
         if self.stores is not None:
             self.stores.publish(delta)
@@ -388,11 +390,10 @@ class Node:
         self.broker.stop(now_ms)
 
     def _change_limits(self, image: MetadataImage) -> None:
-        settings = layered(self.config.settings, image, self.config.node_id)
-        limits = server_limits(settings, self.config.connections_possible)
+        limits = limits_in_force(self.config, image)
         if limits != self._limits:
             self._limits = limits
-            self.outputs.append(LimitsChanged(limits, self._controller_listeners))
+            self.outputs.append(LimitsChanged(limits))
 
     def _directory_failed(self, directory: LogDirectory) -> None:
         """Stop the process if the metadata's directory failed; report others to the controller."""

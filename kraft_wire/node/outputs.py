@@ -209,8 +209,6 @@ class LimitsChanged:
     """Apply other limits from now on: dynamic settings have changed (KIP-226, KIP-402, KIP-612)."""
 
     limits: ServerLimits
-    spared_listeners: frozenset[str]
-    """Listeners whose connections a lowered `max.connections` does not close: the quorum's."""
 
 
 @frozen

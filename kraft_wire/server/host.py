@@ -16,7 +16,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from kraft_wire.model import FsyncFailed
 from kraft_wire.node.event_log import EventLog
 from kraft_wire.node.events.host_events import HostEvents
-from kraft_wire.node.limits import ConnectionQuotas, RequestMemory, overdue
+from kraft_wire.node.limits import RequestMemory, overdue
 from kraft_wire.node.node import Node
 from kraft_wire.node.outputs import (
     Close,
@@ -34,6 +34,7 @@ from kraft_wire.node.outputs import (
     ServeClients,
     StopProcess,
 )
+from kraft_wire.node.quotas.connection_quotas import ConnectionQuotas, Refusal
 from kraft_wire.server.clock import now_ms, seconds, wall_ms
 from kraft_wire.server.connection import RECEIVE_BYTES, Connection
 from kraft_wire.server.peers import Links
@@ -43,6 +44,8 @@ __all__ = ["Host"]
 
 _SWEEP_SECONDS = 1.0
 _ANSWERS_TOGETHER = 8
+_HELD_MAX = 100
+"""Sockets of throttled addresses that are held at a time: they take descriptors."""
 
 
 class Host:
@@ -64,12 +67,15 @@ class Host:
         self.connections: dict[int, Connection] = {}
         self.is_stopping = False
         self.serve_clients: Callable[[], None] = lambda: None
+        self.has_room: Callable[[], None] = lambda: None
+        """Called when there may be room for a connection that waits to be accepted."""
         self.node_has_left = False
         """Whether its graceful stop is over."""
         self.links = Links(node, limits, self.settle_all, log.event, node.config.links)
         self._loop = loop
         self._stop_at_once = stop_at_once
-        self._quotas = ConnectionQuotas(limits)
+        self.connection_quotas = ConnectionQuotas(limits, node.config.protected_listeners)
+        self._held: set[socket.socket] = set()
         self.memory = memory = RequestMemory(limits.queued_bytes_max)
         memory.starving = lambda each: self.events.starving(self.connections[each].peer, memory)
         self._opened = 0
@@ -93,10 +99,11 @@ class Host:
         now = self.now_ms()
         self._opened += 1
         peer = Peer(self._opened, address[0], address[1], listener)
-        refused = "stopping" if self.is_stopping else self._quotas.admit(peer.client_host, now)
+        refused: Refusal | None = Refusal("stopping")
+        if not self.is_stopping:
+            refused = self.connection_quotas.admit(listener, peer.client_host, now)
         if refused is not None:
-            self.log.rejected(peer, Rejection(refused), now)
-            sock.close()
+            self._refuse(sock, peer, refused)
             return
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -106,6 +113,31 @@ class Host:
         self.connections[peer.connection_id] = connection
         self.watch_reads(connection, True)
         self.events.connection("connection_opened", peer)
+        self._end_excess()
+
+    def _refuse(self, sock: socket.socket, peer: Peer, refused: Refusal) -> None:
+        """Close a new socket, that of a throttled address after its time (KIP-612)."""
+        self.log.rejected(peer, Rejection(refused.reason), self.now_ms())
+        if refused.held_ms > 0 and len(self._held) < _HELD_MAX:
+            self._held.add(sock)
+            self._loop.call_later(refused.held_ms / 1_000, self._end_held, sock)
+        else:
+            sock.close()
+
+    def _end_held(self, sock: socket.socket) -> None:
+        self._held.discard(sock)
+        sock.close()
+
+    def _end_excess(self) -> None:
+        """Close the connections above `max.connections` that are idle the longest (KIP-402)."""
+        excess = self.connection_quotas.excess_count
+        if excess == 0:
+            return
+        protected = self.node.config.protected_listeners
+        oldest = sorted(self.connections.values(), key=lambda each: each.last_active_ms)
+        may_go = [each for each in oldest if each.peer.listener not in protected]
+        for connection in may_go[:excess]:
+            self.drop(connection, Rejection("too_many_connections"))
 
     def _transport(self, sock: socket.socket, peer: Peer) -> Transport:
         encrypt = self._encrypt.get(peer.listener)
@@ -157,7 +189,9 @@ class Host:
             return
         connection.close()
         self.events.connection("connection_closed", connection.peer)
-        self._quotas.released(connection.peer.client_host)
+        peer = connection.peer
+        self.connection_quotas.released(peer.listener, peer.client_host)
+        self._loop.call_soon(self.has_room)
         self._release(connection.peer.connection_id)
         self.node.connection_closed(connection.peer.connection_id)
 
@@ -224,12 +258,10 @@ class Host:
         match output:
             case FlushLogs():
                 self._flush(output)
-            case LimitsChanged(limits=limits, spared_listeners=spared):
-                self.limits = self._quotas.limits = limits
-                oldest = sorted(self.connections.values(), key=lambda each: each.last_active_ms)
-                may_go = [each for each in oldest if each.peer.listener not in spared]
-                for connection in may_go[: self._quotas.excess_count]:
-                    self.drop(connection, Rejection("too_many_connections"))
+            case LimitsChanged(limits=limits):
+                self.limits = self.connection_quotas.limits = limits
+                self._end_excess()
+                self._loop.call_soon(self.has_room)
             case LoggedIn(connection_id=connection_id):
                 self.connections[connection_id].framing.logged_in()
             case RefuseLogin():
@@ -318,6 +350,8 @@ class Host:
         if self._timer is not None:
             self._timer.cancel()
         self.links.close_all()
+        for sock in self._held:
+            sock.close()
         self._flusher.shutdown(wait=True)
 
     def close_idle(self) -> int:

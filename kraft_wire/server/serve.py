@@ -2,7 +2,8 @@
 
 Sockets are bound before the node is made, and listen only here, those for clients once the broker
 runs: otherwise the backlog would accept clients before their requests are answered. Not here: how
-sockets are bound (`listening`), the loop and exits (`process`), how a node is made (`cli`).
+sockets are bound (`listening`) and connections accepted (`accepting`), the loop and exits
+(`process`), how a node is made (`cli`).
 """
 
 import socket
@@ -10,13 +11,12 @@ from collections.abc import Callable, Sequence
 
 from kraft_wire.node.config.node_config import Listener
 from kraft_wire.node.node import Node
+from kraft_wire.server.accepting import Acceptor
 from kraft_wire.server.host import Host
 from kraft_wire.server.process import ServerProcess
 
 __all__ = ["Serving"]
 
-_ACCEPTS_PER_WAKE_UP = 64
-_ACCEPT_PAUSE_SECONDS = 0.1
 _STOP_GRACE_SECONDS = 5.0
 _STOP_STEP_SECONDS = 0.01
 
@@ -31,28 +31,36 @@ class Serving:
         process: ServerProcess,
         host: Callable[..., Host] = Host,
     ) -> None:
-        self._node, self._process, self._sockets = node, process, sockets
+        self._node, self._process = node, process
         self.loop = process.new_loop(self._stop)
         self.host = host(node, self.loop, process.log, process.break_off)
+        self._acceptors = [
+            (listener, Acceptor(self.host, self.loop, listener.name, sock))
+            for listener, sock in sockets
+        ]
+        self.host.has_room = self._resume
 
     def listen(self, ready: Callable[[], None]) -> None:
         """Accept peers of the quorum, and clients after ServeClients; then call `ready`."""
         early = self._node.config.controller_listeners
 
         def serve_clients() -> None:
-            self._listen([each for each in self._sockets if each[0] not in early])
+            self._listen([each for listener, each in self._acceptors if listener not in early])
             ready()
 
         self.host.serve_clients = serve_clients
-        self._listen([each for each in self._sockets if each[0] in early])
+        self._listen([each for listener, each in self._acceptors if listener in early])
         self.host.settle_all()
 
-    def _listen(self, sockets: Sequence[tuple[Listener, socket.socket]]) -> None:
+    def _listen(self, acceptors: Sequence[Acceptor]) -> None:
         backlog = self._node.config.settings.integer("socket.listen.backlog.size")
-        for listener, sock in sockets:
+        for each in acceptors:
             if not self.host.is_stopping:
-                sock.listen(backlog)
-                self.loop.add_reader(sock.fileno(), self._accept, listener, sock)
+                each.listen(backlog)
+
+    def _resume(self) -> None:
+        for _, each in self._acceptors:
+            each.resume()
 
     def run(self) -> None:
         """Serve until the process must stop, then stop."""
@@ -60,21 +68,6 @@ class Serving:
             self.loop.run_forever()
         finally:
             self.loop.close()
-
-    def _accept(self, listener: Listener, sock: socket.socket) -> None:
-        for _ in range(_ACCEPTS_PER_WAKE_UP):
-            try:
-                accepted, address = sock.accept()
-            except (BlockingIOError, InterruptedError, ConnectionError):
-                return
-            except OSError as error:
-                # Out of descriptors: the connection stays in the backlog until one is free.
-                fields = {"listener": listener.name, "reason": error.strerror}
-                self.host.log.limited("accept_failed", "-", self.host.now_ms(), **fields)
-                self.loop.remove_reader(sock.fileno())
-                self.loop.call_later(_ACCEPT_PAUSE_SECONDS, self._listen, [(listener, sock)])
-                return
-            self.host.accepted(accepted, (address[0], address[1]), listener.name)
 
     # -- stopping --------------------------------------------------------------------------------
 
@@ -89,9 +82,8 @@ class Serving:
             self.loop.call_later(_STOP_STEP_SECONDS, self._leave)
             return
         self.host.is_stopping = True
-        for _, sock in self._sockets:
-            self.loop.remove_reader(sock.fileno())
-            sock.close()
+        for _, each in self._acceptors:
+            each.close()
         self._drain_connections(self.loop.time() + _STOP_GRACE_SECONDS)
 
     def _drain_connections(self, until: float) -> None:

@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from kraft_wire.node.limits import (
-    ConnectionQuotas,
     RequestMemory,
     ServerLimits,
     Waiting,
     overdue,
     server_limits,
 )
+from kraft_wire.node.quotas.connection_quotas import ConnectionQuotas, Refusal
 from kraft_wire.settings.node_settings import NodeSettings
 
 LIMITS = ServerLimits(
@@ -20,36 +20,37 @@ LIMITS = ServerLimits(
     read_bytes_per_second_min=1_024,
     connections_max=5,
     connections_per_ip_max=3,
-    connections_per_second_max=4,
 )
 
 
 def test_an_address_has_a_share_of_the_connections() -> None:
-    admission = ConnectionQuotas(LIMITS)
-    assert [admission.admit("a", second * 1000) for second in range(4)] == [
+    quotas = ConnectionQuotas(LIMITS)
+    assert [quotas.admit("ONE", "a", second * 1000) for second in range(4)] == [
         None,
         None,
         None,
-        "too_many_connections_from_address",
+        Refusal("too_many_connections_from_address"),
     ]
-    assert admission.admit("b", 5_000) is None
-    assert admission.admit("c", 6_000) is None
-    assert admission.admit("d", 7_000) == "too_many_connections"
-    admission.released("a")
-    assert admission.admit("a", 8_000) is None
+    assert quotas.admit("ONE", "b", 5_000) is None
+    assert quotas.has_room("ONE")
+    assert quotas.admit("ONE", "c", 6_000) is None
+    assert not quotas.has_room("ONE")
+    quotas.released("ONE", "a")
+    assert quotas.has_room("ONE")
+    assert quotas.admit("ONE", "a", 8_000) is None
 
 
 def test_other_limits_count_what_is_connected_already() -> None:
-    admission = ConnectionQuotas(LIMITS)
+    quotas = ConnectionQuotas(LIMITS)
     for second, host in enumerate("aaabb"):
-        assert admission.admit(host, second * 1000) is None
-    admission.limits = replace(LIMITS, connections_max=6, connections_per_ip_max=2)
-    assert admission.excess_count == 0
-    assert admission.admit("b", 6_000) == "too_many_connections_from_address"
-    assert admission.admit("c", 7_000) is None
-    admission.limits = replace(LIMITS, connections_max=2)
-    assert admission.excess_count == 4
-    assert admission.admit("d", 8_000) == "too_many_connections"
+        assert quotas.admit("ONE", host, second * 1000) is None
+    quotas.limits = replace(LIMITS, connections_max=6, connections_per_ip_max=2)
+    assert quotas.excess_count == 0
+    assert quotas.admit("ONE", "b", 6_000) == Refusal("too_many_connections_from_address")
+    assert quotas.admit("ONE", "c", 7_000) is None
+    quotas.limits = replace(LIMITS, connections_max=2)
+    assert quotas.excess_count == 4
+    assert not quotas.has_room("ONE")
 
 
 def test_limits_are_read_from_the_settings_within_what_is_possible() -> None:
@@ -57,14 +58,8 @@ def test_limits_are_read_from_the_settings_within_what_is_possible() -> None:
     assert server_limits(settings).connections_max == 700
     assert server_limits(settings, 500).connections_max == 500
     assert server_limits(settings, 500).connections_per_ip_max == 7
+    assert server_limits(settings, 500).connections_possible == 500
     assert server_limits(NodeSettings()) == ServerLimits()
-
-
-def test_connections_come_at_a_bounded_rate() -> None:
-    admission = ConnectionQuotas(LIMITS)
-    assert [admission.admit(host, 1_500) for host in "abcd"] == [None] * 4
-    assert admission.admit("e", 1_999) == "connection_rate_exceeded"
-    assert admission.admit("e", 2_000) is None
 
 
 def waiting(**facts: int) -> Waiting:

@@ -15,7 +15,9 @@ class Sleeper:
     """A node that asks for nothing but to be woken."""
 
     def __init__(self, after_ms: int) -> None:
-        self.config = SimpleNamespace(limits=ServerLimits(), security={}, links={})
+        self.config = SimpleNamespace(
+            limits=ServerLimits(), security={}, links={}, protected_listeners=()
+        )
         self.outputs: list[Any] = []
         self.due_ms = now_ms() + after_ms
         self.woken = asyncio.Event()

@@ -24,7 +24,7 @@ from kraft_wire.wire.generated.metadata import MetadataRequest
 from kraft_wire.wire.header import RequestHeader, encode_request_header
 from tests.server.wire_client import WireClient, has_read_all
 from tests.server_process import ServerProcess
-from tests.waiting import until
+from tests.waiting import HANG_S, until
 
 
 def lines(server: ServerProcess, reason: str) -> list[str]:
@@ -47,16 +47,29 @@ def test_the_soft_limit_of_descriptors_is_raised_first(monkeypatch: pytest.Monke
     assert asked == [(4_000, 4_000)]
 
 
-def test_a_connection_above_max_connections_is_closed_with_one_line(tmp_path: Path) -> None:
+def is_served(client: WireClient, within_s: float = HANG_S) -> bool:
+    """Return whether the request that was sent gets an answer in time."""
+    client.sock.settimeout(within_s)
+    try:
+        return client.receive_frame() is not None
+    except TimeoutError:
+        return False
+
+
+def test_a_connection_above_max_connections_waits_until_another_ends(tmp_path: Path) -> None:
+    """SEC-QUOTA-18: the listener accepts nothing meanwhile; the log says why, once a second."""
     with ServerProcess(tmp_path, overrides={"max.connections": "2"}) as server:
         with WireClient(server.bootstrap) as first, WireClient(server.bootstrap) as second:
             for client in (first, second):
                 client.call(ApiVersionsRequest(), 2, ApiVersionsResponse)
             with WireClient(server.bootstrap) as third:
-                assert third.is_closed()
-            first.call(ApiVersionsRequest(), 2, ApiVersionsResponse)
-        (line,) = lines(server, "too_many_connections")
-        assert "action=close" in line
+                third.send(ApiVersionsRequest(), 2)
+                assert not is_served(third, within_s=0.5)
+                first.call(ApiVersionsRequest(), 2, ApiVersionsResponse)
+                second.sock.close()
+                assert is_served(third)
+        (line,) = lines(server, "max.connections")
+        assert "accept_delayed" in line
 
 
 def set_for_all(client: WireClient, key: str, value: str) -> None:
@@ -69,15 +82,16 @@ def set_for_all(client: WireClient, key: str, value: str) -> None:
 
 
 def test_max_connections_is_obeyed_as_it_changes_and_costs_the_longest_idle(tmp_path: Path) -> None:
+    """SEC-QUOTA-18: a change has effect on connections that are open, and on one that waits."""
     with ServerProcess(tmp_path) as server:
         with WireClient(server.bootstrap) as admin, WireClient(server.bootstrap) as idle:
             idle.call(ApiVersionsRequest(), 2, ApiVersionsResponse)
             set_for_all(admin, "max.connections", "2")
             with WireClient(server.bootstrap) as third:
-                assert third.is_closed(), "two are connected"
-            set_for_all(admin, "max.connections", "3")
-            with WireClient(server.bootstrap) as third:
-                third.call(ApiVersionsRequest(), 2, ApiVersionsResponse)
+                third.send(ApiVersionsRequest(), 2)
+                assert not is_served(third, within_s=0.5), "two are connected"
+                set_for_all(admin, "max.connections", "3")
+                assert is_served(third)
                 set_for_all(admin, "max.connections", "2")
                 assert idle.is_closed(), "three were connected, and it was idle the longest"
                 third.call(ApiVersionsRequest(), 2, ApiVersionsResponse)
@@ -86,7 +100,8 @@ def test_max_connections_is_obeyed_as_it_changes_and_costs_the_longest_idle(tmp_
             for client in (first, second):
                 client.call(ApiVersionsRequest(), 2, ApiVersionsResponse)
             with WireClient(server.bootstrap) as third:
-                assert third.is_closed(), "what was changed holds after a restart"
+                third.send(ApiVersionsRequest(), 2)
+                assert not is_served(third, within_s=0.5), "the change holds after a restart"
 
 
 def test_no_more_connections_wait_to_be_accepted_than_the_backlog_holds(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def test_host_wakes_up_at_the_soonest_deadline_that_its_node_has(
     monkeypatch.setattr(host_module, "now_ms", lambda: NOW_MS)
     timer = Timer()
     limits = ServerLimits()
-    config = SimpleNamespace(limits=limits, security={}, links={})
+    config = SimpleNamespace(limits=limits, security={}, links={}, protected_listeners=())
     node = SimpleNamespace(config=config, deadline_ms=lambda: NOW_MS)
     host = Host(
         cast(Any, node),

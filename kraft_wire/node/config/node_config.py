@@ -20,7 +20,14 @@ from kraft_wire.node.config.authorizer import (
     read_authorizer,
 )
 from kraft_wire.node.config.group_bounds import check_groups
-from kraft_wire.node.config.listeners import Listener, Listeners, loopback, read_listeners
+from kraft_wire.node.config.listener_values import ListenerValues
+from kraft_wire.node.config.listeners import (
+    Listener,
+    Listeners,
+    inter_broker_listener,
+    loopback,
+    read_listeners,
+)
 from kraft_wire.node.config.quorum_rules import (
     QuorumAddress,
     check_quorum,
@@ -36,7 +43,7 @@ from kraft_wire.node.config.sources import (
     settings_of_environment,
     settings_of_file,
 )
-from kraft_wire.node.limits import UNBOUNDED, ServerLimits, server_limits
+from kraft_wire.node.limits import UNBOUNDED, ServerLimits, listener_entries, server_limits
 from kraft_wire.settings.broker import BROKER_KEYS, is_listener_key
 from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.settings.values import InvalidConfigValue, parse_value
@@ -98,6 +105,8 @@ class NodeConfig:
     """The security of this node's links, by listener; "": the controllers'. Plaintext is absent."""
     reader: ConfigReader | None = field(default=None, repr=False)
     """The entries themselves if a listener is not plaintext: its stores may change (KIP-226)."""
+    listener_entries: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Limits of connections that a listener has for itself, as text, by listener and key."""
     unknown_keys: tuple[str, ...] = ()
     """Keys without effect: unknown ones, and those that are valid only for one listener."""
     connections_possible: int = UNBOUNDED
@@ -106,7 +115,9 @@ class NodeConfig:
     @property
     def limits(self) -> ServerLimits:
         """The limits of the sockets, without dynamic settings."""
-        return server_limits(self.settings, self.connections_possible)
+        return server_limits(
+            self.settings, self.connections_possible, listener_entries=self.listener_entries
+        )
 
     @property
     def decode_limits(self) -> DecodeLimits:
@@ -136,6 +147,18 @@ class NodeConfig:
     def all_listeners(self) -> tuple[Listener, ...]:
         """All bound listeners, those for clients first."""
         return self.listeners + self.controller_listeners
+
+    @property
+    def protected_listeners(self) -> frozenset[str]:
+        """Listeners whose connections others cannot keep out: between brokers, of controllers.
+
+        A listener for everybody is not protected.
+        """
+        protected = [each.name for each in self.controller_listeners if self.is_broker]
+        between = inter_broker_listener(self.settings, self.listeners)
+        if between is not None and len(self.listeners) > 1:
+            protected.append(between.name)
+        return frozenset(protected)
 
     def with_ports(self, ports: Mapping[str, int]) -> "NodeConfig":
         """Return the configuration with the ports that the operating system chose."""
@@ -248,6 +271,7 @@ def _read(
         security=security,
         links=links,
         reader=reader if security else None,
+        listener_entries=_listener_entries(reader, merged, listeners),
         unknown_keys=tuple(sorted([*unknown, *_without_effect(merged, security)])),
     )
 
@@ -263,6 +287,18 @@ def _read_security(
 
     security = reading.read_security(reader, listeners.clients + listeners.controller)
     return security, reading.read_links(reader, listeners, security)
+
+
+def _listener_entries(
+    reader: ConfigReader, merged: Mapping[str, Setting], listeners: Listeners
+) -> dict[str, dict[str, str]]:
+    """Return the limits of listeners. Errors: ConfigError."""
+    names = [each.name for each in listeners.clients + listeners.controller]
+    found = listener_entries(names, {key: each.value for key, each in merged.items()})
+    for name, entries in found.items():
+        for key in entries:
+            ListenerValues(reader, name).value(key)
+    return found
 
 
 def _without_effect(

@@ -54,6 +54,9 @@ EVENTS: Final[Mapping[str, Event]] = {
         "WARN", "server", "The node's thread was blocked: no other request was served meanwhile."
     ),
     # -- connections and requests
+    "accept_delayed": Event(
+        "INFO", "network", "New connections of a listener wait, because of the setting in `reason`."
+    ),
     "accept_failed": Event(
         "WARN", "network", "The system has no free descriptor for a connection."
     ),

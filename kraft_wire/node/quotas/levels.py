@@ -7,8 +7,10 @@ measured at this level. Otherwise its level is that of the first quota found: (u
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final, TypeAlias
 
+from kraft_wire.metadata.authorizer.principal import host_text
 from kraft_wire.metadata.image import QuotaEntity
 
 __all__ = [
@@ -19,7 +21,9 @@ __all__ = [
     "REQUEST",
     "Levels",
     "Scope",
+    "has_clients",
     "levels_of",
+    "rates_of_addresses",
 ]
 
 Scope: TypeAlias = tuple[str, str]
@@ -29,10 +33,12 @@ PRODUCER: Final = "producer_byte_rate"
 CONSUMER: Final = "consumer_byte_rate"
 REQUEST: Final = "request_percentage"
 MUTATION: Final = "controller_mutation_rate"
+CONNECTIONS: Final = "connection_creation_rate"
 KINDS: Final = (PRODUCER, CONSUMER, REQUEST, MUTATION)
 
 _Part: TypeAlias = str | bool | None
 """A name, None for the default entity, False without this part."""
+_ADDRESS: Final = "ip"
 _ABSENT: Final = False
 _DEFAULT: Final = None
 
@@ -125,3 +131,25 @@ def levels_of(quotas: Mapping[QuotaEntity, Mapping[str, float]]) -> dict[str, Le
     for each in levels.values():
         each.settle()
     return levels
+
+
+def has_clients(quotas: Mapping[QuotaEntity, Mapping[str, float]]) -> bool:
+    """Return whether an image has quotas of users or client ids, not only of addresses."""
+    return any(entity[0][0] != _ADDRESS for entity in quotas)
+
+
+def rates_of_addresses(
+    quotas: Mapping[QuotaEntity, Mapping[str, float]],
+) -> dict[str | None, int]:
+    """Return the connections per second of addresses of an image; None: of all others (KIP-612).
+
+    An address is as `host_text` has it. A host name, which only Kafka's controller records, has no
+    effect here.
+    """
+    rates: dict[str | None, int] = {}
+    for entity, values in quotas.items():
+        kind, name = entity[0]
+        if kind == _ADDRESS and CONNECTIONS in values:
+            with suppress(ValueError):
+                rates[None if name is None else host_text(name)] = int(values[CONNECTIONS])
+    return rates

@@ -1,34 +1,54 @@
-"""`python -m tests.node.quotas.record_answers` records what Apache's managers answer to stories."""
+"""`python -m tests.node.quotas.record_answers` records what Apache's classes answer to stories."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from tests.apache.java_process import run_java
+from tests.node.quotas.connection_stories import connection_story
 from tests.node.quotas.stories import is_answered, story
 
-RECORDED = Path(__file__).parent / "observed" / "client_quotas.json"
+OBSERVED = Path(__file__).parent / "observed"
+RECORDED = OBSERVED / "client_quotas.json"
+RECORDED_CONNECTIONS = OBSERVED / "connection_quotas.json"
 SEEDS = range(60)
 
 
-def judged(lines: list[str]) -> list[str]:
-    """Return the answers of Apache's own managers."""
-    outcome = run_java("judge.ClientQuotas", stdin="".join(f"{line}\n" for line in lines))
+def judged(lines: list[str], judge: str = "ClientQuotas") -> list[str]:
+    """Return the answers of Apache's own classes."""
+    outcome = run_java(f"judge.{judge}", stdin="".join(f"{line}\n" for line in lines))
     assert outcome.exit_code == 0, outcome.stderr
     return outcome.stdout.splitlines()
 
 
-def main() -> None:
+def is_arrival(line: str) -> bool:
+    """Whether a line of a story of connections has an answer."""
+    return line.startswith("arrive")
+
+
+def record(
+    path: Path,
+    tell: Callable[[int], Iterable[str]],
+    judge: str,
+    has_answer: Callable[[str], bool],
+) -> None:
     """Write the answers, a row of them for each story."""
-    stories = {str(seed): list(story(seed)) for seed in SEEDS}
-    answers = iter(judged([line for lines in stories.values() for line in lines]))
+    stories = {str(seed): list(tell(seed)) for seed in SEEDS}
+    answers = iter(judged([line for lines in stories.values() for line in lines], judge))
     rows = {
-        seed: [next(answers) for line in lines if is_answered(line)]
+        seed: [next(answers) for line in lines if has_answer(line)]
         for seed, lines in stories.items()
     }
     texts = [f" {json.dumps(seed)}: {json.dumps(row)}" for seed, row in rows.items()]
-    RECORDED.write_text("{\n" + ",\n".join(texts) + "\n}\n", encoding="utf-8")
+    path.write_text("{\n" + ",\n".join(texts) + "\n}\n", encoding="utf-8")
+
+
+def main() -> None:
+    """Write the answers to both kinds of stories."""
+    record(RECORDED, story, "ClientQuotas", is_answered)
+    record(RECORDED_CONNECTIONS, connection_story, "Connections", is_arrival)
 
 
 if __name__ == "__main__":
