@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from kraft_wire.broker.producing.transaction_verifier import TransactionVerifier
     from kraft_wire.broker.replication.fetchers import ReplicaFetchers
     from kraft_wire.broker.replication.leader_side import LeaderSide
+    from kraft_wire.broker.replication.throttle import ReplicationThrottle
     from kraft_wire.broker.transactions.coordinator import TransactionCoordinator
 
 __all__ = ["Broker", "FetchRights", "MetadataFollower", "TopicRights"]
@@ -104,6 +105,10 @@ class Broker:
     """Authorizes the topics that regular expressions match; None without an authorizer."""
     fetch_quota: "FetchQuota | None" = None
     """Measures the fetches of consumers; None until the first quota is set."""
+    leader_throttle: "ReplicationThrottle | None" = None
+    """Bounds what followers get of throttled partitions; None while there are none (KIP-73)."""
+    follower_throttle: "ReplicationThrottle | None" = None
+    """Bounds what this broker fetches of them."""
     described_topics: AnswersOfImage | NoAnswersOfImage
 
     def __init__(
@@ -476,6 +481,7 @@ class Broker:
             grew=self.fetch_purgatory.wake_readers,
         )
         fetchers = ReplicaFetchers(self.node_id, lambda: self.settings, env, self._order_flush)
+        fetchers.throttle = lambda: self.follower_throttle
         self.inter_broker_clients.append(
             InterBrokerClient(
                 f"broker-{self.node_id}-fetcher-0",

@@ -25,6 +25,8 @@ from kraft_wire.node.disks.maintenance import Maintenance
 from kraft_wire.node.disks.opening import set_strays_aside
 from kraft_wire.node.disks.refused_appends import RefusedAppends
 from kraft_wire.node.outputs import Output
+from kraft_wire.node.quotas.replication_quota import ReplicationQuota
+from kraft_wire.node.quotas.windows import Windows
 from kraft_wire.node.registration.directory_assignments import DirectoryAssignments
 from kraft_wire.storage.directory.log_directory import LogDirectory
 from kraft_wire.storage.files import FileSystem
@@ -100,6 +102,9 @@ class BrokerNode:
             lambda: self.broker.has_replicated,
             report,
         )
+        windows = Windows.of(config.settings, "replication.")
+        self.leader_throttle = ReplicationQuota("leader", config.node_id, windows)
+        self.follower_throttle = ReplicationQuota("follower", config.node_id, windows)
         self._link_needs = link_needs
         self._went_offline = went_offline
         self._fs = fs
@@ -116,6 +121,7 @@ class BrokerNode:
             self.broker.settings = BrokerSettings.of(self.settings)
             self.store.configure_all(self.settings)
             self.maintenance.configure(self.settings)
+        self._follow_throttles(delta)
         if not self._is_open:
             self._open(image, wall_ms)
         self.broker.publish(delta, now_ms, wall_ms)
@@ -123,6 +129,14 @@ class BrokerNode:
             assert self.broker.groups is not None, "committed offsets are loaded from the start on"
         if image.topic(TRANSACTION_TOPIC) is not None:
             assert self.broker.transactions is not None, "as are transactions"
+
+    def _follow_throttles(self, delta: MetadataDelta) -> None:
+        """Throttle the replicas that topics list, with the rates of this broker (KIP-73)."""
+        leader, follower = self.leader_throttle, self.follower_throttle
+        leader.follow(delta)
+        follower.follow(delta)
+        self.broker.leader_throttle = leader if leader.has_replicas else None
+        self.broker.follower_throttle = follower if follower.has_replicas else None
 
     def tick(self, now_ms: int, wall_ms: int) -> None:
         """Do the broker's work that is due by time; `maintain` must follow."""

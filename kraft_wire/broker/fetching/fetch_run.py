@@ -28,6 +28,7 @@ from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import (
     AbortedTransaction,
     EpochEndOffset,
+    FetchableTopicResponse,
     FetchPartition,
     FetchRequest,
     FetchResponse,
@@ -41,6 +42,7 @@ from kraft_wire.wire.runtime import new
 if TYPE_CHECKING:
     from kraft_wire.broker.fetching.fetch_quota import FetchQuota
     from kraft_wire.broker.replication.leader_side import LeaderSide
+    from kraft_wire.broker.replication.throttle import ReplicationThrottle
 
 __all__ = ["FetchRun"]
 
@@ -66,6 +68,7 @@ class FetchedBroker(Protocol):
     bytes_out: int
     replica_bytes_out: int
     fetch_quota: "FetchQuota | None"
+    leader_throttle: "ReplicationThrottle | None"
 
     @property
     def partitions(self) -> Mapping[tuple[str, int], Partition]:
@@ -244,8 +247,12 @@ class FetchRun:
 
         As in Kafka, the answer's high watermark is the one from before this fetch counted.
         """
-        end_offset = partition.log.log_end_offset
-        data = self._records(wanted, partition, left, end_offset)
+        end_offset = upper_bound = partition.log.log_end_offset
+        throttle = self.broker.leader_throttle
+        if throttle is not None and self._must_wait(throttle, partition):
+            # Nothing is read, so an old segment is no reason either to answer before the deadline.
+            upper_bound = Offset(wanted.params.fetch_offset)
+        data = self._records(wanted, partition, left, upper_bound)
         if self.is_first and data.error_code == _NO_ERROR:
             leading = self.broker.leading
             assert leading is not None, "a broker with followers leads them"
@@ -260,6 +267,15 @@ class FetchRun:
             if error is not _NO_ERROR:
                 return self._error(wanted, error)
         return data
+
+    def _must_wait(self, throttle: "ReplicationThrottle", partition: Partition) -> bool:
+        """Return whether a throttled follower gets no records now; one in the ISR always does."""
+        leadership = partition.leadership
+        if leadership is None or self.replica_id in leadership.isr:
+            return False
+        return throttle.is_throttled(partition.topic, partition.partition) and throttle.is_exceeded(
+            self.context.now_ms
+        )
 
     def _instead_of_records(
         self, wanted: WantedPartition, partition: Partition
@@ -416,15 +432,34 @@ class FetchRun:
             else:
                 self.broker.bytes_out += self.read_bytes
             response = self.fetch.finish(results, now_ms)
+            throttle = self.broker.leader_throttle
+            if self.is_follower and throttle is not None:
+                throttle.record(self._throttled_bytes(throttle, response), now_ms)
         if self.must_answer and self.context.api_version >= _FIRST_LEADER_VERSION:
             self._name_leaders(response, results)
         return response
 
     def _throttle_ms(self, quota: "FetchQuota", results: list[ReadResult], now_ms: int) -> int:
         """Measure the answer by its size, without changing the session."""
-        parts = self.fetch.unsent(results).encode_parts(self.context.api_version)
-        sizes = (part.size_bytes if isinstance(part, FileSlice) else len(part) for part in parts)
-        return quota.fetched(self.context, _LENGTH_BYTES + sum(sizes), now_ms)
+        size_bytes = _size_bytes(self.fetch.unsent(results), self.context.api_version)
+        return quota.fetched(self.context, size_bytes, now_ms)
+
+    def _throttled_bytes(self, throttle: "ReplicationThrottle", response: FetchResponse) -> int:
+        """Return the size of an answer with nothing but its throttled partitions."""
+        measured = FetchResponse()
+        for topic in response.responses:
+            partitions = [
+                each
+                for each in topic.partitions
+                if throttle.is_throttled(topic.topic, each.partition_index)
+            ]
+            if partitions:
+                measured.responses.append(
+                    FetchableTopicResponse(
+                        topic=topic.topic, topic_id=topic.topic_id, partitions=partitions
+                    )
+                )
+        return _size_bytes(measured, self.context.api_version)
 
     def _name_leaders(self, response: FetchResponse, results: list[ReadResult]) -> None:
         """KIP-951: name the leader if this broker does not lead, or not in that epoch."""
@@ -443,6 +478,12 @@ class FetchRun:
                     node_id=leader.broker_id, host=leader.host, port=leader.port, rack=leader.rack
                 )
         response.node_endpoints = list(leaders.values())
+
+
+def _size_bytes(response: FetchResponse, version: int) -> int:
+    parts = response.encode_parts(version)
+    sizes = (part.size_bytes if isinstance(part, FileSlice) else len(part) for part in parts)
+    return _LENGTH_BYTES + sum(sizes)
 
 
 def _is_named(result: ReadResult) -> bool:

@@ -7,16 +7,22 @@ answer and answers are in order. As in the fetcher of 4.3.1, a refused partition
 cannot be reached. Records that must survive power loss reach the disk before the next request,
 which counts them as safe.
 
-Not here: links and addresses (`node/replica_links`), the changes of a log (`following`),
-throttling, and several fetchers for one leader (`num.replica.fetchers`).
+Throttled partitions that are out of sync are out of the session while the throttle is exceeded
+(KIP-73).
+
+Not here: links and addresses (`node/replica_links`), the changes of a log (`following`), and
+several fetchers for one leader (`num.replica.fetchers`).
 """
 
 from collections.abc import Callable
+from itertools import islice
 from typing import Final
 
+from kraft_wire.broker.fetching.fetch_session import records_size_bytes
 from kraft_wire.broker.partition import Partition
 from kraft_wire.broker.replication.fetch_session_handler import FetchSessionHandler, PartitionKey
 from kraft_wire.broker.replication.following import FollowedPartition, Next
+from kraft_wire.broker.replication.throttle import ReplicationThrottle
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.model import ReportEvent
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -69,6 +75,8 @@ class Fetcher:
         """`order_flush` has a partition's log brought to the disk, some time soon."""
         assert leader_id != replica_id, "a broker does not follow itself"
         self.leader_id = leader_id
+        self.throttle: Callable[[], ReplicationThrottle | None] = lambda: None
+        """Returns the throttle of this broker as a follower; None without throttled replicas."""
         self.followed: dict[PartitionKey, FollowedPartition] = {}
         self._replica_id = replica_id
         self._settings = settings
@@ -78,6 +86,9 @@ class Fetcher:
         self._asked: FetchRequest | ListOffsetsRequest | None = None
         self._resting: dict[PartitionKey, int] = {}
         """Until when, the soonest first: all rest equally long."""
+        self._throttled: dict[PartitionKey, None] = {}
+        """Partitions that are left out while the throttle is exceeded."""
+        self._look_at_throttle_ms = 0
         self._locating: dict[PartitionKey, int] = {}
         """The timestamp of the offset request: the leader's end or start."""
         self._asked_places: dict[tuple[str, int], FollowedPartition] = {}
@@ -103,6 +114,7 @@ class Fetcher:
         if self.followed.pop(key, None) is not None:
             self._session.drop(key)
             self._resting.pop(key, None)
+            self._throttled.pop(key, None)
             self._locating.pop(key, None)
 
     # -- requests --------------------------------------------------------------------------------
@@ -116,9 +128,13 @@ class Fetcher:
             self._asked = self._offsets_request()
             return self._asked
         self._look_at_log_starts(now_ms)
+        settings = self._settings()
+        throttle = self.throttle()
+        if throttle is not None or self._throttled:
+            self._leave_out_throttled(throttle, now_ms)
+            self._look_at_throttle_ms = now_ms + settings.replica_fetch_backoff_ms
         if self._session.is_idle:
             return None
-        settings = self._settings()
         request = FetchRequest(
             replica_state=ReplicaState(replica_id=self._replica_id, replica_epoch=broker_epoch),
             max_wait_ms=settings.replica_fetch_wait_max_ms,
@@ -135,9 +151,25 @@ class Fetcher:
             return None
         if self._locating or not self._session.is_idle:
             return self._rests_until_ms
-        for until_ms in self._resting.values():
-            return max(until_ms, self._rests_until_ms)
-        return None
+        waits = list(islice(self._resting.values(), 1))
+        if self._throttled:
+            waits.append(self._look_at_throttle_ms)
+        return max(min(waits), self._rests_until_ms) if waits else None
+
+    def _leave_out_throttled(self, throttle: ReplicationThrottle | None, now_ms: int) -> None:
+        """Leave throttled partitions out of the next request, or take them up again."""
+        is_exceeded = throttle is not None and throttle.is_exceeded(now_ms)
+        for key in list(self._throttled):
+            followed = self.followed[key]
+            if not (is_exceeded and _is_throttled(throttle, followed)):
+                self._go_on(followed, Next.FETCH, now_ms)
+        if not is_exceeded:
+            return
+        for key, followed in self.followed.items():
+            may_wait = key not in self._resting and key not in self._locating
+            if may_wait and not followed.is_in_sync and _is_throttled(throttle, followed):
+                self._session.drop(key)
+                self._throttled[key] = None
 
     def _have_flushed(self, followed: FollowedPartition) -> None:
         """Order a flush of records that the leader is not to count on before."""
@@ -252,6 +284,9 @@ class Fetcher:
                 error=data.error_code,
             )
         self._have_flushed(followed)
+        throttle = self.throttle()
+        if throttle is not None and _is_throttled(throttle, followed):
+            throttle.record(records_size_bytes(data), now_ms)
         self._go_on(followed, step, now_ms)
 
     def _take_offsets(self, response: ListOffsetsResponse, now_ms: int) -> None:
@@ -282,6 +317,7 @@ class Fetcher:
         if self.followed.get(key) is not followed:
             return
         self._resting.pop(key, None)
+        self._throttled.pop(key, None)
         self._locating.pop(key, None)
         if step is Next.FETCH:
             self._session.want(key, followed.position(settings.replica_fetch_max_bytes))
@@ -304,3 +340,8 @@ class Fetcher:
         if now_ms >= self._next_line_ms:
             self._next_line_ms = now_ms + _LOOK_EVERY_MS
             self._report(name, leader=self.leader_id, **fields)
+
+
+def _is_throttled(throttle: ReplicationThrottle | None, followed: FollowedPartition) -> bool:
+    partition = followed.partition
+    return throttle is not None and throttle.is_throttled(partition.topic, partition.partition)

@@ -10,6 +10,7 @@ from kraft_wire.broker.partition import Partition
 from kraft_wire.broker.replication.fetch_session_handler import PartitionKey
 from kraft_wire.broker.replication.fetcher import Fetcher
 from kraft_wire.broker.replication.following import FollowedPartition, FollowerEnvironment
+from kraft_wire.broker.replication.throttle import ReplicationThrottle
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.model import TopicPartition
 
@@ -28,6 +29,8 @@ class ReplicaFetchers:
     ) -> None:
         """`order_flush` has a partition's log brought to the disk, some time soon."""
         self.by_leader: dict[int, Fetcher] = {}
+        self.throttle: Callable[[], ReplicationThrottle | None] = lambda: None
+        """Returns the throttle of this broker as a follower (KIP-73)."""
         self._replica_id = replica_id
         self._settings = settings
         self._env = env
@@ -55,6 +58,7 @@ class ReplicaFetchers:
             fetcher = self.by_leader[leader_id] = Fetcher(
                 leader_id, self._replica_id, self._settings, self._env.report, self._order_flush
             )
+            fetcher.throttle = self.throttle
         followed = FollowedPartition(partition, self._env)
         self._followed[name] = (leader_id, followed.key)
         fetcher.follow(followed, now_ms)

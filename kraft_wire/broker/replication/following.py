@@ -60,12 +60,25 @@ class Next(Enum):
 class FollowedPartition:
     """A partition under one leader and one leader epoch; a new epoch makes a new one."""
 
-    __slots__ = ("_env", "_expects_gaps", "_leader_end", "key", "leader_epoch", "partition")
+    __slots__ = (
+        "_env",
+        "_expects_gaps",
+        "_leader_end",
+        "is_in_sync",
+        "key",
+        "leader_epoch",
+        "partition",
+    )
 
     def __init__(self, partition: Partition, env: FollowerEnvironment) -> None:
         self.partition = partition
         self.leader_epoch: LeaderEpoch = partition.leader_epoch
         self.key: PartitionKey = (partition.topic_id, partition.partition)
+        self.is_in_sync: bool | None = None
+        """Whether our log has all committed records, as of its last append; None before an answer.
+
+        As in Kafka, an answer without records does not change it.
+        """
         self._env = env
         self._leader_end = -1
         self._expects_gaps = False
@@ -170,11 +183,14 @@ class FollowedPartition:
         """Append the valid records, then follow the leader's bounds."""
         records = data.records
         assert not isinstance(records, FileSlice), "an answer that came over a link is bytes"
-        if records is not None and len(records) > 0:
+        has_records = records is not None and len(records) > 0
+        if records is not None and has_records:
             batches = self._batches(memoryview(records))
             if not batches:
                 return Next.REST  # only of epochs that this leader did not have
             self._write(batches, now_ms, wall_ms)
+        if has_records or self.is_in_sync is None:
+            self.is_in_sync = data.high_watermark <= self.partition.log.log_end_offset
         self._take_bounds(data)
         return Next.FETCH
 

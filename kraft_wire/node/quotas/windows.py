@@ -68,14 +68,18 @@ class Rate:
 
     def elapsed_ms(self, now_ms: int) -> int:
         """Return the time that the rate is measured over."""
-        self._empty_obsolete(now_ms)
-        self._current_sample(now_ms)
         number, size_ms = self._windows
-        elapsed_ms = now_ms - int(min(sample[_START_MS] for sample in self._samples))
+        elapsed_ms = now_ms - self.oldest_ms(now_ms)
         missing = number - 1 - elapsed_ms // size_ms
         if missing > 0:
             elapsed_ms += missing * size_ms
         return max(elapsed_ms, 1)
+
+    def oldest_ms(self, now_ms: int) -> int:
+        """Return the start of the oldest sample in use."""
+        self._empty_obsolete(now_ms)
+        self._current_sample(now_ms)
+        return int(min(sample[_START_MS] for sample in self._samples))
 
     def _current_sample(self, now_ms: int) -> list[float]:
         if not self._samples:

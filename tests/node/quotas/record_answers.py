@@ -9,10 +9,12 @@ from pathlib import Path
 from tests.apache.java_process import run_java
 from tests.node.quotas.connection_stories import connection_story
 from tests.node.quotas.stories import is_answered, story
+from tests.node.quotas.throttle_stories import is_question, throttle_story
 
 OBSERVED = Path(__file__).parent / "observed"
 RECORDED = OBSERVED / "client_quotas.json"
 RECORDED_CONNECTIONS = OBSERVED / "connection_quotas.json"
+RECORDED_THROTTLES = OBSERVED / "replication_throttles.json"
 SEEDS = range(60)
 
 
@@ -46,9 +48,10 @@ def record(
 
 
 def main() -> None:
-    """Write the answers to both kinds of stories."""
+    """Write the answers to all kinds of stories."""
     record(RECORDED, story, "ClientQuotas", is_answered)
     record(RECORDED_CONNECTIONS, connection_story, "Connections", is_arrival)
+    record(RECORDED_THROTTLES, throttle_story, "ReplicationThrottle", is_question)
 
 
 if __name__ == "__main__":
