@@ -8,7 +8,7 @@ that compute and tests that wait for judges are in one queue, with more workers 
 the end the time of each phase, the longest files and tests, why each test failed, and in the last
 line how many passed.
 
-A few failed tests that start other programs run once more, alone (`tests.unsteady`).
+A few failed tests that start other programs run again, alone (`tests.unsteady`).
 
 `--write-durations` keeps the time of each file, so that parallel workers begin with the longest.
 """
@@ -72,7 +72,7 @@ BESIDE = ("simulated quorums", "simulated clusters")
 """They begin after the checks, yield to every other program, and end before `ALONE` begins."""
 ALONE = "tests that run alone"
 AGAIN = ("tests", ALONE)
-"""Phases whose failed tests may run once more."""
+"""Phases whose failed tests may run again."""
 YIELDING = ("nice", "-n", "19")
 
 OF_MAKE = frozenset({"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "ARGS"})

@@ -326,7 +326,7 @@ def unsteady_suite(tmp_path: Path) -> Path:
 
 
 def ran(folder: Path, *names: str) -> list[Timed]:
-    """Run tests of a suite, and the failed ones once more."""
+    """Run tests of a suite, and the failed ones again."""
     report, again = folder / "report.xml", folder / "again.xml"
     command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}"]
     subprocess.run([*command, *names], cwd=folder, check=False, capture_output=True)

@@ -1,4 +1,4 @@
-"""A few failed tests once more, alone: on a full machine another program may have been too slow.
+"""Runs a few failed tests again, alone: on a full machine another program may have been too slow.
 
 Only tests that start programs get a second run (those marked as slow, or with a client or judge),
 and only where few failed: a test of our code alone is the same run twice, and a change that breaks
@@ -20,7 +20,7 @@ __all__ = ["AGAIN_MAX", "UNSTEADY", "run_again"]
 UNSTEADY = "unsteady"
 """The outcome of a test that failed, and then passed alone."""
 AGAIN_MAX = 4
-"""Failed tests of a phase that run once more."""
+"""Failed tests of a phase that run again."""
 SECONDS_MAX = 10 * 60
 START_PROGRAMS = " or ".join(["slow", "client", *PROGRAMS])
 
@@ -30,7 +30,7 @@ def run_again(tests: Sequence[Timed], checkout: Path, report: Path) -> list[Time
     failed = list(dict.fromkeys(each.name for each in tests if each.outcome in FAILURES))
     if not 0 < len(failed) <= AGAIN_MAX:
         return [*tests]
-    print(f"\n=== once more, alone: {', '.join(failed)}", flush=True)
+    print(f"\n=== again, alone: {', '.join(failed)}", flush=True)
     command = [sys.executable, "-m", "pytest", "-m", START_PROGRAMS, f"--junitxml={report}"]
     try:
         subprocess.run([*command, *failed], cwd=checkout, check=False, timeout=SECONDS_MAX)
