@@ -174,15 +174,15 @@ ROWS: Final[tuple[Api, ...]] = (
     _row("CreatePartitions", _CONTROLLER, need(_ALTER, _TOPIC), forwardable=True),
     _row(
         "CreateDelegationToken",
-        None,
+        _CONTROLLER,
         need(AclOperation.CREATE_TOKENS, ResourceType.USER, "another owner than who asks"),
         forwardable=True,
     ),
-    _row("RenewDelegationToken", None, forwardable=True),
-    _row("ExpireDelegationToken", None, forwardable=True),
+    _row("RenewDelegationToken", _CONTROLLER, forwardable=True),
+    _row("ExpireDelegationToken", _CONTROLLER, forwardable=True),
     _row(
         "DescribeDelegationToken",
-        None,
+        _BROKER,
         left_out(
             any_of(
                 (_DESCRIBE, ResourceType.DELEGATION_TOKEN),

@@ -8,6 +8,7 @@ sockets, decoding, and the controller.
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 from kraft_wire.broker.context import ReplyTo, RequestContext, Silence
@@ -110,6 +111,8 @@ class Broker:
     follower_throttle: "ReplicationThrottle | None" = None
     """Bounds what this broker fetches of them."""
     described_topics: AnswersOfImage | NoAnswersOfImage
+    listener_protocols: Mapping[str, str] = MappingProxyType({})
+    """The security protocol of each listener; one that is not named is PLAINTEXT."""
 
     def __init__(
         self,

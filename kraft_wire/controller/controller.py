@@ -15,12 +15,13 @@ from typing import Final, Protocol
 from kraft_wire.controller.activation import first_records
 from kraft_wire.controller.broker_sessions import BrokerSessions
 from kraft_wire.controller.periodic_elections import PeriodicElections
+from kraft_wire.controller.token_sweep import TokenSweep
 from kraft_wire.frozen import frozen
 from kraft_wire.metadata.features import SUPPORTED_FEATURES
 from kraft_wire.metadata.image import BROKER_RESOURCE, EMPTY_IMAGE, FeatureRange, MetadataImage
 from kraft_wire.metadata.loader import MetadataLoader
 from kraft_wire.metadata.records import VersionedRecord
-from kraft_wire.model import RandomSource
+from kraft_wire.model import Principal, RandomSource
 from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.wire.generated.no_op_record import NoOpRecord
 from kraft_wire.wire.message import Message
@@ -53,6 +54,11 @@ class ControllerContext(Protocol):
     @property
     def wall_ms(self) -> int:
         """Time of day of the decision."""
+        ...
+
+    @property
+    def principal(self) -> Principal:
+        """The requester."""
         ...
 
 
@@ -135,6 +141,8 @@ class Controller:
         self.sessions = BrokerSessions(node_id)
         """Sessions of all registered brokers, while active."""
         self._elections = PeriodicElections(settings)
+        self.token_sweep = TokenSweep(settings)
+        """The removal of expired delegation tokens."""
         self.next_offset = 0
         """Offset of the next batch; set by the host, which also appends batches of its own."""
         self._loader = MetadataLoader(image)
@@ -178,6 +186,7 @@ class Controller:
         self._idle_since_ms = now_ms
         self.sessions.begin(image.brokers, image.offset, now_ms)
         self._elections.begin(now_ms)
+        self.token_sweep.begin(now_ms)
         self.next_offset = image.offset + 1
         self._follow_settings()
         return first_records(image, self.settings, bootstrap, in_transaction=in_transaction)
@@ -213,6 +222,7 @@ class Controller:
         self.leader_epoch = None
         self.sessions.end()
         self._elections.end()
+        self.token_sweep.end()
         self._loader = MetadataLoader(committed)
         self._follow_settings()
 

@@ -22,8 +22,7 @@ def decide(
     """Return the result of a request; its API must be one of the controller's.
 
     Errors in order: NOT_CONTROLLER while the controller is not active, the handler's own,
-    INVALID_REQUEST where a record cannot be encoded, RECORD_LIST_TOO_LARGE. No API reads the wall
-    clock yet; delegation tokens need it.
+    INVALID_REQUEST where a record cannot be encoded, RECORD_LIST_TOO_LARGE.
     """
     assert context.now_ms >= 0, context
     assert context.wall_ms >= 0, context

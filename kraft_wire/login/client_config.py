@@ -59,6 +59,8 @@ class Credentials:
     password: str = field(repr=False)
     token: TokenSource | None = field(default=None, repr=False)
     """Returns the token to show, for OAUTHBEARER."""
+    by_delegation_token: bool = False
+    """Whether the username is the id of a delegation token, and the password its HMAC."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +145,10 @@ def _credentials(config: Mapping[str, str]) -> Credentials:
         raise UnusableConfig(f"{given[0]} is only for OAUTHBEARER; remove it")
     if "username" not in options or "password" not in options:
         raise UnusableConfig("sasl.jaas.config names no username and password")
-    return Credentials(mechanism, options["username"], options["password"])
+    by_token = mechanism != "PLAIN" and options.get("tokenauth", "").lower() == "true"
+    return Credentials(
+        mechanism, options["username"], options["password"], by_delegation_token=by_token
+    )
 
 
 def _or(names: tuple[str, ...]) -> str:

@@ -69,7 +69,8 @@ def _bearer(source: TokenSource) -> Dialogue:
 
 def _scram(credentials: Credentials, nonce: str) -> Dialogue:
     name = credentials.username.replace("=", "=3D").replace(",", "=2C")
-    first = f"n={name},r={nonce}"
+    extension = ",tokenauth=true" if credentials.by_delegation_token else ""
+    first = f"n={name},r={nonce}{extension}"
     heard = (yield f"{_NO_CHANNEL_BINDING}{first}".encode()).decode()
     wanted = _attributes(heard)
     try:

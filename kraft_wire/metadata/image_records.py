@@ -54,6 +54,7 @@ __all__ = [
     "UnwritableImage",
     "acl_record",
     "snapshot_values",
+    "token_record",
 ]
 
 _ELR_RECORD_VERSION: Final = 2
@@ -258,18 +259,22 @@ def _tokens(image: MetadataImage, order: ImageOrder, level: int) -> Iterator[Ver
     if image.delegation_tokens:
         _check_level(level, TOKENS_FROM, "delegation tokens")
     for token_id in order.tokens:
-        token: DelegationTokenImage = image.delegation_tokens[token_id]
-        assert isinstance(token.renewers, tuple), token
-        record = DelegationTokenRecord(
-            owner=token.owner,
-            requester=token.requester,
-            renewers=list(token.renewers),
-            issue_timestamp=token.issue_timestamp,
-            max_timestamp=token.max_timestamp,
-            expiration_timestamp=token.expiration_timestamp,
-            token_id=token_id,
-        )
-        yield VersionedRecord(record)
+        yield token_record(token_id, image.delegation_tokens[token_id])
+
+
+def token_record(token_id: str, token: DelegationTokenImage) -> VersionedRecord:
+    """Return the record of one delegation token."""
+    assert isinstance(token.renewers, tuple), token
+    record = DelegationTokenRecord(
+        owner=token.owner,
+        requester=token.requester,
+        renewers=list(token.renewers),
+        issue_timestamp=token.issue_timestamp,
+        max_timestamp=token.max_timestamp,
+        expiration_timestamp=token.expiration_timestamp,
+        token_id=token_id,
+    )
+    return VersionedRecord(record)
 
 
 def _check_level(level: int, needed: int, what: str) -> None:

@@ -1,7 +1,7 @@
 """Replays records of security: access-control entries, SCRAM credentials, delegation tokens.
 
 KIP-11, KIP-554, KIP-48 and KIP-900. Called through the table in `replay.py`. The image carries them
-for snapshots and for describing; nothing is enforced here.
+for snapshots, describing, authorization and logins; nothing is enforced here.
 """
 
 from typing import TYPE_CHECKING

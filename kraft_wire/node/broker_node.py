@@ -85,6 +85,7 @@ class BrokerNode:
             broker_epoch=link_needs.broker_epoch,
             report=report,
         )
+        self.broker.listener_protocols = config.listener_protocols
         self.broker.followers.append(
             DirectoryAssignments(
                 config.node_id, directories, link_needs.broker_epoch, self.broker.ask_controller

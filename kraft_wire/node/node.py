@@ -140,7 +140,7 @@ class Node:
         links = LinkNeeds(lambda: self.broker_epoch, link_ids, limits)
         make = self._new_broker_node
         self._broker = make(fs, report, links, now_ms) if config.is_broker else None
-        self.logins = logins_of(config.security, self._decoder_of, self._image, random_source)
+        self.logins = logins_of(config, self._decoder_of, self._image, random_source)
         self._quorum.start(now_ms, wall_ms)
         self._pump(now_ms, wall_ms)
 

@@ -199,6 +199,7 @@ class QuorumNode:
                 self._report,
                 self._decode_limits,
                 self.guards,
+                self._config.listener_protocols,
             )
         return self._apis
 

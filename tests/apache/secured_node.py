@@ -13,7 +13,7 @@ from tests.process import KraftWireServer, write_properties
 __all__ = ["ACCOUNTS", "MECHANISMS", "SecuredApache", "SecuredNode", "sasl_settings"]
 
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
-ACCOUNTS = {"ann": "secret-of-ann", "broker": "secret-of-broker"}
+ACCOUNTS = {"ann": "secret-of-ann", "bob": "secret-of-bob", "broker": "secret-of-broker"}
 """Passwords by user, in PLAIN and in both kinds of SCRAM."""
 _MODULES = "org.apache.kafka.common.security"
 

@@ -52,6 +52,15 @@ LEFT_OUT = {
     "BrokerRegistration": "would register a broker",
     "ControllerRegistration": "would register a controller",
     "DescribeUserScramCredentials": "fails on a controller's listener",
+    **dict.fromkeys(
+        (
+            "CreateDelegationToken",
+            "RenewDelegationToken",
+            "ExpireDelegationToken",
+            "DescribeDelegationToken",
+        ),
+        "needs a login: `tests/apache/test_delegation_tokens.py`",
+    ),
 }
 PATIENCE_S = 60.0
 ANSWER_S = 15.0

@@ -8,7 +8,7 @@ from kraft_wire.controller.controller import Controller
 from kraft_wire.controller.requests import decide
 from kraft_wire.metadata.loader import MetadataLoader
 from kraft_wire.metadata.records import VersionedRecord, decode_record, encode_record
-from kraft_wire.model import Uuid
+from kraft_wire.model import ANONYMOUS, Principal, Uuid
 from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.wire.generated.broker_registration_change_record import (
     BrokerRegistrationChangeRecord,
@@ -37,6 +37,7 @@ class Context:
     api_version: int
     now_ms: int = 0
     wall_ms: int = 0
+    principal: Principal = ANONYMOUS
 
 
 class OneNodeCluster:
@@ -75,9 +76,18 @@ class OneNodeCluster:
             records.append(VersionedRecord(change))
         self.commit(records)
 
-    def ask(self, request: Message, version: int, now_ms: int = 0) -> Message:
+    def ask(
+        self,
+        request: Message,
+        version: int,
+        now_ms: int = 0,
+        *,
+        wall_ms: int = 0,
+        principal: Principal = ANONYMOUS,
+    ) -> Message:
         """Return the answer to a request, after its records are committed."""
-        result = decide(self.controller, Context(version, now_ms), request)
+        context = Context(version, now_ms, wall_ms, principal)
+        result = decide(self.controller, context, request)
         self.commit(result.records)
         if result.appended is not None:
             result.appended(self.loader.last_offset)

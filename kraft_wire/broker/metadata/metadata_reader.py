@@ -1,5 +1,6 @@
 """The needs of a handler that only describes metadata, and also serves a controller's listener."""
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from kraft_wire.broker.settings import BrokerSettings
@@ -24,4 +25,9 @@ class MetadataReader(Protocol):
     @property
     def settings(self) -> BrokerSettings:
         """The node's settings under the dynamic values of the image."""
+        ...
+
+    @property
+    def listener_protocols(self) -> Mapping[str, str]:
+        """The security protocol of each listener; one that is not named is PLAINTEXT."""
         ...

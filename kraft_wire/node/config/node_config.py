@@ -160,6 +160,11 @@ class NodeConfig:
             protected.append(between.name)
         return frozenset(protected)
 
+    @property
+    def listener_protocols(self) -> dict[str, str]:
+        """The security protocol of each listener, by name."""
+        return {each.name: each.protocol for each in self.all_listeners}
+
     def with_ports(self, ports: Mapping[str, int]) -> "NodeConfig":
         """Return the configuration with the ports that the operating system chose."""
         return replace(

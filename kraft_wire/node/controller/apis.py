@@ -9,8 +9,9 @@ active, else to the active one (`forwarding`).
 Not here: decoding, encoding, connections (`node`); the records of a request (`controller`).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from kraft_wire.apis.api import ListenerType, Owner, Versions
@@ -19,6 +20,7 @@ from kraft_wire.broker.context import PARKED, Parked, ReplyTo, RequestContext, W
 from kraft_wire.broker.dispatch import handler
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.controller.requests import refuse
+from kraft_wire.metadata.delegation_tokens import may_use_tokens
 from kraft_wire.metadata.features import CONTROLLERS_FROM
 from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.metadata.records import VersionedRecord
@@ -28,6 +30,11 @@ from kraft_wire.node.controller.descriptions import (
     describe_cluster,
 )
 from kraft_wire.node.controller.host import ControllerHost, OwnContext
+from kraft_wire.node.controller.token_requests import (
+    CHANGES_OF_TOKENS,
+    refused_renewers,
+    refused_tokens,
+)
 from kraft_wire.node.links.envelopes import Unpacked, seal_answer, unpack
 from kraft_wire.node.links.forwarding import AskedBy, Forwarder, active_controller
 from kraft_wire.node.links.peer_versions import PeerVersions
@@ -41,6 +48,7 @@ from kraft_wire.wire.generated.controller_registration import (
     Feature,
     Listener,
 )
+from kraft_wire.wire.generated.create_delegation_token import CreateDelegationTokenRequest
 from kraft_wire.wire.generated.envelope import EnvelopeRequest
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.register_controller_record import RegisterControllerRecord
@@ -68,9 +76,14 @@ class _Described:
     """This node, for handlers that describe metadata (`broker.metadata_reader`)."""
 
     def __init__(
-        self, node_id: int, image: Callable[[], MetadataImage], host: ControllerHost
+        self,
+        node_id: int,
+        image: Callable[[], MetadataImage],
+        host: ControllerHost,
+        listener_protocols: Mapping[str, str],
     ) -> None:
         self.node_id = node_id
+        self.listener_protocols = listener_protocols
         self._image = image
         self._host = host
         self._made_of: NodeSettings | None = None
@@ -102,9 +115,14 @@ class ControllerApis:
         report: ReportEvent,
         limits: DecodeLimits,
         guards: "Guards | None" = None,
+        protocols: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """`guards` authorizes requests; None without an authorizer."""
+        """`guards` authorizes requests; None without an authorizer.
+
+        `protocols` are the security protocols of the node's listeners, by name.
+        """
         self._guards = guards
+        self._protocols = protocols
         self.versions: dict[int, Versions] = served(_HERE)
         """The APIs of the controller's listeners."""
         self.decoder = RequestDecoder(self.versions, limits)
@@ -114,7 +132,7 @@ class ControllerApis:
         self._host = host
         quorum = raft.replica.quorum
         node_id = quorum.config.key.id
-        self._described = _Described(node_id, lambda: raft.committed.image, host)
+        self._described = _Described(node_id, lambda: raft.committed.image, host, protocols)
         self._enveloped: dict[int, tuple[int, RequestHeader]] = {}
         """By connection: number and header of a parked request from an envelope."""
         inner = {key: range_ for key, range_ in self.versions.items() if key in FORWARDABLE}
@@ -140,6 +158,8 @@ class ControllerApis:
         """Answer a request on a controller's listener."""
         api_key = request.API_KEY
         assert api_key in self.versions, api_key
+        if api_key in CHANGES_OF_TOKENS and not self._may_use_tokens(context):
+            return refused_tokens(context, request)
         if api_key in _RAFT or api_key in _DECIDED:
             return self._ask_own(context, request)
         return self._guarded(context, request, self._answer)
@@ -164,10 +184,33 @@ class ControllerApis:
     def handle_client(self, context: RequestContext, request: Message) -> Message | Withheld:
         """Answer a request of a broker's client that a controller must decide."""
         assert request.API_KEY in FORWARDED, request.NAME
+        if request.API_KEY in CHANGES_OF_TOKENS:
+            refusal = self._token_refusal(context, request)
+            if refusal is not None:
+                return refusal
         if self._host.is_active:
             return self._ask_own(context, request)
         self.forwarder.forward(context, request)
         return PARKED
+
+    def _may_use_tokens(self, context: RequestContext) -> bool:
+        protocol = self._protocols.get(context.listener, "PLAINTEXT")
+        return may_use_tokens(context.principal, protocol)
+
+    def _token_refusal(
+        self, context: RequestContext, request: Message
+    ) -> Message | Withheld | None:
+        """Check a client's request about tokens as a broker does, before the controller does."""
+        if not self._may_use_tokens(context):
+            return refused_tokens(context, request)
+        if not isinstance(request, CreateDelegationTokenRequest):
+            return None
+        if self._guards is not None:
+            image, settings = self._host.controller.image, self._host.controller.settings
+            verdict = self._guards.judge(ListenerType.BROKER, context, request, image, settings)
+            if isinstance(verdict, Message | Withheld):
+                return verdict
+        return refused_renewers(context, request)
 
     def ask(self, tag: str, request: Message, now_ms: int, wall_ms: int) -> Message | Parked:
         """Send a request of the node itself; `take_answers` has a late answer under the tag."""
@@ -240,6 +283,8 @@ class ControllerApis:
             context.listener,
             inner.principal,
         )
+        if inner.header.api_key in CHANGES_OF_TOKENS and inner.principal.token_authenticated:
+            return self._sealed(context.reply_to, refused_tokens(within, inner.request))
         answer = self._ask_own(within, inner.request)
         return self._sealed(context.reply_to, answer) if isinstance(answer, Message) else answer
 

@@ -27,7 +27,15 @@ from kraft_wire.controller.refusal import BATCH_BYTES_MAX, BATCH_RECORDS_MAX
 from kraft_wire.controller.requests import decide, refuse
 from kraft_wire.frozen import slotted
 from kraft_wire.metadata.records import VersionedRecord, encode_record
-from kraft_wire.model import DiskFull, LeaderEpoch, Offset, ReportEvent, sooner
+from kraft_wire.model import (
+    ANONYMOUS,
+    DiskFull,
+    LeaderEpoch,
+    Offset,
+    Principal,
+    ReportEvent,
+    sooner,
+)
 from kraft_wire.node.controller.uncommitted import not_controller, uncommitted
 from kraft_wire.node.quorum.raft_disk import PendingAppend
 from kraft_wire.node.quorum.raft_io import KraftVersionUpgrade, RaftIo
@@ -60,6 +68,7 @@ class OwnContext(NamedTuple):
     api_version: int
     now_ms: int
     wall_ms: int
+    principal: Principal = ANONYMOUS
 
 
 class _Waiting(NamedTuple):
@@ -317,7 +326,7 @@ class ControllerHost:
     # -- time ------------------------------------------------------------------------------------
 
     def tick(self, now_ms: int, wall_ms: int) -> None:
-        """Retry appends after a full disk, fence brokers, hold elections, append NoOps."""
+        """Do what is due: appends again, fencing, elections, removals of tokens, NoOps."""
         if self._again_at_ms is not None and self._again_at_ms <= now_ms:
             self._again_at_ms = None
             self._go_on(now_ms, wall_ms)
@@ -327,6 +336,9 @@ class ControllerHost:
         elections_at_ms = self._elections_deadline_ms()
         if elections_at_ms is not None and elections_at_ms <= now_ms:
             self._hold_elections(now_ms, wall_ms)
+        sweep_at_ms = self._sweep_deadline_ms()
+        if sweep_at_ms is not None and sweep_at_ms <= now_ms:
+            self._remove_expired_tokens(now_ms, wall_ms)
         idle_at_ms = self._idle_deadline_ms()
         if idle_at_ms is not None and idle_at_ms <= now_ms:
             self._append_idle_record(now_ms, wall_ms)
@@ -337,6 +349,7 @@ class ControllerHost:
             return self._again_at_ms
         soonest_ms = sooner(self._again_at_ms, self._idle_deadline_ms())
         soonest_ms = sooner(soonest_ms, self._elections_deadline_ms())
+        soonest_ms = sooner(soonest_ms, self._sweep_deadline_ms())
         return sooner(soonest_ms, self._session_deadline_ms())
 
     def _session_deadline_ms(self) -> int | None:
@@ -377,6 +390,21 @@ class ControllerHost:
     def _hold_elections(self, now_ms: int, wall_ms: int) -> None:
         """Run periodic elections. The next check repeats those that a full disk prevented."""
         records = self.controller.election_records(now_ms)
+        if records:
+            write = self._append_all(records, now_ms, wall_ms)
+            if write.disk_full is not None:
+                self._disk_full(write.disk_full)
+
+    def _sweep_deadline_ms(self) -> int | None:
+        """Return when expired delegation tokens are due to be removed."""
+        if not self.is_active:
+            return None
+        return self.controller.token_sweep.deadline_ms(self.controller.image)
+
+    def _remove_expired_tokens(self, now_ms: int, wall_ms: int) -> None:
+        """Remove expired tokens. The next check repeats what a full disk prevented."""
+        controller = self.controller
+        records = controller.token_sweep.records(controller.image, now_ms, wall_ms)
         if records:
             write = self._append_all(records, now_ms, wall_ms)
             if write.disk_full is not None:

@@ -170,7 +170,7 @@ class Login:
         session_ms = 0
         if self._mechanism.user is not None:
             limit_ms = self._limit_ms(self._mechanism.expires_ms, wall_ms)
-            self._finish(self._mechanism.user, limit_ms, now_ms)
+            self._finish(self._mechanism.user, self._mechanism.by_token, limit_ms, now_ms)
             session_ms = limit_ms or 0
             orders.append(LoggedIn(self._peer.connection_id))
         if header is None:
@@ -212,8 +212,8 @@ class Login:
         left_ms = max(0, expires_ms - wall_ms)
         return left_ms if setting_ms is None else min(left_ms, setting_ms)
 
-    def _finish(self, user: str, limit_ms: int | None, now_ms: int) -> None:
-        self._peer.principal = Principal("User", user)
+    def _finish(self, user: str, by_token: bool, limit_ms: int | None, now_ms: int) -> None:
+        self._peer.principal = Principal("User", user, by_token)
         self.is_over, self._mechanism = True, None
         if limit_ms is None:
             self._peer.login = None  # its requests are like those of other listeners

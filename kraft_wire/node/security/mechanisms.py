@@ -27,6 +27,8 @@ class Mechanism(Protocol):
 
     user: str | None
     """The user that has logged in, None before."""
+    by_token: bool
+    """Whether the credential is a delegation token of that user."""
     expires_ms: int | None
     """When the credential ends, in milliseconds since 1970; None: never."""
 

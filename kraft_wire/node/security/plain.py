@@ -21,6 +21,8 @@ _OTHER_ID: Final = (
 class PlainServer:
     """One login by PLAIN."""
 
+    by_token = False
+
     def __init__(self, accounts: Mapping[str, str]) -> None:
         """`accounts` are passwords by user name."""
         self._accounts = accounts

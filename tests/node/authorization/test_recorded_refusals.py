@@ -28,7 +28,10 @@ LISTENERS = {
 NEEDS_NOTHING = ("ApiVersions", "SaslHandshake", "SaslAuthenticate")
 """Their answers say nothing of rights."""
 OF_THE_NODE = ("sessionId", "brokers", "clusterId", "controllerId")
-DIFFERENT = {(ListenerType.CONTROLLER, "DescribeUserScramCredentials")}
+DIFFERENT = {
+    (ListenerType.CONTROLLER, "DescribeUserScramCredentials"),
+    (ListenerType.CONTROLLER, "DescribeDelegationToken"),
+}
 """Apache answers UNKNOWN_SERVER_ERROR to everybody there (docs/DEVIATIONS.md)."""
 LEAK = re.compile(r"Request Request\(.*\) needs [A-Z_]+ permission\.")
 

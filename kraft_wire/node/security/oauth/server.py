@@ -44,6 +44,8 @@ class TokenCheck(Protocol):
 class OAuthBearerServer:
     """One login by OAUTHBEARER."""
 
+    by_token = False
+
     def __init__(self, tokens: TokenCheck) -> None:
         self._tokens = tokens
         self.user: str | None = None

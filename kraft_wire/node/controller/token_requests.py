@@ -1,0 +1,45 @@
+"""Refusals of requests about delegation tokens that precede the controller's own (KIP-48).
+
+Like Kafka, a broker checks before it forwards: the client's login, its rights, the types of
+renewers. The controller checks the first two again, and decides the rest.
+"""
+
+from typing import Final
+
+from kraft_wire.apis.registry import key_of
+from kraft_wire.broker.context import RequestContext
+from kraft_wire.controller.handlers.create_delegation_token import (
+    has_other_renewers,
+    refused,
+)
+from kraft_wire.controller.requests import refuse
+from kraft_wire.wire.generated.create_delegation_token import (
+    CreateDelegationTokenRequest,
+    CreateDelegationTokenResponse,
+)
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.message import Message
+
+__all__ = ["CHANGES_OF_TOKENS", "refused_renewers", "refused_tokens"]
+
+CHANGES_OF_TOKENS: Final = frozenset(
+    key_of(f"{verb}DelegationToken") for verb in ("Create", "Renew", "Expire")
+)
+"""Requests that the controller decides."""
+
+
+def refused_tokens(context: RequestContext, request: Message) -> Message:
+    """Return the answer to a client that may not send requests about tokens."""
+    error = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+    if isinstance(request, CreateDelegationTokenRequest):
+        return refused(context, request, error)
+    return refuse(request, error, None)
+
+
+def refused_renewers(
+    context: RequestContext, request: CreateDelegationTokenRequest
+) -> CreateDelegationTokenResponse | None:
+    """Return the refusal of renewers with another type than User, None if all are users."""
+    if not has_other_renewers(request.renewers):
+        return None
+    return refused(context, request, ErrorCode.INVALID_PRINCIPAL_TYPE)
