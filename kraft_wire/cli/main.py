@@ -61,6 +61,10 @@ COMMANDS: Final = {
     ),
     "acls": ("kraft_wire.cli.acls.command", "list, add and remove access-control entries"),
     "users": ("kraft_wire.cli.users.command", "list users, set and delete their SCRAM credentials"),
+    "tokens": (
+        "kraft_wire.cli.tokens.command",
+        "create, list, renew and expire delegation tokens",
+    ),
     "quotas": ("kraft_wire.cli.quotas.command", "describe and set quotas of users and clients"),
     "wire": ("kraft_wire.cli.wire.command", "decode, encode and explain Kafka's messages"),
     "dump": ("kraft_wire.cli.dump.command", "print the files of a log directory"),

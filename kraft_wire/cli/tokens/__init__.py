@@ -1,0 +1,1 @@
+"""`kraft-wire tokens`: delegation tokens of any cluster."""
