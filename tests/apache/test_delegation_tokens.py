@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from tests.apache.secured_node import ACCOUNTS, SecuredApache, SecuredNode, sasl_settings
-from tests.apache.token_story import TOKEN_SETTINGS, story
+from tests.apache.token_story import NEAR_MS, TOKEN_SETTINGS, story
 from tests.apache.tools import run_tool
 from tests.process import write_properties
 from tests.waiting import until
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]
 Nodes = tuple[SecuredApache, SecuredNode]
+CHANGED, REMOVED = "DELEGATION_TOKEN_RECORD", "REMOVE_DELEGATION_TOKEN_RECORD"
 
 
 @pytest.fixture(scope="module")
@@ -30,10 +32,38 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
 
 def test_both_answer_every_step_alike(nodes: Nodes) -> None:
     """57 steps: SEC-TOKEN-02, SEC-TOKEN-03, SEC-TOKEN-04, SEC-TOKEN-05, SEC-TOKEN-06, SEC-TOKEN-07,
-    SEC-TOKEN-08, SEC-TOKEN-09, SEC-TOKEN-10.
+    SEC-TOKEN-08, SEC-TOKEN-09, SEC-TOKEN-10; the same records in both logs: SEC-TOKEN-12.
     """
     told = [list(story(node.secure, node.bootstrap)) for node in nodes]
     assert told[1] == told[0]
+    written = [recorded(Path(node.properties()["log.dirs"])) for node in nodes]
+    assert written[1] == written[0]
+    assert {kind for kind, *_ in written[0]} == {CHANGED, REMOVED}
+
+
+def recorded(directory: Path) -> list[tuple[object, ...]]:
+    """Return what the metadata log has of the story's tokens, with numbers for ids.
+
+    `bob` asks for tokens in another test.
+    """
+    log = directory / "__cluster_metadata-0" / f"{0:020}.log"
+    done = run_tool("kafka-dump-log", ["--cluster-metadata-decoder", "--files", str(log)])
+    assert done.exit_code == 0, done.text
+    numbers: dict[str, int] = {}
+    found: list[tuple[object, ...]] = []
+    for text in re.findall(r"payload: (\{.*\})$", done.stdout, re.MULTILINE):
+        record = json.loads(text)
+        kind, data = record["type"], record["data"]
+        if kind == CHANGED and data["requester"] != "User:bob":
+            number = numbers.setdefault(data["tokenId"], len(numbers))
+            issued_ms = data["issueTimestamp"]
+            life_ms = data["maxTimestamp"] - issued_ms
+            minutes = (data["expirationTimestamp"] - issued_ms) // NEAR_MS
+            names = data["owner"], data["requester"], data["renewers"]
+            found.append((kind, record["version"], number, *names, life_ms, minutes))
+        elif kind == REMOVED and data["tokenId"] in numbers:
+            found.append((kind, record["version"], numbers[data["tokenId"]]))
+    return found
 
 
 def settings_file(file: Path, user: str, password: str, extra: str = "") -> str:
