@@ -18,6 +18,11 @@ METRICS = {
 SEEN_WITH_VALUES_ONLY = {
     *("kafka_consumergroup_lag", "kafka_consumergroup_current_offset"),
     "kraft_wire_rejections_total",
+    *("kafka_server_produce_byte_rate", "kafka_server_fetch_byte_rate"),
+    *("kafka_server_request_request_time", "kafka_server_controllermutation_tokens"),
+    "kraft_wire_throttled_connections",
+    *("kafka_server_leaderreplication_byte_rate", "kafka_server_followerreplication_byte_rate"),
+    "kafka_server_socketservermetrics_successful_authentication_total",
 }
 """Metrics that have no sample where there is no group and no refusal."""
 

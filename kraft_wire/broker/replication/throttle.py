@@ -20,6 +20,10 @@ class ReplicationThrottle(Protocol):
         """Return whether the rate is above its bound."""
         ...
 
+    def bytes_per_second(self, now_ms: int) -> float:
+        """Return the rate now, for metrics."""
+        ...
+
     def record(self, size_bytes: int, now_ms: int) -> None:
         """Count bytes of throttled replicas."""
         ...

@@ -24,6 +24,7 @@ from prometheus_client.registry import Collector
 
 from kraft_wire.node.metrics.families import Family, Histogram, LabelledFamily
 from kraft_wire.node.metrics.node_metrics import node_metrics
+from kraft_wire.node.metrics.quota_metrics import quota_metrics
 from kraft_wire.node.metrics.request_metrics import request_metrics
 from kraft_wire.server.clock import wall_ms
 from kraft_wire.server.host import Host
@@ -64,6 +65,11 @@ class _HostCollector(Collector):
         host = self._host
         yield from map(_metric, node_metrics(host.node, wall_ms()))
         yield from map(_metric, request_metrics(host.events))
+        yield from map(_metric, quota_metrics(host.node, host.now_ms()))
+        rates = host.connection_quotas.accept_rates(host.now_ms())
+        name = "kafka_server_socketservermetrics_connection_accept_rate"
+        text = "New connections in a second."
+        yield _metric(Family(name, False, text, "listener", rates))
         reasons = host.log.rejections
         yield _metric(Family("kraft_wire_rejections", True, "Refused.", "reason", reasons))
         connections = {"": len(host.connections)}

@@ -8,7 +8,7 @@ The host measures how long a request took, and reports it after the answer (`too
 counts from the client's next request on.
 """
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 from typing import Final
 
 from kraft_wire.broker.context import RequestContext
@@ -18,7 +18,7 @@ from kraft_wire.metadata.image import QuotaEntity
 from kraft_wire.node.outputs import Mute, Output
 from kraft_wire.node.quotas.charge import Charge
 from kraft_wire.node.quotas.exemptions import is_refused, judge
-from kraft_wire.node.quotas.levels import CONSUMER, MUTATION, PRODUCER, REQUEST, levels_of
+from kraft_wire.node.quotas.levels import CONSUMER, MUTATION, PRODUCER, REQUEST, Scope, levels_of
 from kraft_wire.node.quotas.mutation_quota import MutationBudget, MutationQuota
 from kraft_wire.node.quotas.rate_quota import RateQuota
 from kraft_wire.node.quotas.throttled import ThrottledChannels
@@ -52,6 +52,20 @@ class ClientQuotas:
         self._fetched.follow(levels[CONSUMER])
         self._time.follow(levels[REQUEST])
         self._changes.follow(levels[MUTATION])
+
+    def measured(
+        self, number_max: int, now_ms: int
+    ) -> Iterator[tuple[str, str, Mapping[Scope, float]]]:
+        """Yield name, meaning and values of what is measured, at most `number_max` of a kind."""
+        rates = (
+            ("produce_byte_rate", "Bytes a second of Produce requests.", self._produced),
+            ("fetch_byte_rate", "Bytes a second of Fetch answers.", self._fetched),
+            ("request_request_time", "Time of the node's thread, in percent.", self._time),
+        )
+        for name, text, quota in rates:
+            yield name, text, quota.rates(number_max, now_ms)
+        tokens = self._changes.tokens(number_max, now_ms)
+        yield "controllermutation_tokens", "Changes of topics that may be made at once.", tokens
 
     # -- requests --------------------------------------------------------------------------------
 

@@ -97,6 +97,10 @@ class ConnectionQuotas:
             if counts[key] == 0:
                 del counts[key]
 
+    def accept_rates(self, now_ms: int) -> dict[str, float]:
+        """Return the new connections in a second by listener, for metrics."""
+        return {name: each.measure(now_ms) for name, each in self._rates_of_listeners.items()}
+
     @property
     def _exposed(self) -> int:
         """Number of connections of listeners that are not protected."""

@@ -4,7 +4,8 @@ A meter begins with the first value of its clients. It is dropped after an hour 
 Kafka, and the longest unused one when there are too many: client ids are the clients' choice.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from itertools import islice
 from typing import Final, Generic, TypeVar
 
 from kraft_wire.node.quotas.levels import Levels, Scope
@@ -41,6 +42,11 @@ class Kept(Generic[_Key, _Meter]):
         self._meters[key] = meter, now_ms
         return meter
 
+    def newest(self, number_max: int) -> Iterator[tuple[_Key, _Meter]]:
+        """Yield the meters that were used last, without using them."""
+        for key in islice(reversed(self._meters), number_max):
+            yield key, self._meters[key][0]
+
     def _drop_unused(self, now_ms: int) -> None:
         """Make room for another meter."""
         while self._meters:
@@ -64,6 +70,10 @@ class Meters(Generic[_Meter]):
 
     def __len__(self) -> int:
         return len(self._kept)
+
+    def newest(self, number_max: int) -> Iterator[tuple[Scope, _Meter]]:
+        """Yield the meters that were used last; none without a quota."""
+        return self._kept.newest(number_max if self.levels.is_enabled else 0)
 
     def of(self, user: str, client_id: str, now_ms: int) -> tuple[_Meter, float | None]:
         """Return the meter of a client and its bound, None without one."""

@@ -7,7 +7,7 @@ time.
 
 from functools import partial
 
-from kraft_wire.node.quotas.levels import Levels
+from kraft_wire.node.quotas.levels import Levels, Scope
 from kraft_wire.node.quotas.meters import Meters
 from kraft_wire.node.quotas.token_bucket import TokenBucket
 from kraft_wire.node.quotas.windows import THROTTLE_MS_MAX, Windows, rounded
@@ -51,6 +51,15 @@ class MutationQuota:
 
     def __init__(self, windows: Windows) -> None:
         self._meters: Meters[TokenBucket] = Meters(partial(TokenBucket, windows))
+
+    def tokens(self, number_max: int, now_ms: int) -> dict[Scope, float]:
+        """Return the tokens of the buckets that were used last."""
+        found: dict[Scope, float] = {}
+        for scope, bucket in self._meters.newest(number_max):
+            bound = self._meters.levels.limit(scope)
+            if bound is not None:
+                found[scope] = bucket.measure(bound, now_ms)
+        return found
 
     def follow(self, levels: Levels) -> None:
         """Use other bounds from now on; the tokens stay."""

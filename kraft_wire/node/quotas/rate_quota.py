@@ -5,7 +5,7 @@ It is Apache Kafka's `ClientQuotaManager`: a value is recorded first, then the r
 
 from functools import partial
 
-from kraft_wire.node.quotas.levels import Levels
+from kraft_wire.node.quotas.levels import Levels, Scope
 from kraft_wire.node.quotas.meters import Meters
 from kraft_wire.node.quotas.windows import THROTTLE_MS_MAX, Rate, Windows, throttle_ms
 
@@ -26,6 +26,10 @@ class RateQuota:
     def is_enabled(self) -> bool:
         """Whether there is a quota of this kind."""
         return self._meters.levels.is_enabled
+
+    def rates(self, number_max: int, now_ms: int) -> dict[Scope, float]:
+        """Return the rates of the meters that were used last."""
+        return {scope: each.measure(now_ms) for scope, each in self._meters.newest(number_max)}
 
     def follow(self, levels: Levels) -> None:
         """Use other bounds from now on; what was measured stays."""

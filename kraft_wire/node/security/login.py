@@ -65,6 +65,8 @@ class LoginRules:
     """Lifetime of a login by a mechanism; 0: that of its connection."""
     delay_ms: int
     """Delay between a failure and its answer."""
+    note: Callable[[str], None] = lambda _: None
+    """Counts an outcome, under its name in Kafka's metrics."""
 
 
 class Login:
@@ -213,6 +215,7 @@ class Login:
         return left_ms if setting_ms is None else min(left_ms, setting_ms)
 
     def _finish(self, user: str, by_token: bool, limit_ms: int | None, now_ms: int) -> None:
+        self._note("successful")
         self._peer.principal = Principal("User", user, by_token)
         self.is_over, self._mechanism = True, None
         if limit_ms is None:
@@ -231,16 +234,21 @@ class Login:
             return self._shake_hands(decoded, now_ms) if isinstance(decoded, tuple) else None
         assert self._expires_ms is not None, "a login without an end leaves no machine behind"
         if now_ms > self._expires_ms:
+            self._rules.note("expired_connections_killed_count")
             return self._end("session_expired")
         return None
 
     # -- ends ------------------------------------------------------------------------------------
+
+    def _note(self, outcome: str) -> None:
+        self._rules.note(f"{outcome}_{'reauthentication' if self.is_over else 'authentication'}")
 
     def _end(self, reason: str) -> list[Output]:
         return [Close(self._peer.connection_id, Rejection(reason))]
 
     def _refuse(self, answer: Reply | Close | None, reason: str) -> list[Output]:
         """Close the connection after the delay; `reason` is for the log."""
+        self._note("failed")
         reply = answer if isinstance(answer, Reply) else None
         details = (("mechanism", self._name or "-"), ("detail", Line(reason)))
         rejection = Rejection("authentication_failed", details=details)

@@ -30,6 +30,13 @@ __all__ = ["Logins"]
 _SECRET_BYTES = 32
 _KEPT_MAX = 10_000
 """Most credentials of delegation tokens."""
+_OUTCOMES = (
+    "successful_authentication",
+    "failed_authentication",
+    "successful_reauthentication",
+    "failed_reauthentication",
+    "expired_connections_killed_count",
+)
 
 
 class Logins:
@@ -48,6 +55,8 @@ class Logins:
         `token_secret` is the key of delegation tokens; None: they are off.
         """
         self._sasl = {name: each.sasl for name, each in security.items() if each.sasl is not None}
+        self.counts = {outcome: dict.fromkeys(self._sasl, 0) for outcome in _OUTCOMES}
+        """Outcomes of logins by Kafka's name of the metric, then by listener."""
         self._decoder_of = decoder_of
         self._image = image
         self._random_source = random_source
@@ -77,6 +86,9 @@ class Logins:
         if peer.listener in self._sasl:
             peer.login = Login(self._rules_of(peer.listener), peer)
 
+    def _note(self, listener: str, outcome: str) -> None:
+        self.counts[outcome][listener] += 1
+
     def _rules_of(self, listener: str) -> LoginRules:
         if listener not in self._rules:
             sasl = self._sasl[listener]
@@ -86,6 +98,7 @@ class Logins:
                 self._decoder_of(listener),
                 sasl.session_ms.__getitem__,
                 sasl.failed_delay_ms,
+                partial(self._note, listener),
             )
         return self._rules[listener]
 
