@@ -8,7 +8,7 @@ Holds state and replays it from the log (`replay`). Requests change groups in `c
 from kraft_wire.broker.coordination.clock_reading import ClockReading
 from kraft_wire.broker.coordination.shard_log import ShardLog
 from kraft_wire.broker.coordination.timers import Timers
-from kraft_wire.broker.groups.classic.group import ClassicGroup
+from kraft_wire.broker.groups.classic.group import ClassicGroup, set_awaited
 from kraft_wire.broker.groups.classic.member import Member, ParkedRequest
 from kraft_wire.broker.groups.classic.states import GroupEvent
 from kraft_wire.broker.groups.classic.timers import Timer, TimerKind
@@ -24,7 +24,7 @@ from kraft_wire.wire.generated.join_group import JoinGroupResponse
 from kraft_wire.wire.generated.sync_group import SyncGroupResponse
 from kraft_wire.wire.message import Message
 
-__all__ = ["GroupShard"]
+__all__ = ["GroupShard", "end_classic_group", "put_classic_group"]
 
 
 class GroupShard:
@@ -113,14 +113,13 @@ class GroupShard:
             group.apply(GroupEvent.REMOVED, at.wall_ms)
             self.timers.cancel_all_of(group_id)
 
-    def put_other_group(self, group: OtherGroup) -> None:
+    def put_other_group(self, group: OtherGroup, at: ClockReading) -> None:
         """Keep a group that is new, in place of an empty classic one."""
         assert group.group_id not in self.other_groups, group.group_id
-        classic = self.groups.pop(group.group_id, None)
+        classic = self.groups.get(group.group_id)
         if classic is not None:
             assert not classic.members, group.group_id
-            classic.release()
-            self.timers.cancel_all_of(group.group_id)
+            end_classic_group(self, classic, at)
         self.other_groups[group.group_id] = group
 
     def remove_other_group(self, group_id: str) -> None:
@@ -150,6 +149,23 @@ class GroupShard:
     def cancel_member(self, group: ClassicGroup, member_id: str) -> None:
         """Stop waiting for a removed member."""
         self.timers.cancel(Timer(TimerKind.MEMBER, group.group_id, member_id))
+
+
+def end_classic_group(shard: GroupShard, group: ClassicGroup, at: ClockReading) -> None:
+    """Drop a classic group that a group of another kind replaces; no request is parked."""
+    del shard.groups[group.group_id]
+    set_awaited(group, None)
+    group.release()
+    group.apply(GroupEvent.REMOVED, at.wall_ms)
+    shard.timers.cancel_all_of(group.group_id)
+
+
+def put_classic_group(shard: GroupShard, group: ClassicGroup) -> None:
+    """Keep a classic group in place of one of another kind, whose timers end."""
+    assert group.group_id not in shard.groups, group.group_id
+    shard.remove_other_group(group.group_id)
+    shard.timers.cancel_all_of(group.group_id)
+    shard.groups[group.group_id] = group
 
 
 def protocol_name_in(name: str | None, api_version: int) -> str | None:

@@ -1,9 +1,10 @@
 """ConsumerGroupHeartbeat, API key 68, versions 0-1.
 
 Behaviour:   one request joins a group, keeps a member alive, reports what it owns, leaves; the
-             answer waits until the ISR has what it says
+             answer waits until the ISR has what it says; the first one that joins a classic group
+             turns it into a consumer group
 Versions:    v1 regular expressions, member ids made by the client (KIP-1082)
-Left out:    a group with classic members (GROUP_ID_NOT_FOUND instead of a live migration)
+Left out:    nothing
 """
 
 from collections.abc import Mapping

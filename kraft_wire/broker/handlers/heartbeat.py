@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from kraft_wire.broker.context import RequestContext
 from kraft_wire.broker.coordination.clock_reading import arrival_of
 from kraft_wire.broker.groups.classic.sync import heartbeat
+from kraft_wire.broker.groups.consumer import classic_members
+from kraft_wire.broker.groups.consumer.classic_members import consumer_group_of
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -27,13 +29,19 @@ def handle(
     """Keep a member alive.
 
     Errors, first match wins: INVALID_GROUP_ID, NOT_COORDINATOR, then those of
-    `groups.classic.sync.heartbeat`.
+    `groups.classic.sync.heartbeat`, in a consumer group those of
+    `groups.consumer.classic_members.heartbeat`.
     """
     if not request.group_id:
         return HeartbeatResponse(error_code=ErrorCode.INVALID_GROUP_ID)
     shard = broker.groups.shard_of(request.group_id)
     if isinstance(shard, GroupShard):
-        return HeartbeatResponse(error_code=heartbeat(shard, request, arrival_of(context)))
+        group = consumer_group_of(shard, request.group_id)
+        if group is None:
+            error = heartbeat(shard, request, arrival_of(context))
+        else:
+            error = classic_members.heartbeat(shard, group, request, arrival_of(context))
+        return HeartbeatResponse(error_code=error)
     if shard is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
         # A member must not give up its assignment because its coordinator moved.
         return HeartbeatResponse()

@@ -213,13 +213,14 @@ def test_an_empty_classic_group_becomes_a_consumer_group_in_one_batch() -> None:
 
 
 def test_a_group_of_classic_members_is_no_consumer_group() -> None:
-    """848-HB-13, 848-MIG-02: as with group.consumer.migration.policy=disabled."""
+    """848-HB-13: only a join converts it."""
     harness = with_topic()
     Member(harness).join()
     harness.settle()
-    answer = send(harness, joining(member_id="modern")).response
-    assert answer.error_code == ErrorCode.GROUP_ID_NOT_FOUND
-    assert answer.error_message == "Group group is not a consumer group."
+    for epoch in (-1, 5):
+        answer = send(harness, staying(epoch, member_id="modern")).response
+        assert answer.error_code == ErrorCode.GROUP_ID_NOT_FOUND
+        assert answer.error_message == "Group group is not a consumer group."
 
 
 def test_nothing_changes_if_the_records_cannot_be_written() -> None:

@@ -12,6 +12,7 @@ from kraft_wire.frozen import frozen
 from kraft_wire.model import Uuid
 
 __all__ = [
+    "AssignmentFailed",
     "Assignor",
     "Given",
     "GroupSpec",
@@ -27,6 +28,13 @@ Target: TypeAlias = Mapping[Uuid, tuple[int, ...]]
 
 Given: TypeAlias = JavaHashMap[Uuid, JavaHashMap[int, None]]
 """A target while it is made: topic id to a set of partitions."""
+
+
+class AssignmentFailed(Exception):
+    """The former targets name partitions that do not exist, or one partition twice.
+
+    A classic group may have had such assignments, which its leader made.
+    """
 
 
 @frozen
@@ -54,7 +62,7 @@ class GroupSpec:
 
 
 Assignor: TypeAlias = Callable[[GroupSpec], dict[str, Target]]
-"""Returns the targets of members; one that is left out gets nothing."""
+"""Returns the targets of members; one that is left out gets nothing. AssignmentFailed."""
 
 
 def given(target: Target) -> Given:

@@ -8,6 +8,7 @@ in the order of the members. Shares differ by one partition at most. For differe
 from dataclasses import dataclass
 
 from kraft_wire.broker.groups.assignors.spec import (
+    AssignmentFailed,
     Given,
     GroupSpec,
     MemberSpec,
@@ -41,7 +42,7 @@ class _Share:
 
 
 def assign(group: GroupSpec) -> dict[str, Target]:
-    """Return the targets of all members; {} if there is nothing to give."""
+    """Return the targets of all members; {} if there is nothing to give. AssignmentFailed."""
     if not len(group.members):
         return {}
     if not group.is_homogeneous:
@@ -112,7 +113,7 @@ def _drop(made: Given, topic_id: Uuid, partition: int) -> None:
 
 
 def _give(shares: dict[str, _Share], free: list[tuple[Uuid, int]]) -> None:
-    """Give the free partitions to the members that lack some."""
+    """Give the free partitions to the members that lack some; AssignmentFailed."""
     left = iter(free)
     for share in shares.values():
         if not share.quota:
@@ -123,3 +124,6 @@ def _give(shares: dict[str, _Share], free: list[tuple[Uuid, int]]) -> None:
             if entry is None:
                 break
             made.compute_if_absent(entry[0], JavaHashMap())[entry[1]] = None
+    entry = next(left, None)
+    if entry is not None:
+        raise AssignmentFailed(f"{entry} is left over")

@@ -10,6 +10,7 @@ from typing import Final
 
 from kraft_wire.broker.groups.assignors.member_balance import MemberBalance
 from kraft_wire.broker.groups.assignors.spec import (
+    AssignmentFailed,
     Given,
     GroupSpec,
     Target,
@@ -27,7 +28,10 @@ _SIGNED: Final = Struct(">qq")
 
 
 def assign_heterogeneous(group: GroupSpec) -> dict[str, Target]:
-    """Return the targets of all members; {} if no member subscribes to a topic."""
+    """Return the targets of all members; {} if no member subscribes to a topic.
+
+    AssignmentFailed for a former partition that does not exist.
+    """
     work = _Work(group)
     if not work.subscribers:
         return {}
@@ -69,6 +73,8 @@ class _Work:
                     continue
                 self._sizes[number] += len(partitions)
                 for partition in partitions:
+                    if not 0 <= partition < self._counts[topic_id]:
+                        raise AssignmentFailed(f"there is no partition {partition}")
                     self._owners[topic_id][partition] = number
 
     def assign_free(self) -> None:

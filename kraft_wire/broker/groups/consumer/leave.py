@@ -1,10 +1,16 @@
 """Members that go: they leave, leave for a while, or their time is over."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from kraft_wire.broker.coordination.clock_reading import ClockReading
 from kraft_wire.broker.coordination.log import Appended, CoordinatorRecord
 from kraft_wire.broker.groups.consumer.checks import LEFT_FOR_A_WHILE
+from kraft_wire.broker.groups.consumer.downgrade import (
+    Downgrade,
+    downgrade,
+    is_downgrade_due,
+)
 from kraft_wire.broker.groups.consumer.group import ConsumerGroup
 from kraft_wire.broker.groups.consumer.member import AssignedPartitions, ConsumerMember
 from kraft_wire.broker.groups.consumer.records import (
@@ -18,23 +24,31 @@ from kraft_wire.broker.groups.consumer.subscriptions import (
     subscriber_count,
     subscriptions,
 )
-from kraft_wire.broker.groups.consumer.timers import ConsumerTimer, ConsumerTimerKind
+from kraft_wire.broker.groups.consumer.timers import cancel_timers
 from kraft_wire.broker.groups.consumer.write import write
 from kraft_wire.broker.groups.java_collections import JavaHashMap
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.wire.generated.error_code import ErrorCode
 
-__all__ = ["leave_for_a_while", "remove_member"]
+__all__ = ["leave_for_a_while", "remove_members"]
 
 
-def remove_member(
-    shard: GroupShard, group: ConsumerGroup, member: ConsumerMember, at: ClockReading
+def remove_members(
+    shard: GroupShard, group: ConsumerGroup, members: Sequence[ConsumerMember], at: ClockReading
 ) -> Appended:
-    """Remove a member: its partitions are free, and the group's epoch rises."""
-    appended = write(shard, group, _removal(shard, group, member), at)
+    """Remove members: their partitions are free, and the group's epoch rises.
+
+    The group becomes a classic one (`downgrade`) if only classic members are left.
+    """
+    gone = [each.member_id for each in members]
+    if is_downgrade_due(shard, group, gone):
+        left = [each for each in group.members.values() if each.member_id not in gone]
+        targets = dict(group.targets.items())
+        return downgrade(shard, Downgrade(group, left, targets, {}, (), rebalances=True), at)
+    appended = write(shard, group, _removal(shard, group, members), at)
     if appended.error is ErrorCode.NONE:
-        for kind in (ConsumerTimerKind.SESSION, ConsumerTimerKind.REBALANCE):
-            shard.timers.cancel(ConsumerTimer(kind, group.group_id, member.member_id))
+        for member_id in gone:
+            cancel_timers(shard, group.group_id, member_id)
     return appended
 
 
@@ -52,16 +66,26 @@ def leave_for_a_while(
 
 
 def _removal(
-    shard: GroupShard, group: ConsumerGroup, member: ConsumerMember
+    shard: GroupShard, group: ConsumerGroup, members: Sequence[ConsumerMember]
 ) -> list[CoordinatorRecord]:
-    records = member_tombstones(group.group_id, member.member_id)
-    regex = member.subscribed_topic_regex
-    unused = [regex] if regex and subscriber_count(group, regex) == 1 else []
+    gone = [each.member_id for each in members]
+    records = [each for member_id in gone for each in member_tombstones(group.group_id, member_id)]
+    unused = _unused_regexes(group, members)
     records += [regex_tombstone(group.group_id, each) for each in unused]
-    left = [each for each in group.members.values() if each.member_id != member.member_id]
+    left = [each for each in group.members.values() if each.member_id not in gone]
     topics = subscriptions(left, resolved_regexes(group, unused))
     metadata_hash = shard.env.topic_hashes.group_hash(topics.names, shard.env.image())
     return [*records, epoch_record(group.group_id, group.epoch + 1, metadata_hash)]
+
+
+def _unused_regexes(group: ConsumerGroup, gone: Sequence[ConsumerMember]) -> list[str]:
+    """Return the regular expressions that only members use that go."""
+    users: dict[str, int] = {}
+    for member in gone:
+        if member.subscribed_topic_regex:
+            regex = member.subscribed_topic_regex
+            users[regex] = users.get(regex, 0) + 1
+    return [regex for regex, count in users.items() if count == subscriber_count(group, regex)]
 
 
 def _at_epoch_0(assigned: AssignedPartitions) -> AssignedPartitions:

@@ -3,15 +3,15 @@
 from kraft_wire.broker.coordination.clock_reading import ClockReading
 from kraft_wire.broker.groups.consumer.checks import LEFT_FOR_A_WHILE
 from kraft_wire.broker.groups.consumer.group import ConsumerGroup
-from kraft_wire.broker.groups.consumer.group_settings import session_timeout_ms
-from kraft_wire.broker.groups.consumer.leave import remove_member
-from kraft_wire.broker.groups.consumer.member import ConsumerMember, MemberState
+from kraft_wire.broker.groups.consumer.leave import remove_members
+from kraft_wire.broker.groups.consumer.member import MemberState
 from kraft_wire.broker.groups.consumer.regexes import evaluate_regexes
+from kraft_wire.broker.groups.consumer.session import begin_session, limit_revocation
 from kraft_wire.broker.groups.consumer.timers import ConsumerTimer, ConsumerTimerKind
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.wire.generated.error_code import ErrorCode
 
-__all__ = ["consumer_group_loaded", "consumer_timer_due", "limit_revocation", "renew_session"]
+__all__ = ["consumer_group_loaded", "consumer_timer_due"]
 
 _RETRY_MS = 500
 """Pause before an operation that could not be written is tried again."""
@@ -33,30 +33,13 @@ def consumer_timer_due(shard: GroupShard, timer: ConsumerTimer, at: ClockReading
         or member.member_epoch == LEFT_FOR_A_WHILE
     ):
         return
-    if remove_member(shard, group, member, at).error is not ErrorCode.NONE:
+    if remove_members(shard, group, [member], at).error is not ErrorCode.NONE:
         shard.timers.schedule(timer, at.now_ms + _RETRY_MS)
 
 
 def consumer_group_loaded(shard: GroupShard, group: ConsumerGroup, at: ClockReading) -> None:
     """Give every member a whole session, and a whole time to revoke."""
     for member in group.members.values():
-        renew_session(shard, group.group_id, member, at)
+        begin_session(shard, group.group_id, member, at)
         if member.state is MemberState.UNREVOKED_PARTITIONS:
             limit_revocation(shard, group.group_id, member, at)
-
-
-def renew_session(
-    shard: GroupShard, group_id: str, member: ConsumerMember, at: ClockReading
-) -> None:
-    """Give a member a whole session from now on."""
-    session = ConsumerTimer(ConsumerTimerKind.SESSION, group_id, member.member_id)
-    session_ms = session_timeout_ms(shard.env, group_id)
-    shard.timers.schedule(session, at.now_ms + session_ms)
-
-
-def limit_revocation(
-    shard: GroupShard, group_id: str, member: ConsumerMember, at: ClockReading
-) -> None:
-    """Give a member its whole rebalance timeout to revoke what it must."""
-    rebalance = ConsumerTimer(ConsumerTimerKind.REBALANCE, group_id, member.member_id)
-    shard.timers.schedule(rebalance, at.now_ms + member.rebalance_timeout_ms)

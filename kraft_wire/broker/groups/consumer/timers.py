@@ -1,9 +1,12 @@
 """The timers of a consumer group: sessions of members, and the time that they have to revoke."""
 
 from enum import StrEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-__all__ = ["ConsumerTimer", "ConsumerTimerKind"]
+if TYPE_CHECKING:
+    from kraft_wire.broker.groups.shard import GroupShard
+
+__all__ = ["ConsumerTimer", "ConsumerTimerKind", "cancel_timers"]
 
 
 class ConsumerTimerKind(StrEnum):
@@ -12,6 +15,10 @@ class ConsumerTimerKind(StrEnum):
     SESSION = "session"
     REBALANCE = "rebalance"
     """The member must have revoked what it was told to."""
+    JOIN = "join"
+    """The classic member must have joined again."""
+    SYNC = "sync"
+    """The classic member must have asked for its assignment."""
     REGEX = "regex"
     """The group's regular expressions are evaluated."""
 
@@ -28,3 +35,17 @@ class ConsumerTimer(NamedTuple):
     def owner_id(self) -> str:
         """The group, with which all its timers are dropped."""
         return self.group_id
+
+
+def cancel_timers(shard: "GroupShard", group_id: str, member_id: str) -> None:
+    """Stop waiting for a member that is gone."""
+    for kind in _OF_MEMBERS:
+        shard.timers.cancel(ConsumerTimer(kind, group_id, member_id))
+
+
+_OF_MEMBERS: Final = (
+    ConsumerTimerKind.SESSION,
+    ConsumerTimerKind.REBALANCE,
+    ConsumerTimerKind.JOIN,
+    ConsumerTimerKind.SYNC,
+)

@@ -11,13 +11,24 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HexFormat;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Function;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.errors.ApiException;
 import org.apache.kafka.common.message.ConsumerGroupDescribeResponseDataJsonConverter;
 import org.apache.kafka.common.message.ConsumerGroupHeartbeatRequestDataJsonConverter;
 import org.apache.kafka.common.message.ConsumerGroupHeartbeatResponseDataJsonConverter;
+import org.apache.kafka.common.message.HeartbeatRequestDataJsonConverter;
+import org.apache.kafka.common.message.HeartbeatResponseDataJsonConverter;
+import org.apache.kafka.common.message.JoinGroupRequestDataJsonConverter;
+import org.apache.kafka.common.message.JoinGroupResponseDataJsonConverter;
+import org.apache.kafka.common.message.LeaveGroupRequestDataJsonConverter;
+import org.apache.kafka.common.message.LeaveGroupResponseDataJsonConverter;
+import org.apache.kafka.common.message.SyncGroupRequestDataJsonConverter;
+import org.apache.kafka.common.message.SyncGroupResponseDataJsonConverter;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorRecord;
 import org.apache.kafka.coordinator.group.JudgedGroups;
@@ -31,6 +42,7 @@ public final class ConsumerGroups {
     private static final HexFormat HEX = HexFormat.of();
 
     private final JudgedGroups groups;
+    private final Map<Integer, CompletableFuture<JsonNode>> waiting = new LinkedHashMap<>();
 
     private ConsumerGroups(JudgedGroups groups) {
         this.groups = groups;
@@ -63,6 +75,11 @@ public final class ConsumerGroups {
                     step.get("name").asText(), uuid(step), integers(step.get("replicas")));
                 case "delete topic" -> groups.deleteTopic(uuid(step));
                 case "heartbeat" -> heartbeat(step, answer);
+                case "classic join" -> join(step, answer);
+                case "classic sync" -> sync(step, answer);
+                case "classic heartbeat" -> classicHeartbeat(step, answer);
+                case "classic leave" -> classicLeave(step, answer);
+                case "list" -> list(answer);
                 case "advance" -> writes(answer, groups.advance(step.get("ms").asLong()));
                 case "tasks" -> writes(answer, groups.runTasks());
                 case "delete" -> writes(answer, List.of(groups.delete(step.get("group").asText())));
@@ -73,7 +90,66 @@ public final class ConsumerGroups {
         } catch (ApiException error) {
             answer.put("error", Errors.forException(error).code());
             answer.put("message", error.getMessage());
+        } catch (RuntimeException error) {
+            answer.put("error", Errors.UNKNOWN_SERVER_ERROR.code());
+            answer.putNull("message");
         }
+        completed(answer);
+    }
+
+    /** What was answered to requests that waited, by their numbers. */
+    private void completed(ObjectNode answer) throws Exception {
+        List<Integer> done = waiting.keySet().stream()
+            .filter(each -> waiting.get(each).isDone()).sorted().toList();
+        if (!done.isEmpty()) {
+            ObjectNode all = answer.putObject("completed");
+            for (int each : done) {
+                all.set(Integer.toString(each), waiting.remove(each).get());
+            }
+        }
+    }
+
+    private <T> void waitFor(JsonNode step, CompletableFuture<T> future, Function<T, JsonNode> asJson) {
+        waiting.put(step.get("number").asInt(), future.thenApply(asJson));
+    }
+
+    private void join(JsonNode step, ObjectNode answer) {
+        short version = (short) step.get("version").asInt();
+        var future = new CompletableFuture<org.apache.kafka.common.message.JoinGroupResponseData>();
+        writes(answer, List.of(groups.join(
+            JoinGroupRequestDataJsonConverter.read(step.get("request"), version),
+            step.get("client").asText(), version, future)));
+        waitFor(step, future, each -> JoinGroupResponseDataJsonConverter.write(each, version));
+    }
+
+    private void sync(JsonNode step, ObjectNode answer) {
+        short version = (short) step.get("version").asInt();
+        var future = new CompletableFuture<org.apache.kafka.common.message.SyncGroupResponseData>();
+        writes(answer, List.of(groups.sync(
+            SyncGroupRequestDataJsonConverter.read(step.get("request"), version), version, future)));
+        waitFor(step, future, each -> SyncGroupResponseDataJsonConverter.write(each, version));
+    }
+
+    private void classicHeartbeat(JsonNode step, ObjectNode answer) {
+        short version = (short) step.get("version").asInt();
+        var written = groups.classicHeartbeat(
+            HeartbeatRequestDataJsonConverter.read(step.get("request"), version), version);
+        answer.set("response", HeartbeatResponseDataJsonConverter.write(written.response(), version));
+        writes(answer, List.of(written.records()));
+    }
+
+    private void classicLeave(JsonNode step, ObjectNode answer) {
+        short version = (short) step.get("version").asInt();
+        var written = groups.classicLeave(
+            LeaveGroupRequestDataJsonConverter.read(step.get("request"), version), version);
+        answer.set("response", LeaveGroupResponseDataJsonConverter.write(written.response(), version));
+        writes(answer, List.of(written.records()));
+    }
+
+    private void list(ObjectNode answer) {
+        ArrayNode listed = answer.putArray("listed");
+        groups.list().forEach(each -> listed.addArray()
+            .add(each.groupId()).add(each.groupType()).add(each.groupState()).add(each.protocolType()));
     }
 
     private void heartbeat(JsonNode step, ObjectNode answer) throws Exception {

@@ -51,9 +51,7 @@ class Walk:
 
     def run(self, steps_max: int) -> None:
         """Take as many steps, and look at the group now and then; delete it if it is empty."""
-        interval_ms = self.chance.choice((0, 1000))
-        settings = {"group.consumer.assignment.interval.ms": str(interval_ms)}
-        self.ask({"step": "start", "settings": settings, "nowMs": START_MS})
+        self.ask({"step": "start", "settings": self._settings(), "nowMs": START_MS})
         for number, rack in enumerate(RACKS, 1):
             self.ask({"step": "broker", "id": number, "rack": rack})
         self._make_topic()
@@ -64,6 +62,10 @@ class Walk:
                 self.ask({"step": "describe", "groups": ["group"]})
         self.ask({"step": "advance", "ms": 200_000})
         self.ask({"step": "delete", "group": "group"})
+
+    def _settings(self) -> dict[str, str]:
+        interval_ms = self.chance.choice((0, 1000))
+        return {"group.consumer.assignment.interval.ms": str(interval_ms)}
 
     def ask(self, step: Step) -> Answer:
         """Take a step."""

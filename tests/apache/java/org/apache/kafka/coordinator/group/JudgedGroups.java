@@ -1,6 +1,7 @@
 package org.apache.kafka.coordinator.group;
 
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -8,6 +9,8 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import org.apache.kafka.common.TopicPartition;
@@ -16,6 +19,15 @@ import org.apache.kafka.common.config.AbstractConfig;
 import org.apache.kafka.common.message.ConsumerGroupDescribeResponseData;
 import org.apache.kafka.common.message.ConsumerGroupHeartbeatRequestData;
 import org.apache.kafka.common.message.ConsumerGroupHeartbeatResponseData;
+import org.apache.kafka.common.message.HeartbeatRequestData;
+import org.apache.kafka.common.message.HeartbeatResponseData;
+import org.apache.kafka.common.message.JoinGroupRequestData;
+import org.apache.kafka.common.message.JoinGroupResponseData;
+import org.apache.kafka.common.message.LeaveGroupRequestData;
+import org.apache.kafka.common.message.LeaveGroupResponseData;
+import org.apache.kafka.common.message.ListGroupsResponseData;
+import org.apache.kafka.common.message.SyncGroupRequestData;
+import org.apache.kafka.common.message.SyncGroupResponseData;
 import org.apache.kafka.common.metadata.PartitionRecord;
 import org.apache.kafka.common.metadata.RegisterBrokerRecord;
 import org.apache.kafka.common.metadata.RemoveTopicRecord;
@@ -51,6 +63,8 @@ import org.apache.kafka.coordinator.group.generated.ConsumerGroupTargetAssignmen
 import org.apache.kafka.coordinator.group.generated.ConsumerGroupTargetAssignmentMemberValue;
 import org.apache.kafka.coordinator.group.generated.ConsumerGroupTargetAssignmentMetadataKey;
 import org.apache.kafka.coordinator.group.generated.ConsumerGroupTargetAssignmentMetadataValue;
+import org.apache.kafka.coordinator.group.generated.GroupMetadataKey;
+import org.apache.kafka.coordinator.group.generated.GroupMetadataValue;
 import org.apache.kafka.coordinator.group.metrics.GroupCoordinatorMetricsShard;
 import org.apache.kafka.coordinator.group.modern.share.ShareGroupConfig;
 import org.apache.kafka.image.MetadataDelta;
@@ -64,6 +78,8 @@ import org.apache.kafka.timeline.SnapshotRegistry;
  * this class drives. Each call returns its records, already replayed, as the runtime does.
  */
 public final class JudgedGroups {
+    private static final InetAddress LOOPBACK = new InetSocketAddress("127.0.0.1", 0).getAddress();
+
     private final Clock clock = new Clock();
     private final Timers timers = new Timers();
     private final Tasks tasks = new Tasks();
@@ -131,13 +147,56 @@ public final class JudgedGroups {
     public Written<ConsumerGroupHeartbeatResponseData> heartbeat(
         ConsumerGroupHeartbeatRequestData request, String clientId, InetAddress address, short version
     ) {
-        RequestContext context = new RequestContext(
-            new RequestHeader(ApiKeys.CONSUMER_GROUP_HEARTBEAT, version, clientId, 0),
+        CoordinatorResult<ConsumerGroupHeartbeatResponseData, CoordinatorRecord> result =
+            manager.consumerGroupHeartbeat(
+                context(ApiKeys.CONSUMER_GROUP_HEARTBEAT, version, clientId, address), request);
+        return new Written<>(result.response(), done(result));
+    }
+
+    /** Joins as a member of the classic protocol; the answer may come with a later call. */
+    public List<CoordinatorRecord> join(
+        JoinGroupRequestData request, String clientId, short version,
+        CompletableFuture<JoinGroupResponseData> answer
+    ) {
+        return done(manager.classicGroupJoin(
+            context(ApiKeys.JOIN_GROUP, version, clientId, LOOPBACK),
+            request, answer));
+    }
+
+    /** Asks for an assignment; the answer may come with a later call. */
+    public List<CoordinatorRecord> sync(
+        SyncGroupRequestData request, short version, CompletableFuture<SyncGroupResponseData> answer
+    ) {
+        return done(manager.classicGroupSync(classicContext(ApiKeys.SYNC_GROUP, version), request, answer));
+    }
+
+    public Written<HeartbeatResponseData> classicHeartbeat(HeartbeatRequestData request, short version) {
+        CoordinatorResult<HeartbeatResponseData, CoordinatorRecord> result =
+            manager.classicGroupHeartbeat(classicContext(ApiKeys.HEARTBEAT, version), request);
+        return new Written<>(result.response(), done(result));
+    }
+
+    public Written<LeaveGroupResponseData> classicLeave(LeaveGroupRequestData request, short version) {
+        CoordinatorResult<LeaveGroupResponseData, CoordinatorRecord> result =
+            manager.classicGroupLeave(classicContext(ApiKeys.LEAVE_GROUP, version), request);
+        return new Written<>(result.response(), done(result));
+    }
+
+    public List<ListGroupsResponseData.ListedGroup> list() {
+        return manager.listGroups(Set.of(), Set.of(), Long.MAX_VALUE);
+    }
+
+    private static RequestContext classicContext(ApiKeys key, short version) {
+        return context(key, version, "walker", LOOPBACK);
+    }
+
+    private static RequestContext context(
+        ApiKeys key, short version, String clientId, InetAddress address
+    ) {
+        return new RequestContext(
+            new RequestHeader(key, version, clientId, 0),
             "0", address, KafkaPrincipal.ANONYMOUS, new ListenerName("PLAINTEXT"),
             SecurityProtocol.PLAINTEXT, ClientInformation.EMPTY, false);
-        CoordinatorResult<ConsumerGroupHeartbeatResponseData, CoordinatorRecord> result =
-            manager.consumerGroupHeartbeat(context, request);
-        return new Written<>(result.response(), replayed(result.records()));
     }
 
     /** Lets time pass, and runs the timers that are due, in the order of their deadlines. */
@@ -147,7 +206,7 @@ public final class JudgedGroups {
         for (Timers.Timer timer = timers.first(end); timer != null; timer = timers.first(end)) {
             clock.nowMs = timer.deadlineMs();
             timers.cancel(timer.key());
-            written.add(replayed(timer.operation().generateRecords().records()));
+            written.add(done(timer.operation().generateRecords()));
         }
         clock.nowMs = end;
         return written;
@@ -192,6 +251,17 @@ public final class JudgedGroups {
         return serde.serializeValue(record);
     }
 
+    /** Does what the runtime does: replays what was written, and says that it is committed. */
+    private <T> List<CoordinatorRecord> done(CoordinatorResult<T, CoordinatorRecord> result) {
+        if (result.replayRecords()) {
+            replayed(result.records());
+        }
+        if (result.appendFuture() != null) {
+            result.appendFuture().complete(null);
+        }
+        return result.records();
+    }
+
     private List<CoordinatorRecord> replayed(List<CoordinatorRecord> records) {
         records.forEach(this::replay);
         return records;
@@ -201,6 +271,7 @@ public final class JudgedGroups {
         ApiMessage key = record.key();
         ApiMessage value = Optional.ofNullable(record.value()).map(ApiMessageAndVersion::message).orElse(null);
         switch (key.apiKey()) {
+            case 2 -> manager.replay((GroupMetadataKey) key, (GroupMetadataValue) value);
             case 3 -> manager.replay((ConsumerGroupMetadataKey) key, (ConsumerGroupMetadataValue) value);
             case 4 -> manager.replay(
                 (ConsumerGroupPartitionMetadataKey) key, (ConsumerGroupPartitionMetadataValue) value);
