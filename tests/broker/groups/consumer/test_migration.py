@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+from kraft_wire.broker.context import PARKED
+from kraft_wire.broker.coordination.commit_waits import CommitWaits
+from kraft_wire.broker.coordination.log import Appended
 from kraft_wire.broker.groups.consumer.offset_checks import check_commit
 from kraft_wire.wire.generated.consumer_protocol_assignment import (
     ConsumerProtocolAssignment,
@@ -218,7 +221,7 @@ def test_assignments_that_cannot_be_taken_over_refuse_the_upgrade(
 
 def test_a_leader_that_gave_a_partition_twice_refuses_the_upgrade() -> None:
     """848-MIG-04, 848-RECON-07: no partition is owned by two members."""
-    harness = with_topic()
+    harness = with_topic(group_consumer_assignors=("range",))
     classic_group(harness, assignment(0, 1), assignment(1, 2))
     assert send(harness, joining(member_id="modern")).error == ErrorCode.UNKNOWN_SERVER_ERROR
     harness.check_memory()
@@ -299,6 +302,38 @@ def test_a_session_that_ends_while_nothing_can_be_written_ends_later() -> None:
     assert len(group_in(harness).members) == 2
     harness.advance(500)
     assert list(harness.group("group").members) == [classic.member_id]
+
+
+@pytest.mark.parametrize("error", [None, ErrorCode.COORDINATOR_NOT_AVAILABLE])
+def test_classic_members_are_answered_once_the_isr_has_it(
+    error: ErrorCode | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """848-REC-08, 848-MIG-07, 848-MIG-08: join, sync and leave."""
+    harness, classic = one_classic()
+    send(harness, joining(member_id="modern"))
+    store = harness.store
+    parked: list[Any] = []
+    append = store.append_for_later
+
+    def append_without_isr(partition: int, *rest: Any) -> Appended:
+        return Appended(append(partition, *rest).error, store.end_offset(partition))
+
+    def park(_: Any, context: Any, required: Any, answer: Any) -> Any:
+        parked.append((required, answer))
+        return PARKED
+
+    monkeypatch.setattr(store, "append_for_later", append_without_isr)
+    monkeypatch.setattr(store, "high_watermark", lambda _: 0)
+    monkeypatch.setattr(CommitWaits, "answer_when_committed", park)
+    for send_it in (classic.join_once, classic.sync, classic.leave):
+        assert send_it().is_parked
+        ((required, answer),) = parked
+        assert required == {0: store.end_offset(0)}
+        answered = answer({} if error is None else {0: error})
+        assert answered.error_code == (error or ErrorCode.NONE)
+        if classic.member_id in group_in(harness).members:
+            classic.generation_id = group_in(harness).members[classic.member_id].member_epoch
+        parked.clear()
 
 
 # --- Time ------------------------------------------------------------------------------------
