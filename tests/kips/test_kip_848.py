@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from kraft_wire.apis.api import ListenerType
 from kraft_wire.apis.registry import APIS
 from kraft_wire.metadata.image import BrokerImage, PartitionImage, TopicImage
 from kraft_wire.model import Uuid
-from kraft_wire.wire.generated.consumer_group_heartbeat import TopicPartitions
+from kraft_wire.node.authorization.asker import Asked, Passed
+from kraft_wire.node.authorization.groups import consumer_group_heartbeat
+from kraft_wire.wire.generated.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
+)
 from kraft_wire.wire.generated.describe_groups import DescribeGroupsRequest
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
@@ -315,3 +322,27 @@ def test_assignors_of_clients_were_never_shipped() -> None:
     assert not [
         each for each in names if "PrepareAssignment" in each or "InstallAssignment" in each
     ]
+
+
+@pytest.mark.parametrize(
+    ("allowed", "error"),
+    [
+        (["topic", "other"], ErrorCode.GROUP_AUTHORIZATION_FAILED),
+        (["group", "topic"], ErrorCode.TOPIC_AUTHORIZATION_FAILED),
+        (["group", "topic", "other"], None),
+    ],
+)
+def test_a_member_may_read_the_group_and_describe_every_topic_that_it_names(
+    allowed: list[str], error: ErrorCode | None
+) -> None:
+    """848-HB-02: one topic refuses all."""
+    request = joining(subscribed_topic_names=["topic", "other"])
+    needs = APIS[request.API_KEY].needs_on(ListenerType.BROKER)
+    asker = SimpleNamespace(meets=lambda _, name: name in allowed)
+    verdict = consumer_group_heartbeat(Asked(asker, None, request, needs, None, None))  # type: ignore[arg-type]  # what this guard asks for
+    if error is None:
+        assert isinstance(verdict, Passed)
+        assert verdict.request is request
+    else:
+        assert isinstance(verdict, ConsumerGroupHeartbeatResponse)
+        assert verdict.error_code == error
