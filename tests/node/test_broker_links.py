@@ -156,7 +156,7 @@ quorum = NodeQuorum(voters=(1,), settings=COMBINED)
 all_run(quorum)
 assert create(quorum, 1, "t") == 0
 assert produce(quorum, 1, "t") == 0
-print([name for name in sys.modules if "broker_links" in name or "replication" in name])
+print([name for name in sys.modules if "broker_links" in name or "broker.replication" in name])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
