@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -79,6 +81,26 @@ def test_a_tool_that_hangs_is_killed_and_the_next_one_runs(apache_node: ApacheNo
         run_tool("kafka-console-consumer", waiting, timeout_s=2)
     assert time.monotonic() - started >= 2
     assert run_tool("kafka-storage", ["random-uuid"]).exit_code == 0
+
+
+def test_a_tool_that_leaves_a_client_open_ends_its_virtual_machine(tmp_path: Path) -> None:
+    """The client would look for its brokers as long as the virtual machine runs."""
+    quick = tmp_path / "quick.properties"
+    quick.write_text("request.timeout.ms=700\ndefault.api.timeout.ms=900\n")
+    nobody = ["--bootstrap-server", "127.0.0.1:1", "--command-config", str(quick)]
+    for tool, ends in (("kafka-topics", False), ("kafka-transactions", True)):
+        verb = "list" if ends else "--list"
+        failed = run_tool(tool, [*nobody, verb])
+        assert (failed.exit_code, "Timed out" in failed.text) == (1, True), failed
+        assert has_runner() is not ends
+    assert run_tool("kafka-storage", ["random-uuid"]).exit_code == 0
+    assert has_runner()
+
+
+def has_runner() -> bool:
+    """Whether a virtual machine of the release waits for a tool."""
+    runners = tool_runner._runners.items()
+    return any(key[:2] == (os.getpid(), RELEASE) and each.is_alive for key, each in runners)
 
 
 def test_a_virtual_machine_that_a_tool_ends_is_told() -> None:

@@ -3,7 +3,8 @@
 A start costs about a second of a processor, more than what nearly every tool does then. A tool has
 classes, standard input and outputs of its own, and its exit code is what it would end its process
 with; `runner/ToolRunner.java` says how. While one tool runs, another thread starts a process.
-Only the lowest frames of stack traces differ. A tool that calls `System.exit` ends the runner.
+Only the lowest frames of stack traces differ. A tool that calls `System.exit` ends the runner, and
+so does one that leaves a client open, which would look for its brokers until then.
 """
 
 from __future__ import annotations
@@ -65,7 +66,10 @@ class ToolRunner:
         late.start()
         try:
             self._send([main_class, *arguments], stdin.encode(_encoding()))
-            return self._received_int(), self._received_text(), self._received_text()
+            answer = self._received_int(), self._received_text(), self._received_text()
+            if self._received_int() > 0:
+                self.close()
+            return answer
         except (BrokenPipeError, EOFError) as problem:
             self._process.wait()
             if is_late.is_set():
@@ -77,7 +81,8 @@ class ToolRunner:
     def close(self) -> None:
         """End the virtual machine."""
         with self._process as process:
-            self._pipe(process.stdin).close()
+            if not self._pipe(process.stdin).closed:
+                self._pipe(process.stdin).close()
             process.wait(STOP_SECONDS_MAX)
 
     def _kill(self, is_late: threading.Event) -> None:

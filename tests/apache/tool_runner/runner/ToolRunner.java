@@ -29,8 +29,9 @@ import org.apache.kafka.common.utils.Exit;
  * Runs main classes of Apache's tools one after the other, each as if it had a process of its own.
  *
  * <p>A request on standard input is a number of words (the class, its arguments), each with its
- * length, and the bytes of the tool's standard input. The answer is the exit code and the bytes of
- * both outputs. Classes of the tools are loaded anew for each run, because their static fields
+ * length, and the bytes of the tool's standard input. The answer is the exit code, the bytes of both
+ * outputs, and the number of clients that the tool has left open: they look for their brokers until
+ * this process ends, so that it should end then. Classes of the tools are loaded anew for each run, because their static fields
  * count messages and close latches; those of the clients stay. Hooks for the end of the process run
  * at the end of the tool. Ends with its standard input.
  */
@@ -41,6 +42,10 @@ public final class ToolRunner {
     private static final long HOOK_MILLIS_MAX = 60_000;
     /** For the main thread of a tool that another thread has ended. */
     private static final long UNWIND_MILLIS_MAX = 10_000;
+    /** How the threads of Apache's clients are named. */
+    private static final String CLIENT_THREAD = "kafka-";
+    /** For clients that are being closed in the background. */
+    private static final long CLOSE_MILLIS_MAX = 200;
 
     private static final Captured OUT = new Captured();
     private static final Captured ERR = new Captured();
@@ -152,6 +157,7 @@ public final class ToolRunner {
                 answers.writeInt(each.length);
                 answers.write(each);
             }
+            answers.writeInt(clientsLeft());
             answers.flush();
         }
     }
@@ -195,6 +201,16 @@ public final class ToolRunner {
         System.err.print("Exception in thread \"main\" ");
         thrown.printStackTrace();
         run.end(UNCAUGHT);
+    }
+
+    private static int clientsLeft() {
+        int left = 0;
+        for (Thread each : Thread.getAllStackTraces().keySet()) {
+            if (!each.getName().startsWith(CLIENT_THREAD)) continue;
+            join(each, CLOSE_MILLIS_MAX);
+            if (each.isAlive()) left++;
+        }
+        return left;
     }
 
     private static URL[] path() throws MalformedURLException {
