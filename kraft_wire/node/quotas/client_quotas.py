@@ -84,10 +84,13 @@ class ClientQuotas:
     ) -> Message:
         """Measure an answered request; return the answer with its throttle time.
 
-        A throttled connection is muted before it gets the answer.
+        A throttled connection is muted before it gets the answer. A refused call between nodes is
+        not exempt.
         """
-        if charge.is_exempt and not is_refused(answer):
-            return answer
+        if charge.is_exempt:
+            if not is_refused(answer):
+                return answer
+            charge.is_exempt = False
         user, client_id, throttle_ms = charge.user, charge.client_id, 0
         if charge.produced_bytes is not None:
             throttle_ms = self._produced.charge(user, client_id, charge.produced_bytes, now_ms)

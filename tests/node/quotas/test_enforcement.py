@@ -4,8 +4,33 @@ Times are computed from KIP-13's formula: a first burst of N bytes with 11 windo
 measured over 10 seconds.
 """
 
+import pytest
+
+from kraft_wire.apis.rights import AclOperation as Op
+from kraft_wire.wire.generated.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    EntityData,
+    EntryData,
+    OpData,
+)
+from kraft_wire.wire.generated.alter_partition import AlterPartitionRequest
 from kraft_wire.wire.generated.api_versions import ApiVersionsRequest
 from kraft_wire.wire.generated.metadata import MetadataRequest
+from kraft_wire.wire.generated.vote import VoteRequest
+from kraft_wire.wire.generated.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
+from kraft_wire.wire.message import Message
+from tests.node.authorization.guarded_node import (
+    ADMINISTRATOR,
+    BROKER_LISTENER,
+    CLUSTER,
+    CLUSTER_NAME,
+    CONTROLLER_LISTENER,
+    guarded_node,
+)
 from tests.node.quotas.throttled_node import (
     CONSUMER,
     PRODUCER,
@@ -179,6 +204,43 @@ def test_followers_fetch_is_exempt() -> None:
     assert node.fetch(replica_id=2, connection=8).throttle_time_ms == 0
     assert not node.muted
     assert node.fetch().throttle_time_ms > 0, "a consumer is not"
+
+
+MARKER = WritableTxnMarker(topics=[WritableTxnMarkerTopic(name="mine", partition_indexes=[0])])
+
+
+@pytest.mark.parametrize(
+    ("request_", "listener"),
+    [
+        (WriteTxnMarkersRequest(markers=[MARKER]), BROKER_LISTENER),
+        (AlterPartitionRequest(), CONTROLLER_LISTENER),
+        (VoteRequest(), CONTROLLER_LISTENER),
+    ],
+)
+def test_refused_call_between_nodes_is_throttled_as_any_other(
+    request_: Message, listener: str
+) -> None:
+    """SEC-API-22: exempt are those who may act for the cluster, not those who pretend to."""
+    node = guarded_node("mine")
+    entity = [EntityData(entity_type="user", entity_name=None)]
+    bound = EntryData(entity=entity, ops=[OpData(key=TIME, value=10.0)])
+    node.ask(AlterClientQuotasRequest(entries=[bound]), host=ADMINISTRATOR)
+    quotas = node.node.quotas
+    assert quotas is not None
+
+    def is_throttled_after_a_long_request(connection: int) -> bool:
+        for _ in range(2):
+            assert node.ask(request_, listener=listener, connection=connection) is not None
+            charge = node._peers[connection].charge
+            assert charge is not None
+            charge.spend(30.0, node.now_ms)
+        return bool(len(quotas.throttled))
+
+    assert is_throttled_after_a_long_request(5)
+    node.advance(600_000)
+    assert not quotas.throttled
+    node.permit(CLUSTER, CLUSTER_NAME, Op.CLUSTER_ACTION)
+    assert not is_throttled_after_a_long_request(6)
 
 
 def test_quotas_take_effect_for_live_connections_and_end_with_the_last_one() -> None:
