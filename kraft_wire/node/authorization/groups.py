@@ -210,13 +210,12 @@ def _name_operations(asked: Asked, group: DescribedGroup | ConsumerDescribedGrou
 
 
 def _topics_of(group: ConsumerDescribedGroup) -> list[str]:
-    """Return every topic that a description names."""
-    named = dict.fromkeys(
-        topic.topic_name
-        for member in group.members
-        for assignment in (member.assignment, member.target_assignment)
-        for topic in assignment.topic_partitions
+    """Return every topic that is assigned; as in 4.3.1, subscribed ones alone do not count."""
+    return list(
+        dict.fromkeys(
+            topic.topic_name
+            for member in group.members
+            for assignment in (member.assignment, member.target_assignment)
+            for topic in assignment.topic_partitions
+        )
     )
-    for member in group.members:
-        named.update(dict.fromkeys(member.subscribed_topic_names))
-    return list(named)

@@ -9,6 +9,8 @@ from kraft_wire.wire.generated.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
 )
+from kraft_wire.wire.generated.consumer_group_describe import ConsumerGroupDescribeRequest
+from kraft_wire.wire.generated.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kraft_wire.wire.generated.describe_groups import DescribeGroupsRequest
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.find_coordinator import FindCoordinatorRequest
@@ -156,6 +158,55 @@ def test_described_groups_show_the_operations_that_are_allowed(node: GuardedDoor
         NO_GROUP,
         -(2**31),
     )
+
+
+def joining(*topics: str, group: str = "new") -> ConsumerGroupHeartbeatRequest:
+    return ConsumerGroupHeartbeatRequest(
+        group_id=group,
+        member_id="member",
+        rebalance_timeout_ms=60_000,
+        subscribed_topic_names=list(topics),
+        topic_partitions=[],
+    )
+
+
+def test_a_member_may_read_its_group_and_describe_every_topic_that_it_names(
+    node: GuardedDoor,
+) -> None:
+    """SEC-API-17: READ on the group (30), then DESCRIBE on all topics (29), or nothing is done."""
+    request = joining("mine", "theirs")
+    node.permit(TOPIC, "mine", Op.DESCRIBE)
+    assert node.ask(request).error_code == NO_GROUP
+    node.permit(GROUP, "new", Op.READ)
+    assert node.ask(request).error_code == NO_TOPIC
+    assert node.ask(ListGroupsRequest(), host=ADMINISTRATOR).groups == []
+    node.permit(TOPIC, "theirs", Op.DESCRIBE)
+    assert node.ask(request).error_code == NONE
+
+
+def test_a_group_that_has_a_hidden_topic_is_described_without_members(node: GuardedDoor) -> None:
+    """SEC-API-16: DESCRIBE on the group (30), and on every topic that is assigned (29).
+
+    A topic that a member only names, as one that is missing, is shown in 4.3.1 too.
+    """
+    for group, topic in (("new", "theirs"), ("other", "mine")):
+        joined = node.ask(joining(topic, "missing", group=group), host=ADMINISTRATOR)
+        assert joined.error_code == NONE
+    request = ConsumerGroupDescribeRequest(group_ids=["new", "other"])
+
+    def described() -> dict[str, tuple[int, str | None, int]]:
+        return {
+            each.group_id: (each.error_code, each.error_message, len(each.members))
+            for each in node.ask(request).groups
+        }
+
+    node.permit(TOPIC, "mine", Op.DESCRIBE)
+    assert described() == {"new": (NO_GROUP, None, 0), "other": (NO_GROUP, None, 0)}
+    node.permit(GROUP, "*", Op.DESCRIBE)
+    words = "The group has described topic(s) that the client is not authorized to describe."
+    assert described() == {"new": (NO_TOPIC, words, 0), "other": (NONE, None, 1)}
+    node.permit(TOPIC, "theirs", Op.DESCRIBE)
+    assert described()["new"] == (NONE, None, 1)
 
 
 def test_offset_delete_asks_for_the_group_and_each_topic(node: GuardedDoor) -> None:
