@@ -34,6 +34,9 @@ __all__ = [
 LOGGER_RESOURCE = 8
 """A broker's log levels (KIP-412); they are the broker's own and never in the metadata."""
 
+_LOGIN_ENTRY: Final = "sasl.jaas.config"
+"""The end of the keys of login entries, with any prefix: listeners read them at the start alone."""
+
 _STRING_BYTES_MAX: Final = 32_767
 """Longest string of the protocol and of a record; an APPEND may exceed it."""
 
@@ -213,7 +216,8 @@ def _split(text: str | None) -> list[str]:
 
 def _check_is_changeable(change: ConfigChange) -> None:
     """Refuse keys that would not be applied; those that Apache's broker recorded may be removed."""
-    if change.name in FIXED_WHILE_RUNNING and change.operation != ConfigOperation.DELETE:
+    is_fixed = change.name in FIXED_WHILE_RUNNING or change.name.endswith(_LOGIN_ENTRY)
+    if is_fixed and change.operation != ConfigOperation.DELETE:
         words = f"{change.name} cannot be changed while the broker runs: change its file, restart"
         raise Refusal(ErrorCode.INVALID_REQUEST, words)
 

@@ -263,6 +263,7 @@ def enveloped(address: str, data: bytes, principal: bytes | None, host: bytes) -
 def test_an_envelope_that_cannot_be_opened_is_refused_alike(
     addresses: tuple[str, str], data: bytes, principal: bytes, host: bytes
 ) -> None:
+    """SEC-ENV-09, SEC-ENV-10, SEC-ENV-11: the same error outside."""
     apache, ours = (enveloped(address, data, principal, host) for address in addresses)
     assert ours == apache
     assert ours.error_code != ErrorCode.NONE

@@ -44,6 +44,7 @@ def described(broker: Broker, *names: str) -> list[DescribeUserScramCredentialsR
 
 
 def test_no_users_mean_all_with_every_mechanism(broker: Broker) -> None:
+    """SEC-SCRAM-16."""
     shown = [
         (each.user, [(info.mechanism, info.iterations) for info in each.credential_infos])
         for each in described(broker)
@@ -54,6 +55,7 @@ def test_no_users_mean_all_with_every_mechanism(broker: Broker) -> None:
 def test_user_without_credentials_is_not_found_and_the_others_are_described(
     broker: Broker,
 ) -> None:
+    """SEC-SCRAM-16: 91 in Kafka's words."""
     carol, bob = described(broker, "carol", "bob")
     assert (carol.user, carol.error_code) == ("carol", ErrorCode.RESOURCE_NOT_FOUND)
     assert carol.error_message == "Attempt to describe a user credential that does not exist: carol"
@@ -61,5 +63,6 @@ def test_user_without_credentials_is_not_found_and_the_others_are_described(
 
 
 def test_user_that_is_asked_for_twice_is_refused_whether_it_exists_or_not(broker: Broker) -> None:
+    """SEC-SCRAM-16: 92."""
     found = {each.user: each.error_code for each in described(broker, "bob", "bob", "x", "x")}
     assert found == {"bob": ErrorCode.DUPLICATE_RESOURCE, "x": ErrorCode.DUPLICATE_RESOURCE}

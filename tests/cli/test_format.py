@@ -1,7 +1,9 @@
 """`kraft-wire format` against Apache's own StorageTool: same arguments, same files."""
 
 import json
+from base64 import b64decode, b64encode
 from collections.abc import Sequence
+from hashlib import pbkdf2_hmac
 from pathlib import Path
 
 import pytest
@@ -148,6 +150,7 @@ def formatted_by_apache(directory: Path, case: str) -> dict[str, object]:
 
 @pytest.mark.parametrize("case", FORMATTED)
 def test_directory_holds_what_apaches_tool_writes(tmp_path: Path, case: str) -> None:
+    """SEC-SCRAM-14: a credential is a record of version 0 behind those of the features."""
     quorum, arguments = FORMATTED[case]
     file = properties(tmp_path / "ours", quorum)
     exit_code, said = ours(file, *arguments)
@@ -254,6 +257,7 @@ def test_controller_alone_may_have_every_feature_that_apaches_tool_finalises(
 def test_wrong_arguments_are_refused_before_anything_is_written(
     tmp_path: Path, quorum: str, arguments: list[str], exit_code: int, reason: str
 ) -> None:
+    """SEC-SCRAM-15: also a credential where the metadata.version has none."""
     file = properties(tmp_path / "node", quorum)
     code, said = ours(file, *arguments)
     assert (code, reason in said) == (exit_code, True), said
@@ -375,11 +379,26 @@ def test_missing_configuration_is_one_clear_line(tmp_path: Path) -> None:
         ("SCRAM-SHA-256=[name=a,password=b,salt=!]", "not base64"),
         ("SCRAM-SHA-256=[name=a,saltedpassword=YWI=]", "needs the salt"),
         ("SCRAM-SHA-256=[name=a,,]", "cannot be parsed"),
+        ("SCRAM-SHA-256=[name=a,password=b,user=c]", "knows no user, only name, password"),
+        ("SCRAM-SHA-256=[name=a,password=b,iterations=16385]", "4096 to 16384"),
     ],
 )
 def test_wrong_credential_is_refused_with_its_reason(text: str, reason: str) -> None:
+    """SEC-SCRAM-14: as 4.3.1 does, which names what it does not know."""
     with pytest.raises(FormatRefused, match=reason):
         parse_scram(text)
+
+
+def test_salted_password_makes_the_keys_of_the_password() -> None:
+    """SEC-SCRAM-14: the other form of what Apache's tool was given for the recorded directory."""
+    salt = SALT.removeprefix('salt="').removesuffix('"')
+    salted = b64encode(pbkdf2_hmac("sha256", b"x", b64decode(salt), 8192)).decode()
+    form = f'SCRAM-SHA-256=[salt={salt},iterations=8192,saltedpassword="{salted}",name="al"]'
+    recorded = bytes.fromhex(json.loads(RECORDED.read_text())["SHA-256"]["a/bootstrap.checkpoint"])
+    made = parse_scram(form)
+    assert made.stored_key in recorded
+    assert made.server_key in recorded
+    assert (made.name, made.mechanism, made.salt) == ("al", 1, b64decode(salt))
 
 
 def test_releases_are_numbered_without_gaps() -> None:

@@ -106,6 +106,7 @@ def is_a_failure_of(theirs: dict[str, Any]) -> bool:
 def test_answer_equals_that_of_apache_kafka(
     step: Step, ours: dict[str, Any], theirs: dict[str, Any]
 ) -> None:
+    """SEC-ACL-11, SEC-ACL-15, SEC-SCRAM-16."""
     if is_a_failure_of(theirs):
         text = json.dumps(ours)
         assert f'"errorCode": {ErrorCode.INVALID_REQUEST:d}' in text, step

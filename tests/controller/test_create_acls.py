@@ -36,7 +36,7 @@ def test_change_that_no_batch_can_hold_is_refused_as_a_whole() -> None:
     "field", ["resource_type", "resource_pattern_type", "operation", "permission_type"]
 )
 def test_entry_is_accepted_with_every_code_that_kafka_has_and_no_other(field: str) -> None:
-    """1 means any, and a pattern of 2 all that match: only filters have them."""
+    """SEC-ACL-11: 1 means any, and a pattern of 2 all that match: only filters have them."""
     last = {"resource_type": 7, "resource_pattern_type": 4, "operation": 15, "permission_type": 3}
     accepted = []
     for code in range(1, 20):

@@ -28,10 +28,14 @@ def test_settings_of_every_registered_node_are_taken(node_id: str, error: int) -
     assert response.responses[0].error_code == error
 
 
-@pytest.mark.parametrize("key", sorted(FIXED_WHILE_RUNNING))
+LOGIN_ENTRY = "listener.name.secure.plain.sasl.jaas.config"
+
+
+@pytest.mark.parametrize("key", [*sorted(FIXED_WHILE_RUNNING), "sasl.jaas.config", LOGIN_ENTRY])
 def test_what_a_broker_reads_at_its_start_alone_is_not_recorded_but_may_be_taken_away(
     key: str,
 ) -> None:
+    """SEC-PLAIN-09: 4.3.1 records a listener's login entry, which has no effect."""
     cluster = OneNodeCluster()
 
     def answer(*changes: AlterableConfig) -> tuple[int, str | None]:

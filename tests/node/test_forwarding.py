@@ -102,6 +102,7 @@ def test_a_clients_request_goes_out_in_an_envelope_with_its_header_and_address()
 
 
 def test_a_controller_that_is_not_active_is_asked_again_or_another_one_is() -> None:
+    """SEC-ENV-14."""
     world = World()
     header, _ = world.asked()
     world.answered(header, EnvelopeResponse(error_code=ErrorCode.NOT_CONTROLLER), 10)
@@ -142,6 +143,7 @@ def test_what_waits_can_be_taken_back_by_a_controller_that_became_active() -> No
 
 
 def test_a_question_is_given_up_after_a_minute() -> None:
+    """SEC-ENV-14: REQUEST_TIMED_OUT."""
     world = World()
     world.active = None
     world.forwarder.forward(context(0), TOPIC)
@@ -175,6 +177,7 @@ def test_a_lost_link_makes_it_ask_again() -> None:
 def test_an_envelope_without_an_answer_becomes_an_error_or_the_connections_end(
     response: EnvelopeResponse, expected: ErrorCode | None
 ) -> None:
+    """SEC-ENV-14: 35 ends the connection, others are UNKNOWN_SERVER_ERROR in the answer's form."""
     world = World()
     header, _ = world.asked()
     world.answered(header, response)

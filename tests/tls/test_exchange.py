@@ -257,7 +257,7 @@ def test_other_resources_of_the_request_are_changed(node: TlsNode, authority: Au
 def test_without_the_right_nobody_learns_which_files_exist(
     authority: Authority, tmp_path: Path
 ) -> None:
-    """SEC-TLS-21: authorization comes first, and the right to alter decides."""
+    """SEC-TLS-21, SEC-ENV-16: authorization comes first, and the right to alter decides."""
     node = TlsNode(tmp_path, authority)
     standard = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
     node.overrides |= {"authorizer.class.name": standard, "super.users": "User:admin"}

@@ -18,6 +18,7 @@ _FORM: Final = re.compile(r"([A-Z0-9-]+)=\[(.*)\]")
 _PART: Final = re.compile(r'([a-z]+)=(?:"([^"]*)"|([^,]*))(?:,|$)')
 _ITERATIONS_MAX: Final = 16_384
 _SALT_BYTES: Final = 16
+_COMPONENTS: Final = ("name", "password", "saltedpassword", "salt", "iterations")
 
 
 class _Mechanism(NamedTuple):
@@ -73,6 +74,8 @@ def _parts(text: str) -> dict[str, str]:
         match = _PART.match(text, position)
         if match is None or match[1] in parts:
             raise FormatRefused(f"--add-scram cannot be parsed at {text[position:]!r}")
+        if match[1] not in _COMPONENTS:
+            raise FormatRefused(f"--add-scram knows no {match[1]}, only {', '.join(_COMPONENTS)}")
         parts[match[1]] = match[2] if match[2] is not None else match[3]
         position = match.end()
     return parts

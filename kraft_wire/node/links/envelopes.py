@@ -128,11 +128,13 @@ def mentions(part: Struct, error: ErrorCode) -> bool:
 
 
 def _principal(data: bytes | memoryview | None) -> Principal | None:
-    """Read the client's principal, None if it cannot be read."""
+    """Read the client's principal, None if it cannot be read or has more bytes."""
     if data is None or len(data) < _VERSION.size or _VERSION.unpack_from(data)[0] != 0:
         return None
     try:
-        found, _ = DefaultPrincipalData.decode(data, 0, _VERSION.size)
+        found, end = DefaultPrincipalData.decode(data, 0, _VERSION.size)
     except MalformedMessage:
+        return None
+    if end != len(data):
         return None
     return Principal(found.type, found.name, found.token_authenticated)

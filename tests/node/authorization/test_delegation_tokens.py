@@ -113,7 +113,7 @@ def forwarded(node: TokenNode, who: Principal, request: Message) -> Any:
 
 
 def test_envelope_tells_the_controller_of_a_login_by_token() -> None:
-    """SEC-TOKEN-03, SEC-TOKEN-10: the controller cannot see the protocol, but the mark."""
+    """SEC-TOKEN-03, SEC-TOKEN-10, SEC-ENV-15: the protocol cannot be seen there, but the mark."""
     node = TokenNode()
     assert forwarded(node, BY_TOKEN, creation()).error_code == NOT_ALLOWED
     assert forwarded(node, ANN, creation("bob", "Group")).error_code == REFUSED

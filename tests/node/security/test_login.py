@@ -8,7 +8,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable
 from hashlib import new as new_hash
 from hashlib import pbkdf2_hmac, sha256
-from hmac import digest
+from hmac import compare_digest, digest
 from typing import TypeVar
 
 import pytest
@@ -20,6 +20,7 @@ from kraft_wire.login.sasl import LoginFailed, log_in
 from kraft_wire.metadata.image import ScramImage
 from kraft_wire.node.outputs import Close, LoggedIn, Output, Peer, RefuseLogin, Reply
 from kraft_wire.node.requests.decoding import RequestDecoder
+from kraft_wire.node.security import plain
 from kraft_wire.node.security.login import Login, LoginRules
 from kraft_wire.node.security.mechanisms import LoginRefused, Mechanism
 from kraft_wire.node.security.plain import PlainServer
@@ -298,6 +299,26 @@ def test_names_are_exact_in_plain() -> None:
     server = PlainServer(accounts)
     server.step("\0é\0x".encode(), 0)
     assert server.user == "é"
+
+
+@pytest.mark.parametrize(
+    ("user", "compared"),
+    [("ann", [(b"secret", b"guess")]), ("nobody", [(b"", b"guess")])],
+)
+def test_passwords_are_compared_in_constant_time(
+    user: str, compared: list[tuple[bytes, bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SEC-PLAIN-04: by the library's function for it, once, for users that do not exist too."""
+    seen: list[tuple[bytes, bytes]] = []
+
+    def comparing(one: bytes, other: bytes) -> bool:
+        seen.append((one, other))
+        return compare_digest(one, other)
+
+    monkeypatch.setattr(plain, "compare_digest", comparing)
+    with pytest.raises(LoginRefused, match="Invalid username or password"):
+        PlainServer({"ann": "secret"}).step(f"\0{user}\0guess".encode(), 0)
+    assert seen == compared
 
 
 def test_an_authorization_id_is_nobody_else_in_plain() -> None:
