@@ -3,12 +3,13 @@
 Works with any broker: the first request is ApiVersions, repeated in version 0 if the broker does
 not know our version (KIP-511); other requests use the highest version that both sides know. `post`
 sends and `answer` receives, so that one request can be in progress while the answer before it is
-worked on; `send` is both. TLS and the login come before all that, by `login.client_config`. Not
-here: retries, several brokers.
+worked on; `send` is both. TLS and the login come before all that, by `login.client_config`; the
+login is repeated before its session ends (KIP-368). Not here: retries, several brokers.
 """
 
 import socket
 from collections import deque
+from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeVar
 
@@ -85,6 +86,11 @@ class BrokerConnection:
         self._client_id = client_id
         self._correlation_id = 0
         self._posted: deque[_Posted] = deque()
+        self._received: deque[Message] = deque()
+        """Answers that came before a second login, not asked for yet."""
+        self._credentials = None if security is None else security.credentials
+        self._renews_s: float | None = None
+        """When the next login is due."""
         try:
             self._socket = socket.create_connection((host, port), timeout=timeout_s)
         except OSError as error:
@@ -109,16 +115,19 @@ class BrokerConnection:
     def send(self, request: Message, response: type[R], *, version: int | None = None) -> R:
         """Send a request and return its answer, by default in the highest common version."""
         assert not self._posted, "a response is outstanding"
+        assert not self._received, "a response is outstanding"
         self.post(request, version=version)
         return self.answer(response)
 
     def post(self, request: Message, *, version: int | None = None) -> None:
         """Send a request; `answer` returns its answer later."""
+        if self._renews_s is not None and monotonic() >= self._renews_s:
+            self._renew()
         self._post(request, self.version_of(request) if version is None else version)
 
     def answer(self, response: type[R]) -> R:
         """Return the answer to the oldest unanswered request."""
-        answer = self._receive()
+        answer = self._received.popleft() if self._received else self._receive()
         if not isinstance(answer, response):
             raise BrokerConnectionError(
                 f"{self._address} answered {answer.NAME} for {response.NAME}"
@@ -166,6 +175,13 @@ class BrokerConnection:
         if security.credentials is not None:
             self._log_in(security.credentials)
 
+    def _renew(self) -> None:
+        """Log in again, behind the answers in flight."""
+        while self._posted:
+            self._received.append(self._receive())
+        assert self._credentials is not None, "only a login has a lifetime"
+        self._log_in(self._credentials)
+
     def _log_in(self, credentials: "Credentials") -> None:
         from kraft_wire.login.sasl import LoginFailed, log_in  # most connections need no login
 
@@ -180,11 +196,18 @@ class BrokerConnection:
             raise BrokerConnectionError(f"no login at {self._address}: {error}") from error
 
     def _token(self, token: bytes) -> bytes:
+        from secrets import randbelow
+
+        from kraft_wire.login.session import until_renewal_ms
+
+        asked_s = monotonic()
         answer = self._asked(SaslAuthenticateRequest(auth_bytes=token))
         assert isinstance(answer, SaslAuthenticateResponse), answer
         if answer.error_code:
             words = answer.error_message or error_name(answer.error_code)
             raise BrokerConnectionError(f"no login at {self._address}: {words}")
+        renewal_ms = until_renewal_ms(answer.session_lifetime_ms, randbelow)
+        self._renews_s = None if renewal_ms is None else asked_s + renewal_ms / 1_000
         return bytes(answer.auth_bytes)
 
     def _asked(self, request: Message) -> Message:

@@ -1,7 +1,6 @@
-"""The login of a link to another node: SaslHandshake and SaslAuthenticate, before anything else.
+"""One login of a link to another node: SaslHandshake and SaslAuthenticate.
 
-Bytes in, bytes out; the link is up for the node when the login is complete. A session of limited
-lifetime is not renewed: the peer closes the link at its end, and the node opens another (KIP-368).
+Bytes in, bytes out. When a link logs in is decided by `session`.
 """
 
 from typing import Final
@@ -17,8 +16,10 @@ from kraft_wire.wire.generated.sasl_handshake import SaslHandshakeRequest, SaslH
 from kraft_wire.wire.header import RequestHeader, encode_request_header, parse_response_header
 from kraft_wire.wire.message import MalformedMessage, Message
 
-__all__ = ["LinkLogin"]
+__all__ = ["LOGIN_CORRELATION_ID", "LinkLogin"]
 
+LOGIN_CORRELATION_ID: Final = (1 << 31) - 1
+"""Of every frame of a login; no request has it, as answers to requests may come between."""
 _VERSION: Final = 1
 _CLIENT_ID: Final = "kraft-wire"
 
@@ -31,6 +32,8 @@ class LinkLogin:
         self._dialogue: Dialogue = dialogue(credentials)
         self._has_begun = False
         """Whether the peer has agreed to the mechanism."""
+        self.lifetime_ms = 0
+        """Lifetime of the session, when the login is complete; 0: that of the link."""
 
     def begin(self) -> bytes:
         """Return the first frame."""
@@ -62,11 +65,12 @@ class LinkLogin:
         try:
             token = self._dialogue.send(bytes(answer.auth_bytes))
         except StopIteration:
+            self.lifetime_ms = answer.session_lifetime_ms
             return None
         return _framed(SaslAuthenticateRequest(auth_bytes=token))
 
 
 def _framed(request: Message) -> bytes:
-    header = RequestHeader(request.API_KEY, _VERSION, 0, _CLIENT_ID)
+    header = RequestHeader(request.API_KEY, _VERSION, LOGIN_CORRELATION_ID, _CLIENT_ID)
     payload = encode_request_header(header) + request.encode(_VERSION)
     return frame_prefix(len(payload)) + payload

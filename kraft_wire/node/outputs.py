@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Protocol, TypeAlias
 
 from kraft_wire.frozen import frozen, slotted
-from kraft_wire.model import ANONYMOUS, FileSlice, FsyncFailed, Principal
+from kraft_wire.model import ANONYMOUS, FileSlice, FsyncFailed, Principal, RandomSource
 from kraft_wire.node.limits import ServerLimits
 from kraft_wire.node.metrics.request_figures import ApiFigures
 from kraft_wire.node.quotas.charge import Charge
@@ -197,8 +197,10 @@ class Disconnect:
 
 
 class LinkNode(Protocol):
-    """The node, as the receiver of links' events."""
+    """The node, as the receiver of links' events, and as their source of random numbers."""
 
+    @property
+    def random_source(self) -> RandomSource: ...
     def link_up(self, link_id: int, now_ms: int, wall_ms: int) -> None: ...
     def link_frame(self, link_id: int, frame: bytes, now_ms: int, wall_ms: int) -> None: ...
     def link_down(self, link_id: int, now_ms: int, wall_ms: int) -> None: ...

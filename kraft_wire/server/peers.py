@@ -7,7 +7,7 @@ applies time limits (`node.peer_channels`) and disconnects late links.
 
 import asyncio
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, cast
 
 from kraft_wire.model import FileSlice, ReportEvent
@@ -18,9 +18,10 @@ from kraft_wire.node.outputs import Connect, Disconnect, LinkNode, SendBytes
 from kraft_wire.server.clock import now_ms, wall_ms
 from kraft_wire.server.names import Names
 from kraft_wire.wire.frame import FrameReader, MalformedFrame
+from kraft_wire.wire.message import Buffer
 
 if TYPE_CHECKING:
-    from kraft_wire.login.link import LinkLogin
+    from kraft_wire.login.session import LinkSession
 
 __all__ = ["Links"]
 
@@ -62,7 +63,7 @@ class Links:
         """Carry out an output; nothing is reported before this returns."""
         if isinstance(output, Connect):
             assert output.link_id not in self.by_id, output
-            link = self.by_id[output.link_id] = _Link(self, output, self._login(output.listener))
+            link = self.by_id[output.link_id] = _Link(self, output, self._session(output.listener))
             link.opening = loop.create_task(link.open(loop, self.contexts.get(output.listener)))
         elif output.link_id not in self.by_id:
             return  # the link closed while the node worked
@@ -71,14 +72,15 @@ class Links:
         else:
             self.by_id[output.link_id].send(output)
 
-    def _login(self, listener: str) -> "LinkLogin | None":
+    def _session(self, listener: str) -> "LinkSession | None":
         security = self._security.get(listener)
         if security is None or security.mechanism is None:
             return None
         from kraft_wire.login.client_config import Credentials  # most nodes do not use SASL
-        from kraft_wire.login.link import LinkLogin
+        from kraft_wire.login.session import LinkSession
 
-        return LinkLogin(Credentials(security.mechanism, security.username, security.password))
+        credentials = Credentials(security.mechanism, security.username, security.password)
+        return LinkSession(credentials, self.node.random_source)
 
     def report_refusal(self, order: Connect, reason: object) -> None:
         """Log a failed TLS handshake or login; at most once a second for each peer."""
@@ -97,15 +99,15 @@ class Links:
 class _Link(asyncio.Protocol):
     """One connection; without a transport until it is open, ignored once it is not in `by_id`.
 
-    The node gets `link_up` when the login is complete.
+    The node gets `link_up` when the first login is complete.
     """
 
-    def __init__(self, links: Links, order: Connect, login: "LinkLogin | None") -> None:
+    def __init__(self, links: Links, order: Connect, session: "LinkSession | None") -> None:
         self.links = links
         self.order = order
         self.link_id = order.link_id
-        self.login = login
-        """None once it is complete."""
+        self.session = session
+        """None for links without a login."""
         self.reader = FrameReader(links.limits.frame_bytes_max)
         self.transport: asyncio.Transport | None = None
         self.opening: asyncio.Task[None] | None = None
@@ -131,8 +133,8 @@ class _Link(asyncio.Protocol):
         self.transport = cast(asyncio.Transport, transport)  # uvloop's is one by its methods only
         if self.link_id not in self.links.by_id:
             self.transport.abort()
-        elif self.login is not None:
-            self.transport.write(self.login.begin())
+        elif self.session is not None:
+            self.transport.write(self.session.begin())
         else:
             self._is_up()
 
@@ -154,18 +156,15 @@ class _Link(asyncio.Protocol):
             self.connection_lost(problem)
 
     def _take(self, frame: bytes) -> None:
-        if self.login is None:
-            now, wall = self.links.now_ms(), self.links.wall_ms()
-            self.links.node.link_frame(self.link_id, frame, now, wall)
+        session, now = self.session, self.links.now_ms()
+        if session is None or not session.owns(frame):
+            self.links.node.link_frame(self.link_id, frame, now, self.links.wall_ms())
             self.links.settle()
             return
-        answer = self.login.take(frame)
-        if answer is None:
-            self.login = None
+        was_open = session.is_open
+        self._write(session.take(frame, now))
+        if session.is_open and not was_open:
             self._is_up()
-        else:
-            assert self.transport is not None, "it has sent something"
-            self.transport.write(answer)
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self.links.by_id.pop(self.link_id, None) is not None:
@@ -174,11 +173,20 @@ class _Link(asyncio.Protocol):
             self.links.settle()
 
     def send(self, output: SendBytes) -> None:
-        assert self.transport is not None, "the node sends on links that are up"
         buffers = [part for part in output.buffers if not isinstance(part, FileSlice)]
         assert len(buffers) == len(output.buffers), "requests hold no file slices"
-        self.transport.writelines(buffers)
-        if self.transport.get_write_buffer_size() > self.links.limits.unsent_bytes_max:
+        if self.session is None:
+            self._write(buffers)
+        else:
+            self._write(self.session.send(buffers, output.size_bytes, self.links.now_ms()))
+
+    def _write(self, buffers: Sequence[Buffer]) -> None:
+        assert self.transport is not None, "the node sends on links that are up"
+        if buffers:  # an empty list is an error of some loops
+            self.transport.writelines(buffers)
+        held_bytes = 0 if self.session is None else self.session.held_bytes
+        unsent_bytes = self.transport.get_write_buffer_size() + held_bytes
+        if unsent_bytes > self.links.limits.unsent_bytes_max:
             self.transport.abort()  # which reports the loss, after the node has had its turn
 
     def abort(self) -> None:

@@ -4,14 +4,27 @@ import asyncio
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from select import select
 from typing import Any, cast
 
 import pytest
 
+from kraft_wire.login.link import LOGIN_CORRELATION_ID
+from kraft_wire.node.config.security import LinkSecurity
 from kraft_wire.node.limits import ServerLimits
 from kraft_wire.node.outputs import Connect, Disconnect, SendBytes
 from kraft_wire.server.peers import Links
+from kraft_wire.testing.seeded_random import SeededRandom
+from kraft_wire.wire.generated.sasl_authenticate import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+)
+from kraft_wire.wire.generated.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from kraft_wire.wire.message import Message
 from tests.waiting import HANG_S
+
+SECURED = "SECURED"
 
 
 class Listening:
@@ -22,7 +35,14 @@ class Listening:
         self.heard: list[tuple[object, ...]] = []
         self.lines: list[str] = []
         self.settled = 0
-        self.links = Links(self, limits, self._settle, lambda name, **_: self.lines.append(name))
+        self.random_source = SeededRandom(1)
+        self.links = Links(
+            self,
+            limits,
+            self._settle,
+            lambda name, **_: self.lines.append(name),
+            {SECURED: LinkSecurity("SASL_PLAINTEXT", None, "PLAIN", "ann", "secret")},
+        )
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.listener.settimeout(HANG_S)
         self.port: int = self.listener.getsockname()[1]
@@ -59,6 +79,36 @@ class Listening:
         far.settimeout(HANG_S)
         return far
 
+    def logged_in(self, lifetime_ms: int) -> socket.socket:
+        """Open a link that logs in, and forward the clock to the end of its session."""
+        self.order(Connect(1, "127.0.0.1", self.port, SECURED))
+        self.until(lambda: select([self.listener], [], [], 0)[0] != [])
+        far, _ = self.listener.accept()
+        self.takes(far, SaslHandshakeRequest)
+        far.sendall(login_answer(SaslHandshakeResponse(mechanisms=["PLAIN"])))
+        token = self.takes(far, SaslAuthenticateRequest)
+        assert token.endswith(b"\0ann\0secret")
+        assert self.heard == []
+        far.sendall(login_answer(SaslAuthenticateResponse(session_lifetime_ms=lifetime_ms)))
+        self.until(lambda: self.heard == [("up", 1)])
+        later_ms = self.links.now_ms() + lifetime_ms
+        self.links.now_ms = lambda: later_ms
+        return far
+
+    def takes(self, far: socket.socket, request: type[Message]) -> bytes:
+        """Run the loop until the far end has a frame, which must be of this request."""
+        far.setblocking(False)
+        received = bytearray()
+
+        def is_whole() -> bool:
+            with suppress(BlockingIOError):
+                received.extend(far.recv(4_096))
+            return len(received) > 4 and len(received) == 4 + int.from_bytes(received[:4], "big")
+
+        self.until(is_whole)
+        assert int.from_bytes(received[4:6], "big") == request.API_KEY, received
+        return bytes(received)
+
     def until_closed(self, far: socket.socket) -> None:
         """Run the loop until the far end sees the link's end."""
         far.setblocking(False)
@@ -75,6 +125,12 @@ class Listening:
 
     def send(self, data: bytes, link_id: int = 1) -> None:
         self.order(SendBytes(link_id, [data], len(data)))
+
+
+def login_answer(response: Message) -> bytes:
+    """Return an answer of a login in version 1, with its length."""
+    frame = LOGIN_CORRELATION_ID.to_bytes(4, "big") + response.encode(1)
+    return len(frame).to_bytes(4, "big") + frame
 
 
 def loops() -> list[Callable[[], asyncio.AbstractEventLoop]]:
@@ -199,3 +255,45 @@ def test_a_peer_that_takes_nothing_is_given_up(node: Listening) -> None:
         for _ in range(100):
             node.send(bytes(1_000_000))
         node.until(lambda: ("down", 1) in node.heard)
+
+
+def test_a_request_at_the_end_of_a_session_waits_for_a_login(node: Listening) -> None:
+    """SEC-ENV-03: an answer in flight reaches the node meanwhile, and the link stays."""
+    with node.logged_in(10_000) as far:
+        node.send(b"\0\0\0\3abc")
+        node.takes(far, SaslHandshakeRequest)
+        node.send(b"\0\0\0\1d")
+        far.sendall(b"\0\0\0\5\0\0\0\7z" + login_answer(SaslHandshakeResponse()))
+        node.takes(far, SaslAuthenticateRequest)
+        node.until(lambda: ("frame", 1, b"\0\0\0\7z") in node.heard)
+        far.sendall(login_answer(SaslAuthenticateResponse(session_lifetime_ms=10_000)))
+        node.until(
+            lambda: bool(select([far], [], [], 0)[0]) and len(far.recv(99, socket.MSG_PEEK)) == 12
+        )
+        assert far.recv(99) == b"\0\0\0\3abc\0\0\0\1d"
+    assert node.heard == [("up", 1), ("frame", 1, b"\0\0\0\7z")]
+    assert node.lines == []
+
+
+def test_a_refused_second_login_closes_the_link_with_a_line(node: Listening) -> None:
+    """SEC-ENV-03: the request that waited is never sent."""
+    with node.logged_in(10_000) as far:
+        node.send(b"\0\0\0\3abc")
+        node.takes(far, SaslHandshakeRequest)
+        far.sendall(login_answer(SaslHandshakeResponse()))
+        node.takes(far, SaslAuthenticateRequest)
+        refusal = SaslAuthenticateResponse(error_code=58, error_message="Authentication failed")
+        far.sendall(login_answer(refusal))
+        node.until_closed(far)
+    assert node.heard == [("up", 1), ("down", 1)]
+    assert node.lines == ["peer_login_failed"]
+
+
+def test_requests_that_wait_for_a_silent_login_are_bounded(node: Listening) -> None:
+    """SEC-ENV-03: they count as unsent bytes."""
+    with node.logged_in(10_000) as far:
+        node.send(bytes(600_000))
+        node.takes(far, SaslHandshakeRequest)
+        node.send(bytes(600_000))
+        node.until(lambda: ("down", 1) in node.heard)
+        node.until_closed(far)

@@ -48,7 +48,8 @@ _CORRELATION_ID_BYTES: Final = 4
 _HANDSHAKE_ID: Final = -1
 """The request id of the ApiVersions request that a new link begins with."""
 _FIRST_SOFTWARE_VERSION: Final = 3
-_CORRELATION_IDS: Final = 1 << 31
+_CORRELATION_IDS: Final = (1 << 31) - 1
+"""The last one is that of logins, whose answers the node does not see."""
 _LINE_EVERY_MS: Final = 1_000
 """Limits the log lines about one peer's mistakes."""
 
