@@ -38,6 +38,7 @@ NOT_RUN = {
     "$SPARK_HOME": "tests/spark/wheel_cluster.py does it",
     "kraft-wire spark": "tests/spark runs the pipeline in one session",
     "kraft-wire conform": "tests/conformance runs every case",
+    "kraft-wire tokens": "tests/cli/test_tokens.py does it on a node with a login",
     "kraft-wire sim": "docs/walkthroughs and the phases of CI run seeds",
     "$ kraft-wire sim": "docs/walkthroughs and the phases of CI run seeds",
     "python -m kraft_wire.sim": "tests/sim runs the model",

@@ -88,14 +88,17 @@ def observer_that_fetches(controller: Subject, version: int) -> None:
 
     Fetch the metadata log's end as node 0 with an unknown directory id, then describe.
     """
-    facts = quorum_facts(controller)
-    epoch = facts.leader_epoch
-    request = metadata_fetch(
-        _FETCH_VERSION, offset=facts.high_watermark, epoch=epoch, last_fetched_epoch=epoch
-    )
-    request.replica_state = ReplicaState(replica_id=0)
-    request.topics[0].partitions[0].replica_directory_id = DIRECTORY_ID
-    controller.prepare(request, FetchResponse, until=_FETCH_VERSION)
+    for _ in controller.attempts("a fetch at the end of the metadata log"):
+        facts = quorum_facts(controller)
+        epoch = facts.leader_epoch
+        request = metadata_fetch(
+            _FETCH_VERSION, offset=facts.high_watermark, epoch=epoch, last_fetched_epoch=epoch
+        )
+        request.replica_state = ReplicaState(replica_id=0)
+        request.topics[0].partitions[0].replica_directory_id = DIRECTORY_ID
+        fetched = controller.prepare(request, FetchResponse, until=_FETCH_VERSION)
+        if not fetched.responses[0].partitions[0].records:
+            break  # else the log has grown meanwhile
     answer = _ask(controller, version)
     path = f"{_PARTITION}.observers"
     ids = [each.replica_id for each in answer.topics[0].partitions[0].observers]

@@ -112,6 +112,8 @@ class ScramServer:
         self._nonce = first["nonce"] + _base_36(self._random_source.below(1 << _NONCE_BITS))
         self.by_token = _BY_TOKEN.search(first["extensions"]) is not None
         found = self._found_token(user) if self.by_token else self._find(user)
+        if self.by_token and found is None:
+            raise LoginRefused  # ids of tokens are random: unlike names they need no disguise
         salt, iterations = _constant_salt(self._secret, user, self._digest), _ITERATIONS_MIN
         if found is not None and found.iterations >= _ITERATIONS_MIN:
             self._credential = found
