@@ -87,10 +87,10 @@ def test_a_tool_that_leaves_a_client_open_ends_its_virtual_machine(tmp_path: Pat
     """The client would look for its brokers as long as the virtual machine runs."""
     quick = tmp_path / "quick.properties"
     quick.write_text("request.timeout.ms=700\ndefault.api.timeout.ms=900\n")
-    nobody = ["--bootstrap-server", "127.0.0.1:1", "--command-config", str(quick)]
+    unreachable = ["--bootstrap-server", "127.0.0.1:1", "--command-config", str(quick)]
     for tool, ends in (("kafka-topics", False), ("kafka-transactions", True)):
         verb = "list" if ends else "--list"
-        failed = run_tool(tool, [*nobody, verb])
+        failed = run_tool(tool, [*unreachable, verb])
         assert (failed.exit_code, "Timed out" in failed.text) == (1, True), failed
         assert has_runner() is not ends
     assert run_tool("kafka-storage", ["random-uuid"]).exit_code == 0

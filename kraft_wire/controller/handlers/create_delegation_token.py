@@ -61,7 +61,7 @@ def handle(
 def refuse(
     request: CreateDelegationTokenRequest, error: ErrorCode, message: str | None
 ) -> CreateDelegationTokenResponse:
-    """Return the answer that refuses the request as a whole; it names nobody, as Kafka's."""
+    """Return the answer that refuses the whole request. It names ANONYMOUS, as in Kafka."""
     response = CreateDelegationTokenResponse(
         principal_type=ANONYMOUS.type, principal_name=ANONYMOUS.name
     )

@@ -1,1 +1,1 @@
-"""Quotas of clients, enforced (KIP-13, 55, 124, 219): rates, precedence, throttling."""
+"""Quotas: rates, precedence and throttling of clients, connections and replication."""

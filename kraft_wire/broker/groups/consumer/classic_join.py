@@ -144,7 +144,7 @@ def _taken(
 
 
 def _describe(walk: Walk, attempt: JoinAttempt, subscription: ConsumerProtocolSubscription) -> None:
-    """Apply what the request says of the member; what it leaves out stays."""
+    """Apply the request's fields to the member; absent fields keep their values."""
     former = walk.former
     timeout_ms = attempt.rebalance_timeout_ms
     walk.member = replace(

@@ -1,8 +1,8 @@
 """A consumer group becomes a classic group again while its members are in it (KIP-848).
 
-It does when its last member of the consumer protocol goes, and members of the classic protocol are
-left. The group's epoch becomes the generation, the targets become the assignments, and the members
-rebalance, since the partitions of the one that went are nobody's.
+That happens when its last member of the consumer protocol leaves and members of the classic
+protocol remain. The group's epoch becomes the generation, the targets become the assignments, and
+the members rebalance, because the partitions of the member that left have no owner.
 """
 
 from collections.abc import Collection, Mapping, Sequence

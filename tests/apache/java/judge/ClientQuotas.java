@@ -6,13 +6,11 @@ import java.io.InputStreamReader;
 import java.net.InetAddress;
 import java.nio.charset.StandardCharsets;
 import java.util.Optional;
-import java.util.function.Supplier;
 import kafka.server.ClientRequestQuotaManager;
 import org.apache.kafka.common.errors.ThrottlingQuotaExceededException;
 import org.apache.kafka.common.metrics.Metrics;
 import org.apache.kafka.common.metrics.Quota;
 import org.apache.kafka.common.security.auth.KafkaPrincipal;
-import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.network.Session;
 import org.apache.kafka.server.config.ClientQuotaManagerConfig;
 import org.apache.kafka.server.quota.ClientQuotaEntity;
@@ -29,30 +27,8 @@ import org.apache.kafka.server.quota.QuotaType;
  * Nothing is taken back while no quota is set: Apache's would count it, although it was not recorded.
  */
 public final class ClientQuotas {
-    private static long nowMs;
+    private static final StoryClock TIME = new StoryClock();
     private static ClientQuotaManager manager;
-
-    private static final Time TIME = new Time() {
-        @Override
-        public long milliseconds() {
-            return nowMs;
-        }
-
-        @Override
-        public long nanoseconds() {
-            return nowMs * 1_000_000L;
-        }
-
-        @Override
-        public void sleep(long ms) {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public void waitObject(Object it, Supplier<Boolean> condition, long deadlineMs) {
-            throw new UnsupportedOperationException();
-        }
-    };
 
     private ClientQuotas() {
     }
@@ -67,7 +43,7 @@ public final class ClientQuotas {
                 begin(words[1], Integer.parseInt(words[2]), Integer.parseInt(words[3]));
                 continue;
             }
-            nowMs = Long.parseLong(words[1]);
+            TIME.set(Long.parseLong(words[1]));
             if (words[0].equals("set")) {
                 set(words);
                 continue;
@@ -80,7 +56,7 @@ public final class ClientQuotas {
     }
 
     private static void begin(String kind, int number, int seconds) {
-        nowMs = 0;
+        TIME.set(0);
         ClientQuotaManagerConfig config = new ClientQuotaManagerConfig(number, seconds);
         Metrics metrics = new Metrics(TIME);
         manager = switch (kind) {
@@ -117,11 +93,11 @@ public final class ClientQuotas {
                 return Double.toString(manager.maxValueInQuotaWindow(session, client));
             case "record":
                 return Integer.toString(manager.maybeRecordAndGetThrottleTimeMs(
-                    session, client, Double.parseDouble(words[4]), nowMs));
+                    session, client, Double.parseDouble(words[4]), TIME.milliseconds()));
             case "unrecord":
                 if (manager.quotasEnabled()) {
                     double value = Double.parseDouble(words[4]);
-                    manager.unrecordQuotaSensor(session, client, value, nowMs);
+                    manager.unrecordQuotaSensor(session, client, value, TIME.milliseconds());
                 }
                 return "done";
             default:
