@@ -120,7 +120,9 @@ class Drawn:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_requests_of_any_content_are_answered_and_leave_a_log_that_replays(seed: int) -> None:
-    cluster = OneNodeCluster({AUTHORIZER_KEY: STANDARD_AUTHORIZER})
+    cluster = OneNodeCluster(
+        {AUTHORIZER_KEY: STANDARD_AUTHORIZER, "delegation.token.secret.key": "all nodes have it"}
+    )
     cluster.controller.kraft_version = 0
     drawn = Drawn(seed)
     for _ in range(400):

@@ -24,7 +24,7 @@ from kraft_wire.broker.groups.consumer.subscriptions import (
     subscriber_count,
     subscriptions,
 )
-from kraft_wire.broker.groups.consumer.timers import cancel_timers
+from kraft_wire.broker.groups.consumer.timers import timers_of
 from kraft_wire.broker.groups.consumer.write import write
 from kraft_wire.broker.groups.java_collections import JavaHashMap
 from kraft_wire.broker.groups.shard import GroupShard
@@ -48,7 +48,8 @@ def remove_members(
     appended = write(shard, group, _removal(shard, group, members), at)
     if appended.error is ErrorCode.NONE:
         for member_id in gone:
-            cancel_timers(shard, group.group_id, member_id)
+            for timer in timers_of(group.group_id, member_id):
+                shard.timers.cancel(timer)
     return appended
 
 

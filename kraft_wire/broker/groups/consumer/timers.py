@@ -1,12 +1,10 @@
 """The timers of a consumer group: sessions of members, and the time that they have to revoke."""
 
+from collections.abc import Iterator
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
-if TYPE_CHECKING:
-    from kraft_wire.broker.groups.shard import GroupShard
-
-__all__ = ["ConsumerTimer", "ConsumerTimerKind", "cancel_timers"]
+__all__ = ["ConsumerTimer", "ConsumerTimerKind", "timers_of"]
 
 
 class ConsumerTimerKind(StrEnum):
@@ -37,10 +35,9 @@ class ConsumerTimer(NamedTuple):
         return self.group_id
 
 
-def cancel_timers(shard: "GroupShard", group_id: str, member_id: str) -> None:
-    """Stop waiting for a member that is gone."""
-    for kind in _OF_MEMBERS:
-        shard.timers.cancel(ConsumerTimer(kind, group_id, member_id))
+def timers_of(group_id: str, member_id: str) -> Iterator[ConsumerTimer]:
+    """Yield the names of all deadlines that a member may have."""
+    return (ConsumerTimer(kind, group_id, member_id) for kind in _OF_MEMBERS)
 
 
 _OF_MEMBERS: Final = (
