@@ -2,7 +2,8 @@
 
 Phases run one after the other, and a phase that fails does not keep the others from running: one
 run names every test that fails. Only where the checks cannot even run a test does nothing follow.
-The simulators run beside the phases that wait, with the processors that those leave to them.
+The simulators run beside the other phases, with the processors that those leave to them: most are
+left by the tests that run alone, which wait for clocks.
 No test runs twice: the queue of tests leaves out what the checks and the coverage have run. Tests
 that compute and tests that wait for judges are in one queue, with more workers than processors. At
 the end the time of each phase, the longest files and tests, why each test failed, and in the last
@@ -22,7 +23,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -69,11 +70,11 @@ END_SECONDS_MAX = 60
 """For pytest to print what failed."""
 
 BESIDE = ("simulated quorums", "simulated clusters")
-"""They begin after the checks, yield to every other program, and end before `ALONE` begins."""
+"""They begin after the checks, and give way to every other program."""
 ALONE = "tests that run alone"
 AGAIN = ("tests", ALONE)
 """Phases whose failed tests may run again."""
-YIELDING = ("nice", "-n", "19")
+YIELDING = (sys.executable, "-m", "tests.yielding")
 
 OF_MAKE = frozenset({"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "ARGS"})
 """How a make hands its own variables to the makes below it, which here have others."""
@@ -123,7 +124,7 @@ def _timed_run(name: str, words: Sequence[str], report: Path, output: IO[str] | 
     environment = {key: value for key, value in os.environ.items() if key not in OF_MAKE}
     started, was_ended = time.monotonic(), False
     process = subprocess.Popen(
-        command, cwd=CHECKOUT, env=environment, process_group=0, stdout=output, stderr=output
+        command, cwd=CHECKOUT, env=environment, start_new_session=True, stdout=output, stderr=output
     )
     try:
         process.wait(PHASE_SECONDS_MAX)
@@ -155,8 +156,6 @@ def run_all(chosen: Sequence[str], folder: Path) -> list[Phase]:
             if name in BESIDE:
                 beside.append(simulators.submit(run_beside, name, reports[name]))
                 continue
-            if name == ALONE:
-                wait(beside)
             phases.append(run(name, reports[name]))
             if name == FIRST and not phases[-1].succeeded and not phases[-1].tests:
                 break
