@@ -175,9 +175,7 @@ def test_nothing_follows_checks_that_cannot_run(
     assert last.startswith("checks: FAILED, no tests ran in ")
 
 
-def test_no_phase_waits_for_the_simulators(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_no_phase_waits_for_the_simulators(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     phases = Phases("simulated clusters", REPORT)
 
     def run(name: str, report: Path) -> Phase:

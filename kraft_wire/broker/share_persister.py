@@ -124,7 +124,7 @@ class SharePersister(Protocol):
     def delete(
         self, partitions: Sequence[SharePartitionKey], at: ClockReading, then: PersisterCallback
     ) -> None:
-        """Remove the state of share partitions; one without state is no error."""
+        """Remove the state of share partitions; one without state gives NONE too."""
         ...
 
     def read_summary(
