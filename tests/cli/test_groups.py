@@ -5,7 +5,7 @@ import re
 from itertools import count
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from kraft_wire.cli.groups.reset import read_target
 from kraft_wire.cli.output import WrongInput
@@ -29,9 +29,20 @@ def read(commands: Commands) -> tuple[str, str]:
         text = "\n".join(lines).encode()
         commands.did("produce", topic, "--json", "-p", partition, stdin=text)
     consumer = Consumer({"bootstrap.servers": commands.bootstrap, "group.id": group})
-    consumer.commit(offsets=[TopicPartition(topic, 0, 5)], asynchronous=False)
+    until(lambda: has_committed(consumer, TopicPartition(topic, 0, 5)))
     consumer.close()
     return topic, group
+
+
+def has_committed(consumer: Consumer, place: TopicPartition) -> bool:
+    """Commit an offset; False while a group coordinator that is new loads its groups."""
+    try:
+        consumer.commit(offsets=[place], asynchronous=False)
+    except KafkaException as refused:
+        if refused.args[0].code() == KafkaError.COORDINATOR_LOAD_IN_PROGRESS:
+            return False
+        raise
+    return True
 
 
 def offsets(commands: Commands, group: str) -> dict[int, int]:

@@ -19,11 +19,12 @@ import zlib
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from confluent_kafka import KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.apache.three_nodes import ThreeNodes
 from tests.spark.many_partitions import create_many_partitions
+from tests.waiting import until
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 PARTITIONS = 2
@@ -37,7 +38,6 @@ OPEN_MS = 6 * 3_600_000
 
 TRANSACTION_RECORDS = 25
 SECONDS_MAX = 120
-CHECKPOINT_SECONDS = 6
 _FOREVER = {"retention.ms": "-1", "retention.bytes": "-1"}
 
 
@@ -203,7 +203,11 @@ def write_everything(
         if partitions:
             controllers = [node.controller_bootstrap for node in cluster.nodes.values()]
             create_many_partitions(controllers, partitions)
-        time.sleep(CHECKPOINT_SECONDS)  # high watermarks are written every five seconds
+        until(
+            lambda: _are_checkpointed(cluster),
+            lambda: "a node writes no high watermarks",
+            every_s=1,
+        )
         if crash:
             cluster.kill()
         del waiting
@@ -239,6 +243,32 @@ def _write(cluster: ThreeNodes, admin: AdminClient, writer: Writer, records: int
     waiting = writer.transact("transactions", max(min(records // 5_000, 60), 6))
     _trim(admin, max(rest // 40, 1))
     return waiting
+
+
+def _are_checkpointed(cluster: ThreeNodes) -> bool:
+    """Whether each node has written down that all records of a transaction are replicated.
+
+    Nodes write their high watermarks every five seconds, later if the machine is busy.
+    """
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "none"})
+    names = [("transactions", number) for number in range(PARTITIONS)]
+    ends = {
+        name: consumer.get_watermark_offsets(TopicPartition(*name), SECONDS_MAX)[1]
+        for name in names
+    }
+    consumer.close()
+    return all(
+        checkpointed.get(name, -1) >= end
+        for checkpointed in map(_checkpoint, cluster.data)
+        for name, end in ends.items()
+    )
+
+
+def _checkpoint(directory: Path) -> dict[tuple[str, int], int]:
+    """The high watermarks in Kafka's file of them: version, number of lines, lines."""
+    lines = (directory / "replication-offset-checkpoint").read_text(encoding="utf-8").split("\n")
+    rows = [line.split() for line in lines[2:] if line]
+    return {(topic, int(partition)): int(offset) for topic, partition, offset in rows}
 
 
 def _trim(admin: AdminClient, offset: int) -> None:
