@@ -1,10 +1,11 @@
-"""Committed offsets of a group: read, written as a member or from outside (KIP-98, KIP-211)."""
+"""Committed offsets of a group, read, written and deleted (KIP-98, KIP-211, KIP-496)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from kraft_wire.client.cluster import ClusterRefused
 from kraft_wire.client.coordinator import GroupCoordinator
+from kraft_wire.client.refused import AdminRefused
 from kraft_wire.model import TopicPartition
 from kraft_wire.wire.error_names import error_name
 from kraft_wire.wire.generated.offset_commit import (
@@ -13,13 +14,19 @@ from kraft_wire.wire.generated.offset_commit import (
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
 )
+from kraft_wire.wire.generated.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+    OffsetDeleteResponse,
+)
 from kraft_wire.wire.generated.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestTopic,
     OffsetFetchResponse,
 )
 
-__all__ = ["commit_offsets", "committed_offsets"]
+__all__ = ["commit_offsets", "committed_offsets", "delete_offsets"]
 
 _FETCH_VERSION_MAX: Final = 7
 """The last that asks for one group."""
@@ -96,3 +103,29 @@ def commit_offsets(
 def _first_refusal(answer: OffsetCommitResponse) -> int:
     codes = [each.error_code for topic in answer.topics for each in topic.partitions]
     return next((code for code in codes if code), 0)
+
+
+def delete_offsets(coordinator: GroupCoordinator, keys: Sequence[TopicPartition]) -> None:
+    """Delete committed offsets that no member is subscribed to; missing ones are no error.
+
+    Errors: AdminRefused with the first refusal; other offsets may have been deleted.
+    """
+    topics: dict[str, list[OffsetDeleteRequestPartition]] = {}
+    for key in keys:
+        each = OffsetDeleteRequestPartition(partition_index=key.partition)
+        topics.setdefault(key.topic, []).append(each)
+    request = OffsetDeleteRequest(
+        group_id=coordinator.group,
+        topics=[
+            OffsetDeleteRequestTopic(name=topic, partitions=partitions)
+            for topic, partitions in topics.items()
+        ],
+    )
+    answer = coordinator.send(request, OffsetDeleteResponse, lambda each: each.error_code)
+    if answer.error_code:
+        raise AdminRefused(f"group {coordinator.group}", answer.error_code, None)
+    for topic in answer.topics:
+        for result in topic.partitions:
+            if result.error_code:
+                key = TopicPartition(topic.name, result.partition_index)
+                raise AdminRefused(f"group {coordinator.group}: {key}", result.error_code, None)

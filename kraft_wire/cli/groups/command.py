@@ -1,7 +1,8 @@
-"""`kraft-wire groups`: list, describe, reset and delete consumer groups of any cluster.
+"""`kraft-wire groups`: list, describe, reset and delete groups of any cluster.
 
-Options are those of kafka-consumer-groups; resetting is a dry run until `--execute`. Exit codes: 0
-done, 1 the cluster refused, 2 could not run.
+Consumer groups of both protocols and share groups have the same verbs. Options are those of
+kafka-consumer-groups and kafka-share-groups; resetting is a dry run until `--execute`. Exit codes:
+0 done, 1 the cluster refused, 2 could not run.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,15 +14,17 @@ import typer
 from kraft_wire.cli.bootstrap import LOCAL, Bootstrap
 from kraft_wire.cli.command_config import secured
 from kraft_wire.cli.groups.admin import (
-    GroupFacts,
-    Member,
-    OffsetRow,
     delete_group,
-    described_group,
+    delete_known_offsets,
+    known_offsets,
     listed_groups,
     offset_rows,
+    set_offsets,
 )
+from kraft_wire.cli.groups.describing import described_group, find_group
+from kraft_wire.cli.groups.facts import GroupFacts, OffsetRow
 from kraft_wire.cli.groups.reset import new_offsets, partitions_to_reset, read_target
+from kraft_wire.cli.groups.tables import group_json, print_members, print_offsets, print_states
 from kraft_wire.cli.output import (
     AsJson,
     WrongInput,
@@ -33,7 +36,6 @@ from kraft_wire.cli.output import (
 )
 from kraft_wire.client.cluster import ClusterClient, ClusterRefused
 from kraft_wire.client.coordinator import GroupCoordinator
-from kraft_wire.client.group_offsets import commit_offsets, committed_offsets
 from kraft_wire.client.refused import AdminRefused
 from kraft_wire.server.clock import wall_ms
 
@@ -86,13 +88,13 @@ def describe_command(
                 rows = offset_rows(cluster, coordinator, facts)
                 described.append((facts, rows, coordinator.address))
     if as_json:
-        print_json([_group_json(*each) for each in described])
+        print_json([group_json(*each) for each in described])
     elif members:
-        _print_members([facts for facts, _, _ in described])
+        print_members([facts for facts, _, _ in described])
     elif state:
-        _print_states(described)
+        print_states(described)
     else:
-        _print_offsets(described)
+        print_offsets(described)
 
 
 @app.command("reset-offsets")
@@ -187,6 +189,39 @@ def delete_command(
             print(f"{name}: deleted")
 
 
+@app.command("delete-offsets")
+def delete_offsets_command(
+    group: Annotated[str | None, typer.Argument(metavar="GROUP", help="The group.")] = None,
+    group_option: Annotated[
+        str | None, typer.Option("--group", "-g", metavar="GROUP", help="The group, as in Kafka.")
+    ] = None,
+    topic: Annotated[
+        list[str] | None,
+        typer.Option("--topic", "-t", metavar="TOPIC[:0,1]", help="Topic, with partitions or all."),
+    ] = None,
+    bootstrap_server: Bootstrap = LOCAL,
+    as_json: AsJson = False,
+) -> None:
+    """Delete offsets of topics that no member reads."""
+    name = group or group_option
+    with clustered("groups", bootstrap_server) as cluster:
+        if name is None:
+            raise WrongInput("give a group")
+        if not topic:
+            raise WrongInput("give --topic")
+        with GroupCoordinator(cluster, name) as coordinator:
+            facts = described_group(coordinator)
+            if facts.kind == "share" and any(":" in each for each in topic):
+                raise WrongInput(f"{name} is a share group: give --topic without partitions")
+            keys = partitions_to_reset(cluster, topic, {})
+            delete_known_offsets(coordinator, facts, keys)
+    if as_json:
+        print_json({"group": name, "deleted": [key._asdict() for key in keys]})
+    else:
+        for key in keys:
+            print(f"{name}: {key}: deleted")
+
+
 def _names(
     cluster: ClusterClient,
     arguments: Sequence[str] | None,
@@ -216,17 +251,16 @@ def _reset(
         if all_topics == bool(topics):
             raise WrongInput("give --topic or --all-topics")
         with GroupCoordinator(cluster, group) as coordinator:
-            committed = committed_offsets(coordinator, None)
+            facts = find_group(coordinator)
+            committed = known_offsets(coordinator, facts)
             keys = partitions_to_reset(cluster, topics, committed)
             if not keys:
                 raise ClusterRefused(f"group {group} has no committed offsets")
             offsets = new_offsets(cluster, keys, committed, target)
             if executes:
-                if committed and (state := described_group(coordinator)).is_active:
-                    raise ClusterRefused(f"group {group} is {state.state}: stop its members first")
-                code = commit_offsets(coordinator, offsets)
-                if code:
-                    raise AdminRefused(f"group {group}: not committed", code, None)
+                if facts is not None and facts.is_active:
+                    raise ClusterRefused(f"group {group} is {facts.state}: stop its members first")
+                set_offsets(coordinator, facts, offsets)
     rows = [
         {
             "topic": key.topic,
@@ -245,72 +279,6 @@ def _reset(
     print_table(table)
     if not executes:
         print("dry run: nothing was changed; --execute commits the new offsets")
-
-
-def _print_offsets(described: Sequence[tuple[GroupFacts, list[OffsetRow], str]]) -> None:
-    columns = ("group", "topic", "partition", "committed", "end", "lag", "member", "host", "client")
-    table = new_table(*columns)
-    for facts, rows, _ in described:
-        for each in rows:
-            member = each.member
-            owner = ("-", "-", "-") if member is None else _member_cells(member)
-            numbers = (each.committed_offset, each.log_end_offset, each.lag)
-            cells = ["-" if number is None else str(number) for number in numbers]
-            table.add_row(facts.group, each.topic, str(each.partition), *cells, *owner)
-    print_table(table)
-
-
-def _print_members(described: Sequence[GroupFacts]) -> None:
-    table = new_table("group", "member", "host", "client", "partitions")
-    for facts in described:
-        for member in facts.members:
-            listed = " ".join(map(str, member.partitions)) or "none"
-            table.add_row(facts.group, *_member_cells(member), listed)
-    print_table(table)
-
-
-def _print_states(described: Sequence[tuple[GroupFacts, list[OffsetRow], str]]) -> None:
-    table = new_table("group", "coordinator", "assignor", "state", "members", "lag")
-    for facts, rows, address in described:
-        lag = sum(each.lag or 0 for each in rows)
-        cells = (facts.assignor or "-", facts.state, str(len(facts.members)), str(lag))
-        table.add_row(facts.group, address, *cells)
-    print_table(table)
-
-
-def _member_cells(member: Member) -> tuple[str, str, str]:
-    return member.instance_id or member.member_id, member.host, member.client_id
-
-
-def _group_json(facts: GroupFacts, rows: Sequence[OffsetRow], address: str) -> dict[str, object]:
-    return {
-        "group": facts.group,
-        "state": facts.state,
-        "coordinator": address,
-        "assignor": facts.assignor or None,
-        "lag": sum(each.lag or 0 for each in rows),
-        "members": [
-            {
-                "member_id": each.member_id,
-                "instance_id": each.instance_id,
-                "client_id": each.client_id,
-                "host": each.host,
-                "partitions": [key._asdict() for key in each.partitions],
-            }
-            for each in facts.members
-        ],
-        "partitions": [
-            {
-                "topic": each.topic,
-                "partition": each.partition,
-                "committed_offset": each.committed_offset,
-                "log_end_offset": each.log_end_offset,
-                "lag": each.lag,
-                "member_id": None if each.member is None else each.member.member_id,
-            }
-            for each in rows
-        ],
-    }
 
 
 secured(app)

@@ -1,0 +1,166 @@
+"""A group as its coordinator describes it: classic, of the newer protocol, or a share group.
+
+A group id has one kind, and only its own request shows it: DescribeGroups the classic ones,
+ConsumerGroupDescribe those of KIP-848, ShareGroupDescribe those of KIP-932. They are sent in this
+order until one finds the group.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final, Protocol
+
+from kraft_wire.cli.groups.facts import GroupFacts, Member
+from kraft_wire.client.cluster import ClusterRefused
+from kraft_wire.client.coordinator import GroupCoordinator
+from kraft_wire.client.group_offsets import committed_offsets
+from kraft_wire.client.range_assignment import assignment_of_bytes
+from kraft_wire.client.refused import AdminRefused
+from kraft_wire.model import TopicPartition
+from kraft_wire.wire.error_names import error_name
+from kraft_wire.wire.generated.consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+)
+from kraft_wire.wire.generated.describe_groups import (
+    DescribedGroup,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.share_group_describe import (
+    ShareGroupDescribeRequest,
+    ShareGroupDescribeResponse,
+)
+
+__all__ = ["described_group", "find_group"]
+
+_CONSUMER: Final = "consumer"
+_CLASSIC_VERSION_MAX: Final = 5
+"""The last that describes a group that does not exist as Dead."""
+_NOT_THIS_KIND: Final = frozenset({ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED_VERSION})
+"""The second one where the feature `group.version` or `share.version` is not finalised."""
+
+
+class _Assigned(Protocol):
+    """Partitions of a topic, as both newer answers have them."""
+
+    topic_name: str
+    partitions: list[int]
+
+
+def described_group(coordinator: GroupCoordinator) -> GroupFacts:
+    """Return a group. Errors: ClusterRefused for one that does not exist, AdminRefused."""
+    facts = find_group(coordinator)
+    if facts is None:
+        raise ClusterRefused(f"group {coordinator.group} does not exist")
+    return facts
+
+
+def find_group(coordinator: GroupCoordinator) -> GroupFacts | None:
+    """Return a group, None if it does not exist. Errors: ClusterRefused, AdminRefused."""
+    facts = _classic(coordinator)
+    if facts.state.lower() != "dead":
+        return facts
+    newer = _consumer(coordinator) or _share(coordinator)
+    if newer is None and committed_offsets(coordinator, None):
+        return replace(facts, state="Empty")  # a group of offsets alone
+    return newer
+
+
+def _classic(coordinator: GroupCoordinator) -> GroupFacts:
+    """Return a classic group, Dead if there is none. Errors: ClusterRefused."""
+    answer = coordinator.send(
+        DescribeGroupsRequest(groups=[coordinator.group]),
+        DescribeGroupsResponse,
+        lambda each: each.groups[0].error_code,
+        at_most=_CLASSIC_VERSION_MAX,
+    )
+    (found,) = answer.groups
+    if found.error_code:
+        raise ClusterRefused(f"group {coordinator.group}: {error_name(found.error_code)}")
+    return GroupFacts(
+        group=coordinator.group,
+        kind="classic",
+        state=found.group_state,
+        assignor=found.protocol_data,
+        members=tuple(_classic_members(found)),
+    )
+
+
+def _classic_members(found: DescribedGroup) -> Iterable[Member]:
+    for each in found.members:
+        yield Member(
+            member_id=each.member_id,
+            instance_id=each.group_instance_id,
+            client_id=each.client_id,
+            host=each.client_host,
+            partitions=tuple(_assigned(found.protocol_type, each.member_assignment)),
+        )
+
+
+def _assigned(protocol_type: str, data: bytes | memoryview) -> Sequence[TopicPartition]:
+    """Return an assignment of consumers; others have a form that is their own."""
+    return assignment_of_bytes(data) if protocol_type == _CONSUMER else ()
+
+
+def _consumer(coordinator: GroupCoordinator) -> GroupFacts | None:
+    """Return a group of KIP-848; None without such a group or protocol. Errors: AdminRefused."""
+    request = ConsumerGroupDescribeRequest(group_ids=[coordinator.group])
+    if not coordinator.serves(request):
+        return None
+    answer = coordinator.send(
+        request, ConsumerGroupDescribeResponse, lambda each: each.groups[0].error_code
+    )
+    (found,) = answer.groups
+    if not _is_of_this_kind(coordinator, found.error_code, found.error_message):
+        return None
+    members = tuple(
+        Member(
+            member_id=each.member_id,
+            instance_id=each.instance_id,
+            client_id=each.client_id,
+            host=each.client_host,
+            partitions=_partitions(each.assignment.topic_partitions),
+        )
+        for each in found.members
+    )
+    return GroupFacts(
+        coordinator.group, "consumer", found.group_state, found.assignor_name, members
+    )
+
+
+def _share(coordinator: GroupCoordinator) -> GroupFacts | None:
+    """Return a share group; None without such a group or protocol. Errors: AdminRefused."""
+    request = ShareGroupDescribeRequest(group_ids=[coordinator.group])
+    if not coordinator.serves(request):
+        return None
+    answer = coordinator.send(
+        request, ShareGroupDescribeResponse, lambda each: each.groups[0].error_code
+    )
+    (found,) = answer.groups
+    if not _is_of_this_kind(coordinator, found.error_code, found.error_message):
+        return None
+    members = tuple(
+        Member(
+            member_id=each.member_id,
+            instance_id=None,
+            client_id=each.client_id,
+            host=each.client_host,
+            partitions=_partitions(each.assignment.topic_partitions),
+        )
+        for each in found.members
+    )
+    return GroupFacts(coordinator.group, "share", found.group_state, found.assignor_name, members)
+
+
+def _is_of_this_kind(coordinator: GroupCoordinator, code: int, message: str | None) -> bool:
+    if code and code not in _NOT_THIS_KIND:
+        raise AdminRefused(f"group {coordinator.group}", code, message)
+    return not code
+
+
+def _partitions(assigned: Iterable[_Assigned]) -> tuple[TopicPartition, ...]:
+    found = [
+        TopicPartition(topic.topic_name, index) for topic in assigned for index in topic.partitions
+    ]
+    return tuple(sorted(found))
