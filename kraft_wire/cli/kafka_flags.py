@@ -11,7 +11,7 @@ __all__ = ["translated"]
 
 _ACTIONS: Final = {
     "topics": ("--list", "--create", "--describe", "--delete", "--alter"),
-    "groups": ("--list", "--describe", "--reset-offsets", "--delete"),
+    "groups": ("--list", "--describe", "--reset-offsets", "--delete", "--delete-offsets"),
     "configs": ("--describe", "--alter"),
     "acls": ("--list", "--add", "--remove"),
 }

@@ -144,6 +144,7 @@ def test_what_cannot_be_described_is_one_line(
         ("topics", "describe --topic", "describe"),
         ("groups", "--describe --group g --members", "describe --group g --members"),
         ("groups", "--group g --reset-offsets --topic t:0", "reset-offsets --group g --topic t:0"),
+        ("groups", "--delete-offsets --group g --topic t", "delete-offsets --group g --topic t"),
         ("configs", "--alter --topic t", "alter --topic t"),
         ("wire", "--list", "--list"),
     ],

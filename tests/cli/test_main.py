@@ -106,7 +106,7 @@ def test_module_is_the_command() -> None:
     ("words", "found"),
     [
         (["gro"], ["groups"]),
-        (["groups", ""], ["delete", "describe", "list", "reset-offsets"]),
+        (["groups", ""], ["delete", "delete-offsets", "describe", "list", "reset-offsets"]),
         (["groups", "reset-offsets", "--to-"], ["current", "datetime", "earliest", "latest"]),
         (["consume", "--isolation", ""], ["read_committed", "read_uncommitted"]),
         (["server", "--lis"], ["--listen"]),

@@ -71,6 +71,9 @@ def describe_command(
     group: GroupOption = None,
     all_groups: AllGroups = False,
     bootstrap_server: Bootstrap = LOCAL,
+    offsets: Annotated[
+        bool, typer.Option("--offsets", help="Show offsets and lag by partition (default).")
+    ] = False,
     members: Annotated[
         bool, typer.Option("--members", help="Show members and their partitions.")
     ] = False,
@@ -89,9 +92,9 @@ def describe_command(
                 described.append((facts, rows, coordinator.address))
     if as_json:
         print_json([group_json(*each) for each in described])
-    elif members:
+    elif members and not offsets:
         print_members([facts for facts, _, _ in described])
-    elif state:
+    elif state and not offsets:
         print_states(described)
     else:
         print_offsets(described)
