@@ -42,6 +42,7 @@ __all__ = [
     "RELEASE_FEATURES",
     "RELEASE_LEVELS",
     "SCRAM_FROM",
+    "SHARE_VERSION",
     "SUPPORTED_FEATURES",
     "TOKENS_FROM",
     "TRANSACTIONS_FROM",
@@ -59,6 +60,7 @@ KRAFT_VERSION: Final = "kraft.version"
 ELR_VERSION: Final = "eligible.leader.replicas.version"
 TRANSACTION_VERSION: Final = "transaction.version"
 GROUP_VERSION: Final = "group.version"
+SHARE_VERSION: Final = "share.version"
 LATEST_METADATA_VERSION: Final = 30
 
 SCRAM_FROM: Final = 11
@@ -88,7 +90,7 @@ RELEASE_FEATURES: Final[Mapping[str, FeatureRange]] = {
     GROUP_VERSION: SUPPORTED_FEATURES[GROUP_VERSION],
     KRAFT_VERSION: SUPPORTED_FEATURES[KRAFT_VERSION],
     METADATA_VERSION: SUPPORTED_FEATURES[METADATA_VERSION],
-    "share.version": FeatureRange(0, 1),
+    SHARE_VERSION: FeatureRange(0, 1),
     "streams.version": FeatureRange(0, 1),
     TRANSACTION_VERSION: SUPPORTED_FEATURES[TRANSACTION_VERSION],
     ELR_VERSION: FeatureRange(0, 1),
