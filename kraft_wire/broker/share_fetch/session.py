@@ -68,7 +68,7 @@ class ShareSession:
     partitions: dict[PartitionKey, SessionPartition]
 
     def update(self, added: Iterable[SessionPartition], forgotten: Iterable[PartitionKey]) -> None:
-        """Add partitions that are new to the session, then forget some."""
+        """Add the partitions that the session lacks, then remove the forgotten ones."""
         for each in added:
             self.partitions.setdefault(each.key, each)
         for key in forgotten:

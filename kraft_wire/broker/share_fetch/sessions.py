@@ -147,7 +147,7 @@ class ShareSessions:
         return ClosedConnection(closed, [each for each in groups if each not in self._group_sizes])
 
     def clear(self) -> None:
-        """Forget every session, because share groups are switched off."""
+        """Drop every session, because share groups are switched off."""
         for key in list(self._sessions):
             self._remove(key)
 
