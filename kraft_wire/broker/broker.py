@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from kraft_wire.broker.replication.fetchers import ReplicaFetchers
     from kraft_wire.broker.replication.leader_side import LeaderSide
     from kraft_wire.broker.replication.throttle import ReplicationThrottle
+    from kraft_wire.broker.share_persister import SharePersister
+    from kraft_wire.broker.share_state.of_broker import ShareStates
     from kraft_wire.broker.transactions.coordinator import TransactionCoordinator
 
 __all__ = ["Broker", "FetchRights", "MetadataFollower", "TopicRights"]
@@ -111,6 +113,7 @@ class Broker:
     follower_throttle: "ReplicationThrottle | None" = None
     """Bounds what this broker fetches of them."""
     described_topics: AnswersOfImage | NoAnswersOfImage
+    _share_states: "ShareStates | None" = None
     listener_protocols: Mapping[str, str] = MappingProxyType({})
     """The security protocol of each listener; one that is not named is PLAINTEXT."""
 
@@ -205,26 +208,26 @@ class Broker:
     def transactions(self) -> "TransactionCoordinator":
         """The transaction coordinator, put in when it is first asked for, as that of groups."""
         if self._transactions is None:
-            from kraft_wire.broker.transactions.assembly import transaction_coordinator
+            from kraft_wire.broker.transactions.assembly import coordinator_of
 
-            self._transactions = transaction_coordinator(
-                node_id=self.node_id,
-                settings=lambda: self.settings,
-                image=lambda: self.image,
-                partition=self.partition,
-                appended=self.appended,
-                flushed=self.flushed,
-                operations=self.produce_purgatory,
-                complete=self.complete,
-                ask_controller=self.ask_controller,
-                take_producer_id=self.producer_ids.take,
-                inter_broker_clients=self.inter_broker_clients,
-                now_ms=lambda: self._now_ms,
-                report=self.report,
-            )
+            self._transactions = coordinator_of(self)
             self.followers.append(self._transactions)
             self._transactions.follow(self.image.topic(TRANSACTION_TOPIC), self._now_ms)
         return self._transactions
+
+    @property
+    def share_states(self) -> "ShareStates":
+        """The share coordinator and the client of all of them, created on first use."""
+        if self._share_states is None:
+            from kraft_wire.broker.share_state.of_broker import ShareStates
+
+            self._share_states = ShareStates(self)
+        return self._share_states
+
+    @property
+    def share_persister(self) -> "SharePersister":
+        """The client of all share coordinators."""
+        return self.share_states.persister
 
     @property
     def now_ms(self) -> int:

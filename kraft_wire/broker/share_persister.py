@@ -124,7 +124,7 @@ class SharePersister(Protocol):
     def delete(
         self, partitions: Sequence[SharePartitionKey], at: ClockReading, then: PersisterCallback
     ) -> None:
-        """Remove the state of share partitions; one without state gives NONE too."""
+        """Remove the state of share partitions; those without state are done already."""
         ...
 
     def read_summary(

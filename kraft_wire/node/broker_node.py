@@ -10,7 +10,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from kraft_wire.broker.broker import Broker
-from kraft_wire.broker.metadata.metadata_cache import OFFSETS_TOPIC, TRANSACTION_TOPIC
+from kraft_wire.broker.metadata.metadata_cache import (
+    OFFSETS_TOPIC,
+    SHARE_STATE_TOPIC,
+    TRANSACTION_TOPIC,
+)
 from kraft_wire.broker.ports import ControllerChannel
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.controller.controller import layered
@@ -130,6 +134,10 @@ class BrokerNode:
             assert self.broker.groups is not None, "committed offsets are loaded from the start on"
         if image.topic(TRANSACTION_TOPIC) is not None:
             assert self.broker.transactions is not None, "as are transactions"
+        if image.topic(SHARE_STATE_TOPIC) is not None:
+            assert self.broker.share_states.coordinator is not None, (
+                "and states of share partitions"
+            )
 
     def _follow_throttles(self, delta: MetadataDelta) -> None:
         """Throttle the replicas that topics list, with the rates of this broker (KIP-73)."""

@@ -1,17 +1,20 @@
 """FindCoordinator, API key 10, versions 0-6.
 
-Behaviour:   the first request for a coordinator of a group or transactional id creates
-             `__consumer_offsets` or `__transaction_state`; until the topic exists and its partition
-             has a leader, COORDINATOR_NOT_AVAILABLE lets clients retry; if the topic cannot be
-             created, the error message has the reason
-Versions:    v1 key types, error message · v4 several keys (KIP-699) · v6 share groups (KIP-932)
-Left out:    coordinators of share groups (INVALID_REQUEST): share groups are not served, so their
-             topic is not created
+Behaviour:   the first request for a coordinator of a group, transactional id or share partition
+             creates `__consumer_offsets`, `__transaction_state` or `__share_group_state`; until the
+             topic exists and its partition has a leader, COORDINATOR_NOT_AVAILABLE lets clients
+             retry; if the topic cannot be created, the error message has the reason
+Versions:    v1 key types, error message · v4 several keys (KIP-699) · v6 share partitions (KIP-932)
+Left out:    nothing
 """
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from kraft_wire.broker.context import RequestContext
+from kraft_wire.broker.share_state.coordinator_keys import (
+    coordinator_key,
+    parse_coordinator_key,
+)
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.find_coordinator import (
     Coordinator,
@@ -21,6 +24,11 @@ from kraft_wire.wire.generated.find_coordinator import (
 
 if TYPE_CHECKING:
     from kraft_wire.broker.broker import Broker
+    from kraft_wire.broker.groups.coordinator import GroupCoordinator
+    from kraft_wire.broker.share_state.coordinator import ShareCoordinator
+    from kraft_wire.broker.transactions.coordinator import TransactionCoordinator
+
+    Coordinators: TypeAlias = GroupCoordinator | TransactionCoordinator | ShareCoordinator
 
 __all__ = ["handle"]
 
@@ -28,6 +36,8 @@ _SEVERAL_KEYS_FROM: Final = 4
 
 _GROUP: Final = 0
 _TRANSACTION: Final = 1
+_SHARE: Final = 2
+_SHARE_FROM: Final = 6
 
 _MESSAGES: Final[dict[ErrorCode, str]] = {
     ErrorCode.NONE: "NONE",
@@ -50,10 +60,10 @@ class _Found(NamedTuple):
 def handle(
     broker: "Broker", context: RequestContext, request: FindCoordinatorRequest
 ) -> FindCoordinatorResponse:
-    """Return which broker coordinates a group or a transactional id.
+    """Return which broker coordinates a group, a transactional id or a share partition.
 
-    Errors per key, first match wins: INVALID_REQUEST (a key type that is not served),
-    COORDINATOR_NOT_AVAILABLE.
+    Errors per key, first match wins: INVALID_REQUEST (a key type that is not served, or a key that
+    names no share partition), COORDINATOR_NOT_AVAILABLE.
     """
     if context.api_version < _SEVERAL_KEYS_FROM:
         found = _find(broker, context, request.key_type, request.key)
@@ -81,10 +91,23 @@ def handle(
 
 
 def _find(broker: "Broker", context: RequestContext, key_type: int, key: str) -> _Found:
+    if key_type == _SHARE and context.api_version >= _SHARE_FROM:
+        try:
+            key = coordinator_key(parse_coordinator_key(key))
+        except ValueError:
+            return _Found(ErrorCode.INVALID_REQUEST)
+        return _coordinator_of(broker, context, broker.share_states.coordinator, key)
     if key_type not in (_GROUP, _TRANSACTION):
         error = ErrorCode.INVALID_REQUEST
-        return _Found(error, message=_MESSAGES[error])
+        return _Found(error, message=None if key_type == _SHARE else _MESSAGES[error])
     coordinator = broker.groups if key_type == _GROUP else broker.transactions
+    return _coordinator_of(broker, context, coordinator, key)
+
+
+def _coordinator_of(
+    broker: "Broker", context: RequestContext, coordinator: "Coordinators", key: str
+) -> _Found:
+    """Return the live leader of a key's partition; a topic that is missing is created."""
     name = coordinator.runtime.topic.name
     topic = broker.image.topic(name)
     if topic is None:

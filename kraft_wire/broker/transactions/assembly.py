@@ -1,6 +1,7 @@
 """Build the transaction coordinator of a broker from the parts of the broker that it uses."""
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from kraft_wire.broker.context import ReplyTo
 from kraft_wire.broker.coordination.commit_waits import CommitWaits
@@ -21,7 +22,29 @@ from kraft_wire.model import Offset, ReportEvent
 from kraft_wire.wire.compression.codecs import Compression
 from kraft_wire.wire.message import Message
 
-__all__ = ["transaction_coordinator"]
+if TYPE_CHECKING:
+    from kraft_wire.broker.broker import Broker
+
+__all__ = ["coordinator_of", "transaction_coordinator"]
+
+
+def coordinator_of(broker: "Broker") -> TransactionCoordinator:
+    """Return the coordinator of a broker."""
+    return transaction_coordinator(
+        node_id=broker.node_id,
+        settings=lambda: broker.settings,
+        image=lambda: broker.image,
+        partition=broker.partition,
+        appended=broker.appended,
+        flushed=broker.flushed,
+        operations=broker.produce_purgatory,
+        complete=broker.complete,
+        ask_controller=broker.ask_controller,
+        take_producer_id=broker.producer_ids.take,
+        inter_broker_clients=broker.inter_broker_clients,
+        now_ms=lambda: broker.now_ms,
+        report=broker.report,
+    )
 
 
 def transaction_coordinator(

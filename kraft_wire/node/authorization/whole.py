@@ -11,6 +11,10 @@ from kraft_wire.apis.rights import ResourceType
 from kraft_wire.broker.handlers.fetch import refuse as refuse_fetch
 from kraft_wire.controller.requests import refuse
 from kraft_wire.node.authorization.asker import REFUSED_WORDS, Asked, Passed, Verdict
+from kraft_wire.node.authorization.share_states import (
+    refuse_share_state,
+    requests_share_state,
+)
 from kraft_wire.wire.generated.describe_client_quotas import DescribeClientQuotasResponse
 from kraft_wire.wire.generated.describe_configs import (
     DescribeConfigsRequest,
@@ -94,6 +98,8 @@ def refused(request: Message, error: ErrorCode, version: int) -> Message:
             return _configs(request, error)
         case FetchRequest():
             return refuse_fetch(request, error, version)
+    if requests_share_state(request):
+        return refuse_share_state(request, error, words)
     answer = response_class(request.API_KEY)()
     _set_error(answer, error, words)
     if isinstance(answer, JoinGroupResponse):

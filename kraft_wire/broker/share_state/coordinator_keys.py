@@ -1,0 +1,33 @@
+"""The key by which a share partition finds its coordinator: `group:topicId:partition`."""
+
+from typing import Final
+
+from kraft_wire.broker.share_persister import SharePartitionKey
+from kraft_wire.model import uuid_from_text, uuid_to_text
+
+__all__ = ["coordinator_key", "parse_coordinator_key"]
+
+_INT32: Final = range(-(1 << 31), 1 << 31)
+
+
+def coordinator_key(key: SharePartitionKey) -> str:
+    """Return the key of a share partition."""
+    return f"{key.group_id}:{uuid_to_text(key.topic_id)}:{key.partition}"
+
+
+def parse_coordinator_key(text: str) -> SharePartitionKey:
+    """Return the share partition of a key; the group's id may have colons.
+
+    Raises ValueError for any other text. Colons at the end do not count, as in Kafka.
+    """
+    parts = text.rstrip(":").split(":")
+    if len(parts) < 3:
+        raise ValueError(f"{text!r} has less than three parts")
+    *group, topic, number = parts
+    group_id = ":".join(group)
+    if not group_id.strip("".join(map(chr, range(33)))):
+        raise ValueError(f"{text!r} has no group")
+    digits = number.removeprefix("-") if number.startswith("-") else number.removeprefix("+")
+    if not (digits.isascii() and digits.isdecimal() and int(number) in _INT32):
+        raise ValueError(f"{number!r} is not a partition")
+    return SharePartitionKey(group_id, uuid_from_text(topic), int(number))

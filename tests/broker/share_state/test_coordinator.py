@@ -1,0 +1,178 @@
+"""The share coordinator over time: first use, failures, pruning, cold states, deleted topics."""
+
+from __future__ import annotations
+
+import pytest
+
+from kraft_wire.broker.share_persister import SharePartitionKey
+from kraft_wire.broker.share_state.coordinator_keys import coordinator_key, parse_coordinator_key
+from kraft_wire.broker.share_state.state import ShareState, ShareUpdate
+from kraft_wire.broker.share_state.state_table import Tombstone
+from kraft_wire.model import Uuid
+from kraft_wire.wire.generated.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from kraft_wire.wire.generated.error_code import ErrorCode as E
+from tests.broker.share_state.sharing import STATE_TOPIC, TOPIC, Sharing, stored
+
+ZEROS = "AAAAAAAAAAAAAAAAAAAAAA"
+PRUNE_MS = 300_000
+
+
+def test_the_state_topic_is_made_for_its_first_user() -> None:
+    """932-COORD-01: with Kafka's settings; it is an internal topic."""
+    node = Sharing(
+        is_in_use=False,
+        **{
+            "share.coordinator.state.topic.segment.bytes": "2097152",
+            "share.coordinator.state.topic.num.partitions": "3",
+        },
+    )
+    assert node.node.broker.image.topic(STATE_TOPIC) is None
+    first = node.find(f"g:{ZEROS}:0")
+    assert first.error_code in (E.NONE, E.COORDINATOR_NOT_AVAILABLE)
+    node.settle()
+    topic = node.node.broker.image.topic(STATE_TOPIC)
+    assert topic is not None
+    assert sorted(topic.partitions) == [0, 1, 2]
+    assert node.node.broker.image.config(2, STATE_TOPIC) == {
+        "cleanup.policy": "delete",
+        "compression.type": "producer",
+        "min.insync.replicas": "1",
+        "retention.ms": "-1",
+        "segment.bytes": "2097152",
+    }
+    assert node.find(f"g:{ZEROS}:0").error_code == E.NONE
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "",
+        "g",
+        f"g:{ZEROS}",
+        f":{ZEROS}:0",
+        f"   :{ZEROS}:0",
+        f"g:{ZEROS}:x",
+        f"g:{ZEROS}:",
+        f"g:{ZEROS}:2147483648",
+        f"g:{ZEROS}: 1",
+        f"g:{ZEROS}:1_0",
+        "g:not-an-id:0",
+    ],
+)
+def test_a_key_that_names_no_share_partition_is_refused(key: str) -> None:
+    """932-COORD-02: without words."""
+    found = Sharing().find(key)
+    assert (found.error_code, found.error_message) == (E.INVALID_REQUEST, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        (f"g:{ZEROS}:7", SharePartitionKey("g", Uuid(bytes(16)), 7)),
+        (f"a:b:{ZEROS}:0", SharePartitionKey("a:b", Uuid(bytes(16)), 0)),
+        (f"g:{ZEROS}:-2:", SharePartitionKey("g", Uuid(bytes(16)), -2)),
+        (f"::g:{ZEROS}:+5", SharePartitionKey("::g", Uuid(bytes(16)), 5)),
+    ],
+)
+def test_a_key_is_read_as_kafka_reads_it(text: str, key: SharePartitionKey) -> None:
+    """932-COORD-02: the group may have colons."""
+    assert parse_coordinator_key(text) == key
+    assert Sharing().find(text).error_code == E.NONE
+    assert coordinator_key(SharePartitionKey("a:b", Uuid(bytes(16)), 3)) == f"a:b:{ZEROS}:3"
+
+
+def test_the_coordinator_is_the_leader_of_the_keys_partition() -> None:
+    """932-COORD-02."""
+    node = Sharing()
+    node.initialize()
+    found = node.find(coordinator_key(node.key()))
+    assert (found.node_id, found.host, found.port) == (1, "127.0.0.1", 9092)
+    assert node.state_partition().log_end_offset == 1
+    assert node.find(f"g:{ZEROS}:0", version=5).error_code == E.INVALID_REQUEST
+
+
+def test_the_state_survives_a_restart() -> None:
+    node = Sharing()
+    node.initialize(epoch=3, start=0)
+    node.read(leader=2)
+    node.write(0, (0, 9, 2, 1), leader=2, start=0, complete=10)
+    node.initialize(1, epoch=4, start=7)
+    again = node.restarted()
+    assert stored(again.read(leader=2).state_batches) == [(0, 9, 2, 1)]
+    summary = again.summary(0)
+    assert (summary.state_epoch, summary.leader_epoch) == (3, 2)
+    assert summary.delivery_complete_count == 10
+    assert again.summary(1).start_offset == 7
+    assert again.write(0, leader=1).error_code == E.FENCED_LEADER_EPOCH
+    assert again.write(0, epoch=2).error_code == E.FENCED_STATE_EPOCH
+
+
+def test_old_records_are_removed_and_cold_states_written_again() -> None:
+    """932-COORD-13: what a load needs stays, and a cold state does not hold the log back."""
+    node = Sharing(
+        **{
+            "share.coordinator.snapshot.update.records.per.snapshot": "3",
+            "share.coordinator.state.topic.num.partitions": "1",
+        }
+    )
+    node.initialize(1, epoch=5, start=2)
+    node.initialize(0, start=0)
+    for offset in range(45):
+        node.write(0, (offset, offset, 2, 1), start=0)
+        node.advance(PRUNE_MS // 20)
+    partition = node.state_partition()
+    start = partition.log_start_offset
+    assert 0 < start < partition.log_end_offset
+    assert stored(node.read(0).state_batches) == [(0, 44, 2, 1)]
+    cold = node.changes(1)[-1]
+    assert isinstance(cold, ShareState)
+    assert (cold.state_epoch, cold.start_offset) == (5, 2)
+    assert cold.snapshot_epoch > 0
+    assert cold.write_ms > cold.create_ms
+    again = node.restarted()
+    assert again.state_partition().log_start_offset == start
+    assert stored(again.read(0).state_batches) == [(0, 44, 2, 1)]
+    assert again.summary(1).start_offset == 2
+
+
+def test_a_quiet_coordinator_writes_nothing() -> None:
+    """932-COORD-13: once every state is written again, and nobody writes."""
+    node = Sharing()
+    node.initialize(0)
+    node.advance(10 * PRUNE_MS)
+    count = len(node.changes())
+    assert count <= 2
+    node.advance(10 * PRUNE_MS)
+    assert len(node.changes()) == count
+
+
+def test_a_deleted_topic_takes_its_states_with_it() -> None:
+    node = Sharing()
+    node.initialize(0)
+    node.initialize(1)
+    key = node.key(0)
+    wanted = DeleteTopicState(name=TOPIC)
+    node.send(DeleteTopicsRequest(topics=[wanted], timeout_ms=1), 6)
+    node.settle()
+    records = [record for batch in node.batches() for record in batch.records()]
+    assert len(records) == 4
+    assert len([record for record in records if record.value is None]) == 2
+    coordinator = node.node.broker.share_states.coordinator
+    shard = coordinator.runtime.shard_of(coordinator_key(key))
+    assert not isinstance(shard, E)
+    assert shard.table.entries == {}
+
+
+def test_updates_are_folded_onto_the_newest_snapshot() -> None:
+    """932-COORD-09: the fold of the log is what a read shows."""
+    node = Sharing(**{"share.coordinator.snapshot.update.records.per.snapshot": "4"})
+    node.initialize(epoch=1, start=0)
+    for offset in range(11):
+        node.write(0, (offset, offset, 2 if offset % 2 else 0, 1), start=offset // 2)
+    changes = node.changes()
+    epochs = [each.snapshot_epoch for each in changes if not isinstance(each, Tombstone)]
+    assert epochs == [0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2, 2]
+    assert [isinstance(each, ShareUpdate) for each in changes].count(True) == 9
+    read = stored(node.read().state_batches)
+    assert read[0] == (5, 5, 2, 1)
+    assert stored(node.restarted().read().state_batches) == read
