@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -45,32 +46,14 @@ Batch = tuple[int, int, int, int]
 """First and last offset, delivery state, delivery count."""
 
 
-class Sharing(NodeDoor):
-    """One node with a topic of three partitions, whose share coordinator is loaded."""
+class ShareCalls(ABC):
+    """Requests to a share coordinator about one topic, wherever it is."""
 
-    def __init__(
-        self,
-        fs: SimFileSystem | None = None,
-        now_ms: int = 1_000,
-        *,
-        is_in_use: bool = True,
-        **more: str,
-    ) -> None:
-        """Without `is_in_use` nobody has looked for the share coordinator yet."""
-        self.store = fs or SimFileSystem()
-        more = {"share.coordinator.state.topic.num.partitions": "2"} | more
-        super().__init__(self.store, now_ms, **more)
-        if self.node.broker.image.topic(TOPIC) is None:
-            self.prepare(TOPIC, 3)
-        for _ in range(3 if is_in_use else 0):
-            self.find(f"{GROUP}:AAAAAAAAAAAAAAAAAAAAAA:0")
-            self.settle()
+    topic_id: Uuid
 
-    @property
-    def topic_id(self) -> Uuid:
-        topic = self.node.broker.image.topic(TOPIC)
-        assert topic is not None
-        return topic.topic_id
+    @abstractmethod
+    def send(self, request: Any, version: int) -> Any:
+        """Return the reply to a request, with its `response`."""
 
     def key(self, partition: int = 0, group: str = GROUP) -> SharePartitionKey:
         return SharePartitionKey(group, self.topic_id, partition)
@@ -164,6 +147,34 @@ class Sharing(NodeDoor):
         (topic,) = response.results
         (result,) = topic.partitions
         return result
+
+
+class Sharing(NodeDoor, ShareCalls):
+    """One node with a topic of three partitions, whose share coordinator is loaded."""
+
+    def __init__(
+        self,
+        fs: SimFileSystem | None = None,
+        now_ms: int = 1_000,
+        *,
+        is_in_use: bool = True,
+        **more: str,
+    ) -> None:
+        """Without `is_in_use` nobody has looked for the share coordinator yet."""
+        self.store = fs or SimFileSystem()
+        more = {"share.coordinator.state.topic.num.partitions": "2"} | more
+        super().__init__(self.store, now_ms, **more)
+        if self.node.broker.image.topic(TOPIC) is None:
+            self.prepare(TOPIC, 3)
+        for _ in range(3 if is_in_use else 0):
+            self.find(f"{GROUP}:AAAAAAAAAAAAAAAAAAAAAA:0")
+            self.settle()
+
+    @property
+    def topic_id(self) -> Uuid:  # type: ignore[override]  # of the node at that time
+        topic = self.node.broker.image.topic(TOPIC)
+        assert topic is not None
+        return topic.topic_id
 
     def batches(self) -> Iterator[RecordBatch]:
         """Every batch of the state topic."""

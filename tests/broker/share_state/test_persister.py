@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import count
 from typing import Any
 
 import pytest
@@ -20,12 +21,16 @@ from kraft_wire.broker.share_state.calls import CallKind, StateCall, StateCallba
 from kraft_wire.broker.share_state.persister import CoordinatedPersister
 from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.model import LeaderEpoch, Offset, Uuid
+from kraft_wire.node.links.broker_links import BrokerLinks
+from kraft_wire.node.outputs import Connect, SendBytes
+from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.sim.disk.files import SimFileSystem
 from kraft_wire.wire.generated import (
     read_share_group_state,
     read_share_group_state_summary,
     write_share_group_state,
 )
+from kraft_wire.wire.generated.api_versions import ApiVersionsRequest
 from kraft_wire.wire.generated.delete_share_group_state import DeleteShareGroupStateRequest
 from kraft_wire.wire.generated.describe_cluster import DescribeClusterRequest
 from kraft_wire.wire.generated.error_code import ErrorCode as E
@@ -43,8 +48,16 @@ from kraft_wire.wire.generated.write_share_group_state import (
     WriteShareGroupStateRequest,
     WriteShareGroupStateResponse,
 )
+from kraft_wire.wire.message import DecodeLimits
 from tests.broker.share_state.sharing import STATE_TOPIC, Sharing, batch
-from tests.broker.small_broker import broker_image, image_of, partition_image
+from tests.broker.small_broker import (
+    LISTENER,
+    broker_image,
+    image_of,
+    partition_image,
+    small_broker,
+)
+from tests.node.far_side import answer, offer, requests_of
 
 TOPIC_ID = Uuid(b"0123456789abcdef")
 HERE, THERE, ELSEWHERE = 1, 2, 3
@@ -392,3 +405,75 @@ def test_a_node_persists_through_its_own_coordinator() -> None:
     node.send(DescribeClusterRequest(), 0)
     assert found == [{node.key(0): DONE}]
     assert node.summary().start_offset == 3
+
+
+class Linked:
+    """Broker 1 with the links of its persister to broker 2."""
+
+    def __init__(self, versions: dict[str, list[int]]) -> None:
+        self.broker = small_broker(image(THERE), source=NodeSettings({}))
+        self.persister = self.broker.share_persister
+        self.versions = {"18": [0, 4], **versions}
+        self.at = ClockReading(5_000, 0)
+        self.lines: list[str] = []
+        self.links = BrokerLinks(
+            self.broker,
+            self.broker.inter_broker_clients[-1],
+            LISTENER,
+            lambda: 11,
+            count(1),
+            DecodeLimits(),
+            lambda name, **fields: self.lines.append(name),
+        )
+
+    def pump(self) -> list[tuple[Any, Any]]:
+        """Return the requests that leave now, connecting and telling versions on the way."""
+        self.links.pump(*self.at)
+        found: list[tuple[Any, Any]] = []
+        outputs = self.links.take_outputs()
+        while outputs:
+            first, outputs = outputs[0], outputs[1:]
+            if isinstance(first, Connect):
+                self.link = first.link_id
+                self.links.link_up(self.link, *self.at)
+            elif isinstance(first, SendBytes):
+                ((header, request),) = requests_of([first])
+                if isinstance(request, ApiVersionsRequest):
+                    frame = answer(header, offer(self.versions))
+                    self.links.link_frame(self.link, frame, *self.at)
+                else:
+                    found.append((header, request))
+            outputs += self.links.take_outputs()
+        return found
+
+
+@pytest.mark.parametrize(("newest", "complete"), [(1, 6), (0, -1)])
+def test_a_call_leaves_over_a_link_in_the_newest_version_of_both(
+    newest: int, complete: int
+) -> None:
+    """932-COORD-15: the count of completed deliveries does not reach a broker without it."""
+    side = Linked({"85": [0, newest]})
+    found: list[Any] = []
+    side.persister.write({key(): write(4, 6)}, side.at, lambda results, _: found.append(results))
+    ((header, request),) = side.pump()
+    assert (header.client_id, header.api_version) == ("Persister-client-1", newest)
+    assert request.topics[0].partitions[0].delivery_complete_count == complete
+    side.links.link_frame(side.link, answer(header, answered(request)), *side.at)
+    assert found == [{key(): DONE}]
+
+
+def test_a_call_is_repeated_after_a_broken_link() -> None:
+    """932-COORD-17."""
+    side = Linked({"85": [0, 1]})
+    found: list[Any] = []
+    side.persister.write({key(): write(4, 6)}, side.at, lambda results, _: found.append(results))
+    assert len(side.pump()) == 1
+    side.links.link_down(side.link, *side.at)
+    assert side.pump() == []
+    due_ms = side.broker.deadline_ms()
+    assert due_ms is not None
+    side.at = ClockReading(due_ms, due_ms)
+    side.broker.tick(*side.at)
+    ((header, request),) = side.pump()
+    side.links.link_frame(side.link, answer(header, answered(request)), *side.at)
+    assert found == [{key(): DONE}]
