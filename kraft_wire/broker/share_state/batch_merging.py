@@ -41,6 +41,8 @@ def merged_batches(
 
 def _merged(batches: list[_Batch]) -> list[_Batch]:
     """Merge the first two batches that touch until none do; `batches` is used up."""
+    if len(batches) < 2:
+        return batches
     done: list[_Batch] = []
     heapify(batches)
     while batches:

@@ -9,7 +9,7 @@ from kraft_wire.broker.coordination.log import CoordinatorLog
 from kraft_wire.broker.coordination.runtime import CoordinatorRuntime
 from kraft_wire.broker.coordination.topic import CoordinatorTopic, CoordinatorTopicCreation
 from kraft_wire.broker.share_state.calls import StateCall, StateCallback
-from kraft_wire.broker.share_state.coordinator_keys import coordinator_key
+from kraft_wire.broker.share_state.coordinator_keys import state_partition
 from kraft_wire.broker.share_state.environment import ShareStateEnvironment
 from kraft_wire.broker.share_state.failures import lookup_failure
 from kraft_wire.broker.share_state.shard import ShareStateShard
@@ -47,7 +47,7 @@ class ShareCoordinator:
 
     def call(self, call: StateCall, at: ClockReading, then: StateCallback) -> None:
         """Serve a call; errors: COORDINATOR_LOAD_IN_PROGRESS, NOT_COORDINATOR, the shard's."""
-        shard = self.runtime.shard_of(coordinator_key(call.key))
+        shard = self.runtime.shard_at(state_partition(call.key, self.runtime.partition_count))
         if isinstance(shard, ErrorCode):
             then(lookup_failure(call.kind, shard), at)
         else:

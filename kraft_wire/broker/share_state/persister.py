@@ -19,7 +19,6 @@ from functools import partial
 from typing import Final
 
 from kraft_wire.broker.coordination.clock_reading import ClockReading
-from kraft_wire.broker.coordination.topic import key_partition
 from kraft_wire.broker.deadlines import Deadlines
 from kraft_wire.broker.inter_broker import InterBrokerClient
 from kraft_wire.broker.metadata.metadata_cache import SHARE_STATE_TOPIC
@@ -31,7 +30,7 @@ from kraft_wire.broker.share_persister import (
     ShareStateWrite,
 )
 from kraft_wire.broker.share_state.calls import ERROR_WORDS, CallKind, StateCall, StateCallback
-from kraft_wire.broker.share_state.coordinator_keys import coordinator_key
+from kraft_wire.broker.share_state.coordinator_keys import state_partition
 from kraft_wire.broker.share_state.coordinator_queue import CoordinatorQueue
 from kraft_wire.broker.share_state.pending_call import PendingCall, PendingWrites
 from kraft_wire.metadata.delta import MetadataDelta
@@ -200,7 +199,7 @@ class CoordinatedPersister:
         topic = image.topic(SHARE_STATE_TOPIC)
         if topic is None or not topic.partitions:
             return None
-        number = key_partition(coordinator_key(call.call.key), len(topic.partitions))
+        number = state_partition(call.call.key, len(topic.partitions))
         broker = image.brokers.get(topic.partitions[number].leader)
         return None if broker is None or broker.fenced else broker.broker_id
 

@@ -1,7 +1,8 @@
 """All states of one partition of `__share_group_state`: the fold of its records.
 
 Each record that is written goes through `apply`, and so does each that is read back, so memory is
-what a load makes of the log.
+what a load makes of the log. A state takes about 550 bytes, and 150 for each of its batches, of
+which a share partition has at most as many as record locks.
 """
 
 from collections.abc import Callable, Iterable
