@@ -61,7 +61,7 @@ def test_an_unanswered_creation_is_asked_for_again_after_half_a_minute() -> None
 @pytest.mark.parametrize(
     ("key_type", "version", "error"),
     [
-        (2, 6, ErrorCode.INVALID_REQUEST),
+        (2, 5, ErrorCode.INVALID_REQUEST),
         (3, 1, ErrorCode.INVALID_REQUEST),
         (-1, 6, ErrorCode.INVALID_REQUEST),
     ],
