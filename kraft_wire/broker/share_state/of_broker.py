@@ -1,16 +1,13 @@
 """The share coordinator of a broker and its client of all of them, each created on first use."""
 
 from functools import cached_property
-from typing import TYPE_CHECKING
 
+from kraft_wire.broker.coordination.host import CoordinatorHost
 from kraft_wire.broker.metadata.metadata_cache import SHARE_STATE_TOPIC
 from kraft_wire.broker.share_persister import SharePersister
 from kraft_wire.broker.share_state.assembly import share_coordinator
 from kraft_wire.broker.share_state.coordinator import ShareCoordinator
 from kraft_wire.broker.share_state.persister import CoordinatedPersister
-
-if TYPE_CHECKING:
-    from kraft_wire.broker.broker import Broker
 
 __all__ = ["ShareStates"]
 
@@ -18,7 +15,7 @@ __all__ = ["ShareStates"]
 class ShareStates:
     """What a broker has to do with the states of share partitions."""
 
-    def __init__(self, broker: "Broker") -> None:
+    def __init__(self, broker: CoordinatorHost) -> None:
         self._broker = broker
 
     @cached_property

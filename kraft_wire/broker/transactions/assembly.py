@@ -1,10 +1,10 @@
 """Build the transaction coordinator of a broker from the parts of the broker that it uses."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 from kraft_wire.broker.context import ReplyTo
 from kraft_wire.broker.coordination.commit_waits import CommitWaits
+from kraft_wire.broker.coordination.host import CoordinatorHost
 from kraft_wire.broker.coordination.log import BrokerCoordinatorLog
 from kraft_wire.broker.coordination.topic import CoordinatorTopic, CoordinatorTopicCreation
 from kraft_wire.broker.inter_broker import InterBrokerClient
@@ -22,13 +22,10 @@ from kraft_wire.model import Offset, ReportEvent
 from kraft_wire.wire.compression.codecs import Compression
 from kraft_wire.wire.message import Message
 
-if TYPE_CHECKING:
-    from kraft_wire.broker.broker import Broker
-
 __all__ = ["coordinator_of", "transaction_coordinator"]
 
 
-def coordinator_of(broker: "Broker") -> TransactionCoordinator:
+def coordinator_of(broker: CoordinatorHost) -> TransactionCoordinator:
     """Return the coordinator of a broker."""
     return transaction_coordinator(
         node_id=broker.node_id,
