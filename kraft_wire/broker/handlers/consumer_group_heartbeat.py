@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from kraft_wire.broker.context import Parked, RequestContext
 from kraft_wire.broker.coordination.clock_reading import arrival_of
 from kraft_wire.broker.groups.consumer.heartbeat import Client, heartbeat
-from kraft_wire.broker.groups.consumer.refusal import Refusal
 from kraft_wire.broker.groups.consumer.request_checks import check_request
 from kraft_wire.broker.groups.consumer.switch import serves_consumer_groups
+from kraft_wire.broker.groups.refusal import Refusal
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.model import random_uuid, uuid_to_text
 from kraft_wire.settings.server_assignors import assignor_names

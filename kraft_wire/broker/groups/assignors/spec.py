@@ -4,7 +4,8 @@ The order of everything counts: Apache's assignors walk hash tables, and the res
 Members come in the order of a `JavaHashMap`, topics of a member in the order of its names.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import field
 from typing import TypeAlias
 
 from kraft_wire.broker.groups.java_collections import JavaHashMap, java_hash_set
@@ -20,6 +21,7 @@ __all__ = [
     "Target",
     "copy_of",
     "given",
+    "same_target",
     "target_of",
 ]
 
@@ -59,6 +61,8 @@ class GroupSpec:
     """Whether all members subscribe to the same topics."""
     partition_counts: Mapping[Uuid, int]
     """Of each subscribed topic."""
+    assignable: Mapping[Uuid, Collection[int]] = field(default_factory=dict)
+    """Share groups only: the partitions whose state is initialised."""
 
 
 Assignor: TypeAlias = Callable[[GroupSpec], dict[str, Target]]
@@ -86,3 +90,12 @@ def copy_of(target: Given) -> Given:
 def target_of(made: Given) -> Target:
     """Return a made target, in its order."""
     return {topic_id: tuple(partitions) for topic_id, partitions in made.items()}
+
+
+def same_target(first: Target, second: Target) -> bool:
+    """Whether both have the same partitions, in any order."""
+    return _sorted(first) == _sorted(second)
+
+
+def _sorted(target: Target) -> dict[Uuid, list[int]]:
+    return {topic_id: sorted(partitions) for topic_id, partitions in target.items()}

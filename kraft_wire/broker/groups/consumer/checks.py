@@ -6,7 +6,7 @@ The functions return why not, in Kafka's words, or None.
 from kraft_wire.broker.groups.consumer.group import ConsumerGroup
 from kraft_wire.broker.groups.consumer.member import AssignedPartitions, ConsumerMember
 from kraft_wire.broker.groups.consumer.reconciliation import Owned
-from kraft_wire.broker.groups.consumer.refusal import Refusal
+from kraft_wire.broker.groups.refusal import Refusal
 from kraft_wire.wire.generated.error_code import ErrorCode
 
 __all__ = [

@@ -29,12 +29,12 @@ from kraft_wire.broker.groups.consumer.member_steps import (
     use_names,
 )
 from kraft_wire.broker.groups.consumer.migration_policy import MigrationPolicy, migration_policy
-from kraft_wire.broker.groups.consumer.refusal import Refusal
 from kraft_wire.broker.groups.consumer.regex_evaluation import MayDescribe
 from kraft_wire.broker.groups.consumer.session import await_sync, renew_session
 from kraft_wire.broker.groups.consumer.target_assignment import last_target
 from kraft_wire.broker.groups.consumer.timers import ConsumerTimer, ConsumerTimerKind
 from kraft_wire.broker.groups.consumer.upgrade import classic_metadata_of
+from kraft_wire.broker.groups.refusal import Refusal
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.model import random_uuid, uuid_to_text
 from kraft_wire.wire.generated.consumer_protocol_subscription import ConsumerProtocolSubscription

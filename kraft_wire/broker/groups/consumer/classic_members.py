@@ -17,9 +17,9 @@ from kraft_wire.broker.groups.consumer.embedded_protocol import encoded_assignme
 from kraft_wire.broker.groups.consumer.group import ConsumerGroup
 from kraft_wire.broker.groups.consumer.leave import remove_members
 from kraft_wire.broker.groups.consumer.member import ConsumerMember, MemberState
-from kraft_wire.broker.groups.consumer.refusal import Refusal
 from kraft_wire.broker.groups.consumer.session import await_rejoin, renew_session
 from kraft_wire.broker.groups.consumer.timers import ConsumerTimer, ConsumerTimerKind
+from kraft_wire.broker.groups.refusal import Refusal
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.heartbeat import HeartbeatRequest

@@ -32,7 +32,6 @@ from kraft_wire.broker.groups.consumer.member_steps import (
     use_names,
 )
 from kraft_wire.broker.groups.consumer.reconciliation import Owned
-from kraft_wire.broker.groups.consumer.refusal import Refusal
 from kraft_wire.broker.groups.consumer.regex_evaluation import MayDescribe
 from kraft_wire.broker.groups.consumer.session import renew_session
 from kraft_wire.broker.groups.consumer.upgrade import (
@@ -41,6 +40,7 @@ from kraft_wire.broker.groups.consumer.upgrade import (
     upgrade_records,
     upgraded,
 )
+from kraft_wire.broker.groups.refusal import Refusal
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.frozen import frozen
 from kraft_wire.model import Uuid

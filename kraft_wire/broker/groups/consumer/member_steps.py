@@ -25,7 +25,6 @@ from kraft_wire.broker.groups.consumer.records import (
     partition_metadata_tombstone,
     target_record,
 )
-from kraft_wire.broker.groups.consumer.refusal import Refusal
 from kraft_wire.broker.groups.consumer.regex_evaluation import MayDescribe
 from kraft_wire.broker.groups.consumer.regexes import RegexChange, regex_change
 from kraft_wire.broker.groups.consumer.results import ResolvedRegex
@@ -46,6 +45,7 @@ from kraft_wire.broker.groups.consumer.target_assignment import (
 from kraft_wire.broker.groups.consumer.timers import ConsumerTimer, ConsumerTimerKind
 from kraft_wire.broker.groups.consumer.write import write
 from kraft_wire.broker.groups.records import group_tombstone
+from kraft_wire.broker.groups.refusal import Refusal
 from kraft_wire.broker.groups.shard import GroupShard, end_classic_group
 from kraft_wire.settings.server_assignors import assignor_names
 from kraft_wire.wire.generated.error_code import ErrorCode

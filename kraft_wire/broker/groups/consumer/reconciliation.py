@@ -13,8 +13,8 @@ from kraft_wire.broker.groups.consumer.member import (
     ConsumerMember,
     MemberState,
 )
-from kraft_wire.broker.groups.consumer.refusal import Refusal
 from kraft_wire.broker.groups.java_collections import JavaHashMap, java_hash_set
+from kraft_wire.broker.groups.refusal import Refusal
 from kraft_wire.frozen import frozen
 from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.error_code import ErrorCode

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
-from kraft_wire.broker.groups.consumer.refusal import Refusal
+from kraft_wire.broker.groups.refusal import Refusal
 from kraft_wire.wire.generated.error_code import ErrorCode
 
 __all__ = ["matcher_of"]

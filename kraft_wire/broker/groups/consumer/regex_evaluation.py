@@ -9,10 +9,10 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Final
 
-from kraft_wire.broker.groups.consumer.refusal import Refusal
 from kraft_wire.broker.groups.consumer.regex_engine import matcher_of
 from kraft_wire.broker.groups.consumer.results import ResolvedRegex
 from kraft_wire.broker.groups.java_collections import JavaHashMap, java_hash_set
+from kraft_wire.broker.groups.refusal import Refusal
 from kraft_wire.metadata.image import MetadataImage
 
 __all__ = ["MayDescribe", "RegexEvaluation"]

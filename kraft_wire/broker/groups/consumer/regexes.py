@@ -17,12 +17,12 @@ from kraft_wire.broker.groups.consumer.records import (
     regex_record,
     regex_tombstone,
 )
-from kraft_wire.broker.groups.consumer.refusal import Refusal
 from kraft_wire.broker.groups.consumer.regex_engine import matcher_of
 from kraft_wire.broker.groups.consumer.regex_evaluation import MayDescribe, RegexEvaluation
 from kraft_wire.broker.groups.consumer.subscriptions import subscriber_count, subscriptions
 from kraft_wire.broker.groups.consumer.timers import ConsumerTimer, ConsumerTimerKind
 from kraft_wire.broker.groups.consumer.write import write
+from kraft_wire.broker.groups.refusal import Refusal
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.wire.generated.error_code import ErrorCode
 

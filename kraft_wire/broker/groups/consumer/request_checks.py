@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from kraft_wire.broker.groups.consumer.checks import LEFT_FOR_A_WHILE
-from kraft_wire.broker.groups.consumer.refusal import Refusal
+from kraft_wire.broker.groups.refusal import Refusal
 from kraft_wire.wire.generated.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kraft_wire.wire.generated.error_code import ErrorCode
 

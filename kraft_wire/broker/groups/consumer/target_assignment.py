@@ -8,13 +8,14 @@ from collections.abc import Iterable, Mapping
 
 from kraft_wire.broker.coordination.log import CoordinatorRecord
 from kraft_wire.broker.groups.assignors.names import ASSIGNORS
-from kraft_wire.broker.groups.assignors.spec import GroupSpec, MemberSpec, Target
+from kraft_wire.broker.groups.assignors.spec import GroupSpec, MemberSpec, Target, same_target
 from kraft_wire.broker.groups.consumer.group import ConsumerGroup
 from kraft_wire.broker.groups.consumer.member import ConsumerMember
 from kraft_wire.broker.groups.consumer.records import target_epoch_record, target_record
 from kraft_wire.broker.groups.consumer.results import ResolvedRegex
 from kraft_wire.broker.groups.consumer.subscriptions import names_of
 from kraft_wire.broker.groups.java_collections import JavaHashMap
+from kraft_wire.broker.groups.target_times import may_compute_targets
 from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.model import Uuid
 
@@ -32,8 +33,7 @@ def is_target_due(group: ConsumerGroup, epoch: int, interval_ms: int, wall_ms: i
     """Whether the targets are older than the epoch, and may be computed again now."""
     if group.assignment_epoch >= epoch:
         return False
-    computed_ms = group.assignment_timestamp_ms
-    return computed_ms == 0 or interval_ms == 0 or wall_ms >= computed_ms + interval_ms
+    return may_compute_targets(group.assignment_timestamp_ms, interval_ms, wall_ms)
 
 
 def last_target(group: ConsumerGroup, member: ConsumerMember) -> Target:
@@ -108,17 +108,9 @@ def target_records(
     records = [
         target_record(group.group_id, member_id, target)
         for member_id, target in targets.items()
-        if not _is_same(group.targets.get(member_id), target)
+        if (former := group.targets.get(member_id)) is None or not same_target(former, target)
     ]
     return [*records, target_epoch_record(group.group_id, epoch, wall_ms)]
-
-
-def _is_same(former: Target | None, target: Target) -> bool:
-    return former is not None and _sorted(former) == _sorted(target)
-
-
-def _sorted(target: Target) -> dict[Uuid, list[int]]:
-    return {topic_id: sorted(partitions) for topic_id, partitions in target.items()}
 
 
 def _spec(

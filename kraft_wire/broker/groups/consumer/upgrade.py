@@ -26,11 +26,11 @@ from kraft_wire.broker.groups.consumer.records import (
     target_epoch_record,
     target_record,
 )
-from kraft_wire.broker.groups.consumer.refusal import Refusal
 from kraft_wire.broker.groups.consumer.subscriptions import subscriptions
 from kraft_wire.broker.groups.environment import GroupEnvironment
 from kraft_wire.broker.groups.java_collections import JavaHashMap, java_hash_set
 from kraft_wire.broker.groups.records import group_tombstone
+from kraft_wire.broker.groups.refusal import Refusal
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.model import Uuid

@@ -11,10 +11,10 @@ from kraft_wire.broker.groups.admin import delete_group, list_groups
 from kraft_wire.broker.groups.consumer.describe import described_group
 from kraft_wire.broker.groups.consumer.group import ConsumerGroup
 from kraft_wire.broker.groups.consumer.heartbeat import Client, heartbeat
-from kraft_wire.broker.groups.consumer.refusal import Refusal
 from kraft_wire.broker.groups.consumer.ticking import consumer_timer_due
 from kraft_wire.broker.groups.consumer.timers import ConsumerTimer, ConsumerTimerKind
 from kraft_wire.broker.groups.partition import GroupPartition
+from kraft_wire.broker.groups.refusal import Refusal
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.metadata.delta import MetadataDelta
 from kraft_wire.metadata.image import (

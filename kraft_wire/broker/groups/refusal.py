@@ -1,4 +1,4 @@
-"""An error of a consumer group, with the words that Kafka's answer has."""
+"""Why a request about a group is refused, with the words that Kafka's answer has."""
 
 from kraft_wire.frozen import frozen
 from kraft_wire.wire.generated.error_code import ErrorCode
