@@ -202,6 +202,7 @@ class Broker:
             ask_controller=self.ask_controller,
             now_ms=lambda: self._now_ms,
             image=lambda: self.image,
+            share_persister=lambda: self.share_persister,
         )
 
     @property

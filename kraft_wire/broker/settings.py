@@ -70,6 +70,17 @@ class BrokerSettings:
     group_consumer_assignors: tuple[str, ...] = ("uniform", "range")
     group_consumer_migration_policy: str = "bidirectional"
     group_consumer_regex_refresh_interval_ms: int = 600_000
+    group_share_max_size: int = 200
+    group_share_session_timeout_ms: int = 45_000
+    group_share_min_session_timeout_ms: int = 45_000
+    group_share_max_session_timeout_ms: int = 60_000
+    group_share_heartbeat_interval_ms: int = 5_000
+    group_share_min_heartbeat_interval_ms: int = 5_000
+    group_share_max_heartbeat_interval_ms: int = 15_000
+    group_share_assignment_interval_ms: int = 1_000
+    group_share_min_assignment_interval_ms: int = 0
+    group_share_max_assignment_interval_ms: int = 15_000
+    group_share_initialize_retry_interval_ms: int = 30_000
     group_coordinator_rebalance_protocols: tuple[str, ...] = ("classic", "consumer", "streams")
     group_memory_max_bytes: int = 67_108_864
     group_coordinator_memory_max_bytes: int = 268_435_456

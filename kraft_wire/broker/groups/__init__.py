@@ -2,7 +2,7 @@
 
 Read `classic/states` (the machine as a table), `classic/rebalance`, `join`, `sync`, `leave`; then
 `offsets/`; `records` and `replay` for the log; `partition` and `coordinator` join them to the
-runtime (`broker/coordination/`). `consumer/` and `assignors/` are KIP-848. Not here: KIP-932.
+runtime (`broker/coordination/`). `consumer/` is KIP-848, `share/` KIP-932; both use `assignors/`.
 """
 
 from kraft_wire.broker.groups.assembly import group_coordinator

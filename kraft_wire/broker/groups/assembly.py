@@ -16,6 +16,7 @@ from kraft_wire.broker.partition import Partition
 from kraft_wire.broker.ports import AskController
 from kraft_wire.broker.purgatory import DelayedOperationPurgatory
 from kraft_wire.broker.settings import BrokerSettings
+from kraft_wire.broker.share_persister import SharePersister
 from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.model import Offset, RandomSource
 from kraft_wire.wire.compression.codecs import Compression
@@ -47,6 +48,7 @@ def group_coordinator(
     ask_controller: AskController,
     now_ms: Callable[[], int],
     image: Callable[[], MetadataImage],
+    share_persister: Callable[[], SharePersister],
 ) -> GroupCoordinator:
     """Return a coordinator over the partitions of `__consumer_offsets` that a broker leads.
 
@@ -63,7 +65,15 @@ def group_coordinator(
     commits = CommitWaits(topic, operations, complete, now_ms)
     memory = MemoryUse(lambda: settings().group_coordinator_memory_max_bytes)
     env = GroupEnvironment(
-        settings, random_source, complete, commits, memory, image, TopicHashes(), TopicVersions()
+        settings,
+        random_source,
+        complete,
+        commits,
+        memory,
+        image,
+        TopicHashes(),
+        TopicVersions(),
+        share_persister,
     )
     creation = CoordinatorTopicCreation(OFFSETS_TOPIC, ask_controller)
     return GroupCoordinator(node_id, topic, log, env, creation)

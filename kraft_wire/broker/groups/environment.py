@@ -8,6 +8,7 @@ from kraft_wire.broker.coordination.memory import MemoryUse
 from kraft_wire.broker.groups.consumer.metadata_hash import TopicHashes
 from kraft_wire.broker.groups.consumer.topic_versions import TopicVersions
 from kraft_wire.broker.settings import BrokerSettings
+from kraft_wire.broker.share_persister import SharePersister
 from kraft_wire.frozen import frozen
 from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.model import RandomSource
@@ -32,3 +33,5 @@ class GroupEnvironment:
     image: Callable[[], MetadataImage]
     topic_hashes: TopicHashes
     topic_versions: TopicVersions
+    share_persister: Callable[[], SharePersister]
+    """The client of all share coordinators, made on first use."""

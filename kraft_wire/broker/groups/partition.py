@@ -12,6 +12,10 @@ from kraft_wire.broker.groups.consumer.timers import ConsumerTimer
 from kraft_wire.broker.groups.offsets.expiry import delete_offsets_of_topics, expire_offsets
 from kraft_wire.broker.groups.replay import CoordinatorReplay
 from kraft_wire.broker.groups.shard import GroupShard
+from kraft_wire.broker.groups.share.deleted_topics import forget_topics
+from kraft_wire.broker.groups.share.group import ShareGroup
+from kraft_wire.broker.groups.share.session_timer import ShareSession
+from kraft_wire.broker.groups.share.sessions import session_over, share_group_loaded
 from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.join_group import JoinGroupResponse
@@ -36,7 +40,7 @@ class GroupPartition:
         return self._replay.ignored
 
     @property
-    def timers(self) -> Timers[Timer | ConsumerTimer]:
+    def timers(self) -> Timers[Timer | ConsumerTimer | ShareSession]:
         """The deadlines of members and rebalances."""
         return self.shard.timers
 
@@ -51,18 +55,23 @@ class GroupPartition:
         for other in list(self.shard.other_groups.values()):
             if isinstance(other, ConsumerGroup):
                 consumer_group_loaded(self.shard, other, at)
+            elif isinstance(other, ShareGroup):
+                share_group_loaded(self.shard, other, at)
 
     def tick(self, at: ClockReading) -> None:
         """Act on the deadlines of members and rebalances."""
         while (timer := self.shard.timers.pop_due(at.now_ms)) is not None:
             if isinstance(timer, ConsumerTimer):
                 consumer_timer_due(self.shard, timer, at)
+            elif isinstance(timer, ShareSession):
+                session_over(self.shard, timer, at)
             else:
                 timer_due(self.shard, timer, at)
 
     def topics_deleted(self, topics: Mapping[Uuid, str], at: ClockReading) -> None:
-        """Remove the offsets of deleted topics."""
+        """Remove the offsets of deleted topics, and their share partitions from groups."""
         delete_offsets_of_topics(self.shard, topics, at)
+        forget_topics(self.shard, topics, at)
 
     def clean_up(self, at: ClockReading) -> None:
         """Remove offsets that are too old, and empty groups without offsets."""

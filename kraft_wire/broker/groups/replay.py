@@ -1,8 +1,8 @@
 """Replays a partition of `__consumer_offsets`: record type to change of the shard.
 
-Records of a consumer group change that group (`consumer/replay`); those of share and streams groups
-are remembered (`unsupported_groups`). Unreadable records are left in the log, and counted under a
-named reason.
+Records of a consumer group change that group (`consumer/replay`), those of a share group that one
+(`share/replay`); those of streams groups are remembered (`unsupported_groups`). Unreadable records
+are left in the log, and counted under a named reason.
 """
 
 from collections.abc import Callable, Iterable
@@ -24,6 +24,9 @@ from kraft_wire.broker.groups.records import (
     value_version,
 )
 from kraft_wire.broker.groups.shard import GroupShard
+from kraft_wire.broker.groups.share.group import ShareGroup
+from kraft_wire.broker.groups.share.replay import replay_record as replay_share_record
+from kraft_wire.broker.groups.share.replay import share_group_remains
 from kraft_wire.broker.groups.unsupported_groups import UnsupportedGroup, unsupported_group_id
 from kraft_wire.wire.compression.codecs import STORED_LIMITS
 from kraft_wire.wire.generated.group_metadata_key import GroupMetadataKey
@@ -157,6 +160,9 @@ class CoordinatorReplay:
         if isinstance(group, ConsumerGroup):
             replay_record(group, key, record.value)
             remains = group_remains(key, record.value)
+        elif isinstance(group, ShareGroup):
+            replay_share_record(group, key, record.value)
+            remains = share_group_remains(key, record.value)
         else:
             assert isinstance(group, UnsupportedGroup), group
             group.replay(record_type(key), key, is_tombstone=record.value is None)
@@ -165,9 +171,13 @@ class CoordinatorReplay:
             self.shard.remove_other_group(group_id)
             self._keep_offsets_reachable(group_id)
 
-    def _new_group(self, group_id: str, kind: GroupType) -> ConsumerGroup | UnsupportedGroup:
+    def _new_group(
+        self, group_id: str, kind: GroupType
+    ) -> ConsumerGroup | ShareGroup | UnsupportedGroup:
         if kind is GroupType.CONSUMER:
             return ConsumerGroup(group_id, self.shard.env.memory)
+        if kind is GroupType.SHARE:
+            return ShareGroup(group_id, self.shard.env.memory)
         return UnsupportedGroup(group_id, kind)
 
     def _keep_offsets_reachable(self, group_id: str) -> None:

@@ -19,6 +19,7 @@ from kraft_wire.broker.groups.object_sizes import GROUP_BYTES
 from kraft_wire.broker.groups.offsets.table import OffsetTable
 from kraft_wire.broker.groups.offsets.uncommitted import UncommittedOffsets
 from kraft_wire.broker.groups.records import empty_group_record
+from kraft_wire.broker.groups.share.session_timer import ShareSession
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.join_group import JoinGroupResponse
 from kraft_wire.wire.generated.sync_group import SyncGroupResponse
@@ -52,7 +53,7 @@ class GroupShard:
         self.offsets = OffsetTable(env.memory)
         """The newest offsets; `uncommitted` decides which ones are visible."""
         self.uncommitted = UncommittedOffsets(self.offsets, env.memory, log.high_watermark)
-        self.timers: Timers[Timer | ConsumerTimer] = Timers()
+        self.timers: Timers[Timer | ConsumerTimer | ShareSession] = Timers()
 
     def answer(self, waiting: ParkedRequest, response: Message) -> None:
         """Answer a parked request."""

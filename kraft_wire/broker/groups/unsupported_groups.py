@@ -1,9 +1,9 @@
 """Groups of other protocols that Apache's coordinator wrote to `__consumer_offsets`.
 
-Share groups (KIP-932) and streams groups (KIP-1071) are not served here, but their records must be
-kept: they stay in the log, and the group ids stay in use while the group has members. An empty one
-may be deleted or become a classic group, as in Apache's coordinator; for that every key that the
-group has in the log is remembered and gets a tombstone.
+Streams groups (KIP-1071) are not served here, but their records must be kept: they stay in the log,
+and the group ids stay in use while the group has members. An empty one may be deleted or become a
+classic group, as in Apache's coordinator; for that every key that the group has in the log is
+remembered and gets a tombstone.
 """
 
 from dataclasses import dataclass, field
@@ -18,8 +18,8 @@ __all__ = ["UnsupportedGroup", "unsupported_group_id"]
 
 _INT16: Final = Struct(">h")
 
-_MEMBER_TYPES: Final = (10, 19)
-"""Record types with one record per member."""
+_MEMBER_TYPE: Final = 19
+"""Record type with one record per member."""
 
 
 def unsupported_group_id(key: bytes) -> str | None:
@@ -59,7 +59,7 @@ class UnsupportedGroup:
 
     @property
     def offsets_expire(self) -> bool:
-        """Never: share groups have none, and what members of streams groups read is not known."""
+        """Never: what members of streams groups read is not known."""
         return False
 
     def is_subscribed_to(self, topic: str) -> bool:
@@ -74,7 +74,7 @@ class UnsupportedGroup:
             self.keys.pop(key, None)
         else:
             self.keys[key] = None
-        if kind in _MEMBER_TYPES:
+        if kind == _MEMBER_TYPE:
             self.member_count += (not is_tombstone) - known
 
     def tombstones(self) -> list[CoordinatorRecord]:

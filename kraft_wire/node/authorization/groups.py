@@ -4,6 +4,7 @@ from typing import Final, cast
 
 from kraft_wire.apis.rights import ResourceType
 from kraft_wire.broker.groups.offsets.commit import failed_topics
+from kraft_wire.broker.groups.share.request_checks import is_member_id
 from kraft_wire.node.authorization.asker import NO_OPERATIONS, Asked, Passed, Verdict
 from kraft_wire.node.authorization.splitting import (
     by_id_or_name,
@@ -45,6 +46,17 @@ from kraft_wire.wire.generated.offset_delete import (
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
+from kraft_wire.wire.generated.share_group_describe import (
+    DescribedGroup as ShareDescribedGroup,
+)
+from kraft_wire.wire.generated.share_group_describe import (
+    ShareGroupDescribeRequest,
+    ShareGroupDescribeResponse,
+)
+from kraft_wire.wire.generated.share_group_heartbeat import (
+    ShareGroupHeartbeatRequest,
+    ShareGroupHeartbeatResponse,
+)
 from kraft_wire.wire.generated.sync_group import SyncGroupRequest
 from kraft_wire.wire.message import Message
 
@@ -56,6 +68,8 @@ __all__ = [
     "list_groups",
     "offset_commit",
     "offset_delete",
+    "share_group_describe",
+    "share_group_heartbeat",
     "sync_group",
 ]
 
@@ -203,7 +217,51 @@ def consumer_group_describe(asked: Asked) -> Verdict:
     return Passed(request, finishing(ConsumerGroupDescribeResponse, change))
 
 
-def _name_operations(asked: Asked, group: DescribedGroup | ConsumerDescribedGroup) -> None:
+def share_group_heartbeat(asked: Asked) -> Verdict:
+    """ShareGroupHeartbeat: the group, the member id, then all named topics."""
+    request = cast("ShareGroupHeartbeatRequest", asked.request)
+    read, describe = asked.needs
+    if not asked.asker.meets(read, request.group_id):
+        return ShareGroupHeartbeatResponse(error_code=read.error)
+    if not is_member_id(request.member_id):
+        return Passed(request)
+    names = dict.fromkeys(request.subscribed_topic_names or ())
+    if not all(asked.asker.meets(describe, name) for name in names):
+        return ShareGroupHeartbeatResponse(error_code=describe.error)
+    return Passed(request)
+
+
+def share_group_describe(asked: Asked) -> Verdict:
+    """ShareGroupDescribe: group by group; one with a hidden topic shows no members."""
+    request = cast("ShareGroupDescribeRequest", asked.request)
+    describe, topic = asked.needs
+    served, hidden = split(asked, describe, request.group_ids, lambda name: name)
+    request.group_ids = served
+    answers = [ShareDescribedGroup(group_id=name, error_code=describe.error) for name in hidden]
+
+    def change(answer: ShareGroupDescribeResponse) -> Message:
+        for each in answer.groups:
+            assigned = [
+                part.topic_name
+                for member in each.members
+                for part in member.assignment.topic_partitions
+            ]
+            if not all(asked.asker.meets(topic, name) for name in dict.fromkeys(assigned)):
+                each.error_code = topic.error
+                each.error_message = _HIDDEN_TOPICS
+                each.members = []
+            _name_operations(asked, each)
+        answer.groups = answers + answer.groups
+        return answer
+
+    if not served and hidden:
+        return change(ShareGroupDescribeResponse())
+    return Passed(request, finishing(ShareGroupDescribeResponse, change))
+
+
+def _name_operations(
+    asked: Asked, group: DescribedGroup | ConsumerDescribedGroup | ShareDescribedGroup
+) -> None:
     """Replace all operations in a description by those that the principal may do."""
     if group.authorized_operations != NO_OPERATIONS:
         group.authorized_operations = asked.asker.operations(ResourceType.GROUP, group.group_id)

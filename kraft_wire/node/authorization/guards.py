@@ -89,6 +89,8 @@ _BY_NAME: Final[Mapping[str, Guard]] = {
     "OffsetFetch": offset_fetch.offset_fetch,
     "OffsetForLeaderEpoch": topics.offset_for_leader_epoch,
     "Produce": produce.produce,
+    "ShareGroupDescribe": groups.share_group_describe,
+    "ShareGroupHeartbeat": groups.share_group_heartbeat,
     "SyncGroup": groups.sync_group,
     "TxnOffsetCommit": transactions.txn_offset_commit,
 }

@@ -33,11 +33,12 @@ from kraft_wire.broker.groups.object_sizes import (
     PARTITION_BYTES,
     PENDING_MEMBER_BYTES,
 )
+from kraft_wire.broker.groups.share.group import ShareGroup
 from kraft_wire.broker.producing.transaction_marker import TransactionMarker
 from kraft_wire.broker.purgatory import DelayedOperation, DelayedOperationPurgatory
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.metadata.delta import MetadataDelta
-from kraft_wire.metadata.features import GROUP_VERSION
+from kraft_wire.metadata.features import GROUP_VERSION, SHARE_VERSION
 from kraft_wire.metadata.image import (
     BrokerImage,
     EndpointImage,
@@ -176,7 +177,7 @@ def image_of(topics: Mapping[str, TopicImage]) -> MetadataImage:
     broker = BrokerImage(1, 1, Uuid(bytes(16)), {endpoint.name: endpoint}, {}, fenced=False)
     names = {topic.topic_id: name for name, topic in topics.items()}
     return MetadataImage(
-        finalized_features={GROUP_VERSION: 1},
+        finalized_features={GROUP_VERSION: 1, SHARE_VERSION: 1},
         brokers={1: broker},
         topics_by_name=topics,
         topic_names=names,
@@ -231,6 +232,7 @@ class Harness:
             image=lambda: self.image,
             topic_hashes=TopicHashes(),
             topic_versions=TopicVersions(),
+            share_persister=lambda: self.share_persister,
         )
         creation = CoordinatorTopicCreation(
             topic.name, lambda request, _: self.controller_requests.append(request)
@@ -243,6 +245,7 @@ class Harness:
     # What handlers ask of a broker.
 
     topic_rights: Any = None
+    share_persister: Any = None
 
     def topic_name(self, topic_id: Uuid) -> str | None:
         topic = self.image.topic_by_id(topic_id)
@@ -300,6 +303,8 @@ class Harness:
             for other in shard.other_groups.values():
                 if isinstance(other, ConsumerGroup):
                     expected += consumer_group_bytes(other)
+                if isinstance(other, ShareGroup):
+                    expected += share_group_bytes(other)
             every = [*shard.groups, *shard.other_groups]
             keys = [key for group_id in every for key in shard.offsets.keys_of(group_id)]
             found = [shard.offsets.get(key) for key in keys]
@@ -385,4 +390,17 @@ def consumer_group_bytes(group: ConsumerGroup) -> int:
         + PARTITION_BYTES * partitions
         + sum(member.size_bytes for member in group.members.values())
         + sum(resolved.size_bytes for resolved in group.regexes.values())
+    )
+
+
+def share_group_bytes(group: ShareGroup) -> int:
+    """Return what a share group takes, counted anew."""
+    partitions = sum(len(each) for target in group.targets.values() for each in target.values())
+    topics = group.share_partitions
+    return (
+        GROUP_BYTES
+        + len(group.group_id)
+        + PARTITION_BYTES * partitions
+        + sum(member.size_bytes for member in group.members.values())
+        + (0 if topics is None else topics.size_bytes)
     )

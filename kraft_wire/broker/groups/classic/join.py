@@ -18,6 +18,7 @@ from kraft_wire.broker.groups.classic.rebalance import (
     rebalance_or_complete_join,
 )
 from kraft_wire.broker.groups.classic.states import GroupState
+from kraft_wire.broker.groups.group_types import GroupType
 from kraft_wire.broker.groups.object_sizes import MEMBER_BYTES
 from kraft_wire.broker.groups.records import group_record
 from kraft_wire.broker.groups.shard import GroupShard, protocol_name_in
@@ -98,7 +99,7 @@ def join(shard: GroupShard, attempt: JoinAttempt, at: ClockReading) -> JoinGroup
     joins.
     """
     other = shard.other_groups.get(attempt.group_id)
-    if other is not None and not other.is_empty:
+    if other is not None and (not other.is_empty or other.kind is GroupType.SHARE):
         return attempt.refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     group = shard.groups.get(attempt.group_id)
     if group is None:

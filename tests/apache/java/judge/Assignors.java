@@ -18,11 +18,12 @@ import java.util.Optional;
 import java.util.Set;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorMetadataImage;
-import org.apache.kafka.coordinator.group.api.assignor.ConsumerGroupPartitionAssignor;
 import org.apache.kafka.coordinator.group.api.assignor.GroupAssignment;
+import org.apache.kafka.coordinator.group.api.assignor.PartitionAssignor;
 import org.apache.kafka.coordinator.group.api.assignor.SubscribedTopicDescriber;
 import org.apache.kafka.coordinator.group.api.assignor.SubscriptionType;
 import org.apache.kafka.coordinator.group.assignor.RangeAssignor;
+import org.apache.kafka.coordinator.group.assignor.SimpleAssignor;
 import org.apache.kafka.coordinator.group.assignor.UniformAssignor;
 import org.apache.kafka.coordinator.group.modern.Assignment;
 import org.apache.kafka.coordinator.group.modern.GroupSpecImpl;
@@ -35,8 +36,8 @@ import org.apache.kafka.coordinator.group.modern.TopicIds;
  */
 public final class Assignors {
     private static final ObjectMapper JSON = new ObjectMapper();
-    private static final Map<String, ConsumerGroupPartitionAssignor> ASSIGNORS =
-        Map.of("uniform", new UniformAssignor(), "range", new RangeAssignor());
+    private static final Map<String, PartitionAssignor> ASSIGNORS = Map.of(
+        "uniform", new UniformAssignor(), "range", new RangeAssignor(), "simple", new SimpleAssignor());
 
     private Assignors() { }
 
@@ -82,12 +83,18 @@ public final class Assignors {
             Collections.unmodifiableMap(members),
             group.get("homogeneous").asBoolean()
                 ? SubscriptionType.HOMOGENEOUS : SubscriptionType.HETEROGENEOUS,
-            inverted);
-        ConsumerGroupPartitionAssignor assignor = ASSIGNORS.get(group.get("assignor").asText());
+            inverted,
+            assignable(group.get("assignable")));
+        PartitionAssignor assignor = ASSIGNORS.get(group.get("assignor").asText());
         long started = System.nanoTime();
-        GroupAssignment assigned = assignor.assign(spec, topics);
-        long nanoseconds = System.nanoTime() - started;
         ObjectNode answer = JSON.createObjectNode();
+        GroupAssignment assigned;
+        try {
+            assigned = assignor.assign(spec, topics);
+        } catch (RuntimeException failed) {
+            return answer.putNull("targets");
+        }
+        long nanoseconds = System.nanoTime() - started;
         answer.put("microseconds", nanoseconds / 1_000);
         ObjectNode targets = answer.putObject("targets");
         assigned.members().forEach((memberId, made) -> {
@@ -98,6 +105,20 @@ public final class Assignors {
             });
         });
         return answer;
+    }
+
+    /** The partitions whose state is initialised, in a share group. */
+    private static Optional<Map<Uuid, Set<Integer>>> assignable(JsonNode topics) {
+        if (topics == null) {
+            return Optional.empty();
+        }
+        Map<Uuid, Set<Integer>> found = new HashMap<>();
+        topics.properties().forEach(each -> {
+            Set<Integer> partitions = new HashSet<>();
+            each.getValue().forEach(number -> partitions.add(number.asInt()));
+            found.put(Uuid.fromString(each.getKey()), partitions);
+        });
+        return Optional.of(found);
     }
 
     private static final class Topics implements TopicIds.TopicResolver, SubscribedTopicDescriber {

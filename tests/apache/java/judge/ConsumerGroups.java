@@ -34,7 +34,7 @@ import org.apache.kafka.coordinator.common.runtime.CoordinatorRecord;
 import org.apache.kafka.coordinator.group.JudgedGroups;
 
 /**
- * Apache's consumer groups behind one JSON line per step; the first line has the settings. Every
+ * Apache's consumer and share groups behind one JSON line per step; the first line has the settings. Every
  * answer has the response or an error, and the records of each write as pairs of hexadecimal texts.
  */
 public final class ConsumerGroups {
@@ -42,10 +42,12 @@ public final class ConsumerGroups {
     private static final HexFormat HEX = HexFormat.of();
 
     private final JudgedGroups groups;
+    private final ShareGroups shareGroups;
     private final Map<Integer, CompletableFuture<JsonNode>> waiting = new LinkedHashMap<>();
 
     private ConsumerGroups(JudgedGroups groups) {
         this.groups = groups;
+        shareGroups = new ShareGroups(groups);
     }
 
     public static void main(String[] arguments) throws Throwable {
@@ -85,7 +87,7 @@ public final class ConsumerGroups {
                 case "delete" -> writes(answer, List.of(groups.delete(step.get("group").asText())));
                 case "describe" -> describe(step, answer);
                 case "load" -> load(step);
-                default -> throw new IllegalArgumentException(step.toString());
+                default -> shareGroups.take(step, answer);
             }
         } catch (ApiException error) {
             answer.put("error", Errors.forException(error).code());
@@ -180,7 +182,7 @@ public final class ConsumerGroups {
         groups.loaded();
     }
 
-    private void writes(ObjectNode answer, List<List<CoordinatorRecord>> writes) {
+    static void writes(ObjectNode answer, List<List<CoordinatorRecord>> writes) {
         ArrayNode all = answer.putArray("writes");
         for (List<CoordinatorRecord> write : writes) {
             if (write.isEmpty()) {
@@ -188,9 +190,9 @@ public final class ConsumerGroups {
             }
             ArrayNode records = all.addArray();
             for (CoordinatorRecord record : write) {
-                byte[] value = groups.value(record);
+                byte[] value = JudgedGroups.value(record);
                 records.addArray()
-                    .add(HEX.formatHex(groups.key(record)))
+                    .add(HEX.formatHex(JudgedGroups.key(record)))
                     .add(value == null ? null : HEX.formatHex(value));
             }
         }

@@ -13,12 +13,20 @@ import random
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from typing import Any
 
 from tests.apache.java_process import java_command
-from tests.broker.groups.assignors.groups import Group, Targets, assigned, history, store
+from tests.broker.groups.assignors.groups import (
+    ASSIGNORS,
+    SIMPLE,
+    Group,
+    Targets,
+    assigned,
+    history,
+    store,
+)
 from tests.broker.groups.assignors.recorded import RECORDED
 
 GROUPS_LOOKED_AT = 800
@@ -51,15 +59,18 @@ class ApacheAssignors:
 
 
 def compared(
-    apache: ApacheAssignors, seed: int, group_count: int
-) -> Iterator[tuple[Group, Targets]]:
+    apache: ApacheAssignors,
+    seed: int,
+    group_count: int,
+    assignors: Sequence[str] = tuple(ASSIGNORS),
+) -> Iterator[tuple[Group, Targets | None]]:
     """Yield random groups with Apache's targets, which are also ours."""
     chance = random.Random(seed)
     taken = 0
     while taken < group_count:
         sizes = chance.choice(((3, 2, 5), (8, 5, 12), (30, 20, 40)))
-        for group in history(chance, 6, *sizes):
-            targets: Targets = apache.ask(group)["targets"]
+        for group in history(chance, 6, *sizes, assignors):
+            targets: Targets | None = apache.ask(group)["targets"]
             ours = assigned(group)
             assert ours == targets, json.dumps(group)
             yield deepcopy(group), targets
@@ -67,7 +78,7 @@ def compared(
             taken += 1
 
 
-def recordable(pairs: Iterator[tuple[Group, Targets]]) -> Iterator[str]:
+def recordable(pairs: Iterator[tuple[Group, Targets | None]]) -> Iterator[str]:
     """Yield lines of small groups, as many of each assignor and kind of subscription."""
     taken: Counter[tuple[str, bool]] = Counter()
     for group, targets in pairs:
@@ -80,7 +91,7 @@ def recordable(pairs: Iterator[tuple[Group, Targets]]) -> Iterator[str]:
 
 def large(apache: ApacheAssignors) -> None:
     """Compare groups of 1,000 members and 5,000 partitions, and print how long each make takes."""
-    for assignor in ("uniform", "range"):
+    for assignor in (*ASSIGNORS, SIMPLE):
         for homogeneous in (True, False):
             group = _large_group(assignor, homogeneous)
             for state in ("first", "again"):
@@ -113,6 +124,7 @@ def _large_group(assignor: str, homogeneous: bool) -> Group:
     ]
     for topic in group["topics"]:
         topic[1] = topic[1][:21] + "A"
+    group["assignable"] = {text: list(range(count)) for _, text, count in group["topics"]}
     return group
 
 
@@ -120,14 +132,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.broker.groups.assignors")
     parser.add_argument("--groups", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--assignors", nargs="+", default=[*ASSIGNORS, SIMPLE])
     parser.add_argument("--large", action="store_true")
     parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
     apache = ApacheAssignors()
     if arguments.write:
-        RECORDED.write_text("".join(recordable(compared(apache, 0, GROUPS_LOOKED_AT))))
+        consumer = recordable(compared(apache, 0, GROUPS_LOOKED_AT))
+        share = recordable(compared(apache, 0, GROUPS_LOOKED_AT, (SIMPLE,)))
+        RECORDED.write_text("".join((*consumer, *share)))
     else:
-        count = sum(1 for _ in compared(apache, arguments.seed, arguments.groups))
+        assignors = arguments.assignors
+        count = sum(1 for _ in compared(apache, arguments.seed, arguments.groups, assignors))
         print(f"{count} groups: all targets equal")
     if arguments.large:
         large(apache)

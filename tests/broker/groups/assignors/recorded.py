@@ -10,7 +10,7 @@ from tests.broker.groups.assignors.groups import Group, Targets
 RECORDED = Path(__file__).parent / "targets.jsonl"
 
 
-def recorded() -> list[tuple[Group, Targets]]:
-    """Return each group with its targets."""
+def recorded() -> list[tuple[Group, Targets | None]]:
+    """Return each group with its targets; None: the assignor fails."""
     pairs = map(json.loads, RECORDED.read_text().splitlines())
     return [(group, targets) for group, targets in pairs]

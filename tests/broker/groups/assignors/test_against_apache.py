@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from tests.broker.groups.assignors.__main__ import ApacheAssignors, compared
-from tests.broker.groups.assignors.groups import ASSIGNORS, Group, Targets, assigned
+from tests.broker.groups.assignors.groups import EVERY, SIMPLE, Group, Targets, assigned
 from tests.broker.groups.assignors.recorded import recorded
 
 GROUPS = recorded()
+EXCLUSIVE = [number for number, (group, _) in enumerate(GROUPS) if group["assignor"] != SIMPLE]
+SHARED = [number for number, (group, _) in enumerate(GROUPS) if group["assignor"] == SIMPLE]
 
 
 @pytest.mark.parametrize("number", range(len(GROUPS)))
 def test_targets_are_those_of_apache(number: int) -> None:
-    """848-ASSIGN-05, 848-ASSIGN-06, 848-ASSIGN-07, 848-ASSIGN-08, 848-ASSIGN-13."""
+    """848-ASSIGN-05, 848-ASSIGN-06, 848-ASSIGN-07, 848-ASSIGN-08, 848-ASSIGN-13, 932-ASSIGN-01,
+    932-ASSIGN-02, 932-ASSIGN-03."""
     group, targets = GROUPS[number]
     assert _ordered(assigned(group)) == _ordered(targets)
 
 
 def test_the_recorded_groups_have_every_assignor_and_kind_of_subscription() -> None:
     kinds = {(group["assignor"], group["homogeneous"]) for group, _ in GROUPS}
-    assert kinds == {(name, flag) for name in ASSIGNORS for flag in (True, False)}
+    assert kinds == {(name, flag) for name in EVERY for flag in (True, False)}
     assert any(member["target"] for group, _ in GROUPS for member in group["members"])
 
 
@@ -28,19 +33,20 @@ def test_the_recorded_groups_have_every_assignor_and_kind_of_subscription() -> N
 def test_targets_of_fresh_groups_are_those_of_apache() -> None:
     apache = ApacheAssignors()
     assert sum(1 for _ in compared(apache, 77, 600)) == 600
+    assert sum(1 for _ in compared(apache, 78, 600, (SIMPLE,))) == 600
     apache.close()
 
 
-def _ordered(targets: Targets) -> Targets:
+def _ordered(targets: Targets | None) -> Targets | None:
     """Return targets by member id: the members' own order is not part of a result."""
-    return dict(sorted(targets.items()))
+    return targets and dict(sorted(targets.items()))
 
 
 def _given(group: Group) -> dict[str, int]:
     return {name: count for name, _, count in group["topics"]}
 
 
-@pytest.mark.parametrize("number", range(len(GROUPS)))
+@pytest.mark.parametrize("number", EXCLUSIVE)
 def test_each_subscribed_partition_is_given_once(number: int) -> None:
     """848-RECON-07: the twin of the comparison, without Apache."""
     group, _ = GROUPS[number]
@@ -48,7 +54,7 @@ def test_each_subscribed_partition_is_given_once(number: int) -> None:
     subscribed = {name for member in group["members"] for name in member["names"]}
     given = sorted(
         (names[text], partition)
-        for target in assigned(group).values()
+        for target in (assigned(group) or {}).values()
         for text, partitions in target
         for partition in partitions
     )
@@ -58,3 +64,27 @@ def test_each_subscribed_partition_is_given_once(number: int) -> None:
         if name in subscribed
         for partition in range(count)
     )
+
+
+@pytest.mark.parametrize("number", SHARED)
+def test_only_initialised_partitions_are_shared_by_about_as_many_members(number: int) -> None:
+    """932-ASSIGN-01, 932-ASSIGN-04: the twin of the comparison, without Apache and from nothing."""
+    group, _ = GROUPS[number]
+    names = group["members"][0]["names"]
+    fresh = [{**member, "names": names, "target": []} for member in group["members"]]
+    targets = assigned({**group, "homogeneous": True, "members": fresh})
+    assert targets is not None
+    parts = [
+        [(text, partition) for text, partitions in target for partition in partitions]
+        for target in targets.values()
+    ]
+    ready = [
+        (text, partition)
+        for name, text, _ in group["topics"]
+        if name in names
+        for partition in group["assignable"].get(text, ())
+    ]
+    holders = Counter(each for part in parts for each in part)
+    assert sorted(holders) == sorted(ready)
+    assert max(map(len, parts), default=0) - min(map(len, parts), default=0) <= 1
+    assert {*holders.values()} <= {-(-len(fresh) // max(len(ready), 1))}

@@ -74,16 +74,16 @@ import org.apache.kafka.server.common.ApiMessageAndVersion;
 import org.apache.kafka.timeline.SnapshotRegistry;
 
 /**
- * Apache's consumer groups without a broker: its group manager under a clock, timers and tasks that
+ * Apache's consumer and share groups without a broker: its group manager under a clock, timers and tasks that
  * this class drives. Each call returns its records, already replayed, as the runtime does.
  */
 public final class JudgedGroups {
     private static final InetAddress LOOPBACK = new InetSocketAddress("127.0.0.1", 0).getAddress();
+    private static final GroupCoordinatorRecordSerde SERDE = new GroupCoordinatorRecordSerde();
 
     private final Clock clock = new Clock();
     private final Timers timers = new Timers();
     private final Tasks tasks = new Tasks();
-    private final GroupCoordinatorRecordSerde serde = new GroupCoordinatorRecordSerde();
     private final GroupMetadataManager manager;
     private MetadataImage image = MetadataImage.EMPTY;
 
@@ -190,7 +190,12 @@ public final class JudgedGroups {
         return context(key, version, "walker", LOOPBACK);
     }
 
-    private static RequestContext context(
+    /** The manager, whose share groups {@link JudgedShareGroups} drives. */
+    GroupMetadataManager manager() {
+        return manager;
+    }
+
+    static RequestContext context(
         ApiKeys key, short version, String clientId, InetAddress address
     ) {
         return new RequestContext(
@@ -236,23 +241,23 @@ public final class JudgedGroups {
 
     /** Takes a record of another coordinator. */
     public void load(byte[] key, byte[] value) {
-        replay(serde.deserialize(ByteBuffer.wrap(key), value == null ? null : ByteBuffer.wrap(value)));
+        replay(SERDE.deserialize(ByteBuffer.wrap(key), value == null ? null : ByteBuffer.wrap(value)));
     }
 
     public void loaded() {
         manager.onLoaded();
     }
 
-    public byte[] key(CoordinatorRecord record) {
-        return serde.serializeKey(record);
+    public static byte[] key(CoordinatorRecord record) {
+        return SERDE.serializeKey(record);
     }
 
-    public byte[] value(CoordinatorRecord record) {
-        return serde.serializeValue(record);
+    public static byte[] value(CoordinatorRecord record) {
+        return SERDE.serializeValue(record);
     }
 
     /** Does what the runtime does: replays what was written, and says that it is committed. */
-    private <T> List<CoordinatorRecord> done(CoordinatorResult<T, CoordinatorRecord> result) {
+    <T> List<CoordinatorRecord> done(CoordinatorResult<T, CoordinatorRecord> result) {
         if (result.replayRecords()) {
             replayed(result.records());
         }
@@ -262,7 +267,7 @@ public final class JudgedGroups {
         return result.records();
     }
 
-    private List<CoordinatorRecord> replayed(List<CoordinatorRecord> records) {
+    List<CoordinatorRecord> replayed(List<CoordinatorRecord> records) {
         records.forEach(this::replay);
         return records;
     }
@@ -286,6 +291,7 @@ public final class JudgedGroups {
             case 8 -> manager.replay(
                 (ConsumerGroupCurrentMemberAssignmentKey) key,
                 (ConsumerGroupCurrentMemberAssignmentValue) value);
+            case 10, 11, 12, 13, 14, 15 -> JudgedShareGroups.replay(manager, key, value);
             case 16 -> manager.replay(
                 (ConsumerGroupRegularExpressionKey) key, (ConsumerGroupRegularExpressionValue) value);
             default -> throw new IllegalArgumentException("record type " + key.apiKey());

@@ -1,0 +1,45 @@
+"""Records of a share group into the log, and then into the group."""
+
+from collections.abc import Sequence
+
+from kraft_wire.broker.coordination.clock_reading import ClockReading
+from kraft_wire.broker.coordination.log import Appended, CoordinatorRecord
+from kraft_wire.broker.groups.records import record_type
+from kraft_wire.broker.groups.shard import GroupShard
+from kraft_wire.broker.groups.share.group import ShareGroup
+from kraft_wire.broker.groups.share.replay import replay_record
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.share_group_state_partition_metadata_key import (
+    ShareGroupStatePartitionMetadataKey,
+)
+
+__all__ = ["apply", "write"]
+
+
+def write(
+    shard: GroupShard,
+    group: ShareGroup,
+    records: Sequence[CoordinatorRecord],
+    at: ClockReading,
+) -> Appended:
+    """Append the records as one batch and apply them; after an error nothing has changed.
+
+    The group is what its log says: it changes by reading its own records.
+    """
+    if not records:
+        return Appended(ErrorCode.NONE)
+    appended = shard.log.append_for_later(records, at)
+    if appended.error is ErrorCode.NONE:
+        apply(group, records, appended, at)
+    return appended
+
+
+def apply(
+    group: ShareGroup, records: Sequence[CoordinatorRecord], appended: Appended, at: ClockReading
+) -> None:
+    """Let the group be what its appended records say."""
+    group.safe_at = appended.safe_at or group.safe_at
+    for key, value in records:
+        replay_record(group, key, value)
+        if record_type(key) == ShareGroupStatePartitionMetadataKey.RECORD_TYPE:
+            group.noted_at_ms = at.now_ms
