@@ -263,8 +263,8 @@ ROWS: Final[tuple[Api, ...]] = (
         ),
     ),
     _row("StreamsGroupDescribe", None, _DESCRIBE_GROUP, _DESCRIBE_TOPIC),
-    _row("DescribeShareGroupOffsets", None, _DESCRIBE_GROUP, _DESCRIBE_TOPIC),
-    _row("AlterShareGroupOffsets", None, _READ_GROUP, _READ_TOPIC),
-    _row("DeleteShareGroupOffsets", None, _DELETE_GROUP, _READ_TOPIC),
+    _row("DescribeShareGroupOffsets", _BROKER, _DESCRIBE_GROUP, _DESCRIBE_TOPIC),
+    _row("AlterShareGroupOffsets", _BROKER, _READ_GROUP, _READ_TOPIC),
+    _row("DeleteShareGroupOffsets", _BROKER, _DELETE_GROUP, _READ_TOPIC),
 )
 """In the order of the keys."""

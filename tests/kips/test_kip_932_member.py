@@ -11,6 +11,30 @@ from kraft_wire.apis.api import ListenerType
 from kraft_wire.apis.registry import APIS
 from kraft_wire.node.authorization.asker import Asked, Passed, Verdict
 from kraft_wire.node.authorization.groups import share_group_describe, share_group_heartbeat
+from kraft_wire.node.authorization.share_offsets import (
+    alter_share_group_offsets,
+    delete_share_group_offsets,
+    describe_share_group_offsets,
+)
+from kraft_wire.wire.generated.alter_share_group_offsets import (
+    AlterShareGroupOffsetsRequest,
+    AlterShareGroupOffsetsRequestPartition,
+    AlterShareGroupOffsetsRequestTopic,
+    AlterShareGroupOffsetsResponse,
+)
+from kraft_wire.wire.generated.delete_share_group_offsets import (
+    DeleteShareGroupOffsetsRequest,
+    DeleteShareGroupOffsetsRequestTopic,
+    DeleteShareGroupOffsetsResponse,
+)
+from kraft_wire.wire.generated.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsRequestGroup,
+    DescribeShareGroupOffsetsRequestTopic,
+    DescribeShareGroupOffsetsResponse,
+    DescribeShareGroupOffsetsResponseGroup,
+    DescribeShareGroupOffsetsResponseTopic,
+)
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.share_group_describe import (
     Assignment,
@@ -85,3 +109,79 @@ def test_a_group_with_a_hidden_topic_shows_no_members() -> None:
         assert (group.error_code, len(group.members)) == (error, 0 if error else 1)
     nothing: Any = judged(share_group_describe, ShareGroupDescribeRequest(group_ids=["group"]), ())
     assert [each.error_code for each in nothing.groups] == [30]
+
+
+def test_start_offsets_need_the_group_and_each_topic() -> None:
+    """932-ADMIN-05, 932-ADMIN-08: an error of all has no topics."""
+    altering: Any = AlterShareGroupOffsetsRequest(
+        group_id="group",
+        topics=[
+            AlterShareGroupOffsetsRequestTopic(
+                topic_name=name, partitions=[AlterShareGroupOffsetsRequestPartition()]
+            )
+            for name in ("topic", "hidden")
+        ],
+    )
+    deleting: Any = DeleteShareGroupOffsetsRequest(
+        group_id="group",
+        topics=[
+            DeleteShareGroupOffsetsRequestTopic(topic_name=name) for name in ("topic", "hidden")
+        ],
+    )
+    cases: tuple[Any, ...] = (
+        (alter_share_group_offsets, altering, AlterShareGroupOffsetsResponse),
+        (delete_share_group_offsets, deleting, DeleteShareGroupOffsetsResponse),
+    )
+    for guard, request, response in cases:
+        nothing: Any = judged(guard, request, ())
+        assert (nothing.error_code, nothing.error_message) == (30, "Group authorization failed.")
+        verdict = judged(guard, request, ("group", "topic"))
+        assert isinstance(verdict, Passed)
+        assert verdict.finish is not None
+        assert [topic.topic_name for topic in request.topics] == ["topic"]
+        answer: Any = verdict.finish(response())
+        (refused,) = answer.responses
+        assert refused.topic_name == "hidden"
+        found = refused if response is DeleteShareGroupOffsetsResponse else refused.partitions[0]
+        assert (found.error_code, found.error_message) == (29, "Topic authorization failed.")
+        failed: Any = verdict.finish(response(error_code=68))
+        assert failed.responses == []
+
+
+def test_hidden_groups_and_topics_are_not_described() -> None:
+    """932-ADMIN-03: groups keep their order; of all topics hidden ones are left out."""
+    topics = [
+        DescribeShareGroupOffsetsRequestTopic(topic_name=name, partitions=[0])
+        for name in ("topic", "hidden")
+    ]
+    request = DescribeShareGroupOffsetsRequest(
+        groups=[
+            DescribeShareGroupOffsetsRequestGroup(group_id="secret", topics=None),
+            DescribeShareGroupOffsetsRequestGroup(group_id="group", topics=topics),
+            DescribeShareGroupOffsetsRequestGroup(group_id="all", topics=None),
+        ]
+    )
+    verdict = judged(describe_share_group_offsets, request, ("group", "all", "topic"))
+    assert isinstance(verdict, Passed)
+    assert verdict.finish is not None
+    described = [
+        DescribeShareGroupOffsetsResponseGroup(
+            group_id=name,
+            topics=[DescribeShareGroupOffsetsResponseTopic(topic_name=each) for each in found],
+        )
+        for name, found in (("group", ["topic"]), ("all", ["topic", "hidden"]))
+    ]
+    answer: Any = verdict.finish(DescribeShareGroupOffsetsResponse(groups=described))
+    assert [(group.group_id, group.error_code) for group in answer.groups] == [
+        ("secret", 30),
+        ("group", 0),
+        ("all", 0),
+    ]
+    _, group, every = answer.groups
+    assert [topic.topic_name for topic in group.topics] == ["topic", "hidden"]
+    (hidden,) = group.topics[1].partitions
+    assert (hidden.start_offset, hidden.lag, hidden.error_code) == (-1, -1, 29)
+    assert [topic.topic_name for topic in every.topics] == ["topic"]
+    request = DescribeShareGroupOffsetsRequest(groups=request.groups)
+    refused: Any = judged(describe_share_group_offsets, request, ())
+    assert [group.error_code for group in refused.groups] == [30, 30]

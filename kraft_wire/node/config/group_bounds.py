@@ -7,12 +7,17 @@ KIP-848, KIP-932, KIP-1071. A group's own settings stay within the same limits
 from typing import Final
 
 from kraft_wire.node.config.sources import ConfigReader
-from kraft_wire.settings.server_assignors import UnknownAssignor, assignor_names
+from kraft_wire.settings.server_assignors import (
+    UnknownAssignor,
+    assignor_names,
+    check_share_assignors,
+)
 
 __all__ = ["check_groups"]
 
 _KINDS: Final = ("consumer", "share", "streams")
 _ASSIGNORS: Final = "group.consumer.assignors"
+_SHARE_ASSIGNORS: Final = "group.share.assignors"
 
 
 def check_groups(reader: ConfigReader) -> None:
@@ -27,10 +32,11 @@ def check_groups(reader: ConfigReader) -> None:
         if reader.settings.integer(heartbeat) >= reader.settings.integer(session):
             raise reader.error(heartbeat, f"{heartbeat} must be less than {session}")
         _check_bounds(reader, kind, "assignment.interval.ms")
-    try:
-        assignor_names(reader.settings.strings(_ASSIGNORS))
-    except UnknownAssignor as unknown:
-        raise reader.error(_ASSIGNORS, str(unknown)) from unknown
+    for key, check in ((_ASSIGNORS, assignor_names), (_SHARE_ASSIGNORS, check_share_assignors)):
+        try:
+            check(reader.settings.strings(key))
+        except UnknownAssignor as unknown:
+            raise reader.error(key, str(unknown)) from unknown
 
 
 def _check_bounds(reader: ConfigReader, kind: str, key: str) -> None:

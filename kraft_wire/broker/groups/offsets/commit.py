@@ -14,6 +14,7 @@ from kraft_wire.broker.groups.classic.group import ClassicGroup
 from kraft_wire.broker.groups.classic.states import GroupState
 from kraft_wire.broker.groups.consumer.group import ConsumerGroup
 from kraft_wire.broker.groups.consumer.offset_checks import check_commit
+from kraft_wire.broker.groups.group_types import GroupType
 from kraft_wire.broker.groups.object_sizes import GROUP_BYTES, OFFSET_BYTES
 from kraft_wire.broker.groups.offsets.table import CommittedOffset, OffsetKey
 from kraft_wire.broker.groups.records import offset_record
@@ -74,9 +75,9 @@ def commit_offsets(
     a rebalance, and a request without a member in any state (KIP-447).
 
     Errors of all partitions, first match wins: GROUP_ID_NOT_FOUND (v9+; ILLEGAL_GENERATION before)
-    for a generation of a group that does not exist, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID,
-    ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS, POLICY_VIOLATION (our limit), those of the append; of
-    a consumer group those of `consumer.offset_checks.check_commit`.
+    for a generation of a group that does not exist, and of a share group; UNKNOWN_MEMBER_ID,
+    FENCED_INSTANCE_ID, ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS, POLICY_VIOLATION (our limit),
+    those of the append; of a consumer group those of `consumer.offset_checks.check_commit`.
     Error of one partition: OFFSET_METADATA_TOO_LARGE; the others are committed.
     """
     if transaction is None:
@@ -122,6 +123,8 @@ def _validate_commit(
     other = shard.other_groups.get(group_id)
     if isinstance(other, ConsumerGroup):
         return check_commit(other, request, topics, api_version, is_transactional=False)
+    if other is not None and other.kind is GroupType.SHARE:
+        return ErrorCode.GROUP_ID_NOT_FOUND
     if other is not None:
         simple = generation_id < 0 and other.is_empty
         return ErrorCode.NONE if simple else ErrorCode.UNKNOWN_MEMBER_ID
@@ -157,6 +160,8 @@ def _validate_transactional(
     other = shard.other_groups.get(group_id)
     if isinstance(other, ConsumerGroup):
         return check_commit(other, request, topics, api_version, is_transactional=True)
+    if other is not None and other.kind is GroupType.SHARE:
+        return ErrorCode.GROUP_ID_NOT_FOUND
     if other is not None:
         may_commit = is_anonymous or (generation_id < 0 and other.is_empty)
         return ErrorCode.NONE if may_commit else ErrorCode.UNKNOWN_MEMBER_ID

@@ -71,6 +71,8 @@ def write_tombstones(shard: GroupShard, keys: Sequence[OffsetKey], at: ClockRead
 
 def _validate_delete(shard: GroupShard, group_id: str) -> ErrorCode:
     other = shard.other_groups.get(group_id)
+    if other is not None and other.kind is GroupType.SHARE:
+        return ErrorCode.GROUP_ID_NOT_FOUND
     if other is not None:
         is_known = other.is_empty or other.kind is GroupType.CONSUMER
         return ErrorCode.NONE if is_known else ErrorCode.NON_EMPTY_GROUP

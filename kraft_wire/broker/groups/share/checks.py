@@ -10,7 +10,7 @@ from kraft_wire.broker.groups.share.member import ShareMember
 from kraft_wire.broker.groups.share.request_checks import JOIN
 from kraft_wire.wire.generated.error_code import ErrorCode
 
-__all__ = ["check_capacity", "check_epoch", "find_group", "find_member"]
+__all__ = ["check_capacity", "check_empty", "check_epoch", "find_group", "find_member"]
 
 
 def find_group(shard: GroupShard, group_id: str, missing: str) -> ShareGroup | Refusal:
@@ -31,6 +31,13 @@ def check_capacity(group: ShareGroup, member_id: str, members_max: int) -> Refus
         ErrorCode.GROUP_MAX_SIZE_REACHED,
         f"The share group has reached its maximum capacity of {members_max} members.",
     )
+
+
+def check_empty(group: ShareGroup) -> Refusal | None:
+    """Start offsets are changed while nobody reads."""
+    if group.is_empty:
+        return None
+    return Refusal(ErrorCode.NON_EMPTY_GROUP, "The group is not empty.")
 
 
 def find_member(group: ShareGroup, member_id: str) -> ShareMember | Refusal:

@@ -186,5 +186,5 @@ def _store(walk: Walk, at: ClockReading) -> Refusal | None:
     elif walk.has_looked:
         group.note_metadata(walk.names, shard.env.image())
     if len(walk.beginning):
-        begin_state(shard, group, walk.beginning, appended.safe_at, at)
+        begin_state(shard, group, walk.beginning, at)
     return None

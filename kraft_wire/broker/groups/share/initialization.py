@@ -22,7 +22,7 @@ from kraft_wire.broker.groups.share.share_partitions import (
     named,
     without,
 )
-from kraft_wire.broker.groups.share.write import write
+from kraft_wire.broker.groups.share.write import when_committed, write
 from kraft_wire.broker.share_persister import (
     InitialShareState,
     PersisterResult,
@@ -97,7 +97,6 @@ def begin_state(
     shard: GroupShard,
     group: ShareGroup,
     topics: PartitionsByTopic,
-    safe_at: int | None,
     at: ClockReading,
 ) -> None:
     """Ask the share coordinators to begin, once the ISR has the record of it."""
@@ -116,10 +115,7 @@ def begin_state(
         if error is ErrorCode.NONE and not shard.is_released:
             shard.env.share_persister().initialize(partitions, at, begun)
 
-    if safe_at is None:
-        committed(ErrorCode.NONE, at)
-    else:
-        shard.log.await_commit(safe_at, at, committed)
+    when_committed(shard, group, at, committed)
 
 
 def finish_beginning(

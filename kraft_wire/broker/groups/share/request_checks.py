@@ -1,12 +1,14 @@
-"""What a ShareGroupHeartbeat must say, whatever its group: in Kafka's order and words."""
+"""What requests about share groups must say, whatever the group: in Kafka's order and words."""
 
 from typing import Final
 
 from kraft_wire.broker.groups.refusal import Refusal
+from kraft_wire.broker.share_switch import serves_share_groups
+from kraft_wire.metadata.image import MetadataImage
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.share_group_heartbeat import ShareGroupHeartbeatRequest
 
-__all__ = ["JOIN", "LEAVE", "check_request", "is_member_id"]
+__all__ = ["JOIN", "LEAVE", "check_offsets_request", "check_request", "is_member_id"]
 
 JOIN: Final = 0
 LEAVE: Final = -1
@@ -26,6 +28,18 @@ def check_request(request: ShareGroupHeartbeatRequest) -> Refusal | None:
         return Refusal(ErrorCode.INVALID_REQUEST)
     message = _ids(request) or _epoch(request)
     return None if message is None else Refusal(ErrorCode.INVALID_REQUEST, message)
+
+
+def check_offsets_request(image: MetadataImage, group_id: str) -> Refusal | None:
+    """Return why start offsets of a group cannot be changed, whatever the group.
+
+    Errors, first match wins: UNSUPPORTED_VERSION (share groups are switched off), INVALID_GROUP_ID.
+    """
+    if not serves_share_groups(image):
+        return Refusal(ErrorCode.UNSUPPORTED_VERSION, "The version of API is not supported.")
+    if not group_id:
+        return Refusal(ErrorCode.INVALID_GROUP_ID, "The group id is invalid.")
+    return None
 
 
 def _ids(request: ShareGroupHeartbeatRequest) -> str | None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from kraft_wire.broker.coordination.clock_reading import ClockReading
+from kraft_wire.broker.coordination.commit_waits import CommitCallback
 from kraft_wire.broker.coordination.log import Appended, CoordinatorRecord
 from kraft_wire.broker.groups.records import record_type
 from kraft_wire.broker.groups.shard import GroupShard
@@ -13,7 +14,7 @@ from kraft_wire.wire.generated.share_group_state_partition_metadata_key import (
     ShareGroupStatePartitionMetadataKey,
 )
 
-__all__ = ["apply", "write"]
+__all__ = ["apply", "when_committed", "write"]
 
 
 def write(
@@ -43,3 +44,13 @@ def apply(
         replay_record(group, key, value)
         if record_type(key) == ShareGroupStatePartitionMetadataKey.RECORD_TYPE:
             group.noted_at_ms = at.now_ms
+
+
+def when_committed(
+    shard: GroupShard, group: ShareGroup, at: ClockReading, then: CommitCallback
+) -> None:
+    """Call `then` once the ISR has the newest records of the group, or will not in time."""
+    if group.safe_at <= shard.log.high_watermark():
+        then(ErrorCode.NONE, at)
+    else:
+        shard.log.await_commit(group.safe_at, at, then)

@@ -71,7 +71,7 @@ final class ShareGroups {
     private void alter(JsonNode step, ObjectNode answer) {
         var request = AlterShareGroupOffsetsRequestDataJsonConverter.read(step.get("request"), (short) 0);
         var result = groups.alter(request.groupId(), request.topics());
-        answer.set("response",
+        answer.set("altered",
             AlterShareGroupOffsetsResponseDataJsonConverter.write(result.response(), (short) 0));
         ConsumerGroups.writes(answer, List.of(result.records()));
         asked(answer, result.asked());

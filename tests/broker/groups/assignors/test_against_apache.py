@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import pytest
 
 from tests.broker.groups.assignors.__main__ import ApacheAssignors, compared
@@ -12,13 +10,11 @@ from tests.broker.groups.assignors.recorded import recorded
 
 GROUPS = recorded()
 EXCLUSIVE = [number for number, (group, _) in enumerate(GROUPS) if group["assignor"] != SIMPLE]
-SHARED = [number for number, (group, _) in enumerate(GROUPS) if group["assignor"] == SIMPLE]
 
 
 @pytest.mark.parametrize("number", range(len(GROUPS)))
 def test_targets_are_those_of_apache(number: int) -> None:
-    """848-ASSIGN-05, 848-ASSIGN-06, 848-ASSIGN-07, 848-ASSIGN-08, 848-ASSIGN-13, 932-ASSIGN-01,
-    932-ASSIGN-02, 932-ASSIGN-03."""
+    """848-ASSIGN-05, 848-ASSIGN-06, 848-ASSIGN-07, 848-ASSIGN-08, 848-ASSIGN-13."""
     group, targets = GROUPS[number]
     assert _ordered(assigned(group)) == _ordered(targets)
 
@@ -64,27 +60,3 @@ def test_each_subscribed_partition_is_given_once(number: int) -> None:
         if name in subscribed
         for partition in range(count)
     )
-
-
-@pytest.mark.parametrize("number", SHARED)
-def test_only_initialised_partitions_are_shared_by_about_as_many_members(number: int) -> None:
-    """932-ASSIGN-01, 932-ASSIGN-04: the twin of the comparison, without Apache and from nothing."""
-    group, _ = GROUPS[number]
-    names = group["members"][0]["names"]
-    fresh = [{**member, "names": names, "target": []} for member in group["members"]]
-    targets = assigned({**group, "homogeneous": True, "members": fresh})
-    assert targets is not None
-    parts = [
-        [(text, partition) for text, partitions in target for partition in partitions]
-        for target in targets.values()
-    ]
-    ready = [
-        (text, partition)
-        for name, text, _ in group["topics"]
-        if name in names
-        for partition in group["assignable"].get(text, ())
-    ]
-    holders = Counter(each for part in parts for each in part)
-    assert sorted(holders) == sorted(ready)
-    assert max(map(len, parts), default=0) - min(map(len, parts), default=0) <= 1
-    assert {*holders.values()} <= {-(-len(fresh) // max(len(ready), 1))}

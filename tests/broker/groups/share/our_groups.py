@@ -5,6 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from kraft_wire.broker.groups.refusal import Refusal
+from kraft_wire.broker.groups.share.alter_offsets import StartOffsets, alter_offsets
+from kraft_wire.broker.groups.share.checks import check_empty, find_group
+from kraft_wire.broker.groups.share.delete_offsets import (
+    delete_offsets,
+    delete_state_of_group,
+    finish_deletion,
+)
 from kraft_wire.broker.groups.share.deleted_topics import forget_topics
 from kraft_wire.broker.groups.share.describe import described_share_group
 from kraft_wire.broker.groups.share.group import ShareGroup
@@ -66,6 +73,46 @@ class OurShareGroups(OurGroups):
         }
         return self._written(lambda: finish_beginning(self.shard, step["group"], results, self._at))
 
+    def _share_alter(self, step: Step) -> Answer:
+        asked = [
+            StartOffsets(
+                topic["topicName"],
+                {each["partitionIndex"]: each["startOffset"] for each in topic["partitions"]},
+            )
+            for topic in step["request"]["topics"]
+        ]
+        outcomes: list[Any] = []
+        group_id = step["request"]["groupId"]
+        answer = self._written(
+            lambda: alter_offsets(self.shard, group_id, asked, self._at, outcomes.append)
+        )
+        return _refused(outcomes) or answer
+
+    def _share_delete_offsets(self, step: Step) -> Answer:
+        names = [topic["topicName"] for topic in step["request"]["topics"]]
+        outcomes: list[Any] = []
+        group_id = step["request"]["groupId"]
+        answer = self._written(
+            lambda: delete_offsets(self.shard, group_id, names, self._at, outcomes.append)
+        )
+        return _refused(outcomes) or answer
+
+    def _share_deleted_offsets(self, step: Step) -> Answer:
+        topic_ids = [uuid_from_text(text) for text, _ in step["topics"]]
+        return self._written(
+            lambda: finish_deletion(self.shard, step["group"], topic_ids, self._at) and None
+        )
+
+    def _share_delete(self, step: Step) -> Answer:
+        group = find_group(self.shard, step["group"], f"Group {step['group']} not found.")
+        refused = group if isinstance(group, Refusal) else check_empty(group)
+        if refused is not None:
+            return _refused([refused])
+        assert isinstance(group, ShareGroup)
+        return self._written(
+            lambda: delete_state_of_group(self.shard, group, self._at, lambda *_: None)
+        )
+
     def _share_clean_up(self, step: Step) -> Answer:
         topic_ids = [uuid_from_text(step["id"])]
         return self._written(lambda: forget_topics(self.shard, topic_ids, self._at))
@@ -87,3 +134,11 @@ class OurShareGroups(OurGroups):
             for call in calls
             for key, value in call.partitions.items()
         )
+
+
+def _refused(outcomes: list[Any]) -> Answer:
+    """Return the error of a whole request, if there is one."""
+    for each in outcomes:
+        if isinstance(each, Refusal):
+            return {"error": int(each.error), "message": each.message}
+    return {}

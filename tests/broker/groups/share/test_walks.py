@@ -15,12 +15,15 @@ from tests.broker.groups.share.walk import ShareWalk
 
 Walked = list[tuple[Step, Answer]]
 RECORDED = recorded(WALKS)
+LATER = ("refused", "altered")
+UNKNOWN_SERVER_ERROR = -1
 
 
 @pytest.mark.parametrize("number", range(len(RECORDED)))
 def test_a_walk_is_answered_and_written_as_by_apache(number: int) -> None:
     """932-HB-08, 932-HB-12, 932-HB-13, 932-HB-14, 932-HB-15, 932-HB-16, 932-HB-17, 932-HB-20,
-    932-HB-22, 932-ASSIGN-04, 932-INIT-02, 932-INIT-03, 932-INIT-05, 932-INIT-06."""
+    932-HB-22, 932-ASSIGN-04, 932-INIT-02, 932-INIT-03, 932-INIT-05, 932-INIT-06, 932-INIT-07,
+    932-ADMIN-05, 932-ADMIN-06, 932-ADMIN-08, 932-ADMIN-09."""
     compare(RECORDED[number])
 
 
@@ -33,7 +36,7 @@ def test_fresh_walks_are_answered_and_written_as_by_apache() -> None:
 def test_the_recorded_walks_have_refusals_and_every_record() -> None:
     steps = [pair for walk in RECORDED for pair in walk]
     errors = {answer["error"] for _, answer in steps if "error" in answer}
-    assert {81, 110} <= errors
+    assert {68, 69, 81, 110} <= errors
     written = {
         (int(key[:4], 16), value is None)
         for _, answer in steps
@@ -41,7 +44,7 @@ def test_the_recorded_walks_have_refusals_and_every_record() -> None:
         for key, value in write
     }
     assert {(kind, False) for kind in range(10, 16)} <= written
-    assert {(kind, True) for kind in (10, 13, 14)} <= written
+    assert {(kind, True) for kind in range(10, 16)} <= written
     assert any(not step["ok"] for step, _ in steps if step["step"] == "share begun")
 
 
@@ -52,5 +55,9 @@ def compare(walk: Walked) -> None:
 
 
 def _comparable(answer: Answer) -> dict[str, Any]:
-    """Compare the words of errors, too: nothing of them depends on a library."""
-    return answer if "error" in answer else comparable(answer)
+    """Compare the words of errors, too; what an administrator is answered is not known yet."""
+    if answer.get("error") == UNKNOWN_SERVER_ERROR:
+        return {"writes": []}  # Apache's manager fails on an answer for a group that is gone
+    if "error" in answer:
+        return answer
+    return comparable({key: each for key, each in answer.items() if key not in LATER})

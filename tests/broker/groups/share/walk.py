@@ -19,6 +19,8 @@ class ShareWalk(Walk):
         super().__init__(seed, ask)
         self._beginning: list[list[list[Any]]] = []
         """Partitions that the share coordinators are asked about, by topic, the oldest first."""
+        self._deleting: list[list[list[str]]] = []
+        """Topics whose state the share coordinators are asked to remove, by id and name."""
         self._sizes: dict[str, int] = {}
 
     def run(self, steps_max: int) -> None:
@@ -50,7 +52,14 @@ class ShareWalk(Walk):
             yield self._grow_topic, 1
         if self._beginning:
             yield self._begun, 8
+        is_idle = not self.clients
+        yield self._alter, 3 if is_idle else 1
+        yield self._delete_offsets, 3 if is_idle else 1
+        yield self._delete, 2 if is_idle else 0
+        if self._deleting:
+            yield self._deleted_offsets, 4
         if self.clients:
+            yield self._all_leave, 1
             yield self._beat, 16
             yield self._leave, 1
             yield self._resubscribe, 2
@@ -81,6 +90,45 @@ class ShareWalk(Walk):
         self.chance.shuffle(topics)
         ok = self.chance.random() < 0.85
         self.ask({"step": "share begun", "group": "group", "topics": topics, "ok": ok})
+
+    # --- Administration ----------------------------------------------------------------------
+
+    def _alter(self) -> None:
+        names = [*self.chance.sample(NAMES, self.chance.randint(1, 2))]
+        topics = [
+            {
+                "topicName": name,
+                "partitions": [
+                    {"partitionIndex": number, "startOffset": self.chance.choice((-5, 0, 7))}
+                    for number in range(self.chance.randint(1, 9))
+                ],
+            }
+            for name in names
+        ]
+        request = {"groupId": "group", "topics": topics}
+        self._note(self.ask({"step": "share alter", "request": request}))
+
+    def _delete_offsets(self) -> None:
+        names = self.chance.sample(NAMES, self.chance.randint(1, 3))
+        request = {"groupId": "group", "topics": [{"topicName": name} for name in names]}
+        answer = self.ask({"step": "share delete offsets", "request": request})
+        asked = dict.fromkeys(topic for topic, *_ in answer.get("asked", ()))
+        if asked:
+            of_ids = {text: name for name, text in self.topics.items()}
+            self._deleting.append([[text, of_ids[text]] for text in asked])
+
+    def _deleted_offsets(self) -> None:
+        topics = self._deleting.pop()
+        self.ask({"step": "share deleted offsets", "group": "group", "topics": topics})
+
+    def _delete(self) -> None:
+        answer = self.ask({"step": "share delete", "group": "group"})
+        if "error" not in answer and self.chance.random() < 0.7:
+            self.ask({"step": "delete", "group": "group"})
+
+    def _all_leave(self) -> None:
+        while self.clients:
+            self._leave()
 
     # --- Members -----------------------------------------------------------------------------
 

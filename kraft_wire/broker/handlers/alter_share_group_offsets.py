@@ -1,0 +1,91 @@
+"""AlterShareGroupOffsets, API key 91, version 0.
+
+Behaviour:   sets where the share partitions of a group without members begin; a group that does
+             not exist is made; the answer waits for the share coordinators
+Versions:    -
+Left out:    nothing
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from kraft_wire.broker.context import Parked, RequestContext
+from kraft_wire.broker.coordination.clock_reading import arrival_of
+from kraft_wire.broker.groups.refusal import Refusal
+from kraft_wire.broker.groups.shard import GroupShard
+from kraft_wire.broker.groups.share.alter_offsets import AlteredTopic, StartOffsets, alter_offsets
+from kraft_wire.broker.groups.share.request_checks import check_offsets_request
+from kraft_wire.broker.late_answer import LateAnswer
+from kraft_wire.metadata.image import MetadataImage
+from kraft_wire.model import ZERO_UUID, Offset
+from kraft_wire.wire.generated.alter_share_group_offsets import (
+    AlterShareGroupOffsetsRequest,
+    AlterShareGroupOffsetsResponse,
+    AlterShareGroupOffsetsResponsePartition,
+    AlterShareGroupOffsetsResponseTopic,
+)
+
+if TYPE_CHECKING:
+    from kraft_wire.broker.broker import Broker
+
+__all__ = ["handle"]
+
+
+def handle(
+    broker: "Broker", context: RequestContext, request: AlterShareGroupOffsetsRequest
+) -> AlterShareGroupOffsetsResponse | Parked:
+    """Alter the start offsets of a share group.
+
+    Errors of all, first match wins: UNSUPPORTED_VERSION (share groups are switched off),
+    INVALID_GROUP_ID, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, then those of
+    `groups.share.alter_offsets.alter_offsets`.
+    """
+    refused = check_offsets_request(broker.image, request.group_id)
+    if refused is not None:
+        return _refused(refused)
+    shard = broker.groups.shard_of(request.group_id)
+    if not isinstance(shard, GroupShard):
+        return AlterShareGroupOffsetsResponse(error_code=shard)
+    answer: LateAnswer[AlterShareGroupOffsetsResponse] = LateAnswer(
+        broker.groups.env.complete, context.reply_to
+    )
+
+    def altered(outcome: Sequence[AlteredTopic] | Refusal) -> None:
+        answer.give(
+            _refused(outcome) if isinstance(outcome, Refusal) else _answer(outcome, broker.image)
+        )
+
+    asked = [
+        StartOffsets(
+            topic.topic_name,
+            {each.partition_index: Offset(each.start_offset) for each in topic.partitions},
+        )
+        for topic in request.topics
+    ]
+    alter_offsets(shard, request.group_id, asked, arrival_of(context), altered)
+    return answer.now_or_parked()
+
+
+def _refused(refusal: Refusal) -> AlterShareGroupOffsetsResponse:
+    return AlterShareGroupOffsetsResponse(error_code=refusal.error, error_message=refusal.message)
+
+
+def _answer(
+    altered: Sequence[AlteredTopic], image: MetadataImage
+) -> AlterShareGroupOffsetsResponse:
+    topics = []
+    for name, results in altered:
+        topic = image.topic(name)
+        partitions = [
+            AlterShareGroupOffsetsResponsePartition(
+                partition_index=number, error_code=each.error, error_message=each.error_message
+            )
+            for number, each in results.items()
+        ]
+        topic_id = ZERO_UUID if topic is None else topic.topic_id
+        topics.append(
+            AlterShareGroupOffsetsResponseTopic(
+                topic_name=name, topic_id=topic_id, partitions=partitions
+            )
+        )
+    return AlterShareGroupOffsetsResponse(responses=topics)

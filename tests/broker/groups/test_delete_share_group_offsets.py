@@ -1,0 +1,125 @@
+"""DeleteShareGroupOffsets: the state of topics of an empty group is removed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kraft_wire.wire.generated.delete_share_group_offsets import (
+    DeleteShareGroupOffsetsRequest,
+    DeleteShareGroupOffsetsRequestTopic,
+)
+from kraft_wire.wire.generated.error_code import ErrorCode
+from tests.broker.groups.harness import Harness, Reply
+from tests.broker.groups.ready_groups import begin_loading, lose_coordination
+from tests.broker.groups.requests import Member
+from tests.broker.groups.share.ready_share_groups import UNKNOWN, key, left
+from tests.broker.groups.share.test_initialization import noted
+from tests.broker.groups.test_share_group_heartbeat import (
+    joining,
+    leaving,
+    send,
+    sharing,
+    with_topic,
+)
+
+
+def deleting(*topics: str, group_id: str = "group") -> DeleteShareGroupOffsetsRequest:
+    return DeleteShareGroupOffsetsRequest(
+        group_id=group_id,
+        topics=[DeleteShareGroupOffsetsRequestTopic(topic_name=each) for each in topics],
+    )
+
+
+def deleted(reply: Reply) -> list[tuple[str, int, str | None]]:
+    assert reply.error == ErrorCode.NONE
+    return [
+        (each.topic_name, each.error_code, each.error_message) for each in reply.response.responses
+    ]
+
+
+def test_errors_in_order() -> None:
+    """932-FEAT-02."""
+    harness = Harness()
+    lose_coordination(harness)
+    harness.image = replace(harness.image, finalized_features={})
+    assert harness.send(deleting(group_id=""), 0).error == ErrorCode.UNSUPPORTED_VERSION
+    harness.image = replace(harness.image, finalized_features={"share.version": 1})
+    empty = harness.send(deleting(group_id=""), 0).response
+    assert (empty.error_code, empty.error_message) == (
+        ErrorCode.INVALID_GROUP_ID,
+        "The group id is invalid.",
+    )
+    assert harness.send(deleting(), 0).error == ErrorCode.NOT_COORDINATOR
+    begin_loading(harness)
+    assert harness.send(deleting(), 0).error == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    harness.settle()
+
+
+def test_only_share_groups_without_members_are_changed() -> None:
+    """932-ADMIN-08."""
+    harness = sharing("member")
+    full = harness.send(deleting(), 0).response
+    assert (full.error_code, full.error_message) == (
+        ErrorCode.NON_EMPTY_GROUP,
+        "The group is not empty.",
+    )
+    Member(harness, group_id="classic").commit()
+    other = harness.send(deleting(group_id="classic"), 0).response
+    assert (other.error_code, other.error_message) == (
+        ErrorCode.GROUP_ID_NOT_FOUND,
+        "Group classic is not a share group.",
+    )
+    missing = harness.send(deleting("topic", group_id="missing"), 0).response
+    assert (missing.error_code, missing.error_message) == (
+        ErrorCode.GROUP_ID_NOT_FOUND,
+        "Group missing not found.",
+    )
+
+
+def test_offsets_are_deleted_topic_by_topic() -> None:
+    """932-ADMIN-08: topics without state are refused."""
+    harness = left()
+    harness.create_topic("idle")
+    before = len(noted(harness))
+    reply = harness.send(deleting("idle", "missing", "topic"), 0)
+    assert noted(harness)[before:] == [({}, {}, ["topic"])]
+    call = harness.share_persister.take()
+    assert (call.verb, sorted(call.partitions)) == ("delete", [key(0), key(1)])
+    call.answer()
+    assert deleted(reply) == [
+        ("topic", 0, None),
+        ("idle", 3, "There is no offset information to delete."),
+        ("missing", 3, UNKNOWN),
+    ]
+    assert noted(harness)[before + 1 :] == [({}, {}, [])]
+
+
+def test_a_deletion_that_fails_is_told_and_may_be_tried_again() -> None:
+    """932-ADMIN-08."""
+    harness = left()
+    first = harness.send(deleting("topic"), 0)
+    harness.share_persister.take().answer(error=ErrorCode.NOT_COORDINATOR, error_message="gone")
+    assert deleted(first) == [("topic", 16, "gone")]
+    assert noted(harness)[-1] == ({}, {}, ["topic"])
+    again = harness.send(deleting("topic"), 0)
+    call = harness.share_persister.take()
+    assert sorted(call.partitions) == [key(0), key(1)]
+    call.answer()
+    assert deleted(again) == [("topic", 0, None)]
+
+
+def test_a_group_without_state_has_nothing_to_delete() -> None:
+    """932-ADMIN-08."""
+    harness = with_topic(1)
+    send(harness, joining(subscribed_topic_names=["missing"]))
+    send(harness, leaving())
+    assert deleted(harness.send(deleting("topic"), 0)) == []
+
+
+def test_an_append_that_fails_changes_nothing() -> None:
+    harness = left()
+    before = harness.store.records()
+    harness.store.refusals.append(ErrorCode.KAFKA_STORAGE_ERROR)
+    assert harness.send(deleting("topic"), 0).error == ErrorCode.NOT_COORDINATOR
+    assert harness.store.records() == before
+    assert harness.share_persister.calls == []

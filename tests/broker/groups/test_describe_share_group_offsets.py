@@ -1,0 +1,115 @@
+"""DescribeShareGroupOffsets: where share partitions begin, and how far they are behind."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kraft_wire.broker.share_persister import (
+    PersisterResult,
+    SharePartitionState,
+)
+from kraft_wire.model import ZERO_UUID
+from kraft_wire.wire.generated.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsRequestGroup,
+    DescribeShareGroupOffsetsRequestTopic,
+)
+from kraft_wire.wire.generated.error_code import ErrorCode
+from tests.broker.groups.harness import Harness, Reply, topic_id_of
+from tests.broker.groups.ready_groups import begin_loading, lose_coordination
+from tests.broker.groups.share.ready_share_groups import key
+from tests.broker.groups.test_share_group_heartbeat import (
+    sharing,
+    with_topic,
+)
+
+
+def describing(topics: dict[str, list[int]] | None) -> DescribeShareGroupOffsetsRequest:
+    named = None
+    if topics is not None:
+        named = [
+            DescribeShareGroupOffsetsRequestTopic(topic_name=name, partitions=numbers)
+            for name, numbers in topics.items()
+        ]
+    group = DescribeShareGroupOffsetsRequestGroup(group_id="group", topics=named)
+    return DescribeShareGroupOffsetsRequest(groups=[group])
+
+
+def described(reply: Reply) -> dict[str, list[tuple[int, int, int, int]]]:
+    (group,) = reply.response.groups
+    assert group.error_code == ErrorCode.NONE
+    return {
+        topic.topic_name: [
+            (each.partition_index, each.start_offset, each.leader_epoch, each.lag)
+            for each in topic.partitions
+        ]
+        for topic in group.topics
+    }
+
+
+def lead_locally(harness: Harness, high_watermark: int) -> None:
+    """Have this broker lead the partitions of the topic."""
+    led = type("Led", (), {"is_leader": True, "high_watermark": high_watermark})()
+    harness.partition = lambda name, number: led if name == "topic" else None  # type: ignore[attr-defined]  # a broker has it
+
+
+def test_errors_in_order() -> None:
+    """932-FEAT-02, 932-ADMIN-03."""
+    harness = Harness()
+    lose_coordination(harness)
+    harness.image = replace(harness.image, finalized_features={})
+
+    def error() -> int:
+        (group,) = harness.send(describing(None), 1).response.groups
+        return int(group.error_code)
+
+    assert error() == ErrorCode.UNSUPPORTED_VERSION
+    harness.image = replace(harness.image, finalized_features={"share.version": 1})
+    assert error() == ErrorCode.NOT_COORDINATOR
+    begin_loading(harness)
+    assert error() == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    harness.settle()
+    assert error() == ErrorCode.NONE
+
+
+def test_start_offsets_and_lag_are_described() -> None:
+    """932-ADMIN-03, 932-ADMIN-04: records behind the start offset that are not complete."""
+    harness = sharing("member", partitions=2)
+    lead_locally(harness, 100)
+    reply = harness.send(describing(None), 1)
+    call = harness.share_persister.take()
+    assert (call.verb, sorted(call.partitions)) == ("read_summary", [key(0), key(1)])
+    states = [SharePartitionState(2, 3, 40, 10), SharePartitionState(2, 3, -1, -1)]
+    call.answer_each(lambda each: PersisterResult(ErrorCode.NONE, None, states[each.partition]))
+    assert described(reply) == {"topic": [(0, 40, 3, 50), (1, -1, 3, -1)]}
+
+
+def test_a_count_that_is_not_known_has_no_lag() -> None:
+    """932-ADMIN-04."""
+    harness = sharing("member", partitions=1)
+    for partition in (None, "elsewhere"):
+        lead_locally(harness, 100)
+        if partition is not None:
+            harness.partition = lambda *_: None  # type: ignore[attr-defined]  # a broker has it
+        reply = harness.send(describing({"topic": [0]}), 1)
+        count = 10 if partition else -1
+        state = SharePartitionState(2, 3, 40, count)
+        harness.share_persister.take().answer(state=state)
+        assert described(reply) == {"topic": [(0, 40, 3, -1)]}
+
+
+def test_what_is_not_there_has_no_offset_and_no_error() -> None:
+    """932-ADMIN-03: an unknown topic, a partition that does not exist, an error."""
+    harness = with_topic(1)
+    lead_locally(harness, 100)
+    reply = harness.send(describing({"missing": [0], "topic": [0, 9]}), 1)
+    call = harness.share_persister.take()
+    assert [*call.partitions] == [key(0)]
+    call.answer(error=ErrorCode.NOT_COORDINATOR)
+    assert described(reply) == {
+        "topic": [(0, -1, 0, -1), (9, -1, 0, -1)],
+        "missing": [(0, -1, 0, -1)],
+    }
+    (group,) = reply.response.groups
+    assert [topic.topic_id for topic in group.topics] == [topic_id_of("topic"), ZERO_UUID]
+    assert described(harness.send(describing(None), 1)) == {}
