@@ -302,3 +302,31 @@ def test_nothing_changes_if_the_records_cannot_be_written() -> None:
         assert send(harness, request).error == ErrorCode.NOT_COORDINATOR
         assert [*group_in(harness).members] == ["member"]
         harness.check_memory()
+
+
+def test_a_topic_that_came_and_went_is_looked_at() -> None:
+    """932-HB-13: the hash of the member that left was made with it."""
+    harness = with_topic()
+    send(harness, joining(subscribed_topic_names=["topic", "later"]))
+    send(harness, joining(member_id="other", subscribed_topic_names=["topic"]))
+    known = send(harness, staying(2)).response.member_epoch
+    harness.create_topic("later")
+    send(harness, leaving(member_id="other"))
+    epoch = group_in(harness).epoch
+    harness.delete_topic("later")
+    assert send(harness, staying(known)).error == ErrorCode.NONE
+    assert group_in(harness).epoch == epoch + 1
+
+
+def test_a_topic_that_is_not_read_any_more_goes_before_the_next_target() -> None:
+    """932-HB-15, 932-HB-19."""
+    harness = with_topic(1, group_share_assignment_interval_ms=1_000)
+    harness.create_topic("other")
+    both = {"subscribed_topic_names": ["topic", "other"]}
+    send(harness, joining(**both))
+    begin(harness)
+    harness.advance(1_000)
+    taken = send(harness, staying(2)).response
+    assert len(taken.assignment.topic_partitions) == 2
+    left = send(harness, staying(3, subscribed_topic_names=["topic"]))
+    assert (left.response.member_epoch, assigned(left)) == (3, [0])
