@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from kraft_wire.broker.replication.fetchers import ReplicaFetchers
     from kraft_wire.broker.replication.leader_side import LeaderSide
     from kraft_wire.broker.replication.throttle import ReplicationThrottle
+    from kraft_wire.broker.share_fetch.share_partitions import SharePartitions, ShareRights
     from kraft_wire.broker.share_persister import SharePersister
     from kraft_wire.broker.share_state.of_broker import ShareStates
     from kraft_wire.broker.transactions.coordinator import TransactionCoordinator
@@ -106,6 +107,10 @@ class Broker:
     """Authorizes the partitions of fetches; None without an authorizer."""
     topic_rights: TopicRights | None = None
     """Authorizes the topics that regular expressions match; None without an authorizer."""
+    share_rights: "ShareRights | None" = None
+    """Authorizes the topics of share fetches and acknowledgements; None without an authorizer."""
+    share_partitions: "SharePartitions | None" = None
+    """The share partitions that are led here; None before the first request about one."""
     fetch_quota: "FetchQuota | None" = None
     """Measures the fetches of consumers; None until the first quota is set."""
     leader_throttle: "ReplicationThrottle | None" = None
@@ -368,11 +373,13 @@ class Broker:
         return min((at for at in deadlines if at is not None), default=None)
 
     def connection_closed(self, connection_id: int) -> None:
-        """Drop the waiting requests of a closed connection."""
+        """Drop the waiting requests of a closed connection, and end its share sessions."""
         self.fetch_purgatory.forget(connection_id)
         self.produce_purgatory.forget(connection_id)
         self.delete_records_purgatory.forget(connection_id)
         self.producer_ids.forget(connection_id)
+        if self.share_partitions is not None:
+            self.share_partitions.connection_closed(connection_id)
 
     def stop(self, now_ms: int) -> None:
         """Stop fetchers, unload groups and answer waiting requests, so that connections close."""

@@ -5,7 +5,7 @@ run again, so it waits for an offset per partition, as a DeleteRecords does. All
 `Broker.complete`. Not here: the content of answers (`handlers/`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import field
 
 from kraft_wire.broker.context import ReplyTo
@@ -27,8 +27,8 @@ class DelayedFetch:
     """Monotonic time at which the request is answered with the data that is there."""
     run: Callable[[int, bool], bool]
     """`run(now_ms, expired)` reads again; true once it has completed its answer."""
-    watched: list[Partition]
-    """The partitions whose growth runs the fetch again."""
+    watched: Sequence[Hashable]
+    """The partitions whose growth runs the fetch again, and share partitions that may change."""
     is_follower: bool = False
     """Whether the fetch waits for the log's end, not for its high watermark."""
     partitions_count: int = 0
@@ -63,9 +63,9 @@ class FetchPurgatory:
         self._deadlines: Deadlines[DelayedFetch] = Deadlines(self._is_parked)
         self.partitions_count = 0
         """Partitions that the waiting fetches name, all together."""
-        self._readers: dict[Partition, dict[ReplyTo, DelayedFetch]] = {}
+        self._readers: dict[Hashable, dict[ReplyTo, DelayedFetch]] = {}
         """Fetches to wake when more of a partition is committed."""
-        self._followers: dict[Partition, dict[ReplyTo, DelayedFetch]] = {}
+        self._followers: dict[Hashable, dict[ReplyTo, DelayedFetch]] = {}
         """Fetches of followers, to wake when the log of a partition grows."""
         self.woken: dict[ReplyTo, DelayedFetch] = {}
         """Fetches of partitions that changed since `run_woken`."""
@@ -91,8 +91,8 @@ class FetchPurgatory:
         if self._followers:
             self.wake_followers(partition)
 
-    def wake_readers(self, partition: Partition) -> None:
-        """Note that more of a partition is committed, which is nothing to followers."""
+    def wake_readers(self, partition: Hashable) -> None:
+        """Note that more of a partition is committed, or of a share partition is available."""
         if partition in self._readers:
             self.woken.update(self._readers[partition])
 
@@ -148,7 +148,7 @@ class FetchPurgatory:
             if not fetches:
                 watching.pop(partition, None)
 
-    def _watching(self, fetch: DelayedFetch) -> dict[Partition, dict[ReplyTo, DelayedFetch]]:
+    def _watching(self, fetch: DelayedFetch) -> dict[Hashable, dict[ReplyTo, DelayedFetch]]:
         return self._followers if fetch.is_follower else self._readers
 
 

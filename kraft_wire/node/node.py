@@ -169,6 +169,7 @@ class Node:
         if self._guards is not None:
             self._handler = self._guards.__getitem__
             node.broker.fetch_rights = self._guards.fetch_rights
+            node.broker.share_rights = self._guards.share_rights
             node.broker.topic_rights = self._guards.topic_rights
             node.broker.described_topics = NoAnswersOfImage()
         return node
@@ -327,6 +328,8 @@ class Node:
         """Drop a closed connection and its parked request."""
         if self.quotas is not None:
             self.quotas.throttled.forget(connection_id)
+        if self._broker is not None:
+            self.broker.connection_closed(connection_id)
         if self._parked.pop(connection_id, None) is None:
             return
         for late in (self._guards, self.stores):
@@ -334,8 +337,6 @@ class Node:
                 late.forget(connection_id)
         if self._quorum.controller_apis_or_none is not None:
             self._quorum.controller_apis_or_none.connection_closed(connection_id)
-        if self._broker is not None:
-            self.broker.connection_closed(connection_id)
 
     def begin_stop(self, now_ms: int, wall_ms: int) -> None:
         """Give up leadership and answer waiting requests; then `StopProcess` follows.

@@ -33,6 +33,7 @@ from kraft_wire.node.authorization import (
     offset_fetch,
     produce,
     share_offsets,
+    shares,
     tokens,
     topic_changes,
     topic_pages,
@@ -93,6 +94,8 @@ _BY_NAME: Final[Mapping[str, Guard]] = {
     "OffsetFetch": offset_fetch.offset_fetch,
     "OffsetForLeaderEpoch": topics.offset_for_leader_epoch,
     "Produce": produce.produce,
+    "ShareAcknowledge": shares.share_group,
+    "ShareFetch": shares.share_group,
     "ShareGroupDescribe": groups.share_group_describe,
     "ShareGroupHeartbeat": groups.share_group_heartbeat,
     "SyncGroup": groups.sync_group,
@@ -223,6 +226,20 @@ class Guards(dict[int, Handle]):
         _, describe = APIS[_CONSUMER_GROUP_HEARTBEAT].needs
         asker = self._asker(context, _CONSUMER_GROUP_HEARTBEAT)
         return lambda topic: asker.meets(describe, topic, is_silent=True)
+
+    def share_rights(self, context: RequestContext, api_key: int) -> Callable[[str], bool]:
+        """Return a function: whether a share group's request may read a topic, checked once."""
+        _, read = APIS[api_key].needs
+        asker = self._asker(context, api_key)
+        known: dict[str, bool] = {}
+
+        def may_read(topic: str) -> bool:
+            found = known.get(topic)
+            if found is None:
+                found = known[topic] = asker.meets(read, topic)
+            return found
+
+        return may_read
 
     def _asker(self, context: RequestContext, api_key: int) -> Asker:
         who = Who(context.principal, self._host(context.client_host), APIS[api_key].name)

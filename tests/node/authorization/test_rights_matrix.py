@@ -26,6 +26,8 @@ LISTENERS = {
 }
 DIFFERENCES = {
     ("broker", "InitProducerId"): "Apache's node has no block of producer ids in time",
+    ("broker", "ShareAcknowledge"): "share.version is 0 on our node",
+    ("broker", "ShareFetch"): "share.version is 0 on our node",
     ("controller", "FetchSnapshot"): "Apache fails in itself, ours knows no such partition",
 }
 """By listener and API: outcomes that differ for other reasons than rights; of these only the errors
