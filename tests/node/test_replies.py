@@ -5,6 +5,7 @@ import struct
 from kraft_wire.model import FileSlice
 from kraft_wire.node.outputs import Reply
 from kraft_wire.node.requests.replies import encoded_reply
+from kraft_wire.wire.generated import share_fetch
 from kraft_wire.wire.generated.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from kraft_wire.wire.header import RequestHeader
 
@@ -39,6 +40,18 @@ def test_what_stands_between_slices_is_one_buffer() -> None:
         body = b"\0" * (version >= 12) + response.encode(version)
         assert frame == struct.pack(">ii", 4 + len(body), 99) + body
         assert reply.size_bytes == len(frame)
+
+
+def test_records_of_a_share_group_stay_slices() -> None:
+    """932-FETCH-07: they leave by sendfile, as those of other fetches."""
+    data = share_fetch.PartitionData(records=FileSlice(LogFile(), 1, 4))
+    topic = share_fetch.ShareFetchableTopicResponse(partitions=[data])
+    response = share_fetch.ShareFetchResponse(responses=[topic])
+    for version in (1, 2):
+        header = RequestHeader(response.API_KEY, version, 99, None)
+        reply = encoded_reply(7, header, response)
+        assert isinstance(reply, Reply)
+        assert [type(buffer) for buffer in reply.buffers] == [bytes, FileSlice, bytes]
 
 
 def test_answer_without_slices_is_one_buffer() -> None:

@@ -3,9 +3,10 @@
 A batch keeps one state for all its records, and one for each record as soon as their states
 differ. Batches do not overlap; between them may be offsets without records.
 
-Memory: a record with a state of its own takes a `RecordState` and, while it is acquired, a lock
-with an entry among the deadlines. `tests/broker/share_fetch/test_memory.py` bounds both together;
-the number of records is bounded by `share.partition.max.record.locks` and one log batch.
+Memory: a record with a state and a lock of its own takes less than 900 bytes, its batch and the
+entry among the deadlines included (`tests/broker/share_fetch/test_memory.py`); a batch in one
+state takes that once. The number of records is at most `share.partition.max.record.locks` and one
+log batch.
 """
 
 from bisect import bisect_left, bisect_right

@@ -62,6 +62,11 @@ class Locks:
         self.count = 0
         """Locks that are set."""
 
+    @property
+    def listed_count(self) -> int:
+        """Locks that take memory; cancelled ones are removed when they are most of them."""
+        return len(self._deadlines)
+
     def set(self, ended: LockEnded, first_offset: int, last_offset: int, deadline_ms: int) -> Lock:
         """Return a new lock, both offsets included; `ended` is called at its end."""
         lock = Lock(self, ended, first_offset, last_offset, deadline_ms)

@@ -19,6 +19,7 @@ __all__ = ["is_refused", "judge"]
 
 _FETCH: Final = key_of("Fetch")
 _PRODUCE: Final = key_of("Produce")
+_SHARE_FETCH: Final = key_of("ShareFetch")
 _BETWEEN_NODES: Final = frozenset(map(key_of, ("WriteTxnMarkers", "AlterPartition", "Envelope")))
 _QUORUM: Final = frozenset(owned(Owner.RAFT, ListenerType.CONTROLLER))
 
@@ -33,6 +34,8 @@ def judge(charge: Charge, request: Message, size_bytes: int, *, of_controllers: 
         state = request.replica_state
         is_follower = request.replica_id >= 0 or (state is not None and state.replica_id >= 0)
         charge.is_exempt, charge.is_fetch = is_follower, not is_follower
+    elif api_key == _SHARE_FETCH:
+        charge.is_fetch = True
     else:
         charge.is_exempt = api_key in _BETWEEN_NODES or (of_controllers and api_key in _QUORUM)
 

@@ -18,7 +18,7 @@ from kraft_wire.wire.message import Message, UnencodableMessage
 __all__ = ["encoded_reply", "reply_of_bytes"]
 
 _new_reply: Final = maker(Reply)
-_WITH_SLICES: Final = frozenset({key_of("Fetch"), key_of("FetchSnapshot")})
+_WITH_SLICES: Final = frozenset(map(key_of, ("Fetch", "FetchSnapshot", "ShareFetch")))
 """APIs whose answers have parts of files."""
 _HEAD: Final = Struct(">ii")
 """Frame length and correlation id."""
