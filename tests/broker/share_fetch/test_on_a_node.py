@@ -1,102 +1,19 @@
 """Share groups on a whole node: its share coordinator, frames, quotas and closed connections."""
 
-from __future__ import annotations
+import pytest
 
-from dataclasses import replace
-from typing import Any
-
-from kraft_wire.broker.coordination.clock_reading import ClockReading
-from kraft_wire.broker.share_persister import (
-    InitialShareState,
-    PersisterResult,
-    SharePartitionKey,
-)
-from kraft_wire.model import Offset
 from kraft_wire.wire.generated.error_code import ErrorCode
-from kraft_wire.wire.generated.share_acknowledge import (
-    AcknowledgementBatch,
-    AcknowledgePartition,
-    AcknowledgeTopic,
-    ShareAcknowledgeRequest,
-)
-from kraft_wire.wire.generated.share_fetch import (
-    FetchPartition,
-    FetchTopic,
-    ShareFetchRequest,
-)
 from kraft_wire.wire.records.record_batch import parse_batches
-from tests.node.quotas.throttled_node import CONSUMER, TOPIC, ThrottledDoor
+from tests.broker.share_fetch.sharing_node import SharingDoor, ranges, switch_on
+from tests.node.quotas.throttled_node import CONSUMER
 
-VERSION = 2
 OTHER = 9
 """A connection."""
 
 
-class SharingDoor(ThrottledDoor):
-    """One node whose cluster has share groups, and a group `g` that begins at offset 0."""
-
-    def __init__(self, consumer_byte_rate: float | None = None) -> None:
-        super().__init__(
-            share_coordinator_state_topic_num_partitions="1",
-            share_coordinator_state_topic_replication_factor="1",
-            share_coordinator_state_topic_min_isr="1",
-        )
-        broker = self.node.broker
-        topic = broker.image.topic(TOPIC)
-        assert topic is not None
-        self.key = SharePartitionKey("g", topic.topic_id, 0)
-        results: list[PersisterResult] = []
-        broker.share_persister.initialize(
-            {self.key: InitialShareState(1, Offset(0))},
-            ClockReading(self.now_ms, self.wall_ms),
-            lambda found, at: results.extend(found.values()),
-        )
-        self.advance(5_000)
-        assert [each.error for each in results] == [ErrorCode.NONE]
-        self.set_quota("consumer_byte_rate", consumer_byte_rate)
-        features = {**broker.image.finalized_features, "share.version": 1}
-        broker.image = replace(broker.image, finalized_features=features)
-
-    def share_fetch(self, member: str, epoch: int, *, connection: int, max_wait_ms: int = 0) -> Any:
-        """Send one ShareFetch; return its reply."""
-        partition = FetchPartition(partition_index=0)
-        topic = FetchTopic(topic_id=self.key.topic_id, partitions=[partition])
-        request = ShareFetchRequest(
-            group_id="g",
-            member_id=member,
-            share_session_epoch=epoch,
-            max_wait_ms=max_wait_ms,
-            min_bytes=1,
-            max_bytes=1 << 20,
-            max_records=100,
-            batch_size=100,
-            topics=[topic] if epoch == 0 else [],
-        )
-        return self.send(request, VERSION, connection=connection)
-
-    def acknowledge(self, member: str, epoch: int, last: int, *, connection: int) -> Any:
-        """Accept the records from 0 on; return the reply."""
-        batch = AcknowledgementBatch(first_offset=0, last_offset=last, acknowledge_types=[1])
-        partition = AcknowledgePartition(partition_index=0, acknowledgement_batches=[batch])
-        request = ShareAcknowledgeRequest(
-            group_id="g",
-            member_id=member,
-            share_session_epoch=epoch,
-            topics=[AcknowledgeTopic(topic_id=self.key.topic_id, partitions=[partition])],
-        )
-        return self.send(request, VERSION, connection=connection)
-
-
-def ranges(reply: Any) -> list[tuple[int, int, int]]:
-    """First and last offset and delivery count, for each acquired range."""
-    assert reply.response is not None, "it waits"
-    assert reply.response.error_code == ErrorCode.NONE
-    return [
-        (each.first_offset, each.last_offset, each.delivery_count)
-        for topic in reply.response.responses
-        for data in topic.partitions
-        for each in data.acquired_records
-    ]
+@pytest.fixture(autouse=True)
+def share_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    switch_on(monkeypatch)
 
 
 def test_records_leave_as_parts_of_the_log_and_their_state_is_kept() -> None:
@@ -109,7 +26,7 @@ def test_records_leave_as_parts_of_the_log_and_their_state_is_kept() -> None:
     assert ranges(first) == [(0, 2, 1)]
     records = first.response.responses[0].partitions[0].records
     assert [each.base_offset for each in parse_batches(bytes(records))] == [0, 1, 2]
-    done = node.acknowledge("m", 1, 1, connection=CONSUMER)
+    done = node.acknowledge("m", 1, [(0, 1, 1)], connection=CONSUMER)
     node.advance(100)
     assert done.response.responses[0].partitions[0].error_code == ErrorCode.NONE
     node.close(CONSUMER)
