@@ -135,6 +135,17 @@ def test_bytes_are_divided_evenly_among_the_partitions() -> None:
     assert sorted(len(small.batches(number)) for number in small.parts) in ([1], [0, 1])
 
 
+def test_limits_that_are_no_limits() -> None:
+    """932-FETCH-04: MaxRecords 0 asks for nothing, MaxBytes below 0 fails each partition."""
+    sharing = Sharing()
+    sharing.produce(3)
+    assert sharing.ask(0, 0, max_records=0, max_wait_ms=500).parts == {}
+    assert sharing.ask(1, max_records=-1).acquired() == []
+    assert sharing.ask(2, max_bytes=0, max_wait_ms=500).acquired() == []
+    assert sharing.ask(3, max_bytes=-1).parts[0].error_code == E.UNKNOWN_SERVER_ERROR
+    assert sharing.ask(4, batch_size=0).acquired() == [(0, 2, 1)]
+
+
 def test_fetch_waits_for_bytes_and_until_its_deadline() -> None:
     """932-FETCH-04, 932-FETCH-11: woken by the high watermark."""
     sharing = Sharing()

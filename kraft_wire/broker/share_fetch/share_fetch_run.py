@@ -100,6 +100,10 @@ class ShareFetchRun:
             return
         for each in wanted:
             self._use(each)
+        if self._max_bytes < 0:
+            failed = [(each, _unreadable(each.partition)) for each, *_ in self._wanted]
+            self._answer(self._failed + failed, self._at)
+            return
         if not self._wanted:
             self._answer(self._failed, self._at)
             return
@@ -277,6 +281,11 @@ def empty_data(number: int) -> PartitionData:
 def failed_data(number: int, error: ErrorCode) -> PartitionData:
     """Return the part of an answer for a partition that could not be fetched."""
     return PartitionData(partition_index=number, error_code=error, records=_NO_RECORDS)
+
+
+def _unreadable(number: int) -> PartitionData:
+    """Return what Kafka answers to a MaxBytes below 0."""
+    return failed_data(number, ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 def _acquired_data(number: int, records: FileSlice | bytes, acquired: Acquired) -> PartitionData:
