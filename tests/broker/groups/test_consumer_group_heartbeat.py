@@ -249,3 +249,17 @@ def test_offsets_are_committed_by_epoch() -> None:
     member.member_id = "nobody"
     assert member.commit(offset=5, version=9) == ErrorCode.UNKNOWN_MEMBER_ID
     assert committed(harness) == {("topic", 0): 4}
+
+
+def test_a_topic_that_came_and_went_is_looked_at() -> None:
+    """848-EPOCH-05: the hash of the member that left was made with it."""
+    harness = with_topic()
+    send(harness, joining(subscribed_topic_names=["topic", "later"]))
+    send(harness, joining(member_id="other"))
+    known = send(harness, staying(2, topic_partitions=[])).response.member_epoch
+    harness.create_topic("later")
+    send(harness, staying(-1, member_id="other"))
+    epoch = group_in(harness).epoch
+    harness.delete_topic("later")
+    assert send(harness, staying(known)).error == ErrorCode.NONE
+    assert group_in(harness).epoch == epoch + 1

@@ -133,12 +133,15 @@ class ConsumerGroup:
         return group_tombstones(self.group_id, list(member_ids), list(self.regexes))
 
     def is_metadata_due(self, image: MetadataImage) -> bool:
-        """Whether a topic of the group may have changed since the hash was looked at."""
-        if self._seen_image is None:
-            return True
+        """Whether a topic of the group changed since the hash was looked at.
+
+        A change that is undone counts, too, once it was seen: the hash may have it.
+        """
         if image is self._seen_image:
             return False
-        return any(image.topic(name) is not seen for name, seen in self._seen_topics.items())
+        if any(image.topic(name) is not seen for name, seen in self._seen_topics.items()):
+            self._seen_image = None
+        return self._seen_image is None
 
     def note_metadata(self, names: Iterable[str], image: MetadataImage) -> None:
         """Note that the hash of the group's topics was looked at."""

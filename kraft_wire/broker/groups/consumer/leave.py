@@ -75,7 +75,9 @@ def _removal(
     records += [regex_tombstone(group.group_id, each) for each in unused]
     left = [each for each in group.members.values() if each.member_id not in gone]
     topics = subscriptions(left, resolved_regexes(group, unused))
-    metadata_hash = shard.env.topic_hashes.group_hash(topics.names, shard.env.image())
+    image = shard.env.image()
+    group.is_metadata_due(image)  # notes a change, whose topics the hash has
+    metadata_hash = shard.env.topic_hashes.group_hash(topics.names, image)
     return [*records, epoch_record(group.group_id, group.epoch + 1, metadata_hash)]
 
 
