@@ -106,7 +106,7 @@ def _first_refusal(answer: OffsetCommitResponse) -> int:
 
 
 def delete_offsets(coordinator: GroupCoordinator, keys: Sequence[TopicPartition]) -> None:
-    """Delete committed offsets that no member is subscribed to; missing ones are no error.
+    """Delete committed offsets that no member is subscribed to; missing ones do not matter.
 
     Errors: AdminRefused with the first refusal; other offsets may have been deleted.
     """
