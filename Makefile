@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # A worker takes whole files, because a module's fixtures are servers.
 PARALLEL := --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help install run test test-judged test-together test-alone test-all test-pythons check coverage generate golden record-apache conformance-faults clients clients-cluster transactions franz-suite streams histories bench instructions bench-quorum bench-cluster bench-spark fuzz attack mixed guests replicas dropin crash sim sim-clusters model mutants mutants-random spark spark-cluster spark-campaign apache-views ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
+.PHONY: help install run test test-judged test-together test-alone test-all test-pythons check coverage generate golden record-apache conformance-faults clients clients-cluster transactions franz-suite streams shares histories bench instructions bench-quorum bench-cluster bench-spark fuzz attack mixed guests replicas dropin crash sim sim-clusters model mutants mutants-random spark spark-cluster spark-campaign apache-views ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
 .DEFAULT_GOAL := help
 
 help:  ## list the verbs
@@ -88,6 +88,9 @@ franz-suite: $(READY)  ## franz-go's own tests of exactly once, at their full si
 
 streams: $(READY)  ## Kafka Streams, exactly once, under kill -9 of brokers and of itself (ARGS="--make mixed")
 	$(BIN)/python -m tests.streams $(ARGS)
+
+shares: $(READY)  ## members of a share group under kill -9 of brokers: nothing lost, nothing twice (ARGS="--make mixed")
+	$(BIN)/python -m tests.share_groups $(ARGS)
 
 histories: $(READY)  ## what transactional clients see of three brokers under kills, pauses and one-way cuts (root), judged (ARGS="--make mixed")
 	$(BIN)/python -m tests.histories --faults 300 $(ARGS)

@@ -8,13 +8,14 @@ A level is offered only when the node implements it. All nodes:
 - `transaction.version` 0 to 2: brokers coordinate and write transactions by the rules of each level
   (KIP-890).
 - `group.version` 0 to 1: at 1 brokers serve consumer groups (KIP-848).
+- `share.version` 0 to 1: at 1 brokers serve share groups (KIP-932).
 
 A node that is only a controller, and so may serve brokers of another implementation:
 
 - `eligible.leader.replicas.version` 0 to 1: elections and settings apply it (`partition_changes`,
   `elr_settings`).
-- `share.version`, `streams.version` 0 to 1: a controller only records their level; brokers
-  implement them. Our brokers support neither, and so cannot register where one is finalised.
+- `streams.version` 0 to 1: a controller only records its level; brokers implement it. Our brokers
+  do not, and so cannot register where it is finalised.
 
 A log that Apache Kafka created may have higher levels finalised than this node supports. They stay
 in the image and in the log, but are hidden from clients, which would use features that are missing.
@@ -75,13 +76,15 @@ CORDONED_FROM: Final = 30
 
 _GROUP_VERSION_FROM: Final = 22
 _TRANSACTION_VERSION_FROM: Final = 24
-"""metadata.version since which a new cluster has `group.version` 1 (4.0-IV0) and
-`transaction.version` 2 (4.0-IV2)."""
+_SHARE_VERSION_FROM: Final = 28
+"""metadata.version since which a new cluster has `group.version` 1 (4.0-IV0),
+`transaction.version` 2 (4.0-IV2) and `share.version` 1 (4.2-IV0)."""
 
 SUPPORTED_FEATURES: Final[Mapping[str, FeatureRange]] = {
     GROUP_VERSION: FeatureRange(0, 1),
     KRAFT_VERSION: FeatureRange(0, 1),
     METADATA_VERSION: FeatureRange(7, LATEST_METADATA_VERSION),
+    SHARE_VERSION: FeatureRange(0, 1),
     TRANSACTION_VERSION: FeatureRange(0, 2),
 }
 """Levels that our brokers support, also on nodes that are controllers as well."""
@@ -147,6 +150,8 @@ def default_levels(metadata_version: int = LATEST_METADATA_VERSION) -> dict[str,
         levels[GROUP_VERSION] = 1
     if metadata_version >= _TRANSACTION_VERSION_FROM:
         levels[TRANSACTION_VERSION] = 2
+    if metadata_version >= _SHARE_VERSION_FROM:
+        levels[SHARE_VERSION] = 1
     return levels
 
 

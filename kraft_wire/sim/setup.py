@@ -10,7 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from kraft_wire.metadata.features import GROUP_VERSION, METADATA_VERSION, TRANSACTION_VERSION
+from kraft_wire.metadata.features import (
+    GROUP_VERSION,
+    METADATA_VERSION,
+    SHARE_VERSION,
+    TRANSACTION_VERSION,
+)
 from kraft_wire.model import Uuid, uuid_to_text
 from kraft_wire.node.config.node_config import NodeConfig, load_config, settings_of_file
 from kraft_wire.node.disks.checkpoint_files import FormattedVoter, quorum_checkpoint_bytes
@@ -191,7 +196,7 @@ def format_disk(fs: FileSystem, setup: Setup, node_id: int, generation: int, wal
         node_id=node_id,
         directory_id=directory_id(node_id, generation),
         # Consumer groups are not drawn, so seeds stay what they were without the feature.
-        levels={**DEFAULT_LEVELS, GROUP_VERSION: 0, **levels},
+        levels={**DEFAULT_LEVELS, GROUP_VERSION: 0, SHARE_VERSION: 0, **levels},
         wall_ms=wall_ms,
     )
     fs.sync_directory(ROOT)

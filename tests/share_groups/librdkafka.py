@@ -14,7 +14,7 @@ from confluent_kafka.admin import (
 
 from tests.waiting import until
 
-__all__ = ["RECORDS", "share_topic", "story"]
+__all__ = ["RECORDS", "read_from_start", "share_topic", "story"]
 
 RECORDS = 30
 NAME = "share-librdkafka"
@@ -45,11 +45,16 @@ def share_topic(bootstrap: str, name: str, partitions: int) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap})
     for created in admin.create_topics([NewTopic(name, partitions, 1)]).values():
         created.result()
+    read_from_start(admin, name)
+
+
+def read_from_start(admin: AdminClient, group: str) -> None:
+    """Let a share group begin at the start of the logs; by default it begins at their ends."""
     entry = ConfigEntry(
         "share.auto.offset.reset", "earliest", incremental_operation=AlterConfigOpType.SET
     )
-    group = ConfigResource(ResourceType.GROUP, name, incremental_configs=[entry])
-    for altered in admin.incremental_alter_configs([group]).values():
+    resource = ConfigResource(ResourceType.GROUP, group, incremental_configs=[entry])
+    for altered in admin.incremental_alter_configs([resource]).values():
         altered.result()
 
 

@@ -128,7 +128,7 @@ def _transaction_topic(settings: BrokerSettings) -> CreatableTopic:
 
 
 def _share_state_topic(settings: BrokerSettings) -> CreatableTopic:
-    """Return the topic of share groups. Only brokers of Apache Kafka can coordinate them."""
+    """Return the topic of the states of share partitions (KIP-932)."""
     integer = settings.source.integer
     configs: Mapping[str, str | int] = {
         "cleanup.policy": "delete",

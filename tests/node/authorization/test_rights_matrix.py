@@ -26,21 +26,12 @@ LISTENERS = {
 }
 DIFFERENCES = {
     ("broker", "InitProducerId"): "Apache's node has no block of producer ids in time",
-    ("broker", "ShareAcknowledge"): "share.version is 0 on our node",
-    ("broker", "ShareFetch"): "share.version is 0 on our node",
+    ("broker", "InitializeShareGroupState"): "our heartbeat has initialised the state by then",
+    ("broker", "WriteShareGroupState"): "our heartbeat has initialised the state by then",
     ("controller", "FetchSnapshot"): "Apache fails in itself, ours knows no such partition",
 }
 """By listener and API: outcomes that differ for other reasons than rights; of these only the errors
 of rights are compared."""
-SWITCHED_OFF = (
-    "ShareGroupHeartbeat",
-    "ShareGroupDescribe",
-    "DescribeShareGroupOffsets",
-    "AlterShareGroupOffsets",
-    "DeleteShareGroupOffsets",
-)
-"""Share groups, as `share.version` is 0 on our node: only refusals of the group are compared."""
-GROUP_REFUSED = 30
 ERRORS_OF_RIGHTS = (29, 30, 31, 53, 65)
 
 
@@ -60,8 +51,6 @@ class _Node:
 
 def comparable(key: tuple[str, str], outcome: Any) -> Any:
     """Return what is compared of an outcome."""
-    if key[1] in SWITCHED_OFF:
-        return sorted({each for each in error_codes(outcome) if each == GROUP_REFUSED})
     if key not in DIFFERENCES:
         return outcome
     return sorted({each for each in error_codes(outcome) if each in ERRORS_OF_RIGHTS})

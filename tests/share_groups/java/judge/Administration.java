@@ -42,7 +42,7 @@ final class Administration {
         shown.put("members", description.members().size());
         Map<String, String> places = new TreeMap<>();
         offsets(group).forEach((place, info) ->
-            places.put(place.toString(), info == null ? "none" : info.startOffset() + " lag " + info.lag()));
+            places.put(place.toString(), info == null ? "none" : "lag " + info.lag().orElse(-1L)));
         shown.put("offsets", places);
         shown.put("listed", group.admin.listGroups(ListGroupsOptions.forShareGroups()).all().get().stream()
             .filter(each -> each.groupId().equals(group.name))
