@@ -53,7 +53,8 @@ def ask_about_shares(broker: Subject, request: Message, version: int, response: 
     Errors: NotSupported if it is UNSUPPORTED_VERSION and share groups are switched off.
     """
     answer = broker.ask(request, version, response)
-    _needs_share_groups(broker, getattr(answer, "error_code", ErrorCode.NONE))
+    for each in (answer, *getattr(answer, "groups", ())):
+        _needs_share_groups(broker, getattr(each, "error_code", ErrorCode.NONE))
     return answer
 
 
