@@ -7,7 +7,7 @@ __all__ = ["needs_no_login"]
 
 
 def needs_no_login(broker: Subject) -> None:
-    """Go on if the row's connections are of nobody. Errors: NotSupported."""
+    """Check that the connections have no login. Errors: NotSupported."""
     security = broker.target.security
     if security.credentials is not None or security.tls is not None:
         raise NotSupported("the listener knows its clients")

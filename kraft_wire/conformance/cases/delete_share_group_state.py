@@ -41,7 +41,7 @@ def _answered(
 
 @case(_API, _SOURCE)
 def deleted_state(broker: Subject, version: int) -> None:
-    """A deleted state cannot be read, and begins anew with a lower epoch, without batches.
+    """A deleted state cannot be read; a new one may have a lower epoch, without batches.
 
     Begin a state, write a batch, delete it, read it, begin it with epoch 0, read it.
     """

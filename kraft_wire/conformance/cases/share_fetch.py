@@ -198,9 +198,9 @@ def closed_connection(broker: Subject, version: int) -> None:
 
 @case(_API, _SESSIONS)
 def forgotten_partition(broker: Subject, version: int) -> None:
-    """A partition that the member forgets is not fetched, until it is named again.
+    """A forgotten partition is not fetched until the member lists it a second time.
 
-    Open a share session without records, write 3 records, forget the partition, name it again.
+    Open a share session without records, write 3 records, remove the partition, list it.
     """
     with records_of_a_group(broker) as (group_id, topic):
         expect_acquired(_sent(broker, version, share_fetch(group_id, 0, topic, max_records=0)))
@@ -213,7 +213,7 @@ def forgotten_partition(broker: Subject, version: int) -> None:
 
 @case(_API, _SESSIONS)
 def unexpected_epoch(broker: Subject, version: int) -> None:
-    """Another epoch than the next one is refused, and the session goes on.
+    """Another epoch than the next one is refused; the session stays open.
 
     Open a share session, fetch with epochs 2, 1, 1 and 2.
     """
