@@ -1,22 +1,24 @@
 """DescribeShareGroupOffsets, API key 90, versions 0-1.
 
 Behaviour:   where the share partitions of groups begin, as the share coordinators have it; all
-             initialised ones if no topics are named
+             initialised ones if no topics are named · the leaders are asked for the ends, by which
+             the lag is known (`broker/end_offsets`)
 Versions:    v1 lag (KIP-1226)
-Left out:    the lag of partitions that another broker leads, which is -1
+Left out:    nothing
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kraft_wire.broker.context import Parked, RequestContext
 from kraft_wire.broker.coordination.clock_reading import ClockReading, arrival_of
+from kraft_wire.broker.end_offsets import EndOffset
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.broker.groups.share.group import ShareGroup
 from kraft_wire.broker.late_answer import LateAnswer
 from kraft_wire.broker.share_persister import PersisterResult, SharePartitionKey
 from kraft_wire.broker.share_switch import serves_share_groups
-from kraft_wire.model import ZERO_UUID, LeaderEpoch
+from kraft_wire.model import ZERO_UUID, LeaderEpoch, TopicPartition, Uuid
 from kraft_wire.wire.generated.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
     DescribeShareGroupOffsetsRequestGroup,
@@ -34,8 +36,43 @@ __all__ = ["handle"]
 
 _NOT_KNOWN: Final = -1
 _ANY_LEADER: Final = LeaderEpoch(0)
+_MESSAGES: Final = {
+    ErrorCode.UNKNOWN_SERVER_ERROR: (
+        "The server experienced an unexpected error when processing the request."
+    ),
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "This server does not host this topic-partition.",
+    ErrorCode.LEADER_NOT_AVAILABLE: (
+        "There is no leader for this topic-partition as we are in the middle of a leadership"
+        " election."
+    ),
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: (
+        "For requests intended only for the leader, this error indicates that the broker is not the"
+        " current leader. For requests intended for any replica, this error indicates that the"
+        " broker is not a replica of the topic partition."
+    ),
+    ErrorCode.NETWORK_EXCEPTION: "The server disconnected before a response was received.",
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: "Topic authorization failed.",
+    ErrorCode.KAFKA_STORAGE_ERROR: "Disk error when trying to access log file on the disk.",
+    ErrorCode.OFFSET_NOT_AVAILABLE: (
+        "The leader high watermark has not caught up from a recent leader election so the offsets"
+        " cannot be guaranteed to be monotonically increasing."
+    ),
+}
+"""Kafka's message of each error with which a leader, or none, answers."""
 
-_Topics = dict[str, Sequence[int]]
+
+class _Named(NamedTuple):
+    """A topic of a group, and its partitions that are described."""
+
+    name: str
+    topic_id: Uuid
+    """Zero if the topic does not exist."""
+    existing: Mapping[int, object]
+    numbers: Sequence[int]
+
+
+_Results = Mapping[SharePartitionKey, PersisterResult]
+_Ends = Mapping[TopicPartition, EndOffset]
 
 
 def handle(
@@ -44,8 +81,9 @@ def handle(
     """Describe the start offsets of share groups.
 
     Errors per group, first match wins: UNSUPPORTED_VERSION (share groups are switched off),
-    NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS; both only if no topics are named. What is not
-    known is -1 without an error.
+    NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS; both only if no topics are named. Errors per
+    partition: LEADER_NOT_AVAILABLE, NETWORK_EXCEPTION (the leader does not answer), or what the
+    leader answers. What the share coordinator does not know is -1 without an error.
     """
     answer: LateAnswer[DescribeShareGroupOffsetsResponse] = LateAnswer(
         broker.groups.env.complete, context.reply_to
@@ -53,86 +91,90 @@ def handle(
     groups = [
         DescribeShareGroupOffsetsResponseGroup(group_id=each.group_id) for each in request.groups
     ]
-    asked: dict[SharePartitionKey, LeaderEpoch] = {}
-    named: list[_Topics] = []
+    named: list[list[_Named]] = []
     for group, answered in zip(request.groups, groups, strict=True):
         topics = _asked(broker, group)
         if isinstance(topics, ErrorCode):
             answered.error_code = topics
-            topics = {}
+            topics = []
         named.append(topics)
-        asked.update(dict.fromkeys(_keys(broker, group.group_id, topics), _ANY_LEADER))
+    asked = {
+        SharePartitionKey(group.group_id, topic.topic_id, number): TopicPartition(
+            topic.name, number
+        )
+        for group, topics in zip(groups, named, strict=True)
+        for topic in topics
+        for number in topic.numbers
+        if number in topic.existing
+    }
 
-    def known(results: Mapping[SharePartitionKey, PersisterResult], at: ClockReading) -> None:
+    def known(results: _Results, at: ClockReading) -> None:
+        started = [asked[key] for key, result in results.items() if _start(result) is not None]
+        broker.share_states.end_offsets.ask(started, lambda ends: measured(results, ends))
+
+    def measured(results: _Results, ends: _Ends) -> None:
         for group, topics in zip(groups, named, strict=True):
-            found = [_topic(broker, group.group_id, name, topics[name], results) for name in topics]
+            found = [_topic(group.group_id, topic, results, ends) for topic in topics]
             group.topics = sorted(found, key=lambda each: each.topic_id == ZERO_UUID)
         answer.give(DescribeShareGroupOffsetsResponse(groups=groups))
 
     if asked:
-        broker.groups.env.share_persister().read_summary(asked, arrival_of(context), known)
+        wanted = dict.fromkeys(asked, _ANY_LEADER)
+        broker.groups.env.share_persister().read_summary(wanted, arrival_of(context), known)
     else:
-        known({}, arrival_of(context))
+        measured({}, {})
     return answer.now_or_parked()
 
 
-def _asked(broker: "Broker", group: DescribeShareGroupOffsetsRequestGroup) -> _Topics | ErrorCode:
+def _asked(
+    broker: "Broker", group: DescribeShareGroupOffsetsRequestGroup
+) -> list[_Named] | ErrorCode:
     """Return the partitions that are named, or that are initialised."""
     if not serves_share_groups(broker.image):
         return ErrorCode.UNSUPPORTED_VERSION
     if group.topics is not None:
-        return {topic.topic_name: topic.partitions for topic in group.topics}
+        numbers = {topic.topic_name: topic.partitions for topic in group.topics}
+        return [_named(broker, *each) for each in numbers.items()]
     shard = broker.groups.shard_of(group.group_id)
     if not isinstance(shard, GroupShard):
         return shard
     found = shard.other_groups.get(group.group_id)
     known = found.share_partitions if isinstance(found, ShareGroup) else None
     if known is None:
-        return {}
+        return []
     topics = [
         (broker.image.topic_by_id(topic_id), each.partitions)
         for topic_id, each in known.initialized.items()
     ]
-    return {topic.name: list(numbers) for topic, numbers in topics if topic is not None}
+    return [_named(broker, topic.name, list(each)) for topic, each in topics if topic is not None]
 
 
-def _keys(broker: "Broker", group_id: str, topics: _Topics) -> list[SharePartitionKey]:
-    """Return the share partitions whose topic partitions exist."""
-    keys = []
-    for name, numbers in topics.items():
-        topic = broker.image.topic(name)
-        if topic is not None:
-            keys += [
-                SharePartitionKey(group_id, topic.topic_id, number)
-                for number in numbers
-                if number in topic.partitions
-            ]
-    return keys
+def _named(broker: "Broker", name: str, numbers: Sequence[int]) -> _Named:
+    topic = broker.image.topic(name)
+    if topic is None:
+        return _Named(name, ZERO_UUID, {}, numbers)
+    return _Named(name, topic.topic_id, topic.partitions, numbers)
 
 
 def _topic(
-    broker: "Broker",
-    group_id: str,
-    name: str,
-    numbers: Sequence[int],
-    results: Mapping[SharePartitionKey, PersisterResult],
+    group_id: str, topic: _Named, results: _Results, ends: _Ends
 ) -> DescribeShareGroupOffsetsResponseTopic:
-    topic = broker.image.topic(name)
-    topic_id = ZERO_UUID if topic is None else topic.topic_id
     return DescribeShareGroupOffsetsResponseTopic(
-        topic_name=name,
-        topic_id=topic_id,
+        topic_name=topic.name,
+        topic_id=topic.topic_id,
         partitions=[
             _partition(
-                broker, name, number, results.get(SharePartitionKey(group_id, topic_id, number))
+                number,
+                results.get(SharePartitionKey(group_id, topic.topic_id, number)),
+                ends.get(TopicPartition(topic.name, number)),
             )
-            for number in numbers
+            for number in topic.numbers
         ],
     )
 
 
 def _partition(
-    broker: "Broker", name: str, number: int, result: PersisterResult | None
+    number: int, result: PersisterResult | None, end: EndOffset | None
 ) -> DescribeShareGroupOffsetsResponsePartition:
     answer = DescribeShareGroupOffsetsResponsePartition(
         partition_index=number, start_offset=_NOT_KNOWN, lag=_NOT_KNOWN
@@ -141,10 +183,23 @@ def _partition(
     if state is None:
         return answer
     answer.start_offset, answer.leader_epoch = state.start_offset, state.leader_epoch
-    partition = broker.partition(name, number)
-    is_led = partition is not None and partition.is_leader
-    if is_led and _NOT_KNOWN not in (state.start_offset, state.delivery_complete_count):
-        assert partition is not None, name
-        done = state.start_offset + state.delivery_complete_count
-        answer.lag = partition.high_watermark - done
+    start = _start(result)
+    if start is None:
+        return answer
+    assert end is not None, "asked for"
+    if end.error is not ErrorCode.NONE:
+        return DescribeShareGroupOffsetsResponsePartition(
+            partition_index=number,
+            error_code=end.error,
+            error_message=_MESSAGES.get(end.error, end.error.name),
+        )
+    answer.lag = end.offset - start
     return answer
+
+
+def _start(result: PersisterResult | None) -> int | None:
+    """Return how many records are behind the reader, None if that is not known."""
+    state = None if result is None or result.error is not ErrorCode.NONE else result.state
+    if state is None or _NOT_KNOWN in (state.start_offset, state.delivery_complete_count):
+        return None
+    return state.start_offset + state.delivery_complete_count

@@ -1,8 +1,9 @@
-"""The share coordinator of a broker and its client of all of them, each created on first use."""
+"""A broker's share coordinator, and its clients of others and of leaders, created on first use."""
 
 from functools import cached_property
 
 from kraft_wire.broker.coordination.host import CoordinatorHost
+from kraft_wire.broker.end_offsets import EndOffsets
 from kraft_wire.broker.metadata.metadata_cache import SHARE_STATE_TOPIC
 from kraft_wire.broker.share_persister import SharePersister
 from kraft_wire.broker.share_state.assembly import share_coordinator
@@ -13,7 +14,7 @@ __all__ = ["ShareStates"]
 
 
 class ShareStates:
-    """What a broker has to do with the states of share partitions."""
+    """What a broker has to do with the states of share partitions, and with their lag."""
 
     def __init__(self, broker: CoordinatorHost) -> None:
         self._broker = broker
@@ -54,3 +55,11 @@ class ShareStates:
         broker.followers.append(persister)
         broker.inter_broker_clients.append(persister.client())
         return persister
+
+    @cached_property
+    def end_offsets(self) -> EndOffsets:
+        """The client of the leaders of partitions, by whose ends the lag is known."""
+        broker = self._broker
+        end_offsets = EndOffsets(lambda: broker.image, broker.random_source)
+        broker.inter_broker_clients.append(end_offsets.client())
+        return end_offsets

@@ -246,6 +246,7 @@ class Harness:
 
     topic_rights: Any = None
     share_persister: Any = None
+    share_states: Any = None
 
     def topic_name(self, topic_id: Uuid) -> str | None:
         topic = self.image.topic_by_id(topic_id)

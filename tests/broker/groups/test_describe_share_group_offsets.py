@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
+from types import SimpleNamespace
 
+from kraft_wire.broker.end_offsets import EndOffset, EndOffsetsCallback
 from kraft_wire.broker.share_persister import (
     PersisterResult,
     SharePartitionState,
 )
-from kraft_wire.model import ZERO_UUID
+from kraft_wire.model import ZERO_UUID, TopicPartition
 from kraft_wire.wire.generated.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
     DescribeShareGroupOffsetsRequestGroup,
@@ -47,10 +50,21 @@ def described(reply: Reply) -> dict[str, list[tuple[int, int, int, int]]]:
     }
 
 
-def lead_locally(harness: Harness, high_watermark: int) -> None:
-    """Have this broker lead the partitions of the topic."""
-    led = type("Led", (), {"is_leader": True, "high_watermark": high_watermark})()
-    harness.partition = lambda name, number: led if name == "topic" else None  # type: ignore[attr-defined]  # a broker has it
+class Leaders:
+    """Whoever is asked for ends; answers when it is told to."""
+
+    def __init__(self, harness: Harness) -> None:
+        self.asked: list[tuple[set[TopicPartition], EndOffsetsCallback]] = []
+        harness.share_states = SimpleNamespace(end_offsets=self)
+
+    def ask(self, partitions: Iterable[TopicPartition], then: EndOffsetsCallback) -> None:
+        self.asked.append((set(partitions), then))
+
+    def answer(self, *ends: EndOffset) -> set[TopicPartition]:
+        """Answer the oldest question by partition; return what it was about."""
+        asked, then = self.asked.pop(0)
+        then(dict(zip(sorted(asked), ends, strict=True)))
+        return asked
 
 
 def test_errors_in_order() -> None:
@@ -75,37 +89,53 @@ def test_errors_in_order() -> None:
 def test_start_offsets_and_lag_are_described() -> None:
     """932-ADMIN-03, 932-ADMIN-04: records behind the start offset that are not complete."""
     harness = sharing("member", partitions=2)
-    lead_locally(harness, 100)
+    leaders = Leaders(harness)
     reply = harness.send(describing(None), 1)
     call = harness.share_persister.take()
     assert (call.verb, sorted(call.partitions)) == ("read_summary", [key(0), key(1)])
     states = [SharePartitionState(2, 3, 40, 10), SharePartitionState(2, 3, -1, -1)]
     call.answer_each(lambda each: PersisterResult(ErrorCode.NONE, None, states[each.partition]))
+    assert reply.is_parked
+    assert leaders.answer(EndOffset(100)) == {TopicPartition("topic", 0)}
     assert described(reply) == {"topic": [(0, 40, 3, 50), (1, -1, 3, -1)]}
 
 
 def test_a_count_that_is_not_known_has_no_lag() -> None:
     """932-ADMIN-04."""
     harness = sharing("member", partitions=1)
-    for partition in (None, "elsewhere"):
-        lead_locally(harness, 100)
-        if partition is not None:
-            harness.partition = lambda *_: None  # type: ignore[attr-defined]  # a broker has it
-        reply = harness.send(describing({"topic": [0]}), 1)
-        count = 10 if partition else -1
-        state = SharePartitionState(2, 3, 40, count)
-        harness.share_persister.take().answer(state=state)
-        assert described(reply) == {"topic": [(0, 40, 3, -1)]}
+    leaders = Leaders(harness)
+    reply = harness.send(describing({"topic": [0]}), 1)
+    harness.share_persister.take().answer(state=SharePartitionState(2, 3, 40, -1))
+    assert leaders.answer() == set()
+    assert described(reply) == {"topic": [(0, 40, 3, -1)]}
+
+
+def test_an_error_of_a_leader_is_that_of_its_partition() -> None:
+    """932-ADMIN-04: in Kafka's words, and without what the share coordinator knows."""
+    harness = sharing("member", partitions=2)
+    leaders = Leaders(harness)
+    reply = harness.send(describing(None), 1)
+    harness.share_persister.take().answer(state=SharePartitionState(2, 3, 40, 10))
+    harness.delete_topic("topic")
+    leaders.answer(EndOffset(-1, ErrorCode.NETWORK_EXCEPTION), EndOffset(51))
+    assert described(reply) == {"topic": [(0, 0, 0, -1), (1, 40, 3, 1)]}
+    (topic,) = reply.response.groups[0].topics
+    assert topic.topic_id == topic_id_of("topic")
+    assert [(each.error_code, each.error_message) for each in topic.partitions] == [
+        (ErrorCode.NETWORK_EXCEPTION, "The server disconnected before a response was received."),
+        (ErrorCode.NONE, None),
+    ]
 
 
 def test_what_is_not_there_has_no_offset_and_no_error() -> None:
     """932-ADMIN-03: an unknown topic, a partition that does not exist, an error."""
     harness = with_topic(1)
-    lead_locally(harness, 100)
+    leaders = Leaders(harness)
     reply = harness.send(describing({"missing": [0], "topic": [0, 9]}), 1)
     call = harness.share_persister.take()
     assert [*call.partitions] == [key(0)]
     call.answer(error=ErrorCode.NOT_COORDINATOR)
+    assert leaders.answer() == set()
     assert described(reply) == {
         "topic": [(0, -1, 0, -1), (9, -1, 0, -1)],
         "missing": [(0, -1, 0, -1)],
