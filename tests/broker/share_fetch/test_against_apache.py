@@ -49,8 +49,8 @@ def test_stories_have_the_answers_that_apaches_class_gave(seed: int) -> None:
 
 @pytest.mark.java
 def test_new_stories_have_the_answers_of_apaches_class() -> None:
-    """932-REC-09, 932-REC-10, 932-REC-11: 400 stories, told to both now."""
-    stories = [list(story(seed)) for seed in range(10_000, 10_400)]
+    """932-REC-09, 932-REC-10, 932-REC-11: 80 stories, told to both now."""
+    stories = [list(story(seed)) for seed in range(10_000, 10_080)]
     answers = iter(judged([line for lines in stories for line in lines], "SharePartitions"))
     equal = sum(compare(lines, [next(answers) for _ in lines]) for lines in stories)
     assert equal > 0.95 * sum(map(len, stories))
