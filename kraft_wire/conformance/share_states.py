@@ -71,13 +71,15 @@ def result(field: str) -> str:
 
 
 @contextmanager
-def share_partition(broker: Subject) -> Iterator[SharePartition]:
+def share_partition(broker: Subject, partition: int = 0) -> Iterator[SharePartition]:
     """Return a partition without state whose share coordinator is the broker under judgment.
+
+    The topic has partition 0 only; others do not exist, and have a coordinator all the same.
 
     Afterwards its state is deleted.
     """
     topic_id = broker.topic().topic_id
-    found = coordinated(broker, topic_id)
+    found = coordinated(broker, topic_id, partition)
     try:
         yield found
     finally:
@@ -87,10 +89,10 @@ def share_partition(broker: Subject) -> Iterator[SharePartition]:
         del broker.exchanges[reported:]  # A report of a failed row ends with the field at fault.
 
 
-def coordinated(broker: Subject, topic_id: Uuid) -> SharePartition:
+def coordinated(broker: Subject, topic_id: Uuid, partition: int = 0) -> SharePartition:
     """Return a partition without state whose share coordinator is the broker under judgment."""
     for _ in range(_ATTEMPTED):
-        found = SharePartition(broker.name("group"), topic_id)
+        found = SharePartition(broker.name("group"), topic_id, partition)
         if _coordinator(broker, found) == broker.target.node_id or broker.target.node_id < 0:
             _await_state(broker, found)
             return found

@@ -119,13 +119,16 @@ class Campaign:
         """Kill brokers in turn, and wait until every record is accepted."""
         self._cluster.create_topic(GROUP, PARTITIONS)
         read_from_start(AdminClient({"bootstrap.servers": self._cluster.bootstrap}), GROUP)
-        with subprocess.Popen(
-            self._command(),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=(self._home / "driver.log").open("wb"),
-            text=True,
-        ) as driver:
+        with (
+            (self._home / "driver.log").open("wb") as log,
+            subprocess.Popen(
+                self._command(),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            ) as driver,
+        ):
             assert driver.stdout is not None
             reader = threading.Thread(target=self.seen.take, args=(driver.stdout,))
             reader.start()

@@ -19,8 +19,8 @@ import zlib
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka import KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from tests.apache.three_nodes import ThreeNodes
 from tests.spark.many_partitions import create_many_partitions
@@ -250,13 +250,14 @@ def _are_checkpointed(cluster: ThreeNodes) -> bool:
 
     Nodes write their high watermarks every five seconds, later if the machine is busy.
     """
-    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "none"})
-    names = [("transactions", number) for number in range(PARTITIONS)]
-    ends = {
-        name: consumer.get_watermark_offsets(TopicPartition(*name), SECONDS_MAX)[1]
-        for name in names
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    asked = {
+        TopicPartition("transactions", each): OffsetSpec.latest() for each in range(PARTITIONS)
     }
-    consumer.close()
+    ends = {
+        (place.topic, place.partition): answer.result(SECONDS_MAX).offset
+        for place, answer in admin.list_offsets(asked).items()
+    }
     return all(
         checkpointed.get(name, -1) >= end
         for checkpointed in map(_checkpoint, cluster.data)

@@ -84,9 +84,8 @@ def negative_partition(broker: Subject, version: int) -> None:
 
     Delete the state of partition -1 of a topic.
     """
-    with share_partition(broker) as of:
-        request = delete(of._replace(partition=-1))
-        _answered(broker, version, request, ErrorCode.INVALID_REQUEST)
+    with share_partition(broker, partition=-1) as of:
+        _answered(broker, version, delete(of), ErrorCode.INVALID_REQUEST)
 
 
 @case(_API, _SOURCE)

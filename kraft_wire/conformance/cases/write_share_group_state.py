@@ -136,9 +136,9 @@ def state_that_has_not_begun(broker: Subject, version: int) -> None:
 
     Write the state of a new group, write that of partition -1.
     """
-    with share_partition(broker) as of:
-        for each in (of, of._replace(partition=-1)):
-            request = write(each, (10, 10, 0, 1))
+    for partition in (0, -1):
+        with share_partition(broker, partition) as of:
+            request = write(of, (10, 10, 0, 1))
             _answered(broker, version, request, ErrorCode.INVALID_REQUEST)
 
 
