@@ -9,6 +9,7 @@ from itertools import repeat
 from typing import Any, Final
 
 from benchmarks.instructions_node import CONTROLLER, NODE_ID, WALL_MS, InProcessNode, frame_of
+from kraft_wire.metadata.features import SUPPORTED_FEATURES
 from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.api_versions import ApiVersionsRequest
 from kraft_wire.wire.generated.broker_heartbeat import BrokerHeartbeatRequest
@@ -190,9 +191,8 @@ def _register_follower(node: InProcessNode) -> int:
         incarnation_id=Uuid(b"incarnation of 2"),
         listeners=[Listener(name="PLAINTEXT", host="127.0.0.1", port=9094)],
         features=[
-            Feature(name="metadata.version", min_supported_version=7, max_supported_version=30),
-            Feature(name="transaction.version", min_supported_version=0, max_supported_version=2),
-            Feature(name="group.version", min_supported_version=0, max_supported_version=1),
+            Feature(name=name, min_supported_version=low, max_supported_version=high)
+            for name, (low, high) in SUPPORTED_FEATURES.items()
         ],
         log_dirs=[Uuid(b"directory of two")],
     )
