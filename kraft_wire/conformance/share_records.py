@@ -33,7 +33,7 @@ GAP, ACCEPT, RELEASE, REJECT, RENEW = range(5)
 """Types of acknowledgement."""
 Batch = tuple[int, int, Sequence[int]]
 """First offset, last offset, types."""
-_WAIT_MS: Final = 15_000
+_WAIT_MS: Final = 5_000
 _BYTES: Final = 1 << 20
 _RECORDS: Final = 500
 _RESET: Final = "share.auto.offset.reset"
