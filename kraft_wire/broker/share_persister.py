@@ -1,7 +1,7 @@
 """The outbound port to the share coordinators: the durable state of share partitions (KIP-932).
 
 The group coordinator initialises and deletes the state of share partitions, and the leaders of
-topic partitions read and write it. Whoever implements `SharePersister` finds the coordinator of
+topic partitions read and write it. An implementation of `SharePersister` finds the coordinator of
 each share partition (FindCoordinator with key type 2), repeats calls that may succeed later, and
 calls back once for each call.
 """

@@ -16,7 +16,14 @@ from typing import Final, Generic, TypeAlias, TypeVar
 from kraft_wire.broker.coordination.topic import java_string_hash
 from kraft_wire.model import Uuid
 
-__all__ = ["JavaHashMap", "JavaKey", "TimelineHashMap", "java_hash", "java_hash_set"]
+__all__ = [
+    "JavaHashMap",
+    "JavaKey",
+    "TimelineHashMap",
+    "java_hash",
+    "java_hash_set",
+    "java_order",
+]
 
 JavaKey: TypeAlias = str | int | bytes | tuple[Uuid, int]
 """A text, a partition, a topic id, or a topic id with a partition."""
@@ -36,6 +43,11 @@ _TIMELINE_FACTOR: Final = -7046029254386353131
 def java_hash(key: JavaKey) -> int:
     """Return what `hashCode` returns in Java, as an unsigned int32."""
     return key & _INT32_MASK if isinstance(key, int) else _hash_of_object(key)
+
+
+def java_order(text: str) -> bytes:
+    """Return what Java compares texts by: their UTF-16 units."""
+    return text.encode("utf-16-be", "surrogatepass")
 
 
 @lru_cache(maxsize=1 << 12)

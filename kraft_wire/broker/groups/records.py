@@ -1,19 +1,17 @@
 """Records of `__consumer_offsets`, in the versions that Kafka 4.3.1 writes.
 
-A key is an int16 record type and the key struct in version 0; a value is an int16 version and the
-value struct; a tombstone has no value. Offset commits are written in version 4 (topic id), or in
-version 1 if the client set a retention time; group metadata in version 3.
+Offset commits are written in version 4 (topic id), or in version 1 if the client set a retention
+time; group metadata in version 3.
 """
 
-from struct import Struct
 from typing import TYPE_CHECKING, Final
 
 from kraft_wire.broker.coordination.log import CoordinatorRecord
+from kraft_wire.broker.coordination.record_codec import coordinator_record, tombstone
 from kraft_wire.wire.generated.group_metadata_key import GroupMetadataKey
 from kraft_wire.wire.generated.group_metadata_value import GroupMetadataValue, MemberMetadata
 from kraft_wire.wire.generated.offset_commit_key import OffsetCommitKey
 from kraft_wire.wire.generated.offset_commit_value import OffsetCommitValue
-from kraft_wire.wire.message import Message
 
 if TYPE_CHECKING:
     from kraft_wire.broker.groups.classic.group import ClassicGroup
@@ -23,45 +21,20 @@ __all__ = [
     "GROUP_METADATA",
     "LEGACY_OFFSET_COMMIT",
     "OFFSET_COMMIT",
-    "coordinator_record",
     "empty_group_record",
     "group_record",
     "group_tombstone",
     "offset_record",
     "offset_tombstone",
-    "record_type",
-    "tombstone",
-    "value_version",
 ]
 
 LEGACY_OFFSET_COMMIT: Final = 0
 OFFSET_COMMIT: Final = 1
 GROUP_METADATA: Final = 2
 
-_INT16: Final = Struct(">h")
 _OFFSET_VERSION: Final = 4
 _OFFSET_WITH_EXPIRY_VERSION: Final = 1
 _GROUP_VERSION: Final = 3
-
-
-def record_type(key: bytes) -> int:
-    """Return the record type at the start of a key; -1 if the key is too short."""
-    return int(_INT16.unpack_from(key)[0]) if len(key) >= _INT16.size else -1
-
-
-def value_version(value: bytes) -> int:
-    """Return the version at the start of a value; -1 if the value is too short."""
-    return int(_INT16.unpack_from(value)[0]) if len(value) >= _INT16.size else -1
-
-
-def coordinator_record(key: Message, value: Message, version: int) -> CoordinatorRecord:
-    """Write a record of a key's type, with the value in a version."""
-    return CoordinatorRecord(_key(key), _INT16.pack(version) + value.encode(version))
-
-
-def tombstone(key: Message) -> CoordinatorRecord:
-    """Return the tombstone of a key."""
-    return CoordinatorRecord(_key(key), None)
 
 
 def group_record(group: "ClassicGroup", assignments: dict[str, bytes]) -> CoordinatorRecord:
@@ -131,10 +104,6 @@ def _group(group_id: str, value: GroupMetadataValue) -> CoordinatorRecord:
 
 def _offset_key(key: "OffsetKey") -> OffsetCommitKey:
     return OffsetCommitKey(group=key.group_id, topic=key.topic, partition=key.partition)
-
-
-def _key(key: Message) -> bytes:
-    return _INT16.pack(key.RECORD_TYPE) + key.encode(0)
 
 
 def _timestamp(wall_ms: int | None) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from kraft_wire.broker.coordination.memory import MemoryUse
+from kraft_wire.broker.coordination.record_codec import BODY_AT, record_type, value_version
 from kraft_wire.broker.groups.classic.group import ClassicGroup
 from kraft_wire.broker.groups.classic.member import Member
 from kraft_wire.broker.groups.classic.states import GroupState
@@ -20,8 +21,6 @@ from kraft_wire.broker.groups.records import (
     GROUP_METADATA,
     LEGACY_OFFSET_COMMIT,
     OFFSET_COMMIT,
-    record_type,
-    value_version,
 )
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.broker.groups.share.group import ShareGroup
@@ -46,7 +45,6 @@ from kraft_wire.wire.records.record_batch import RecordBatch
 
 __all__ = ["CoordinatorReplay"]
 
-_BODY_AT: Final = 2
 """Keys and values begin with an int16: record type, version."""
 _COMMIT_MARKER: Final = 1
 _ABORT_MARKER: Final = 0
@@ -97,7 +95,7 @@ class CoordinatorReplay:
     def _marker(self, batch: RecordBatch, record: Record) -> None:
         """Take the end of a transaction: key is int16 version, int16 type."""
         key = record.key
-        kind = record_type(key[_BODY_AT:]) if key is not None else -1
+        kind = record_type(key[BODY_AT:]) if key is not None else -1
         if kind not in (_ABORT_MARKER, _COMMIT_MARKER):
             self._ignore(f"control record of type {kind}")
             return
@@ -107,7 +105,7 @@ class CoordinatorReplay:
 
     def _offset_commit(self, batch: AnyBatch, record: Record, key: bytes) -> None:
         # The legacy key has the same fields, its value is the same but for what came later.
-        struct, _ = OffsetCommitKey.decode(key, 0, _BODY_AT)
+        struct, _ = OffsetCommitKey.decode(key, 0, BODY_AT)
         offset_key = OffsetKey(struct.group, struct.topic, struct.partition)
         if record.value is None:
             self.shard.offsets.remove(offset_key)
@@ -124,7 +122,7 @@ class CoordinatorReplay:
             self.shard.offsets.put(offset_key, committed)
 
     def _group_metadata(self, batch: AnyBatch, record: Record, key: bytes) -> None:
-        struct, _ = GroupMetadataKey.decode(key, 0, _BODY_AT)
+        struct, _ = GroupMetadataKey.decode(key, 0, BODY_AT)
         group_id = struct.group
         if record.value is None:
             self._drop(group_id)
@@ -133,7 +131,7 @@ class CoordinatorReplay:
         if not GroupMetadataValue.MIN_VERSION <= version <= GroupMetadataValue.MAX_VERSION:
             self._ignore(f"group metadata of version {version}")
             return
-        value, _ = GroupMetadataValue.decode(record.value, version, _BODY_AT)
+        value, _ = GroupMetadataValue.decode(record.value, version, BODY_AT)
         if not _is_consistent(value):
             self._ignore("group metadata that contradicts itself")
             return
@@ -202,7 +200,7 @@ def _records(batch: AnyBatch) -> Iterable[Record]:
 def _offset_value(kind: int, value: bytes) -> OffsetCommitValue:
     version = value_version(value)
     if kind == LEGACY_OFFSET_COMMIT:
-        legacy, _ = LegacyOffsetCommitValue.decode(value, 0, _BODY_AT)
+        legacy, _ = LegacyOffsetCommitValue.decode(value, 0, BODY_AT)
         return OffsetCommitValue(
             offset=legacy.offset,
             metadata=legacy.metadata,
@@ -210,7 +208,7 @@ def _offset_value(kind: int, value: bytes) -> OffsetCommitValue:
         )
     if not OffsetCommitValue.MIN_VERSION <= version <= OffsetCommitValue.MAX_VERSION:
         raise MalformedMessage("version", 0, f"offset commit value of version {version}")
-    return OffsetCommitValue.decode(value, version, _BODY_AT)[0]
+    return OffsetCommitValue.decode(value, version, BODY_AT)[0]
 
 
 def _is_consistent(value: GroupMetadataValue) -> bool:

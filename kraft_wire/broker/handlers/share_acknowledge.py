@@ -12,7 +12,7 @@ from typing import Final
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import PARKED, Parked, RequestContext
 from kraft_wire.broker.coordination.clock_reading import ClockReading, arrival_of
-from kraft_wire.broker.handlers.share_fetch import is_member_id
+from kraft_wire.broker.groups.share.request_checks import is_member_id
 from kraft_wire.broker.metadata.metadata_cache import current_leader
 from kraft_wire.broker.share_fetch.acknowledge_batches import AcknowledgeResults, acknowledge_all
 from kraft_wire.broker.share_fetch.session import FINAL_EPOCH

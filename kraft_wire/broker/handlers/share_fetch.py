@@ -14,6 +14,7 @@ from typing import Final
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import PARKED, Parked, RequestContext
 from kraft_wire.broker.coordination.clock_reading import arrival_of
+from kraft_wire.broker.groups.share.request_checks import is_member_id
 from kraft_wire.broker.purgatory import DelayedFetch
 from kraft_wire.broker.share_fetch.acknowledge_batches import acknowledge_all
 from kraft_wire.broker.share_fetch.session import SessionPartition, ShareFetchContext, rotated
@@ -28,9 +29,8 @@ from kraft_wire.broker.share_switch import serves_share_groups
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.share_fetch import ShareFetchRequest, ShareFetchResponse
 
-__all__ = ["handle", "is_member_id"]
+__all__ = ["handle"]
 
-_MEMBER_ID_MAX: Final = 36
 _FIRST_RENEW_VERSION: Final = 2
 _ACQUIRE_MODES: Final = (0, 1)
 
@@ -69,11 +69,6 @@ def handle(
     if isinstance(fetch, ErrorCode):
         return ShareFetchResponse(error_code=fetch)
     return _served(shares, context, request, fetch, renews=renews)
-
-
-def is_member_id(member_id: str | None) -> bool:
-    """Whether Kafka takes a text for a member's id: as long as a UUID in hexadecimal at most."""
-    return member_id is not None and 0 < len(member_id) <= _MEMBER_ID_MAX
 
 
 def _served(

@@ -73,7 +73,7 @@ def read_batches(
 ) -> list[LogBatch]:
     """Return the whole batches of a read; the last may be cut, and is left out then.
 
-    Nobody acquires more than `max_records` behind `end_offset`, so the search ends one batch behind
+    A member acquires at most `max_records` behind `end_offset`, so the search ends one batch behind
     these. Formats 0 and 1 do not say where a compressed batch begins; it counts from the end of the
     one before.
     """

@@ -56,7 +56,7 @@ FINAL_STATES: Final = frozenset(state for state, after in TRANSITIONS.items() if
 """The records in these are never delivered again."""
 
 STORED_STATES: Final = frozenset({AVAILABLE, ACKNOWLEDGED, ARCHIVED})
-"""Nobody stores ACQUIRED: a new leader does not know the locks of its predecessor."""
+"""ACQUIRED is not stored: a new leader does not know the locks of its predecessor."""
 
 
 class _Before(NamedTuple):

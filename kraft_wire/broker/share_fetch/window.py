@@ -1,7 +1,7 @@
 """The offsets of a share partition: its start, its end, and what is in flight between (KIP-932).
 
 The start moves over records that are final. A record below the log's start, or compacted away, is
-archived. After a load there may be gaps: offsets that were acquired and whose state nobody stored.
+archived. After a load there may be gaps: offsets that were acquired and have no stored state.
 
 Not here: loading, locks and writes (`share_partition`).
 """

@@ -5,10 +5,16 @@ int16 version 0 and the value struct. A tombstone has the key of a snapshot.
 """
 
 from collections.abc import Iterable
-from struct import Struct
 from typing import Final
 
 from kraft_wire.broker.coordination.log import CoordinatorRecord
+from kraft_wire.broker.coordination.record_codec import (
+    BODY_AT,
+    coordinator_record,
+    record_type,
+    tombstone,
+    value_version,
+)
 from kraft_wire.broker.share_persister import DeliveryStateBatch, SharePartitionKey
 from kraft_wire.broker.share_state.state import ShareState, ShareUpdate
 from kraft_wire.broker.share_state.state_table import Change, Tombstone
@@ -22,10 +28,7 @@ from kraft_wire.wire.message import MalformedMessage
 
 __all__ = ["read_record", "record_of"]
 
-_SNAPSHOT: Final = 0
-_UPDATE: Final = 1
 _VERSION: Final = 0
-_INT16: Final = Struct(">h")
 
 
 def record_of(key: SharePartitionKey, change: Change) -> CoordinatorRecord:
@@ -33,15 +36,11 @@ def record_of(key: SharePartitionKey, change: Change) -> CoordinatorRecord:
     group_id, topic_id, partition = key
     if isinstance(change, ShareUpdate):
         update_key = ShareUpdateKey(group_id=group_id, topic_id=topic_id, partition=partition)
-        return CoordinatorRecord(
-            _INT16.pack(_UPDATE) + update_key.encode(_VERSION),
-            _INT16.pack(_VERSION) + _update_value(change).encode(_VERSION),
-        )
+        return coordinator_record(update_key, _update_value(change), _VERSION)
     snapshot_key = ShareSnapshotKey(group_id=group_id, topic_id=topic_id, partition=partition)
-    value = None
     if isinstance(change, ShareState):
-        value = _INT16.pack(_VERSION) + _snapshot_value(change).encode(_VERSION)
-    return CoordinatorRecord(_INT16.pack(_SNAPSHOT) + snapshot_key.encode(_VERSION), value)
+        return coordinator_record(snapshot_key, _snapshot_value(change), _VERSION)
+    return tombstone(snapshot_key)
 
 
 def read_record(key: bytes, value: bytes | None) -> tuple[SharePartitionKey, Change] | str:
@@ -49,25 +48,25 @@ def read_record(key: bytes, value: bytes | None) -> tuple[SharePartitionKey, Cha
 
     Raises MalformedMessage.
     """
-    kind = _number(key)
-    if kind == _SNAPSHOT:
-        snapshot_key, _ = ShareSnapshotKey.decode(key, _VERSION, _INT16.size)
+    kind = record_type(key)
+    if kind == ShareSnapshotKey.RECORD_TYPE:
+        snapshot_key, _ = ShareSnapshotKey.decode(key, _VERSION, BODY_AT)
         name = SharePartitionKey(
             snapshot_key.group_id, snapshot_key.topic_id, snapshot_key.partition
         )
         if value is None:
             return name, Tombstone.TOMBSTONE
-        if _number(value) != _VERSION:
-            return f"value of version {_number(value)}"
-        return name, _snapshot(ShareSnapshotValue.decode(value, _VERSION, _INT16.size)[0])
-    if kind == _UPDATE:
-        update_key, _ = ShareUpdateKey.decode(key, _VERSION, _INT16.size)
+        if value_version(value) != _VERSION:
+            return f"value of version {value_version(value)}"
+        return name, _snapshot(ShareSnapshotValue.decode(value, _VERSION, BODY_AT)[0])
+    if kind == ShareUpdateKey.RECORD_TYPE:
+        update_key, _ = ShareUpdateKey.decode(key, _VERSION, BODY_AT)
         name = SharePartitionKey(update_key.group_id, update_key.topic_id, update_key.partition)
         if value is None:
             raise MalformedMessage("value", 0, "an update without a value")
-        if _number(value) != _VERSION:
-            return f"value of version {_number(value)}"
-        return name, _update(ShareUpdateValue.decode(value, _VERSION, _INT16.size)[0])
+        if value_version(value) != _VERSION:
+            return f"value of version {value_version(value)}"
+        return name, _update(ShareUpdateValue.decode(value, _VERSION, BODY_AT)[0])
     return f"key of type {kind}"
 
 
@@ -139,8 +138,3 @@ def _batches(
         )
         for each in batches
     ]
-
-
-def _number(data: bytes) -> int:
-    """Return the number that bytes begin with; -1 where they are too short to have one."""
-    return int(_INT16.unpack_from(data)[0]) if len(data) >= _INT16.size else -1

@@ -95,8 +95,7 @@ class StateTable:
     ) -> list[tuple[SharePartitionKey, ShareState]]:
         """Return snapshots of the states whose newest one is older than an interval.
 
-        None is returned while every state is written again already: nobody writes, so the log does
-        not grow.
+        The list is empty if no state was written since its snapshot, or the log would always grow.
         """
         entries = self.entries.items()
         if all(each.state.create_ms != each.state.write_ms for _, each in entries):

@@ -5,10 +5,16 @@ struct: version 0 under `transaction.version` 0, version 1 with tagged fields si
 has no value.
 """
 
-from struct import Struct
 from typing import Final
 
 from kraft_wire.broker.coordination.log import CoordinatorRecord
+from kraft_wire.broker.coordination.record_codec import (
+    BODY_AT,
+    coordinator_record,
+    record_type,
+    tombstone,
+    value_version,
+)
 from kraft_wire.broker.transactions.states import TransactionState
 from kraft_wire.broker.transactions.transactional_id import TransactionMetadata
 from kraft_wire.model import TopicPartition
@@ -19,7 +25,6 @@ from kraft_wire.wire.message import MalformedMessage
 __all__ = ["KEY_VERSION", "read_key", "read_value", "transaction_record", "transaction_tombstone"]
 
 KEY_VERSION: Final = 0
-_INT16: Final = Struct(">h")
 _STATES: Final = {
     state.log_id: state
     for state in TransactionState
@@ -51,12 +56,12 @@ def transaction_record(
         value.previous_producer_id = metadata.previous_producer_id
         value.next_producer_id = metadata.next_producer_id
         value.client_transaction_version = metadata.client_version
-    return CoordinatorRecord(_key(name), _INT16.pack(version) + value.encode(version))
+    return coordinator_record(TransactionLogKey(transactional_id=name), value, version)
 
 
 def transaction_tombstone(name: str) -> CoordinatorRecord:
     """Return the tombstone of a transactional id."""
-    return CoordinatorRecord(_key(name), None)
+    return tombstone(TransactionLogKey(transactional_id=name))
 
 
 def read_key(key: bytes) -> str | int:
@@ -64,10 +69,10 @@ def read_key(key: bytes) -> str | int:
 
     Raises MalformedMessage.
     """
-    version = _version(key)
+    version = record_type(key)
     if version != KEY_VERSION:
         return version
-    return TransactionLogKey.decode(key, version, _INT16.size)[0].transactional_id
+    return TransactionLogKey.decode(key, version, BODY_AT)[0].transactional_id
 
 
 def read_value(value: bytes) -> TransactionMetadata | int:
@@ -75,10 +80,10 @@ def read_value(value: bytes) -> TransactionMetadata | int:
 
     Raises MalformedMessage, also for a state that is never logged.
     """
-    version = _version(value)
+    version = value_version(value)
     if not TransactionLogValue.MIN_VERSION <= version <= TransactionLogValue.MAX_VERSION:
         return version
-    read, _ = TransactionLogValue.decode(value, version, _INT16.size)
+    read, _ = TransactionLogValue.decode(value, version, BODY_AT)
     state = _STATES.get(read.transaction_status)
     if state is None:
         raise MalformedMessage("transaction_status", 0, f"state {read.transaction_status}")
@@ -99,12 +104,3 @@ def read_value(value: bytes) -> TransactionMetadata | int:
         last_update_ms=read.transaction_last_update_timestamp_ms,
         client_version=read.client_transaction_version,
     )
-
-
-def _key(name: str) -> bytes:
-    return _INT16.pack(KEY_VERSION) + TransactionLogKey(transactional_id=name).encode(KEY_VERSION)
-
-
-def _version(data: bytes) -> int:
-    """Return the version that bytes begin with; -1 where they are too short to have one."""
-    return int(_INT16.unpack_from(data)[0]) if len(data) >= _INT16.size else -1

@@ -157,7 +157,7 @@ def test_the_oldest_snapshot_that_is_needed_stays() -> None:
 
 
 def test_a_quiet_coordinator_writes_nothing() -> None:
-    """932-COORD-13: once every state is written again, and nobody writes."""
+    """932-COORD-13: once every state has a new snapshot and no write comes."""
     node = Sharing()
     node.initialize(0)
     node.advance(10 * PRUNE_MS)

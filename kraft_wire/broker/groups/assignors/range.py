@@ -7,7 +7,7 @@ subscriptions get the same partitions of each topic, so topics can be joined by 
 from dataclasses import dataclass
 
 from kraft_wire.broker.groups.assignors.spec import GroupSpec, MemberSpec, Target
-from kraft_wire.broker.groups.java_collections import JavaHashMap
+from kraft_wire.broker.groups.java_collections import JavaHashMap, java_order
 from kraft_wire.model import Uuid
 
 __all__ = ["assign"]
@@ -59,4 +59,4 @@ def assign(group: GroupSpec) -> dict[str, Target]:
 def _order(entry: tuple[str, MemberSpec]) -> tuple[bool, bytes]:
     member_id, member = entry
     text = member_id if member.instance_id is None else member.instance_id
-    return member.instance_id is None, text.encode("utf-16-be", "surrogatepass")
+    return member.instance_id is None, java_order(text)

@@ -9,6 +9,7 @@ from struct import Struct
 from typing import Final
 
 from kraft_wire.broker.groups.consumer.xxh3 import xxh3_64
+from kraft_wire.broker.groups.java_collections import java_order
 from kraft_wire.metadata.image import MetadataImage, TopicImage
 
 __all__ = ["TopicHashes"]
@@ -31,7 +32,7 @@ class TopicHashes:
     def group_hash(self, names: Iterable[str], image: MetadataImage) -> int:
         """Return the hash of a group's topics, as a signed number; 0 if none exists."""
         hashes = b""
-        for name in sorted(names, key=lambda each: each.encode("utf-16-be", "surrogatepass")):
+        for name in sorted(names, key=java_order):
             topic = image.topic(name)
             if topic is not None:
                 hashes += _INT64.pack(self._topic_hash(topic, image))

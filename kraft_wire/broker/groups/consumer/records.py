@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from kraft_wire.broker.coordination.log import CoordinatorRecord
-from kraft_wire.broker.groups.records import coordinator_record, tombstone
+from kraft_wire.broker.coordination.record_codec import coordinator_record, tombstone
+from kraft_wire.broker.groups.java_collections import java_order
 from kraft_wire.wire.generated.consumer_group_current_member_assignment_key import (
     ConsumerGroupCurrentMemberAssignmentKey,
 )
@@ -77,7 +78,7 @@ def member_record(group_id: str, member: "ConsumerMember") -> CoordinatorRecord:
         rack_id=member.rack_id,
         client_id=member.client_id,
         client_host=member.client_host,
-        subscribed_topic_names=sorted(member.subscribed_topic_names, key=_utf16),
+        subscribed_topic_names=sorted(member.subscribed_topic_names, key=java_order),
         subscribed_topic_regex=member.subscribed_topic_regex,
         rebalance_timeout_ms=member.rebalance_timeout_ms,
         server_assignor=member.server_assignor,
@@ -121,7 +122,7 @@ def current_assignment_record(group_id: str, member: "ConsumerMember") -> Coordi
 def regex_record(group_id: str, regex: str, resolved: "ResolvedRegex") -> CoordinatorRecord:
     """Write the topics of a regular expression, sorted."""
     value = ConsumerGroupRegularExpressionValue(
-        topics=sorted(resolved.topics, key=_utf16),
+        topics=sorted(resolved.topics, key=java_order),
         version=resolved.image_version,
         timestamp=resolved.timestamp_ms,
     )
@@ -160,11 +161,6 @@ def group_tombstones(
         partition_metadata_tombstone(group_id),
         tombstone(ConsumerGroupMetadataKey(group_id=group_id)),
     ]
-
-
-def _utf16(name: str) -> bytes:
-    """Return what Java compares texts by."""
-    return name.encode("utf-16-be", "surrogatepass")
 
 
 def _topic_partitions(assigned: "AssignedPartitions") -> list[TopicPartitions]:

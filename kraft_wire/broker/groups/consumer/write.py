@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 from kraft_wire.broker.coordination.clock_reading import ClockReading
 from kraft_wire.broker.coordination.log import Appended, CoordinatorRecord
+from kraft_wire.broker.coordination.record_codec import record_type
 from kraft_wire.broker.groups.consumer.group import ConsumerGroup
 from kraft_wire.broker.groups.consumer.replay import replay_record
-from kraft_wire.broker.groups.records import GROUP_METADATA, record_type
+from kraft_wire.broker.groups.records import GROUP_METADATA
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.wire.generated.error_code import ErrorCode
 

@@ -34,7 +34,7 @@ def check_capacity(group: ShareGroup, member_id: str, members_max: int) -> Refus
 
 
 def check_empty(group: ShareGroup) -> Refusal | None:
-    """Start offsets are changed while nobody reads."""
+    """Start offsets can be changed only in a group without members."""
     if group.is_empty:
         return None
     return Refusal(ErrorCode.NON_EMPTY_GROUP, "The group is not empty.")

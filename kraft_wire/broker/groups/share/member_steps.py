@@ -131,7 +131,7 @@ def retarget(walk: Walk, at: ClockReading, *, is_homogeneous: bool) -> tuple[int
 
 
 def reconcile(walk: Walk, target_epoch: int, target: Target) -> None:
-    """Have the member take its target at once: nobody has to give anything up first."""
+    """Give the member its target at once: a partition may have several members."""
     member = walk.member
     if member.is_reconciled_to(target_epoch) and not walk.is_raised:
         return

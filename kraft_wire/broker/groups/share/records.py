@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from kraft_wire.broker.coordination.log import CoordinatorRecord
-from kraft_wire.broker.groups.records import coordinator_record, tombstone
+from kraft_wire.broker.coordination.record_codec import coordinator_record, tombstone
+from kraft_wire.broker.groups.java_collections import java_order
 from kraft_wire.wire.generated.share_group_current_member_assignment_key import (
     ShareGroupCurrentMemberAssignmentKey,
 )
@@ -61,15 +62,11 @@ _VERSION: Final = 0
 
 def member_record(group_id: str, member: "ShareMember") -> CoordinatorRecord:
     """Write what a member subscribes to, and how it can be reached; names are sorted."""
-    names = sorted(
-        member.subscribed_topic_names,
-        key=lambda name: name.encode("utf-16-be", "surrogatepass"),
-    )
     value = ShareGroupMemberMetadataValue(
         rack_id=member.rack_id,
         client_id=member.client_id,
         client_host=member.client_host,
-        subscribed_topic_names=names,
+        subscribed_topic_names=sorted(member.subscribed_topic_names, key=java_order),
     )
     return coordinator_record(_member_key(group_id, member.member_id), value, _VERSION)
 

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from kraft_wire.broker.groups.java_collections import java_order
 from kraft_wire.broker.groups.refusal import Refusal
 from kraft_wire.broker.share_switch import serves_share_groups
 from kraft_wire.metadata.image import MetadataImage
@@ -17,9 +18,9 @@ LEAVE: Final = -1
 _MEMBER_ID_LENGTH_MAX: Final = 36
 
 
-def is_member_id(text: str) -> bool:
+def is_member_id(text: str | None) -> bool:
     """Whether a client may have made the text as a member id; its length is in UTF-16 units."""
-    return 0 < len(text.encode("utf-16-le", "surrogatepass")) // 2 <= _MEMBER_ID_LENGTH_MAX
+    return text is not None and 0 < len(java_order(text)) // 2 <= _MEMBER_ID_LENGTH_MAX
 
 
 def check_request(request: ShareGroupHeartbeatRequest) -> Refusal | None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from kraft_wire.broker.coordination.clock_reading import ClockReading
 from kraft_wire.broker.coordination.commit_waits import CommitCallback
 from kraft_wire.broker.coordination.log import Appended, CoordinatorRecord
-from kraft_wire.broker.groups.records import record_type
+from kraft_wire.broker.coordination.record_codec import record_type
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.broker.groups.share.group import ShareGroup
 from kraft_wire.broker.groups.share.replay import replay_record
