@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from kraft_wire.broker.replication.throttle import ReplicationThrottle
     from kraft_wire.broker.share_fetch.share_partitions import SharePartitions, ShareRights
     from kraft_wire.broker.share_persister import SharePersister
-    from kraft_wire.broker.share_state.of_broker import ShareStates
+    from kraft_wire.broker.share_state.share_states import ShareStates
     from kraft_wire.broker.transactions.coordinator import TransactionCoordinator
 
 __all__ = ["Broker", "FetchRights", "MetadataFollower", "TopicRights"]
@@ -225,7 +225,7 @@ class Broker:
     def share_states(self) -> "ShareStates":
         """The share coordinator and the client of all of them, created on first use."""
         if self._share_states is None:
-            from kraft_wire.broker.share_state.of_broker import ShareStates
+            from kraft_wire.broker.share_state.share_states import ShareStates
 
             self._share_states = ShareStates(self)
         return self._share_states

@@ -139,7 +139,7 @@ def _asked(
     if not isinstance(shard, GroupShard):
         return shard
     found = shard.other_groups.get(group.group_id)
-    known = found.share_partitions if isinstance(found, ShareGroup) else None
+    known = found.state_partitions if isinstance(found, ShareGroup) else None
     if known is None:
         return []
     topics = [

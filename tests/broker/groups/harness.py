@@ -397,7 +397,7 @@ def consumer_group_bytes(group: ConsumerGroup) -> int:
 def share_group_bytes(group: ShareGroup) -> int:
     """Return what a share group takes, counted anew."""
     partitions = sum(len(each) for target in group.targets.values() for each in target.values())
-    topics = group.share_partitions
+    topics = group.state_partitions
     return (
         GROUP_BYTES
         + len(group.group_id)

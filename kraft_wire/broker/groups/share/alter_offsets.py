@@ -15,8 +15,8 @@ from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.broker.groups.share.checks import check_empty, find_group
 from kraft_wire.broker.groups.share.group import ShareGroup
 from kraft_wire.broker.groups.share.initialization import finish_beginning, initializing
-from kraft_wire.broker.groups.share.records import share_partitions_record
-from kraft_wire.broker.groups.share.share_partitions import NamedPartitions, PartitionsByTopic
+from kraft_wire.broker.groups.share.records import state_partitions_record
+from kraft_wire.broker.groups.share.state_partitions import NamedPartitions, PartitionsByTopic
 from kraft_wire.broker.groups.share.write import when_committed, write
 from kraft_wire.broker.share_persister import (
     InitialShareState,
@@ -96,8 +96,8 @@ def _note(
         if is_new:
             group.release()
         return None
-    noted = initializing(group.share_partitions, topics, image)
-    appended = write(shard, group, [share_partitions_record(group.group_id, noted)], at)
+    noted = initializing(group.state_partitions, topics, image)
+    appended = write(shard, group, [state_partitions_record(group.group_id, noted)], at)
     if appended.error is not ErrorCode.NONE:
         return Refusal(appended.error)
     if is_new:

@@ -13,11 +13,11 @@ from kraft_wire.broker.groups.refusal import Refusal
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.broker.groups.share.checks import check_empty, find_group
 from kraft_wire.broker.groups.share.group import ShareGroup
-from kraft_wire.broker.groups.share.records import share_partitions_record
-from kraft_wire.broker.groups.share.share_partitions import (
+from kraft_wire.broker.groups.share.records import state_partitions_record
+from kraft_wire.broker.groups.share.state_partitions import (
     NamedPartitions,
     PartitionsByTopic,
-    SharePartitions,
+    StatePartitions,
     deleting_topics,
     merged,
     partition_set,
@@ -61,7 +61,7 @@ def delete_offsets(
         then(refused)
         return
     assert isinstance(group, ShareGroup), group
-    known, image = group.share_partitions, shard.env.image()
+    known, image = group.state_partitions, shard.env.image()
     if known is None:
         then([])
         return
@@ -72,8 +72,8 @@ def delete_offsets(
     for topic_id in state:
         initialized.pop(topic_id)
     deleting = dict.fromkeys((*known.deleting, *state))
-    noted = SharePartitions(known.initializing, initialized, deleting_topics(deleting, image))
-    appended = write(shard, group, [share_partitions_record(group_id, noted)], at)
+    noted = StatePartitions(known.initializing, initialized, deleting_topics(deleting, image))
+    appended = write(shard, group, [state_partitions_record(group_id, noted)], at)
     if appended.error is not ErrorCode.NONE:
         then(Refusal(appended.error))
         return
@@ -98,7 +98,7 @@ def delete_state_of_group(
     Also of topics whose deletion was not finished. An error is that of an append, or of a share
     coordinator.
     """
-    known, image = group.share_partitions, shard.env.image()
+    known, image = group.state_partitions, shard.env.image()
     if known is None:
         then(ErrorCode.NONE, at)
         return
@@ -109,8 +109,8 @@ def delete_state_of_group(
     deleting: JavaHashMap[Uuid, str] = JavaHashMap()
     for topic_id, each in state.items():
         deleting[topic_id] = each.name
-    noted = SharePartitions(deleting=deleting)
-    appended = write(shard, group, [share_partitions_record(group.group_id, noted)], at)
+    noted = StatePartitions(deleting=deleting)
+    appended = write(shard, group, [state_partitions_record(group.group_id, noted)], at)
     if appended.error is not ErrorCode.NONE:
         then(appended.error, at)
         return
@@ -148,7 +148,7 @@ def _delete(
 
 
 def _to_delete(
-    known: SharePartitions, names: Sequence[str], image: MetadataImage
+    known: StatePartitions, names: Sequence[str], image: MetadataImage
 ) -> tuple[PartitionsByTopic, list[DeletedTopic]]:
     """Return the partitions whose state is there, and the topics without any."""
     state: PartitionsByTopic = JavaHashMap()
@@ -196,12 +196,12 @@ def finish_deletion(
 ) -> ErrorCode:
     """Note that topics are deleted."""
     group = shard.other_groups.get(group_id)
-    known = group.share_partitions if isinstance(group, ShareGroup) else None
+    known = group.state_partitions if isinstance(group, ShareGroup) else None
     if known is None or shard.is_released:
         return ErrorCode.NONE if known is None else ErrorCode.NOT_COORDINATOR
     assert isinstance(group, ShareGroup), group
     left = [topic_id for topic_id in known.deleting if topic_id not in topic_ids]
-    noted = SharePartitions(
+    noted = StatePartitions(
         known.initializing, known.initialized, deleting_topics(left, shard.env.image())
     )
-    return write(shard, group, [share_partitions_record(group_id, noted)], at).error
+    return write(shard, group, [state_partitions_record(group_id, noted)], at).error

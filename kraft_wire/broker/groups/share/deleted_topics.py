@@ -10,10 +10,10 @@ from kraft_wire.broker.coordination.clock_reading import ClockReading
 from kraft_wire.broker.coordination.log import CoordinatorRecord
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.broker.groups.share.group import ShareGroup
-from kraft_wire.broker.groups.share.records import share_partitions_record
-from kraft_wire.broker.groups.share.share_partitions import (
+from kraft_wire.broker.groups.share.records import state_partitions_record
+from kraft_wire.broker.groups.share.state_partitions import (
     PartitionsByTopic,
-    SharePartitions,
+    StatePartitions,
     deleting_topics,
 )
 from kraft_wire.broker.groups.share.write import apply
@@ -29,11 +29,11 @@ def forget_topics(shard: GroupShard, topic_ids: Collection[Uuid], at: ClockReadi
     image = shard.env.image()
     changed: dict[ShareGroup, CoordinatorRecord] = {}
     for group in shard.other_groups.values():
-        known = group.share_partitions if isinstance(group, ShareGroup) else None
+        known = group.state_partitions if isinstance(group, ShareGroup) else None
         if known is not None and any(_has(known, topic_id) for topic_id in topic_ids):
             assert isinstance(group, ShareGroup), group
             left = _without(known, topic_ids, image)
-            changed[group] = share_partitions_record(group.group_id, left)
+            changed[group] = state_partitions_record(group.group_id, left)
     if not changed:
         return
     appended = shard.log.append_for_later(list(changed.values()), at)
@@ -42,17 +42,17 @@ def forget_topics(shard: GroupShard, topic_ids: Collection[Uuid], at: ClockReadi
             apply(group, [record], appended, at)
 
 
-def _has(known: SharePartitions, topic_id: Uuid) -> bool:
+def _has(known: StatePartitions, topic_id: Uuid) -> bool:
     return any(
         topic_id in topics for topics in (known.initializing, known.initialized, known.deleting)
     )
 
 
 def _without(
-    known: SharePartitions, topic_ids: Collection[Uuid], image: MetadataImage
-) -> SharePartitions:
+    known: StatePartitions, topic_ids: Collection[Uuid], image: MetadataImage
+) -> StatePartitions:
     deleting = [topic_id for topic_id in known.deleting if topic_id not in topic_ids]
-    return SharePartitions(
+    return StatePartitions(
         _left(known.initializing, topic_ids),
         _left(known.initialized, topic_ids),
         deleting_topics(deleting, image),

@@ -15,7 +15,7 @@ from kraft_wire.broker.groups.java_collections import TimelineHashMap
 from kraft_wire.broker.groups.object_sizes import GROUP_BYTES, PARTITION_BYTES
 from kraft_wire.broker.groups.share.member import ShareMember
 from kraft_wire.broker.groups.share.records import group_tombstones
-from kraft_wire.broker.groups.share.share_partitions import SharePartitions
+from kraft_wire.broker.groups.share.state_partitions import StatePartitions
 from kraft_wire.metadata.image import MetadataImage, TopicImage
 
 __all__ = ["ShareGroup", "ShareGroupState"]
@@ -49,8 +49,8 @@ class ShareGroup:
         "metadata_hash",
         "noted_at_ms",
         "safe_at",
-        "share_partitions",
         "size_bytes",
+        "state_partitions",
         "subscribers",
         "targets",
     )
@@ -70,7 +70,7 @@ class ShareGroup:
         """Topic to the number of members that subscribe to it."""
         self.targets: TimelineHashMap[str, Target] = TimelineHashMap()
         """Member id to the partitions that the member is to have."""
-        self.share_partitions: SharePartitions | None = None
+        self.state_partitions: StatePartitions | None = None
         """None: there is no record of them."""
         self.noted_at_ms = 0
         """When they were noted, or loaded: their initialisation is repeated some time later."""
@@ -154,10 +154,10 @@ class ShareGroup:
         """Drop a member's target, if it has one."""
         self._resize(-_target_bytes(self.targets.pop(member_id)))
 
-    def put_share_partitions(self, topics: SharePartitions | None) -> None:
+    def put_state_partitions(self, topics: StatePartitions | None) -> None:
         """Store what the newest record says about share partitions; None: its tombstone."""
-        former = self.share_partitions
-        self.share_partitions = topics
+        former = self.state_partitions
+        self.state_partitions = topics
         after, before = (0 if each is None else each.size_bytes for each in (topics, former))
         self._resize(after - before)
 

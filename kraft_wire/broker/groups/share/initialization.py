@@ -12,11 +12,11 @@ from kraft_wire.broker.coordination.log import Appended
 from kraft_wire.broker.groups.java_collections import JavaHashMap
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.broker.groups.share.group import ShareGroup
-from kraft_wire.broker.groups.share.records import share_partitions_record
-from kraft_wire.broker.groups.share.share_partitions import (
+from kraft_wire.broker.groups.share.records import state_partitions_record
+from kraft_wire.broker.groups.share.state_partitions import (
     NamedPartitions,
     PartitionsByTopic,
-    SharePartitions,
+    StatePartitions,
     deleting_topics,
     merged,
     named,
@@ -42,10 +42,10 @@ def partitions_to_begin(
 ) -> PartitionsByTopic:
     """Return the subscribed partitions without state, and without a beginning that is young."""
     known: PartitionsByTopic = JavaHashMap()
-    if group.share_partitions is not None:
+    if group.state_partitions is not None:
         is_young = now_ms - group.noted_at_ms < retry_ms
-        begun = group.share_partitions.initializing if is_young else JavaHashMap()
-        known = merged(group.share_partitions.initialized, begun)
+        begun = group.state_partitions.initializing if is_young else JavaHashMap()
+        known = merged(group.state_partitions.initialized, begun)
     missing: PartitionsByTopic = JavaHashMap()
     for topic in filter(None, map(image.topic, names)):
         found = known.get(topic.topic_id)
@@ -61,24 +61,24 @@ def partitions_to_begin(
 
 
 def initializing(
-    known: SharePartitions | None, topics: PartitionsByTopic, image: MetadataImage
-) -> SharePartitions:
+    known: StatePartitions | None, topics: PartitionsByTopic, image: MetadataImage
+) -> StatePartitions:
     """Return what is known with topics that begin; they are not being deleted any more."""
     if known is None:
-        return SharePartitions(initializing=topics)
+        return StatePartitions(initializing=topics)
     begun = merged(known.initializing, topics)
     left = [topic_id for topic_id in known.deleting if topic_id not in begun]
-    return SharePartitions(begun, known.initialized, deleting_topics(left, image))
+    return StatePartitions(begun, known.initialized, deleting_topics(left, image))
 
 
 def initialized(
-    known: SharePartitions | None, topics: Mapping[Uuid, Iterable[int]], image: MetadataImage
-) -> SharePartitions:
+    known: StatePartitions | None, topics: Mapping[Uuid, Iterable[int]], image: MetadataImage
+) -> StatePartitions:
     """Return what is known with topics whose state has begun."""
     begun = named(topics, image)
     if known is None:
-        return SharePartitions(initialized=begun)
-    return SharePartitions(
+        return StatePartitions(initialized=begun)
+    return StatePartitions(
         without(known.initializing, topics),
         merged(known.initialized, begun),
         deleting_topics(known.deleting, image),
@@ -86,11 +86,11 @@ def initialized(
 
 
 def uninitialized(
-    known: SharePartitions, topics: Mapping[Uuid, Iterable[int]], image: MetadataImage
-) -> SharePartitions:
+    known: StatePartitions, topics: Mapping[Uuid, Iterable[int]], image: MetadataImage
+) -> StatePartitions:
     """Return what is known without the beginning of topics, which failed."""
     deleting = deleting_topics(known.deleting, image)
-    return SharePartitions(without(known.initializing, topics), known.initialized, deleting)
+    return StatePartitions(without(known.initializing, topics), known.initialized, deleting)
 
 
 def begin_state(
@@ -132,15 +132,15 @@ def finish_beginning(
     for key in results:
         topics.setdefault(key.topic_id, []).append(key.partition)
     if all(each.error is ErrorCode.NONE for each in results.values()):
-        begun = initialized(group.share_partitions, topics, shard.env.image())
+        begun = initialized(group.state_partitions, topics, shard.env.image())
         if _note(shard, group, begun, at).error is ErrorCode.NONE:
             return
-    known = group.share_partitions
+    known = group.state_partitions
     if known is not None and len(known.initializing):
         _note(shard, group, uninitialized(known, topics, shard.env.image()), at)
 
 
 def _note(
-    shard: GroupShard, group: ShareGroup, topics: SharePartitions, at: ClockReading
+    shard: GroupShard, group: ShareGroup, topics: StatePartitions, at: ClockReading
 ) -> Appended:
-    return write(shard, group, [share_partitions_record(group.group_id, topics)], at)
+    return write(shard, group, [state_partitions_record(group.group_id, topics)], at)

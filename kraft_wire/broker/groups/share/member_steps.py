@@ -20,9 +20,9 @@ from kraft_wire.broker.groups.share.records import (
     current_assignment_record,
     epoch_record,
     member_record,
-    share_partitions_record,
+    state_partitions_record,
 )
-from kraft_wire.broker.groups.share.share_partitions import PartitionsByTopic
+from kraft_wire.broker.groups.share.state_partitions import PartitionsByTopic
 from kraft_wire.broker.groups.share.target_assignment import (
     computed_targets,
     is_assignment_missing,
@@ -171,5 +171,5 @@ def note_beginning(walk: Walk, at: ClockReading) -> None:
     image = env.image()
     walk.beginning = partitions_to_begin(group, walk.names, image, retry_ms, at.now_ms)
     if len(walk.beginning):
-        topics = initializing(group.share_partitions, walk.beginning, image)
-        walk.records.append(share_partitions_record(group.group_id, topics))
+        topics = initializing(group.state_partitions, walk.beginning, image)
+        walk.records.append(state_partitions_record(group.group_id, topics))

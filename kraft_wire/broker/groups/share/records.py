@@ -44,7 +44,7 @@ from kraft_wire.wire.generated.share_group_target_assignment_metadata_value impo
 if TYPE_CHECKING:
     from kraft_wire.broker.groups.assignors.spec import Target
     from kraft_wire.broker.groups.share.member import ShareMember
-    from kraft_wire.broker.groups.share.share_partitions import PartitionsByTopic, SharePartitions
+    from kraft_wire.broker.groups.share.state_partitions import PartitionsByTopic, StatePartitions
 
 __all__ = [
     "current_assignment_record",
@@ -52,7 +52,7 @@ __all__ = [
     "group_tombstones",
     "member_record",
     "member_tombstones",
-    "share_partitions_record",
+    "state_partitions_record",
     "target_epoch_record",
     "target_record",
 ]
@@ -111,7 +111,7 @@ def current_assignment_record(group_id: str, member: "ShareMember") -> Coordinat
     return coordinator_record(_current_key(group_id, member.member_id), value, _VERSION)
 
 
-def share_partitions_record(group_id: str, topics: "SharePartitions") -> CoordinatorRecord:
+def state_partitions_record(group_id: str, topics: "StatePartitions") -> CoordinatorRecord:
     """Write which share partitions are initialising, initialised, and being deleted."""
     value = ShareGroupStatePartitionMetadataValue(
         initializing_topics=_partitions_info(topics.initializing),

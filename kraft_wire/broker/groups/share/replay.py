@@ -12,11 +12,11 @@ from kraft_wire.broker.groups.assignors.spec import given, target_of
 from kraft_wire.broker.groups.java_collections import JavaHashMap
 from kraft_wire.broker.groups.share.group import ShareGroup
 from kraft_wire.broker.groups.share.member import ShareMember
-from kraft_wire.broker.groups.share.share_partitions import (
+from kraft_wire.broker.groups.share.state_partitions import (
     DeletingTopics,
     NamedPartitions,
     PartitionsByTopic,
-    SharePartitions,
+    StatePartitions,
     partition_set,
 )
 from kraft_wire.wire.generated.share_group_current_member_assignment_key import (
@@ -115,9 +115,9 @@ def _current_assignment(group: ShareGroup, key: bytes, value: bytes | None) -> N
     group.put_member(_found(group, member_id).with_current_assignment(current))
 
 
-def _share_partitions(group: ShareGroup, key: bytes, value: bytes | None) -> None:
+def _state_partitions(group: ShareGroup, key: bytes, value: bytes | None) -> None:
     if value is None:
-        group.put_share_partitions(None)
+        group.put_state_partitions(None)
         return
     found, _ = ShareGroupStatePartitionMetadataValue.decode(value, _version(value), BODY_AT)
     deleting: DeletingTopics = JavaHashMap()
@@ -125,7 +125,7 @@ def _share_partitions(group: ShareGroup, key: bytes, value: bytes | None) -> Non
         deleting[topic.topic_id] = topic.topic_name
     initializing = _partitions_by_topic(found.initializing_topics)
     initialized = _partitions_by_topic(found.initialized_topics)
-    group.put_share_partitions(SharePartitions(initializing, initialized, deleting))
+    group.put_state_partitions(StatePartitions(initializing, initialized, deleting))
 
 
 def _found(group: ShareGroup, member_id: str) -> ShareMember:
@@ -157,5 +157,5 @@ _BY_TYPE: Final[dict[int, Callable[[ShareGroup, bytes, bytes | None], None]]] = 
     ShareGroupTargetAssignmentMetadataKey.RECORD_TYPE: _target_epoch,
     ShareGroupTargetAssignmentMemberKey.RECORD_TYPE: _target,
     ShareGroupCurrentMemberAssignmentKey.RECORD_TYPE: _current_assignment,
-    ShareGroupStatePartitionMetadataKey.RECORD_TYPE: _share_partitions,
+    ShareGroupStatePartitionMetadataKey.RECORD_TYPE: _state_partitions,
 }

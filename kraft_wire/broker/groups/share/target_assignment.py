@@ -22,7 +22,7 @@ __all__ = ["computed_targets", "is_assignment_missing", "target_records"]
 
 def is_assignment_missing(group: ShareGroup) -> bool:
     """Whether some initialised partitions of a subscribed topic are in no member's target."""
-    topics = group.share_partitions
+    topics = group.state_partitions
     if group.is_empty or topics is None:
         return False
     assigned: dict[Uuid, dict[int, None]] = {}
@@ -50,7 +50,7 @@ def computed_targets(
             topic = image.topic_by_id(topic_id)
             assert topic is not None, topic_id
             counts[topic_id] = len(topic.partitions)
-    topics = group.share_partitions
+    topics = group.state_partitions
     ready = {} if topics is None else dict(topics.initialized.items())
     assignable = {topic_id: each.partitions for topic_id, each in ready.items()}
     made = simple.assign(GroupSpec(members, is_homogeneous, counts, assignable))

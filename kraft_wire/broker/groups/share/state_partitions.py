@@ -19,7 +19,7 @@ __all__ = [
     "DeletingTopics",
     "NamedPartitions",
     "PartitionsByTopic",
-    "SharePartitions",
+    "StatePartitions",
     "deleting_topics",
     "merged",
     "named",
@@ -45,7 +45,7 @@ DeletingTopics: TypeAlias = JavaHashMap[Uuid, str]
 
 
 @frozen
-class SharePartitions:
+class StatePartitions:
     """What the newest record 15 of a group says."""
 
     initializing: PartitionsByTopic = field(default_factory=JavaHashMap)
