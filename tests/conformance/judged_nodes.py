@@ -26,6 +26,7 @@ __all__ = [
     "Targets",
     "apache_node",
     "judged",
+    "not_passed",
     "our_node",
     "targets",
     "three_apache_nodes",
@@ -140,3 +141,12 @@ def until_one_fails(node: Targets, only: Sequence[str] = ()) -> tuple[str, int]:
         if failed:
             return failed[0], start + len(outcomes)
     return "", len(rows)
+
+
+def not_passed(outcomes: Sequence[Outcome]) -> list[str]:
+    """Return a line for each row that did not pass."""
+    return [
+        f"{each.row}: {each.verdict}, expected {each.expected}, got {each.seen} at {each.path}"
+        for each in outcomes
+        if each.verdict is not Verdict.PASSED
+    ]

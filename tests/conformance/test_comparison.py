@@ -1,9 +1,6 @@
 """Two brokers compared: what they do differently is found, and nothing else is."""
 
 import json
-import re
-from collections.abc import Sequence
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
@@ -11,11 +8,9 @@ from typer.testing import CliRunner
 
 from kraft_wire.conformance.case import all_cases
 from kraft_wire.conformance.command import app
-from kraft_wire.conformance.differences import Difference, differences
 from kraft_wire.conformance.profile import read_profile
 from kraft_wire.conformance.recording import Recording
 from kraft_wire.conformance.run import rows_of
-from kraft_wire.conformance.verdict import Outcome
 from tests.conformance.broken_broker import Relay
 from tests.conformance.recording import PROFILE, RECORDING
 from tests.conformance.test_suite import another_offset, server
@@ -25,42 +20,6 @@ from tests.tidiness import CHECKOUT
 __all__ = ["server"]
 
 CASE = "list_offsets.latest/11"
-
-
-def recording_of(outcomes: Sequence[Outcome]) -> Recording:
-    return Recording.of(outcomes, "judged", PROFILE)
-
-
-def shown(found: Sequence[Difference]) -> list[str]:
-    return [f"{each.path}: {each.left} | {each.right} ({each.rows[0]})" for each in found]
-
-
-def listed() -> list[tuple[str, str]]:
-    """Return field and rows of DEVIATIONS.md's table as patterns; only `*` is a wildcard."""
-    text = (CHECKOUT / "docs" / "DEVIATIONS.md").read_text(encoding="utf-8")
-    table = text.partition("\n## On the wire\n")[2].partition("\n## ")[0]
-    found = re.findall(r"^\| `([^`]+)` \| `([^`]+)` \|", table, re.M)
-    return [(field.replace("[", "[[]"), rows) for field, rows in found]
-
-
-def is_listed(found: Difference, pattern: tuple[str, str]) -> bool:
-    field, rows = pattern
-    return fnmatchcase(found.path, field) and all(fnmatchcase(each, rows) for each in found.rows)
-
-
-def test_our_node_differs_from_recorded_apache_as_listed(our_outcomes: list[Outcome]) -> None:
-    found = differences(Recording.read(RECORDING), recording_of(our_outcomes))
-    patterns = listed()
-    assert (
-        shown([each for each in found if not any(is_listed(each, one) for one in patterns)]) == []
-    )
-    assert [one for one in patterns if not any(is_listed(each, one) for each in found)] == []
-
-
-@pytest.mark.java
-def test_apache_does_what_was_recorded(apache_outcomes: list[Outcome]) -> None:
-    found = differences(Recording.read(RECORDING), recording_of(apache_outcomes))
-    assert shown(found) == []
 
 
 def test_recording_has_every_row_of_its_profile() -> None:

@@ -21,6 +21,7 @@ from kraft_wire.wire.header import encode_response_header
 from tests.conformance.broken_broker import Change, Relay
 from tests.conformance.judged_nodes import (
     judged,
+    not_passed,
     targets,
     three_apache_nodes,
     three_nodes_of_ours,
@@ -38,27 +39,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
         yield running
 
 
-def not_passed(outcomes: list[Outcome]) -> list[str]:
-    return [
-        f"{each.row}: {each.verdict}, expected {each.expected}, got {each.seen} at {each.path}"
-        for each in outcomes
-        if each.verdict is not Verdict.PASSED
-    ]
-
-
 def failed(outcomes: list[Outcome]) -> list[str]:
     """Leave out what needs an older epoch than the first, which a young quorum does not have."""
     return not_passed([each for each in outcomes if each.verdict is not Verdict.NOT_SUPPORTED])
-
-
-def test_our_node_passes_every_case(our_outcomes: list[Outcome]) -> None:
-    assert not_passed(our_outcomes) == []
-
-
-@pytest.mark.java
-def test_apache_passes_every_case(apache_outcomes: list[Outcome]) -> None:
-    """A case that Apache Kafka fails is a wrong case."""
-    assert not_passed(apache_outcomes) == []
 
 
 @pytest.mark.java
