@@ -14,15 +14,22 @@ from pathlib import Path
 
 import pytest
 
+from kraft_wire.metadata.image import BROKER_RESOURCE
 from kraft_wire.wire.generated.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
     ReassignablePartition,
     ReassignableTopic,
 )
+from kraft_wire.wire.generated.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResponse,
+)
 from tests.apache.test_following_apache import APACHE, OURS, TwoBrokers
 from tests.server.connecting import set_of_broker
 from tests.server.wire_client import WireClient
+from tests.waiting import until
 
 pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.alone]
 RECORDS, RECORD_BYTES = 60, 50_000
@@ -52,7 +59,8 @@ def seconds_to_catch_up(brokers: TwoBrokers, role: str, leader: int, follower: i
     assert producer.flush(60) == 0
     with WireClient(brokers.quorum.client(OURS)) as client:
         set_of_broker(client, "", **{f"{role}__replication__throttled__rate": str(RATE)})
-        time.sleep(1)  # Apache's broker follows the setting after the answer
+        until(lambda: shown_by_apache(brokers, f"{role}.replication.throttled.rate") == str(RATE))
+        time.sleep(1)  # what is shown acts a moment later
         began = time.monotonic()
         wanted = ReassignablePartition(partition_index=0, replicas=[leader, follower])
         request = AlterPartitionReassignmentsRequest(
@@ -64,6 +72,17 @@ def seconds_to_catch_up(brokers: TwoBrokers, role: str, leader: int, follower: i
         took = time.monotonic() - began
         set_of_broker(client, "", **{f"{role}__replication__throttled__rate": None})
     return took
+
+
+def shown_by_apache(brokers: TwoBrokers, key: str) -> str | None:
+    """The value of a broker's setting, as Apache's broker has it: it follows after the answer."""
+    resource = DescribeConfigsResource(
+        resource_type=BROKER_RESOURCE, resource_name=str(APACHE), configuration_keys=[key]
+    )
+    with WireClient(brokers.apache.bootstrap) as client:
+        request = DescribeConfigsRequest(resources=[resource])
+        answer = client.call(request, 4, DescribeConfigsResponse)
+    return next((each.value for each in answer.results[0].configs), None)
 
 
 @pytest.mark.parametrize("role", ["leader", "follower"])
