@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
-
 from kraft_wire.broker.coordination.clock_reading import ClockReading
-from kraft_wire.broker.handlers import share_acknowledge, share_fetch
-from kraft_wire.broker.share_fetch import share_partitions
 from kraft_wire.broker.share_persister import (
     InitialShareState,
     PersisterResult,
@@ -31,12 +27,6 @@ from kraft_wire.wire.generated.share_fetch import (
 from tests.node.quotas.throttled_node import TOPIC, ThrottledDoor
 
 VERSION = 2
-
-
-def switch_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have share groups served whatever the cluster's level of `share.version`."""
-    for module in (share_acknowledge, share_fetch, share_partitions):
-        monkeypatch.setattr(module, "serves_share_groups", lambda image: True)
 
 
 class SharingDoor(ThrottledDoor):

@@ -1,19 +1,12 @@
 """Share groups on a whole node: its share coordinator, frames, quotas and closed connections."""
 
-import pytest
-
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.records.record_batch import parse_batches
-from tests.broker.share_fetch.sharing_node import SharingDoor, ranges, switch_on
+from tests.broker.share_fetch.sharing_node import SharingDoor, ranges
 from tests.node.quotas.throttled_node import CONSUMER
 
 OTHER = 9
 """A connection."""
-
-
-@pytest.fixture(autouse=True)
-def share_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    switch_on(monkeypatch)
 
 
 def test_records_leave_as_parts_of_the_log_and_their_state_is_kept() -> None:

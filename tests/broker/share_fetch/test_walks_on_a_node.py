@@ -10,17 +10,12 @@ import random
 import pytest
 
 from kraft_wire.wire.generated.error_code import ErrorCode
-from tests.broker.share_fetch.sharing_node import SharingDoor, ranges, switch_on
+from tests.broker.share_fetch.sharing_node import SharingDoor, ranges
 
 MEMBERS = ("a", "b", "c")
 LIMIT = 5
 LOCK_MS = 30_000
 ACCEPT, RELEASE, REJECT = 1, 2, 3
-
-
-@pytest.fixture(autouse=True)
-def share_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    switch_on(monkeypatch)
 
 
 class Walk:
